@@ -1,0 +1,2 @@
+//! polity-kernel
+pub mod rng;

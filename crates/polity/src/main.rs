@@ -1,0 +1,2 @@
+//! The polity command.
+fn main() {}
