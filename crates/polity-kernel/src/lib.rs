@@ -1,2 +1,3 @@
 //! polity-kernel
 pub mod rng;
+pub mod tree;
