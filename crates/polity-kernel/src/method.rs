@@ -134,12 +134,10 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Who hears `member`, in order.
+    /// Whom `member` hears, in order.
     #[must_use]
     pub fn hears(&self, member: usize) -> Vec<usize> {
-        let mut out = Vec::new();
-        self.topology.for_each_neighbour(member as u32, |other| out.push(other as usize));
-        out
+        self.topology.neighbours(member as u32).map(|other| other as usize).collect()
     }
 
     /// Random numbers of this item and round, for choices that the method makes itself.

@@ -24,8 +24,18 @@ pub struct Commons {
     pub seed: u64,
     /// Attributes of the agents.
     pub population: Population,
-    /// Who can hear whom.
+    /// Who can hear whom: the neighbours of an agent are those that it hears.
     pub topology: Topology,
+    /// The same the other way round, for a directed topology: who hears an agent. `None`: ties go both ways.
+    pub audience: Option<Topology>,
+}
+
+impl Commons {
+    /// Who hears an agent.
+    #[inline]
+    fn audience(&self) -> &Topology {
+        self.audience.as_ref().unwrap_or(&self.topology)
+    }
 }
 
 /// An agent and its row of the population.
@@ -320,7 +330,7 @@ impl Lane {
                     };
                     match to {
                         Address::One(to) => send(to),
-                        Address::Neighbours => commons.topology.for_each_neighbour(from, send),
+                        Address::Neighbours => commons.audience().neighbours(from).for_each(send),
                     }
                 }
                 Words::Text(text) => {
@@ -334,7 +344,7 @@ impl Lane {
                     };
                     match to {
                         Address::One(to) => send(to),
-                        Address::Neighbours => commons.topology.for_each_neighbour(from, send),
+                        Address::Neighbours => commons.audience().neighbours(from).for_each(send),
                     }
                 }
             }

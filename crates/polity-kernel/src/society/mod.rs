@@ -88,6 +88,8 @@ pub struct Society {
     dead: BTreeSet<AgentId>,
     /// Ids given out so far.
     born: u32,
+    /// Parents of the agents born during the run, in order of birth.
+    parents: Vec<AgentId>,
     round: u32,
     chain: Digest,
     stage: Stage,
@@ -120,6 +122,7 @@ impl Society {
             changes,
             dead: BTreeSet::new(),
             born: agents,
+            parents: Vec::new(),
             round: 0,
             chain: Digest::default(),
             stage: Stage::Border,
@@ -459,6 +462,7 @@ impl Society {
             );
             report.births.push((child, parent));
             self.commons.population.push_like(parent);
+            self.parents.push(parent);
             self.born += 1;
             if let Some(last) = self.shards.last_mut() {
                 last.join(child, cohort, &self.policies, &self.commons, round + 1);

@@ -64,13 +64,12 @@ pub(super) fn save(society: &Society) -> Result<Vec<u8>, Bug> {
             });
         }
     }
-    let at_start: u32 = society.plan.cohorts.iter().sum();
     encode(&Data {
         round: society.round,
         chain: society.chain,
         born: society.born,
         dead: society.dead.clone(),
-        parents: (at_start..society.born).map(|who| society.commons.population.row(who)).collect(),
+        parents: society.parents.clone(),
         world: society.shards[0].world.save()?,
         blocks,
     })
@@ -93,8 +92,8 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
     if society.born != at_start || data.born < at_start || data.parents.len() != (data.born - at_start) as usize {
         return Err(unfit("it was made with another number of agents"));
     }
-    for row in &data.parents {
-        society.commons.population.push_row(*row);
+    for parent in &data.parents {
+        society.commons.population.push_like(*parent);
     }
     let whole = society.split == crate::world::Split::None;
     for shard in &mut society.shards {
@@ -133,6 +132,7 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
     society.round = data.round;
     society.chain = data.chain;
     society.born = data.born;
+    society.parents = data.parents;
     society.dead = data.dead;
     society.stage = Stage::Border;
     Ok(())
