@@ -1,2 +1,4 @@
 //! polity-kernel
+pub mod population;
 pub mod rng;
+pub mod topology;

@@ -1,0 +1,525 @@
+//! Populations: immutable typed columns by agent id.
+//!
+//! A [`Table`] holds what was read from a data set, once, behind an `Arc`. A [`Population`] says which row of it each agent
+//! is, so that a million people resampled from 944 respondents cost four bytes each.
+
+use crate::rng::{Draws, Stream};
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+/// One column of a table; all its cells have one type and none is missing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Finite numbers, one a row.
+    Number(Vec<f64>),
+    /// Words: `codes[row]` is an index into `words`, which stand in order of first appearance. See [`TextBuilder`].
+    Text {
+        /// One code a row, each below `words.len()`.
+        codes: Vec<u32>,
+        /// The distinct words.
+        words: Vec<String>,
+    },
+}
+
+impl Column {
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Number(values) => values.len(),
+            Column::Text { codes, .. } => codes.len(),
+        }
+    }
+
+    /// True when there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is wrong with the column, if anything.
+    fn fault(&self) -> Option<String> {
+        match self {
+            Column::Number(values) => values
+                .iter()
+                .position(|v| !v.is_finite())
+                .map(|row| format!("row {row} is {}, which is no finite number", values[row])),
+            Column::Text { codes, words } => {
+                let mut seen = HashSet::new();
+                if let Some(row) = codes.iter().position(|code| *code as usize >= words.len()) {
+                    return Some(format!("row {row} has code {}, but there are {} words", codes[row], words.len()));
+                }
+                words
+                    .iter()
+                    .find(|word| !seen.insert(word.as_str()))
+                    .map(|word| format!("the word `{word}` stands there twice"))
+            }
+        }
+    }
+}
+
+/// Builds a text column a cell at a time.
+#[derive(Debug, Default)]
+pub struct TextBuilder {
+    codes: Vec<u32>,
+    words: Vec<String>,
+    code_of: HashMap<String, u32>,
+}
+
+impl TextBuilder {
+    /// Adds the next row.
+    pub fn push(&mut self, word: &str) {
+        let code = match self.code_of.get(word) {
+            Some(code) => *code,
+            None => {
+                let code = self.words.len() as u32;
+                self.words.push(word.to_owned());
+                self.code_of.insert(word.to_owned(), code);
+                code
+            }
+        };
+        self.codes.push(code);
+    }
+
+    /// The column.
+    #[must_use]
+    pub fn finish(self) -> Column {
+        Column::Text { codes: self.codes, words: self.words }
+    }
+}
+
+/// A table that can not be, or a column that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", column.as_ref().map(|c| format!("column `{c}`: ")).unwrap_or_default())]
+pub struct TableError {
+    /// The column it is about.
+    pub column: Option<String>,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl TableError {
+    fn new(column: &str, message: impl Into<String>) -> Self {
+        TableError { column: Some(column.to_owned()), message: message.into() }
+    }
+}
+
+/// Where a column of numbers stands in its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberColumn(usize);
+
+/// Where a column of words stands in its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextColumn(usize);
+
+/// Named columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    names: Vec<String>,
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+impl Table {
+    /// Checks and keeps the columns.
+    ///
+    /// # Errors
+    /// No column, no row, columns of different lengths, empty or repeated names, numbers that are not finite, codes without
+    /// a word, more than 2^32 - 1 rows.
+    pub fn new(columns: Vec<(String, Column)>) -> Result<Self, TableError> {
+        let general = |message: &str| Err(TableError { column: None, message: message.to_owned() });
+        let Some((first, column)) = columns.first() else {
+            return general("a table needs at least one column");
+        };
+        let rows = column.len();
+        if rows == 0 {
+            return general("a table needs at least one row");
+        }
+        if rows > u32::MAX as usize {
+            return general("a table has at most 4294967295 rows");
+        }
+        let mut seen = HashSet::new();
+        for (name, column) in &columns {
+            if name.is_empty() {
+                return general("a column has no name; name every column");
+            }
+            if !seen.insert(name) {
+                return Err(TableError::new(name, "the name is used twice; rename one of the two"));
+            }
+            if column.len() != rows {
+                return Err(TableError::new(name, format!("{} rows, but column `{first}` has {rows}", column.len())));
+            }
+            if let Some(fault) = column.fault() {
+                return Err(TableError::new(name, fault));
+            }
+        }
+        let (names, columns) = columns.into_iter().unzip();
+        Ok(Table { names, columns, rows })
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The columns with their names, in the order of the file.
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = (&str, &Column)> {
+        self.names.iter().map(String::as_str).zip(&self.columns)
+    }
+
+    /// The position of the column of that name.
+    ///
+    /// # Errors
+    /// No such column; the message names the nearest one.
+    pub fn index(&self, name: &str) -> Result<usize, TableError> {
+        self.names.iter().position(|n| n == name).ok_or_else(|| {
+            if self.names.is_empty() {
+                return TableError::new(name, "there is no such column, for the population has none; give it a table");
+            }
+            let hint = nearest(name, &self.names).map(|n| format!("did you mean `{n}`? ")).unwrap_or_default();
+            TableError::new(name, format!("there is no such column; {hint}the columns are: {}", listed(&self.names)))
+        })
+    }
+
+    /// The column of numbers of that name.
+    ///
+    /// # Errors
+    /// No such column, or one of words.
+    pub fn number_column(&self, name: &str) -> Result<NumberColumn, TableError> {
+        let index = self.index(name)?;
+        match &self.columns[index] {
+            Column::Number(_) => Ok(NumberColumn(index)),
+            Column::Text { words, .. } => {
+                Err(TableError::new(name, format!("holds words ({}), but numbers are needed", listed(words))))
+            }
+        }
+    }
+
+    /// The column of words of that name.
+    ///
+    /// # Errors
+    /// No such column, or one of numbers.
+    pub fn text_column(&self, name: &str) -> Result<TextColumn, TableError> {
+        let index = self.index(name)?;
+        match &self.columns[index] {
+            Column::Text { .. } => Ok(TextColumn(index)),
+            Column::Number(_) => Err(TableError::new(name, "holds numbers, but words are needed")),
+        }
+    }
+}
+
+/// The first few of many names, for a message.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let mut text = names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}
+
+/// The name closest to `wanted` that a slip of the keyboard could explain.
+fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
+    let wanted: Vec<char> = wanted.chars().flat_map(char::to_lowercase).collect();
+    let limit = 1 + wanted.len() / 3;
+    let distance = |name: &str| {
+        let mut row: Vec<usize> = (0..=wanted.len()).collect();
+        for (i, c) in name.chars().flat_map(char::to_lowercase).enumerate() {
+            let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+            for (j, w) in wanted.iter().enumerate() {
+                let best = (diagonal + usize::from(c != *w)).min(row[j] + 1).min(row[j + 1] + 1);
+                diagonal = std::mem::replace(&mut row[j + 1], best);
+            }
+        }
+        row[wanted.len()]
+    };
+    names
+        .iter()
+        .map(|name| (distance(name), name.as_str()))
+        .filter(|(d, _)| *d <= limit)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, n)| n)
+}
+
+/// Which row of the table each agent is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Rows {
+    /// Agent `i` is row `i`, for so many agents.
+    Identity(u32),
+    /// Agent `i` is row `index[i]`.
+    Index(Vec<u32>),
+}
+
+/// One value of an agent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// A finite number.
+    Number(f64),
+    /// A word.
+    Text(&'a str),
+}
+
+impl fmt::Display for Cell<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cell::Number(value) => value.fmt(f),
+            Cell::Text(word) => word.fmt(f),
+        }
+    }
+}
+
+/// The people of a society. Reading a value of an agent that does not exist, or with a handle of another table, is a bug and
+/// panics like any index out of range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Population {
+    table: Arc<Table>,
+    rows: Rows,
+}
+
+impl Population {
+    /// `n` agents without attributes.
+    #[must_use]
+    pub fn empty(n: u32) -> Self {
+        Population { table: Arc::new(Table::default()), rows: Rows::Identity(n) }
+    }
+
+    /// One agent for each row, in order.
+    #[must_use]
+    pub fn from_table(table: Arc<Table>) -> Self {
+        let rows = Rows::Identity(table.rows as u32);
+        Population { table, rows }
+    }
+
+    /// `n` agents drawn from the table's rows, evenly and with replacement; agent `i`'s draw depends on the seed and `i`
+    /// alone, so that a larger society begins with the same people. When `n` is the number of rows nothing is drawn: the
+    /// society is the data set itself.
+    #[must_use]
+    pub fn resample(table: Arc<Table>, n: u32, seed: u64) -> Self {
+        let rows = table.rows as u64;
+        if rows == u64::from(n) {
+            return Population::from_table(table);
+        }
+        let index = (0..n).map(|agent| Draws::new(seed, Stream::Population, 0, agent).below(rows) as u32).collect();
+        Population { table, rows: Rows::Index(index) }
+    }
+
+    /// The population that a snapshot holds the rows of.
+    ///
+    /// # Errors
+    /// A row that the table does not have.
+    pub fn from_rows(table: Arc<Table>, rows: Rows) -> Result<Self, TableError> {
+        let highest = match &rows {
+            Rows::Identity(n) => n.checked_sub(1),
+            Rows::Index(index) => index.iter().max().copied(),
+        };
+        match highest {
+            Some(row) if !table.columns.is_empty() && row as usize >= table.rows => Err(TableError {
+                column: None,
+                message: format!("an agent is row {row} of a table of {} rows; the table has changed", table.rows),
+            }),
+            _ => Ok(Population { table, rows }),
+        }
+    }
+
+    /// The number of agents.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        match &self.rows {
+            Rows::Identity(n) => *n,
+            Rows::Index(index) => index.len() as u32,
+        }
+    }
+
+    /// True when there is nobody.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The data set behind the agents.
+    #[must_use]
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Which row each agent is.
+    #[must_use]
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// The columns with their names (by row of the table, not by agent).
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = (&str, &Column)> {
+        self.table.columns()
+    }
+
+    /// The agent's row in the table.
+    #[inline]
+    #[must_use]
+    pub fn row(&self, agent: u32) -> u32 {
+        match &self.rows {
+            Rows::Identity(_) => agent,
+            Rows::Index(index) => index[agent as usize],
+        }
+    }
+
+    /// An agent's number.
+    #[inline]
+    #[must_use]
+    pub fn number(&self, column: NumberColumn, agent: u32) -> f64 {
+        match &self.table.columns[column.0] {
+            Column::Number(values) => values[self.row(agent) as usize],
+            Column::Text { .. } => f64::NAN,
+        }
+    }
+
+    /// An agent's word.
+    #[inline]
+    #[must_use]
+    pub fn text(&self, column: TextColumn, agent: u32) -> &str {
+        match &self.table.columns[column.0] {
+            Column::Text { codes, words } => &words[codes[self.row(agent) as usize] as usize],
+            Column::Number(_) => "",
+        }
+    }
+
+    /// An agent's value in the column at that position, of whatever type.
+    #[must_use]
+    pub fn cell(&self, column: usize, agent: u32) -> Cell<'_> {
+        match &self.table.columns[column] {
+            Column::Number(_) => Cell::Number(self.number(NumberColumn(column), agent)),
+            Column::Text { .. } => Cell::Text(self.text(TextColumn(column), agent)),
+        }
+    }
+
+    /// Adds a newborn with its parent's row; returns the newborn's id.
+    pub fn push_like(&mut self, parent: u32) -> u32 {
+        let (id, row) = (self.len(), self.row(parent));
+        match &mut self.rows {
+            Rows::Identity(n) if self.table.columns.is_empty() => *n += 1,
+            Rows::Identity(n) => self.rows = Rows::Index((0..*n).chain([row]).collect()),
+            Rows::Index(index) => index.push(row),
+        }
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(cells: &[&str]) -> Column {
+        let mut builder = TextBuilder::default();
+        cells.iter().for_each(|cell| builder.push(cell));
+        builder.finish()
+    }
+
+    fn people() -> Arc<Table> {
+        let age = Column::Number(vec![30.0, 41.5, 22.0]);
+        Arc::new(Table::new(vec![("age".into(), age), ("party".into(), words(&["green", "red", "green"]))]).unwrap())
+    }
+
+    #[test]
+    fn words_stand_in_order_of_first_appearance() {
+        let expected = Column::Text { codes: vec![0, 1, 0, 2], words: vec!["b".into(), "a".into(), "".into()] };
+        assert_eq!(words(&["b", "a", "b", ""]), expected);
+    }
+
+    #[test]
+    fn the_table_itself() {
+        let population = Population::resample(people(), 3, 9);
+        assert_eq!(population, Population::from_table(people()));
+        let (age, party) = (people().number_column("age").unwrap(), people().text_column("party").unwrap());
+        assert_eq!((0..3).map(|i| population.number(age, i)).collect::<Vec<_>>(), [30.0, 41.5, 22.0]);
+        assert_eq!((0..3).map(|i| population.text(party, i)).collect::<Vec<_>>(), ["green", "red", "green"]);
+        assert_eq!([population.cell(0, 1).to_string(), population.cell(1, 1).to_string()], ["41.5", "red"]);
+    }
+
+    #[test]
+    fn resampling_is_even_seeded_and_grows_at_the_end() {
+        let many = Population::resample(people(), 30_000, 1);
+        assert_eq!(many.len(), 30_000);
+        for row in 0..3 {
+            let share = (0..30_000).filter(|i| many.row(*i) == row).count();
+            assert!((9_600..10_400).contains(&share), "row {row}: {share}");
+        }
+        let fewer = Population::resample(people(), 500, 1);
+        assert!((0..500).all(|i| fewer.row(i) == many.row(i)));
+        let other = Population::resample(people(), 500, 2);
+        assert!((0..500).any(|i| fewer.row(i) != other.row(i)));
+        assert_eq!(Population::resample(people(), 0, 1).len(), 0);
+    }
+
+    #[test]
+    fn a_newborn_takes_its_parents_row() {
+        let mut from_table = Population::from_table(people());
+        assert_eq!(from_table.push_like(1), 3);
+        assert_eq!(from_table.push_like(3), 4);
+        assert_eq!(from_table.rows(), &Rows::Index(vec![0, 1, 2, 1, 1]));
+        let mut drawn = Population::resample(people(), 10, 5);
+        let child = drawn.push_like(7);
+        assert_eq!((child, drawn.row(child)), (10, drawn.row(7)));
+        let mut without = Population::empty(4);
+        assert_eq!((without.push_like(2), without.rows()), (4, &Rows::Identity(5)));
+    }
+
+    #[test]
+    fn rows_of_a_snapshot_are_checked() {
+        let drawn = Population::resample(people(), 10, 5);
+        assert_eq!(Population::from_rows(people(), drawn.rows().clone()), Ok(drawn));
+        assert!(Population::from_rows(people(), Rows::Index(vec![0, 3])).is_err());
+        assert!(Population::from_rows(people(), Rows::Identity(4)).is_err());
+        assert!(Population::from_rows(Arc::new(Table::default()), Rows::Identity(4)).is_ok());
+    }
+
+    #[test]
+    fn bad_tables_say_what_is_wrong() {
+        let number = |values: &[f64]| Column::Number(values.to_vec());
+        let cases: Vec<(Vec<(&str, Column)>, &str)> = vec![
+            (vec![], "a table needs at least one column"),
+            (vec![("a", number(&[]))], "a table needs at least one row"),
+            (vec![("", number(&[1.0]))], "a column has no name; name every column"),
+            (
+                vec![("a", number(&[1.0])), ("a", number(&[1.0]))],
+                "column `a`: the name is used twice; rename one of the two",
+            ),
+            (vec![("a", number(&[1.0])), ("b", number(&[1.0, 2.0]))], "column `b`: 2 rows, but column `a` has 1"),
+            (vec![("a", number(&[1.0, f64::NAN]))], "column `a`: row 1 is NaN, which is no finite number"),
+            (
+                vec![("a", Column::Text { codes: vec![1], words: vec!["x".into()] })],
+                "column `a`: row 0 has code 1, but there are 1 words",
+            ),
+            (
+                vec![("a", Column::Text { codes: vec![1], words: vec!["x".into(), "x".into()] })],
+                "column `a`: the word `x` stands there twice",
+            ),
+        ];
+        for (columns, message) in cases {
+            let columns = columns.into_iter().map(|(name, column)| (name.to_owned(), column)).collect();
+            assert_eq!(Table::new(columns).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn lookups_name_the_nearest_column() {
+        let table = people();
+        let message = |e: TableError| e.to_string();
+        assert_eq!(
+            message(table.number_column("Agee").unwrap_err()),
+            "column `Agee`: there is no such column; did you mean `age`? the columns are: age, party"
+        );
+        assert_eq!(
+            message(table.index("income").unwrap_err()),
+            "column `income`: there is no such column; the columns are: age, party"
+        );
+        assert_eq!(
+            message(table.number_column("party").unwrap_err()),
+            "column `party`: holds words (green, red), but numbers are needed"
+        );
+        assert_eq!(message(table.text_column("age").unwrap_err()), "column `age`: holds numbers, but words are needed");
+        assert!(message(Table::default().index("age").unwrap_err()).contains("give it a table"));
+    }
+}
