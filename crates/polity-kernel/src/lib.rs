@@ -1,2 +1,3 @@
 //! polity-kernel
+pub mod journal;
 pub mod rng;
