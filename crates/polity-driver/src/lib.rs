@@ -1,3 +1,2 @@
 //! polity-driver
 pub mod disk;
-pub mod journal;

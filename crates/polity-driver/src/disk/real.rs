@@ -138,7 +138,7 @@ mod tests {
         let mut note = |what: &str, result: io::Result<String>| {
             log.push(format!(
                 "{what}: {}",
-                result.map_or_else(|e| format!("{:?}", e.kind()), |ok| ok)
+                result.unwrap_or_else(|e| format!("{:?}", e.kind()))
             ));
         };
         let text = |path: &Path| Ok(String::from_utf8_lossy(&disk.read(path)?).into_owned());
