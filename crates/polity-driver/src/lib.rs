@@ -1,2 +1,3 @@
 //! polity-driver
 pub mod disk;
+pub mod journal;
