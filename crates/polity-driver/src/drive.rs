@@ -406,7 +406,14 @@ impl Drive<'_> {
         }
         let mut can_move: Option<Instant> = None;
         while !open.is_empty() {
+            let stopping = self.stop.asked();
+            if stopping {
+                self.source.hold();
+            }
             if self.source.in_flight() == 0 {
+                if stopping {
+                    break;
+                }
                 return Err(DriveError::Differs("the machine waits for answers that nobody was asked for".into()));
             }
             let patience = if can_move.is_some() { LINGER } else { TICK };
@@ -424,7 +431,7 @@ impl Drive<'_> {
                     }
                 }
             }
-            if can_move.is_some_and(|since| none || since.elapsed() >= LINGER) {
+            if !stopping && can_move.is_some_and(|since| none || since.elapsed() >= LINGER) {
                 break;
             }
             if none {
@@ -433,7 +440,7 @@ impl Drive<'_> {
             }
         }
         self.commit(ready)?;
-        if self.stop.asked() && open.is_empty() {
+        if self.stop.asked() {
             ready.clear();
         }
         Ok(())

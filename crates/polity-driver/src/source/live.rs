@@ -121,6 +121,10 @@ impl Source for Live {
         std::mem::take(&mut self.ready)
     }
 
+    fn hold(&mut self) {
+        self.queue.clear();
+    }
+
     fn reason(&self) -> String {
         match self.queue.len() {
             0 => format!("{} calls in flight", self.asking.len()),

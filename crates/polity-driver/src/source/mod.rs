@@ -17,6 +17,8 @@ pub trait Source {
     fn in_flight(&self) -> usize;
     /// Waits until an answer is there, at most `patience`, and returns all that are. Nothing in flight: returns at once.
     fn wait(&mut self, patience: Duration) -> Vec<Answer>;
+    /// Begins nothing more: effects that were not sent yet are dropped. A resumed run asks them.
+    fn hold(&mut self) {}
     /// Why answers are awaited, for people.
     fn reason(&self) -> String;
 }
