@@ -1,1 +1,3 @@
 //! polity
+
+pub mod report;
