@@ -816,11 +816,11 @@ mod tests {
 
     #[test]
     fn committed_records_survive_a_crash_at_any_operation_and_every_power_loss() {
-        let whole = SimDisk::default();
+        let whole = SimDisk::with_strict_names();
         assert_eq!(write(&whole), (12, 12));
         let mut states = 0;
         for at in 0..=whole.operations() {
-            let disk = SimDisk::default();
+            let disk = SimDisk::with_strict_names();
             disk.crash_at(at);
             let (appended, committed) = write(&disk);
             check(&disk.after_kill(), appended, appended, &format!("killed at {at}"));
@@ -835,6 +835,16 @@ mod tests {
             }
         }
         assert!(states > 500, "{states} states are too few to mean much");
+    }
+
+    #[test]
+    fn a_new_journal_is_durable_once_made() {
+        let disk = SimDisk::with_strict_names();
+        create_dir_durably(&disk, dir()).unwrap();
+        let _writer = JournalWriter::create(on(&disk), dir()).unwrap();
+        for cut in disk.cuts(1000) {
+            assert_eq!(read(&disk.after_power_loss(&cut)).unwrap().0, []);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! What survives a power loss is what POSIX promises and no more. Of a file: what was synced, and any prefix of what was
 //! written since. Of names: each creation, rename and removal not yet made durable may survive or not, whatever happens to
 //! the others, except that changes of one name happen in their order. As on ext4, syncing a file makes its own creation
-//! durable; a folder's own name becomes so only by [`Disk::sync_dir`] of its parent.
+//! durable (unless [`SimDisk::with_strict_names`]); a folder's own name becomes so only by [`Disk::sync_dir`] of its parent.
 
 use super::{Disk, DiskFile, parent};
 use polity_kernel::rng::{Draws, Stream};
@@ -33,6 +33,8 @@ struct State {
     next: Inode,
     /// Changes of names that are not durable yet, oldest first.
     pending: Vec<Change>,
+    /// Whether syncing a file leaves its name as it is, as POSIX permits.
+    strict_names: bool,
     capacity: u64,
     operations: u64,
     crash_at: Option<u64>,
@@ -85,6 +87,7 @@ impl Default for State {
             nodes: BTreeMap::from([(ROOT, Node::Dir(Names::default()))]),
             next: ROOT + 1,
             pending: Vec::new(),
+            strict_names: false,
             capacity: u64::MAX,
             operations: 0,
             crash_at: None,
@@ -131,6 +134,17 @@ impl Content {
 impl SimDisk {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A disk on which syncing a file does not make its creation durable: only [`Disk::sync_dir`] does.
+    #[must_use]
+    pub fn with_strict_names() -> SimDisk {
+        SimDisk {
+            state: Arc::new(Mutex::new(State {
+                strict_names: true,
+                ..State::default()
+            })),
+        }
     }
 
     /// How many operations have changed something, or tried to.
@@ -478,7 +492,9 @@ impl DiskFile for SimFile {
         let mut state = self.disk.state();
         state.operation(&self.path)?;
         state.content(self.inode, &self.path)?.sync();
-        let creation = |change: &Change| change.creates && change.set.as_ref().is_some_and(|set| set.1 == self.inode);
+        let strict = state.strict_names;
+        let creation =
+            |change: &Change| !strict && change.creates && change.set.as_ref().is_some_and(|set| set.1 == self.inode);
         let chosen = state.pending.iter().map(creation).collect();
         state.make_durable(chosen);
         Ok(())
@@ -707,6 +723,12 @@ mod tests {
         assert_eq!(survivors(&disk, "f"), some(&["", "a"]));
         write(&disk, "g", b"a", true);
         assert_eq!(survivors(&disk, "g"), some(&["a"]));
+
+        let strict = SimDisk::with_strict_names();
+        write(&strict, "g", b"a", true);
+        assert_eq!(survivors(&strict, "g"), [vec![None], some(&["a"])].concat());
+        strict.sync_dir(Path::new("/")).unwrap();
+        assert_eq!(survivors(&strict, "g"), some(&["a"]));
     }
 
     #[test]
