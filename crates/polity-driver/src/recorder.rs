@@ -2,7 +2,7 @@
 
 use crate::DriveError;
 use crate::disk::Disk;
-use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, Value};
+use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, Value, remove_parts_after};
 use polity_kernel::machine::RoundReport;
 use polity_kernel::mail::Body;
 use polity_kernel::population;
@@ -47,7 +47,7 @@ impl Recorder {
         let mut specs: Vec<TableSpec> = Vec::new();
         let mut add = |name: &str, doc: &str, columns: Vec<ColumnSpec>| {
             let doc = if simulated { format!("{doc} Answers come from simulated models.") } else { doc.to_string() };
-            specs.push(TableSpec { name: name.into(), doc, columns });
+            specs.push(TableSpec { name: name.into(), doc, columns, volatile: false });
             specs.len() - 1
         };
         let round = || column("round", Kind::U32, "round, from 0");
@@ -174,7 +174,7 @@ impl Recorder {
                 column("wall_ms", Kind::F64, "milliseconds it took").volatile(),
             ],
         );
-        Tables::remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;
+        remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;
         let tables = Tables::open(disk, dir, specs)?;
         Ok(Recorder {
             tables,

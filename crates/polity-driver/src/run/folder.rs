@@ -156,12 +156,12 @@ impl Folder {
             }
             match wish.kind {
                 FileKind::Table => {
-                    let table = files::table_from_bytes(&path, &bytes).map_err(|e| DriveError::Input(e.to_string()))?;
+                    let table = files::table_from_bytes(&path, bytes.clone()).map_err(|e| DriveError::Input(e.to_string()))?;
                     inputs.tables.insert(wish.path.clone(), Arc::new(table));
                 }
                 FileKind::Edges => {
-                    let edges = files::edges_from_bytes(&path, &bytes).map_err(|e| DriveError::Input(e.to_string()))?;
-                    inputs.edges.insert(wish.path.clone(), Arc::new(edges));
+                    let edges = files::edges_from_bytes(&path, bytes.clone(), None).map_err(|e| DriveError::Input(e.to_string()))?;
+                    inputs.edges.insert(wish.path.clone(), Arc::new(edges.edges));
                 }
             }
             loaded.push(super::prepare::InputFile { entry: entry.clone(), bytes: Arc::new(bytes) });

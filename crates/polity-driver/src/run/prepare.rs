@@ -47,12 +47,12 @@ pub fn prepare(
         let bytes = files::read_bytes(&path).map_err(|e| blame(&tree, wish.key, &e))?;
         match wish.kind {
             FileKind::Table => {
-                let table = files::table_from_bytes(&path, &bytes).map_err(|e| blame(&tree, wish.key, &e))?;
+                let table = files::table_from_bytes(&path, bytes.clone()).map_err(|e| blame(&tree, wish.key, &e))?;
                 inputs.tables.insert(wish.path.clone(), Arc::new(table));
             }
             FileKind::Edges => {
-                let edges = files::edges_from_bytes(&path, &bytes).map_err(|e| blame(&tree, wish.key, &e))?;
-                inputs.edges.insert(wish.path.clone(), Arc::new(edges));
+                let edges = files::edges_from_bytes(&path, bytes.clone(), None).map_err(|e| blame(&tree, wish.key, &e))?;
+                inputs.edges.insert(wish.path.clone(), Arc::new(edges.edges));
             }
         }
         let name = Path::new(&wish.path).file_name().map_or("input".into(), |n| n.to_string_lossy().into_owned());

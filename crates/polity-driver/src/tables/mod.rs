@@ -10,7 +10,6 @@
 mod batch;
 mod bytes;
 mod category;
-mod disk;
 mod encode;
 mod error;
 mod hybrid;
@@ -22,13 +21,13 @@ mod spec;
 mod tests;
 mod writer;
 
+use crate::disk::Disk;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 pub use batch::{Batch, Column, Value};
-pub use disk::{Disk, DiskFile, RealDisk};
 pub use error::{Result, TableError};
 pub use parts::remove_parts_after;
 pub use read::{ColumnData, read_table};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::Path;
 
-use super::disk::Disk;
+use crate::disk::Disk;
 use super::error::{Result, TableError};
 use super::spec::is_table_name;
 

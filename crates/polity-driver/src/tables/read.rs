@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use parquet::errors::ParquetError;
 
 use super::bytes::shared;
-use super::disk::Disk;
+use crate::disk::Disk;
 use super::error::{Result, TableError};
 use super::parts;
 use super::spec::{ColumnSpec, Kind, METADATA_KEY, TableSpec};

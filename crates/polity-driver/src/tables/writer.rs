@@ -14,7 +14,7 @@ use parquet::schema::types::TypePtr;
 
 use super::batch::Batch;
 use super::bytes::shared;
-use super::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile};
 use super::encode::{self, Piece};
 use super::error::{Result, TableError};
 use super::parts::{self, OPEN_PART, Part};

@@ -66,7 +66,7 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     let lines = metrics(disk, run);
     if !lines.is_empty() {
         let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         table.set_header(["", "first", "last"]);
         let short = lines.iter().filter(|(name, _)| !name.contains(".histogram.")).take(24);
         for (name, points) in short {
