@@ -100,7 +100,7 @@ pub(super) fn ticks(low: f64, high: f64, target: usize, whole: bool) -> Vec<Tick
     let step = decimal(digits, exponent);
     let first = (low / step - 1e-6).ceil();
     let last = (high / step + 1e-6).floor();
-    if !(last - first <= 4.0 * target.max(1) as f64) || first.abs().max(last.abs()) > 1e12 {
+    if last - first > 4.0 * target.max(1) as f64 || first.abs().max(last.abs()) > 1e12 {
         return Vec::new();
     }
     let values: Vec<f64> = (first as i64..=last as i64)
