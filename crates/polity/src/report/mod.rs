@@ -28,6 +28,9 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 /// The most characters of a scenario that the page repeats; the run folder holds the whole.
 const LONGEST_SCENARIO: usize = 200_000;
 
+/// Facts with more characters than this take the room of two.
+const LONG_FACT: usize = 18;
+
 /// Everything a report shows. Text is plain text: it is escaped when rendered; blank lines separate paragraphs.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -175,7 +178,7 @@ pub fn render(report: &Report) -> String {
     );
     // Not remembered, not even by a browser that restores forms.
     out.push_str(
-        "<label class=\"theme\"><input type=\"checkbox\" id=\"theme\" autocomplete=\"off\">Light / dark</label>\n",
+        "<label class=\"theme\"><input type=\"checkbox\" id=\"theme\" autocomplete=\"off\">Switch theme</label>\n",
     );
     out.push_str(&header(report, &title));
     out.push_str("<main>\n");
@@ -201,7 +204,14 @@ fn header(report: &Report, title: &str) -> String {
     out.push_str("<dl class=\"facts\">\n");
     let status = (!report.status.is_empty()).then(|| ("status".to_owned(), report.status.clone()));
     for (name, value) in status.iter().chain(&report.facts) {
-        out.push_str(&format!("<div><dt>{}</dt><dd>{}</dd></div>\n", text::escape(name), text::escape(value)));
+        // Digests and paths need the room of two ordinary facts.
+        let class = if value.chars().count() > LONG_FACT {
+            " class=\"long\""
+        } else {
+            ""
+        };
+        let (name, value) = (text::escape(name), text::escape(value));
+        out.push_str(&format!("<div{class}><dt>{name}</dt><dd>{value}</dd></div>\n"));
     }
     out.push_str("</dl>\n</header>\n");
     out
@@ -249,7 +259,9 @@ fn ending(report: &Report) -> String {
     }
     if !report.reproduce.is_empty() {
         let commands = text::escape(&report.reproduce.join("\n"));
-        out.push_str(&format!("<section>\n<h2>Reproduce</h2>\n<pre tabindex=\"0\">{commands}</pre>\n</section>\n"));
+        out.push_str(&format!(
+            "<section>\n<h2>Reproduce</h2>\n<pre tabindex=\"0\">{commands}</pre>\n</section>\n"
+        ));
     }
     if !report.scenario_yaml_or_json.is_empty() {
         let short = text::first(&report.scenario_yaml_or_json, LONGEST_SCENARIO);
