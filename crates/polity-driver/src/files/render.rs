@@ -247,11 +247,20 @@ mod tests {
 
     #[test]
     fn a_file_can_not_steer_the_terminal() {
-        let text = shown("a: \u{1b}[31m\u{9b}5m frction\u{7}", "frction");
+        let source = "a: \u{1b}[31m\u{9b}5m frction\u{7}";
+        let text = shown(source, "frction");
         assert!(
             !text.contains(|c: char| c.is_control() && c != '\n'),
             "{text:?}"
         );
+        let excerpt = Excerpt::new(
+            "demo.yaml",
+            source,
+            source.find("frction").unwrap(),
+            source.len() - 1,
+        );
+        let from = excerpt.span.offset();
+        assert_eq!(&excerpt.text[from..from + excerpt.span.len()], "frction");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::files::{position, render};
 
 fn value(text: &str) -> Json {
     parse(text).unwrap().to_json()
@@ -527,7 +528,7 @@ fn check(text: &str) {
         tree.read::<Scenario>("")
     });
     if let Err(error) = outcome {
-        assert!(super::super::render(&error, "demo.yaml", text, false).contains("demo.yaml:"));
+        assert!(render(&error, "demo.yaml", text, false).contains("demo.yaml:"));
     }
 }
 
