@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// A society that has run to its end.
+#[allow(dead_code)] // Each test file looks at some of it.
 pub struct Played {
     /// The values of the column `opinion` or `last-guess` before the first round.
     pub start: Vec<f64>,
@@ -52,7 +53,6 @@ pub fn acts(report: &RoundReport) -> Vec<f64> {
 }
 
 /// The value of a metric in a round.
-#[allow(dead_code)] // Not every test file measures.
 pub fn metric(report: &RoundReport, name: &str) -> f64 {
     let found = report.metrics.iter().find(|(other, _)| other == name);
     found.unwrap_or_else(|| panic!("no metric {name} among {:?}", report.metrics)).1
