@@ -1,5 +1,8 @@
 //! Each metric against a naive implementation, over random values and random cuts into runs of agents.
 
+// Helpers of tests may panic as tests do.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
 mod common;
 
 use common::{acts, open, play};
@@ -191,7 +194,10 @@ fn infinite_values_give_what_exists_and_nothing_else() {
     assert_eq!(single::<Gini>(json!({}), None, &[1.0, -1.0], &[1]), None);
     let at = json!({"at": [0, 0.5, 1]});
     let named = |values: &[(&str, f64)]| -> Results { values.iter().map(|(n, v)| (n.to_string(), *v)).collect() };
-    assert_eq!(measure::<Quantiles>(at.clone(), None, &[1.0, inf, inf], &[]), named(&[("q0", 1.0), ("q0.5", inf), ("q1", inf)]));
+    assert_eq!(
+        measure::<Quantiles>(at.clone(), None, &[1.0, inf, inf], &[]),
+        named(&[("q0", 1.0), ("q0.5", inf), ("q1", inf)])
+    );
     assert_eq!(measure::<Quantiles>(at, None, &[-inf, inf], &[]), named(&[("q0", -inf), ("q1", inf)]));
     let shares = measure::<Histogram>(json!({"bins": 2}), Some((0.0, 1.0)), &[-inf, inf, 7.0, 0.6], &[]);
     assert_eq!(shares, named(&[("b00", 0.25), ("b01", 0.75)]));
@@ -230,10 +236,16 @@ fn wrong_parameters_are_refused_where_they_stand() {
         (json!({"kind": "quantiles", "at": [0.5, 0.5]}), "metrics[0].at[1]: 0.5 stands there twice"),
         (json!({"kind": "histogram", "bins": 0}), "metrics[0].bins: must lie in 1..=1000, is 0"),
         (json!({"kind": "histogram", "range": [1, 1]}), "metrics[0].range: must be two numbers, the smaller first"),
-        (json!({"kind": "clusters", "gap": 0.01}), "metrics[0].gap: must lie between the width of a cell (0.02) and the range (20)"),
+        (
+            json!({"kind": "clusters", "gap": 0.01}),
+            "metrics[0].gap: must lie between the width of a cell (0.02) and the range (20)",
+        ),
         (json!({"kind": "clusters", "cells": 1}), "metrics[0].cells: must lie in 2..=4000, is 1"),
         (json!({"kind": "clusters", "share": 2}), "metrics[0].share: must lie in 0..=1, is 2"),
-        (json!({"kind": "gini"}), "metrics[0]: the Gini index needs a quantity that is never negative, but `guess` goes down to -10"),
+        (
+            json!({"kind": "gini"}),
+            "metrics[0]: the Gini index needs a quantity that is never negative, but `guess` goes down to -10",
+        ),
         (json!({"kind": "variance", "smaple": true}), "metrics[0].smaple: unknown key `smaple`"),
     ] {
         let mut metric = metric;

@@ -1,5 +1,8 @@
 //! The opinion world with its policies: against second plain implementations, closed forms and known results.
 
+// Helpers of tests may panic as tests do.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
 mod common;
 
 use common::{Played, acts, mean, metric, open, people, play, play_with, ties};
@@ -51,8 +54,7 @@ fn left_eigenvector(w: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// One-way ties, follower first: agent 0 is heard by everybody in the end, but by few directly.
-const ONE_WAY: [(u32, u32); 10] =
-    [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (1, 0), (3, 0), (4, 1), (2, 5)];
+const ONE_WAY: [(u32, u32); 10] = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (1, 0), (3, 0), (4, 1), (2, 5)];
 
 #[test]
 fn degroot_reaches_the_left_eigenvectors_mean_also_when_ties_go_one_way() {
@@ -115,13 +117,16 @@ fn agents_who_hear_nobody_keep_their_opinion() {
 
 #[test]
 fn hegselmann_krause_agrees_with_a_plain_loop() {
-    for (topology, epsilon) in [(json!({"kind": "complete"}), 0.15), (json!({"kind": "erdos-renyi", "mean_degree": 9}), 0.3)] {
+    for (topology, epsilon) in
+        [(json!({"kind": "complete"}), 0.15), (json!({"kind": "erdos-renyi", "mean_degree": 9}), 0.3)]
+    {
         let policy = json!({"kind": "hegselmann-krause", "epsilon": epsilon});
         let played = play(&society(120, 12, 3, topology, policy));
         compare(&played, |_, x, hears| {
             (0..x.len())
                 .map(|i| {
-                    let mut near: Vec<f64> = hears[i].iter().map(|j| x[*j]).filter(|y| (y - x[i]).abs() <= epsilon).collect();
+                    let mut near: Vec<f64> =
+                        hears[i].iter().map(|j| x[*j]).filter(|y| (y - x[i]).abs() <= epsilon).collect();
                     near.push(x[i]);
                     mean(&near)
                 })
@@ -150,9 +155,8 @@ fn deffuant_weisbuch_agrees_with_a_plain_loop_when_everybody_hears_everybody() {
     let played = play(&society(101, 40, 77, json!({"kind": "complete"}), policy));
     compare(&played, |round, x, _| {
         let matching = Matching::new(101, 77, round - 1);
-        let pairs: Vec<(usize, usize)> = (0..101)
-            .filter_map(|i| matching.partner(i).filter(|j| i < *j).map(|j| (i as usize, j as usize)))
-            .collect();
+        let pairs: Vec<(usize, usize)> =
+            (0..101).filter_map(|i| matching.partner(i).filter(|j| i < *j).map(|j| (i as usize, j as usize))).collect();
         assert_eq!(pairs.len(), 50);
         approach(x, &pairs, 0.25, 0.3)
     });
@@ -285,7 +289,8 @@ fn voters_reach_consensus_and_their_mean_is_a_martingale() {
 #[test]
 fn voters_pick_evenly_among_those_they_hear() {
     // Agent 0 hears 1, 2, 3, who hear nobody and keep their opinions.
-    let mut scenario = society(4, 3001, 6, json!({"kind": "file", "path": "ties", "directed": true}), json!({"kind": "voter"}));
+    let mut scenario =
+        society(4, 3001, 6, json!({"kind": "file", "path": "ties", "directed": true}), json!({"kind": "voter"}));
     scenario["population"] = json!({"file": "people"});
     scenario["world"]["initial"] = json!({"column": "side"});
     let mut inputs = people("side", vec![0.9, 0.1, 0.2, 0.3]);
@@ -378,7 +383,10 @@ fn wrong_parameters_are_refused_where_they_stand() {
             json!({"kind": "deffuant-weisbuch", "epsilon": 1, "mu": 0.6}),
             "cohorts[0].policy.mu: must lie above 0 and up to 0.5, is 0.6",
         ),
-        (json!({"kind": "level-k"}), "cohorts[0].policy.kind: the world `opinion` has no number to see called `fraction`"),
+        (
+            json!({"kind": "level-k"}),
+            "cohorts[0].policy.kind: the world `opinion` has no number to see called `fraction`",
+        ),
     ] {
         let message = refused(json!({"kind": "opinion"}), policy);
         assert!(message.starts_with(wanted), "{message}");
@@ -399,6 +407,8 @@ fn shards_do_not_change_a_run() {
         scenario["metrics"] = kinds.iter().map(|kind| json!({"kind": kind, "of": "opinion"})).collect();
         let [one, three, seven] = [1, 3, 7].map(|shards| play_with(&scenario, &Inputs::default(), shards));
         assert_eq!(one.rounds[3].metrics.len(), 1 + 1 + 1 + 3 + 1 + 10 + 1 + 1);
+        let moved = acts(&one.rounds[2]).into_iter().zip(acts(&one.rounds[3])).map(|(a, b)| (a - b).abs());
+        assert_eq!(metric(&one.rounds[3], "largest-change"), moved.fold(0.0, f64::max));
         for other in [three, seven] {
             assert_eq!(one.outcome.digest, other.outcome.digest);
             assert_eq!(one.rounds[3].metrics, other.rounds[3].metrics);
