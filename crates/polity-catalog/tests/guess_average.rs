@@ -52,7 +52,8 @@ fn the_first_mean_of_level_k_is_the_closed_form_and_later_means_decay_geometrica
 #[test]
 fn a_population_of_learners_decays_by_a_known_factor() {
     let policy = json!({"kind": "adaptive", "rate": 0.4});
-    let played = play(&contest(500, 12, json!({"kind": "guess-average", "fraction": 0.5, "low": 0, "high": 10}), policy));
+    let played =
+        play(&contest(500, 12, json!({"kind": "guess-average", "fraction": 0.5, "low": 0, "high": 10}), policy));
     let means: Vec<f64> = played.rounds.iter().map(|round| mean(&acts(round))).collect();
     assert!((means[0] - 5.0).abs() < 5.0 * 10.0 / (12.0f64 * 500.0).sqrt());
     for pair in means.windows(2) {

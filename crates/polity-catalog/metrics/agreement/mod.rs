@@ -31,8 +31,7 @@ impl Metric for Agreement {
     }
 
     fn fold(&self, values: &[f64]) -> Vec<(f64, u64)> {
-        // Adding zero makes -0 and 0 one value.
-        let mut sorted: Vec<f64> = values.iter().map(|value| value + 0.0).collect();
+        let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         sorted.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u64)).collect()
     }

@@ -70,7 +70,8 @@ impl Metric for Clusters {
         // Decimal gaps and widths divide with rounding errors: a gap of 10 cells is 10 cells.
         let reach = gap / width + 1e-6;
         if !(reach >= 1.0 && gap <= high - low) {
-            let message = format!("must lie between the width of a cell ({width}) and the range ({}), is {gap}", high - low);
+            let message =
+                format!("must lie between the width of a cell ({width}) and the range ({}), is {gap}", high - low);
             return invalid("gap", message);
         }
         Ok(Clusters { low, high, cells, reach: reach as usize, share })

@@ -1,5 +1,8 @@
 //! Societies from JSON, driven by hand: the leaves under test ask nobody, so a poll without answers is a round.
 
+// Helpers of tests may panic as tests do, and no test file uses all of them.
+#![allow(dead_code, clippy::panic, clippy::unwrap_used)]
+
 use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
 use polity_kernel::population::{Column, Table};
 use polity_kernel::registry::Registry;
@@ -52,26 +55,22 @@ pub fn acts(report: &RoundReport) -> Vec<f64> {
 }
 
 /// The value of a metric in a round.
-#[allow(dead_code)] // Not every test file measures.
 pub fn metric(report: &RoundReport, name: &str) -> f64 {
     let found = report.metrics.iter().find(|(other, _)| other == name);
     found.unwrap_or_else(|| panic!("no metric {name} among {:?}", report.metrics)).1
 }
 
 /// A population with one column of numbers, under the name `people`.
-#[allow(dead_code)]
 pub fn people(column: &str, values: Vec<f64>) -> Inputs {
     let table = Table::new(vec![(column.into(), Column::Number(values))]).unwrap();
     Inputs { tables: [("people".to_string(), Arc::new(table))].into(), ..Inputs::default() }
 }
 
 /// An edge list under the name `ties`.
-#[allow(dead_code)]
 pub fn ties(edges: &[(u32, u32)]) -> Inputs {
     Inputs { edges: [("ties".to_string(), Arc::new(edges.to_vec()))].into(), ..Inputs::default() }
 }
 
-#[allow(dead_code)]
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
