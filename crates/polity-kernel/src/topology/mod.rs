@@ -319,7 +319,8 @@ mod tests {
 
     #[test]
     fn specs_are_strict_and_go_round() {
-        let error = |kind: &str, parameters: serde_json::Value| TopologySpec::parse(kind, parameters).unwrap_err().to_string();
+        let error =
+            |kind: &str, parameters: serde_json::Value| TopologySpec::parse(kind, parameters).unwrap_err().to_string();
         assert!(
             error("rings", json!({}))
                 .starts_with("unknown variant `rings`, expected one of `none`, `complete`, `ring`")
