@@ -37,7 +37,7 @@ pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 pub enum Stream {
     /// An agent's turn (keyed by round and agent).
     Turn = 1,
-    /// An agent's birth: its first state and its row of the world.
+    /// An agent's birth: its first state.
     Birth = 2,
     /// The world's own dynamics (keyed by round).
     World = 3,
@@ -53,6 +53,8 @@ pub enum Stream {
     Model = 8,
     /// The simulated driver: latencies, faults and reordering.
     Driver = 9,
+    /// An agent's first row of the world.
+    Seat = 10,
 }
 
 /// A lazy, endless sequence of draws with one key. Cheap to make (no block is computed before the first draw).

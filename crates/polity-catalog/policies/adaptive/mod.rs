@@ -1,0 +1,71 @@
+//! Learning direction: move from the last guess towards what would have won. See README.md for the source and the equations.
+
+use polity_kernel::Invalid;
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::sight::NumberSlot;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.policy::<Adaptive>(files);
+}
+
+/// Parameters of the learner.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Share of the way from the last guess to the announced target; 0 to 1.
+    rate: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { rate: 0.5 }
+    }
+}
+
+/// Moves its guess towards what would have won.
+pub struct Adaptive {
+    rate: f64,
+    slots: [NumberSlot; 4],
+    act: u16,
+}
+
+impl Policy for Adaptive {
+    const NAME: &'static str = "adaptive";
+    const SUMMARY: &'static str = "Move the last guess towards the announced target";
+    type Params = Params;
+    /// The last guess; NaN would be no plain value, so the first round is told by `None`.
+    type State = Option<f64>;
+
+    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        if !(0.0..=1.0).contains(&params.rate) {
+            return Err(Invalid { key: "rate".into(), message: format!("must lie in 0..=1, is {}", params.rate) });
+        }
+        let slot = |name| binding.number(name);
+        Ok(Adaptive {
+            rate: params.rate,
+            slots: [slot("low")?, slot("high")?, slot("announced")?, slot("last-target")?],
+            act: binding.number_act()?.0,
+        })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) -> Option<f64> {
+        None
+    }
+
+    async fn act(&self, last: &mut Option<f64>, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let [low, high, announced, target] = self.slots.map(|slot| turn.sight.number(slot));
+        let guess = match *last {
+            None => turn.draws.range(low, high),
+            Some(guess) if announced > 0.0 => guess + self.rate * (target.clamp(low, high) - guess),
+            Some(guess) => guess,
+        };
+        *last = Some(guess);
+        turn.act(self.act, guess);
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Levels of reasoning: a Poisson cognitive hierarchy. See README.md for the source and the equations.
+
+use polity_kernel::Invalid;
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::sight::NumberSlot;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.policy::<LevelK>(files);
+}
+
+/// Parameters of the hierarchy.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Mean number of steps of reasoning (tau); 0 to 20. Camerer, Ho and Chong estimate about 1.5.
+    mean: f64,
+    /// Levels above this are drawn again; 0 to 100.
+    most: u32,
+    /// Standard deviation of a normal error on every guess of levels above 0, in units of the range; 0 to 1.
+    noise: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { mean: 1.5, most: 20, noise: 0.0 }
+    }
+}
+
+/// A Poisson cognitive hierarchy that names a number.
+pub struct LevelK {
+    params: Params,
+    /// Poisson weights of the levels.
+    weights: Vec<f64>,
+    slots: [NumberSlot; 5],
+    act: u16,
+}
+
+/// The guess of every level, when level 0 names `anchor` on average: level k responds to the mix of the levels below it, in the
+/// proportions in which they occur, and neglects its own influence on the average.
+pub fn responses(weights: &[f64], fraction: f64, anchor: f64, level: u32) -> f64 {
+    let (mut mass, mut sum) = (0.0, 0.0);
+    let mut guess = anchor;
+    for weight in weights.iter().take(level as usize) {
+        mass += weight;
+        sum += weight * guess;
+        guess = if mass > 0.0 { fraction * sum / mass } else { fraction * guess };
+    }
+    guess
+}
+
+impl Policy for LevelK {
+    const NAME: &'static str = "level-k";
+    const SUMMARY: &'static str = "Respond to less deep reasoners (Poisson cognitive hierarchy)";
+    type Params = Params;
+    /// The number of steps of reasoning.
+    type State = u32;
+
+    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let range = |key: &str, value: f64, high: f64| {
+            if (0.0..=high).contains(&value) {
+                return Ok(());
+            }
+            Err(Invalid { key: key.into(), message: format!("must lie in 0..={high}, is {value}") })
+        };
+        range("mean", params.mean, 20.0)?;
+        range("most", f64::from(params.most), 100.0)?;
+        range("noise", params.noise, 1.0)?;
+        let mut weights = vec![libm::exp(-params.mean)];
+        for k in 1..=params.most {
+            weights.push(weights[k as usize - 1] * params.mean / f64::from(k));
+        }
+        let slot = |name| binding.number(name);
+        Ok(LevelK {
+            params,
+            weights,
+            slots: [slot("fraction")?, slot("low")?, slot("high")?, slot("announced")?, slot("last-mean")?],
+            act: binding.number_act()?.0,
+        })
+    }
+
+    fn born(&self, _: Person<'_>, draws: &mut Draws) -> u32 {
+        draws.weighted(&self.weights).unwrap_or(0) as u32
+    }
+
+    async fn act(&self, level: &mut u32, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let [fraction, low, high, announced, last_mean] = self.slots.map(|slot| turn.sight.number(slot));
+        // Before anything is known level 0 guesses anything; afterwards it repeats the last mean (Nagel 1995).
+        let known = announced > 0.0;
+        let anchor = if known { last_mean } else { f64::midpoint(low, high) };
+        let mut guess = match *level {
+            0 if !known => turn.draws.range(low, high),
+            level => responses(&self.weights, fraction, anchor, level),
+        };
+        if *level > 0 && self.params.noise > 0.0 {
+            guess += self.params.noise * (high - low) * turn.draws.normal();
+        }
+        turn.act(self.act, guess.clamp(low, high));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, written out: b_k = p * sum_{h<k} f(h) b_h / sum_{h<k} f(h).
+    #[test]
+    fn responses_match_the_definition() {
+        let weights: Vec<f64> = [0.22, 0.33, 0.25, 0.13].to_vec();
+        let mut by_level: Vec<f64> = vec![50.0];
+        for k in 1..=4 {
+            let mass: f64 = weights[..k].iter().sum();
+            let sum: f64 = weights[..k].iter().zip(&by_level).map(|(f, b)| f * b).sum();
+            by_level.push(2.0 / 3.0 * sum / mass);
+        }
+        for (k, expected) in by_level.iter().enumerate() {
+            let got = responses(&weights, 2.0 / 3.0, 50.0, k as u32);
+            assert!((got - expected).abs() < 1e-12, "level {k}: {got} and {expected}");
+        }
+    }
+}

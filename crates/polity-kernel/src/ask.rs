@@ -1,0 +1,283 @@
+//! The only door outside: effects and their answers.
+//!
+//! What the kernel wants from outside leaves as an [`Effect`] and comes back as an [`Answer`]. The pair is closed: every kind of
+//! effect has its kind of outcome, and a failure is an outcome of its own, never a text that looks like a reply.
+
+use crate::digest::{Kind, RowHash, hash_value};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Names an effect: the `n`-th question of `actor` in `round` of `item`. In a society the item is 0 and the actor is the agent;
+/// in an evaluation the item is the row of the data set and the actor is the member of the team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EffectId {
+    /// Row of the data set; 0 in a society.
+    pub item: u32,
+    /// The round in which the turn began.
+    pub round: u32,
+    /// The agent or the member of the team.
+    pub actor: u32,
+    /// Counts the actor's effects of the round.
+    pub n: u32,
+}
+
+impl fmt::Display for EffectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "(item {}, round {}, actor {}, n {})", self.item, self.round, self.actor, self.n)
+    }
+}
+
+/// Who speaks in a message of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Standing instructions.
+    System,
+    /// What the model is told or asked.
+    User,
+    /// What the model itself said before.
+    Assistant,
+}
+
+/// A piece of a message. What other agents said stays typed, so that a simulated model can weigh it without reading prose and a
+/// table can show who was heard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Plain text.
+    Text(String),
+    /// The standing answer of an agent, with its reasons.
+    Said {
+        /// Name of the speaker.
+        by: String,
+        /// The answer alone.
+        answer: String,
+        /// The reasons given; may be empty.
+        reasons: String,
+    },
+}
+
+/// One message of a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order.
+    pub parts: Vec<Part>,
+}
+
+impl Message {
+    /// A message of plain text.
+    pub fn text(role: Role, text: impl Into<String>) -> Self {
+        Message { role, parts: vec![Part::Text(text.into())] }
+    }
+
+    /// The message as a provider is sent it.
+    #[must_use]
+    pub fn rendered(&self) -> String {
+        let mut out = String::new();
+        for part in &self.parts {
+            if !out.is_empty() {
+                out.push_str("\n\n");
+            }
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Said { by, answer, reasons } if reasons.is_empty() => {
+                    out.push_str(&format!("{by} answers: {answer}"));
+                }
+                Part::Said { by, answer, reasons } => out.push_str(&format!("{by} answers: {answer}\nReasons: {reasons}")),
+            }
+        }
+        out
+    }
+}
+
+/// What answer is wanted. The driver makes the reply fit or reports that it does not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Want {
+    /// Free text.
+    Text,
+    /// One of the options, by its text.
+    Choice(Vec<String>),
+    /// A number within bounds (both included).
+    Number {
+        /// Smallest allowed value.
+        low: f64,
+        /// Largest allowed value.
+        high: f64,
+    },
+    /// Named fields, in order.
+    Record(Vec<(String, Want)>),
+}
+
+/// A value that fits a [`Want`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Value {
+    /// Free text.
+    Text(String),
+    /// Index of the chosen option.
+    Choice(u32),
+    /// A number.
+    Number(f64),
+    /// The fields of a record, in the order asked.
+    Record(Vec<Value>),
+}
+
+impl Value {
+    /// The text, when it is one.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Field `i` of a record.
+    #[must_use]
+    pub fn field(&self, i: usize) -> Option<&Value> {
+        match self {
+            Value::Record(fields) => fields.get(i),
+            _ => None,
+        }
+    }
+}
+
+/// A question to a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// `provider/model`.
+    pub model: String,
+    /// The conversation so far.
+    pub messages: Vec<Message>,
+    /// The kind of answer wanted.
+    pub want: Want,
+    /// Tells samples of one and the same request apart.
+    pub sample: u32,
+}
+
+impl Request {
+    /// Hash of what would be sent, without the sample number: together they are the key of a cache.
+    #[must_use]
+    pub fn hash(&self) -> u128 {
+        hash_value(RowHash::new(Kind::Request, 0), &(&self.model, &self.messages, &self.want))
+    }
+}
+
+/// What a simulated model may know and no prompt may say.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Hidden {
+    /// The right answer.
+    pub gold: String,
+    /// Difficulty on the scale of the models' skill (log-odds; 0 is average).
+    pub difficulty: f64,
+    /// The tempting wrong answer, where the data name one.
+    pub lure: Option<String>,
+}
+
+/// A wish for something outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// Its name.
+    pub id: EffectId,
+    /// What is asked.
+    pub request: Request,
+    /// Out-of-band knowledge for simulated models; never sent anywhere.
+    pub hidden: Option<Hidden>,
+}
+
+/// How an effect ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// A reply that fits what was wanted, and the text it was read from.
+    Reply {
+        /// The typed value.
+        value: Value,
+        /// The reply as it came.
+        raw: String,
+    },
+    /// A reply that does not fit what was wanted.
+    Invalid {
+        /// The reply as it came.
+        raw: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The model declined.
+    Refused {
+        /// Its words.
+        raw: String,
+    },
+    /// No reply could be had.
+    Failed {
+        /// The last error.
+        why: String,
+    },
+    /// The driver did not ask: a budget or a stop forbade it.
+    Denied {
+        /// Which limit, and its value.
+        why: String,
+    },
+}
+
+/// What an exchange cost. Latency is volatile: it is recorded and never reaches a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the request.
+    pub tokens_in: u64,
+    /// Tokens of the reply.
+    pub tokens_out: u64,
+    /// US dollars.
+    pub cost_usd: f64,
+    /// Milliseconds from sending to the last byte (declared, for simulated models).
+    pub latency_ms: f64,
+}
+
+/// The answer to an effect, with the request it answers: replay and resume match both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The effect's name.
+    pub id: EffectId,
+    /// The request that was answered.
+    pub request: Request,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// What a turn or a method gets back from a question.
+pub type Heard = Result<Value, Unanswered>;
+
+/// Why there is no value. A bad reply is an event that policies and methods see, never a value that looks like a reply.
+#[derive(Clone, Debug, PartialEq, thiserror::Error, Serialize, Deserialize)]
+pub enum Unanswered {
+    /// The reply did not fit what was wanted.
+    #[error("the reply does not fit what was asked: {0}")]
+    Invalid(String),
+    /// The model declined.
+    #[error("the model refused: {0}")]
+    Refused(String),
+    /// No reply could be had.
+    #[error("no reply: {0}")]
+    Failed(String),
+    /// The driver did not ask.
+    #[error("not asked: {0}")]
+    Denied(String),
+}
+
+impl Answer {
+    /// The answer as a turn sees it.
+    pub fn heard(&self) -> Heard {
+        match &self.outcome {
+            Outcome::Reply { value, .. } => Ok(value.clone()),
+            Outcome::Invalid { why, .. } => Err(Unanswered::Invalid(why.clone())),
+            Outcome::Refused { raw } => Err(Unanswered::Refused(raw.clone())),
+            Outcome::Failed { why } => Err(Unanswered::Failed(why.clone())),
+            Outcome::Denied { why } => Err(Unanswered::Denied(why.clone())),
+        }
+    }
+}

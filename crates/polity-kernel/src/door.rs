@@ -1,0 +1,106 @@
+//! How straight-line code waits for the outside.
+//!
+//! A turn is a pure function of its inputs and the answers so far. So nothing that waits is ever kept: the future is polled once
+//! and dropped, and when answers have come the turn is run again from its start with them. Suspending, resuming after a crash and
+//! replaying are one and the same thing, exercised at every wait. Re-running costs the square of the number of questions that
+//! follow each other within one turn; a method cuts that short with checkpoints ([`crate::method::Desk::end_round`]).
+
+use crate::Bug;
+use crate::ask::{Answer, Effect, EffectId, Heard, Hidden, Request};
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+/// One question on its way out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// Who asks: the agent itself, or a member of a team.
+    pub actor: u32,
+    /// What is asked.
+    pub request: Request,
+    /// What a simulated model may know of it.
+    pub hidden: Option<Hidden>,
+}
+
+/// The answers that a turn has, and the questions that it still has to put.
+#[derive(Debug)]
+pub struct Door<'a> {
+    item: u32,
+    round: u32,
+    /// Sorted by id.
+    answers: &'a [Answer],
+    /// Next number per actor, in order of first use; a turn has one actor, a team a handful.
+    next: Vec<(u32, u32)>,
+    wanted: Vec<Effect>,
+    bug: Option<Bug>,
+}
+
+impl<'a> Door<'a> {
+    /// A door for one turn; `answers` must be sorted by id.
+    #[must_use]
+    pub fn new(item: u32, round: u32, answers: &'a [Answer]) -> Self {
+        Door { item, round, answers, next: Vec::new(), wanted: Vec::new(), bug: None }
+    }
+
+    /// Begins another round of the same item: questions are numbered anew.
+    pub fn set_round(&mut self, round: u32) {
+        self.round = round;
+        self.next.clear();
+    }
+
+    fn number(&mut self, actor: u32) -> u32 {
+        if let Some((_, n)) = self.next.iter_mut().find(|(a, _)| *a == actor) {
+            *n += 1;
+            return *n;
+        }
+        self.next.push((actor, 0));
+        0
+    }
+
+    /// Puts questions together and waits for all of them; the answers come in the order asked.
+    pub async fn ask_all(&mut self, asks: Vec<Ask>) -> Vec<Heard> {
+        let mut heard = Vec::with_capacity(asks.len());
+        for Ask { actor, request, hidden } in asks {
+            let n = self.number(actor);
+            let id = EffectId { item: self.item, round: self.round, actor, n };
+            match self.answers.binary_search_by_key(&id, |a| a.id) {
+                Err(_) => self.wanted.push(Effect { id, request, hidden }),
+                Ok(i) if self.answers[i].request == request => heard.push(self.answers[i].heard()),
+                Ok(i) => {
+                    let journaled = Box::new(self.answers[i].request.clone());
+                    self.bug = Some(Bug::Mismatch { id, journaled, asked: Box::new(request) });
+                }
+            }
+        }
+        if self.wanted.is_empty() && self.bug.is_none() {
+            heard
+        } else {
+            std::future::pending().await
+        }
+    }
+
+    /// Puts one question and waits for the answer.
+    pub async fn ask(&mut self, ask: Ask) -> Heard {
+        let mut heard = self.ask_all(vec![ask]).await;
+        // `ask_all` returns one entry a question.
+        heard.pop().unwrap_or_else(|| Err(crate::ask::Unanswered::Failed("no answer was recorded".into())))
+    }
+
+    /// Ends the turn's run: the questions still open, or the bug that was met.
+    pub fn close(self) -> Result<Vec<Effect>, Bug> {
+        match self.bug {
+            Some(bug) => Err(bug),
+            None => Ok(self.wanted),
+        }
+    }
+}
+
+/// Polls a turn's future once. `None`: it waits for answers.
+#[inline(always)]
+pub(crate) fn poll_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut context = Context::from_waker(Waker::noop());
+    match pin!(future).poll(&mut context) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}

@@ -1,0 +1,360 @@
+//! An evaluation: a method at work on every item of a data set, as one machine.
+//!
+//! Each item is its own instance of the method; a bounded window of them is under way at once, each at its own pace. Round r of the
+//! run is complete when every item has passed its round r. One journal, one digest, one table of items.
+
+use crate::ask::{Answer, Effect};
+use crate::digest::{Digest, Kind, RowHash};
+use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
+use crate::method::{Item, Log, Member, MethodHost, Records, Start, Verdict, same_answer};
+use crate::society::{decode, encode};
+use crate::topology::Topology;
+use crate::Bug;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An item under way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Instance {
+    begun: bool,
+    round: u32,
+    checkpoint: Option<Vec<u8>>,
+    /// Answers since the checkpoint, sorted by id.
+    answers: Vec<Answer>,
+    open: Vec<Effect>,
+    asks: u32,
+    verdict: Option<Verdict>,
+    /// Held at the border of a round where the scenario changes.
+    held: bool,
+}
+
+impl Instance {
+    fn ready(&self) -> bool {
+        self.begun && self.verdict.is_none() && self.open.is_empty() && !self.held
+    }
+
+    fn passed(&self, round: u32) -> bool {
+        self.verdict.is_some() || self.round > round
+    }
+}
+
+/// What the builder of an evaluation decides.
+pub(crate) struct Plan {
+    pub seed: u64,
+    pub rounds: u32,
+    pub window: usize,
+    pub items: Vec<Item>,
+    pub team: Vec<Member>,
+    pub topology: Topology,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Data {
+    round: u32,
+    chain: Digest,
+    instances: Vec<Instance>,
+    logs: BTreeMap<u32, Vec<(u32, Log)>>,
+}
+
+/// A method at work on a data set, as a [`Machine`].
+pub struct Evaluation {
+    plan: Plan,
+    method: Box<dyn MethodHost>,
+    /// The method with other parameters, from a round on, sorted by round.
+    changes: Vec<(u32, Box<dyn MethodHost>)>,
+    instances: Vec<Instance>,
+    /// What happened in rounds that are not complete yet: by round, (item, log).
+    logs: BTreeMap<u32, Vec<(u32, Log)>>,
+    /// Letters of the last complete round.
+    letters: Vec<(u32, u32, u32, String)>,
+    round: u32,
+    chain: Digest,
+}
+
+impl Evaluation {
+    pub(crate) fn new(plan: Plan, method: Box<dyn MethodHost>, changes: Vec<(u32, Box<dyn MethodHost>)>) -> Self {
+        Evaluation {
+            instances: vec![Instance::default(); plan.items.len()],
+            plan,
+            method,
+            changes,
+            logs: BTreeMap::new(),
+            letters: Vec::new(),
+            round: 0,
+            chain: Digest::default(),
+        }
+    }
+
+    /// The team.
+    #[must_use]
+    pub fn team(&self) -> &[Member] {
+        &self.plan.team
+    }
+
+    /// The data set.
+    #[must_use]
+    pub fn items(&self) -> &[Item] {
+        &self.plan.items
+    }
+
+    /// What the method records.
+    #[must_use]
+    pub fn records(&self) -> &'static [Records] {
+        self.method.records()
+    }
+
+    /// Letters of the last complete round: (item, from, to, text).
+    #[must_use]
+    pub fn letters(&self) -> &[(u32, u32, u32, String)] {
+        &self.letters
+    }
+
+    /// Items that have a verdict.
+    #[must_use]
+    pub fn finished(&self) -> usize {
+        self.instances.iter().filter(|i| i.verdict.is_some()).count()
+    }
+
+    fn hear(&mut self, answers: Vec<Answer>) {
+        for answer in answers {
+            let Some(instance) = self.instances.get_mut(answer.id.item as usize) else { continue };
+            let before = instance.open.len();
+            instance.open.retain(|effect| effect.id != answer.id);
+            if instance.open.len() < before
+                && let Err(place) = instance.answers.binary_search_by_key(&answer.id, |a| a.id)
+            {
+                instance.answers.insert(place, answer);
+            }
+        }
+    }
+
+    /// Begins items while the window has room.
+    fn admit(&mut self) {
+        let mut under_way = self.instances.iter().filter(|i| i.begun && i.verdict.is_none()).count();
+        for instance in &mut self.instances {
+            if under_way >= self.plan.window {
+                break;
+            }
+            if !instance.begun {
+                instance.begun = true;
+                under_way += 1;
+            }
+        }
+    }
+
+    /// Runs every instance that can move; returns the new questions, in order of item.
+    fn advance(&mut self) -> Result<Vec<Effect>, Bug> {
+        let mut effects = Vec::new();
+        loop {
+            self.admit();
+            let hold_at = self.changes.first().map(|(at, _)| *at);
+            let (plan, method) = (&self.plan, self.method.as_ref());
+            let ran: Vec<_> = self
+                .instances
+                .par_iter()
+                .zip(&plan.items)
+                .enumerate()
+                .filter(|(_, (instance, _))| instance.ready())
+                .map(|(i, (instance, item))| {
+                    let start = Start {
+                        item,
+                        team: &plan.team,
+                        topology: &plan.topology,
+                        seed: plan.seed,
+                        round: instance.round,
+                        checkpoint: instance.checkpoint.as_deref(),
+                        answers: &instance.answers,
+                        hold_at,
+                    };
+                    Ok((i, method.run(start)?))
+                })
+                .collect::<Result<_, Bug>>()?;
+            if ran.is_empty() {
+                return Ok(effects);
+            }
+            for (i, ran) in ran {
+                let instance = &mut self.instances[i];
+                for (round, log) in ran.ended {
+                    self.logs.entry(round).or_default().push((i as u32, log));
+                }
+                if ran.checkpoint.is_some() {
+                    instance.checkpoint = ran.checkpoint;
+                    instance.round = ran.round;
+                    instance.answers.retain(|answer| answer.id.round >= ran.round);
+                }
+                instance.held = ran.verdict.is_none() && ran.wanted.is_empty();
+                instance.asks += ran.wanted.len() as u32;
+                instance.open = ran.wanted.clone();
+                effects.extend(ran.wanted);
+                if ran.verdict.is_some() {
+                    instance.verdict = ran.verdict;
+                    instance.round = ran.round;
+                    instance.checkpoint = None;
+                    instance.answers.clear();
+                }
+            }
+        }
+    }
+
+    /// The last round in which something happened on an item.
+    fn last_round(instance: &Instance, logs: &BTreeMap<u32, Vec<(u32, Log)>>, item: u32) -> u32 {
+        let logged = logs.iter().rev().find(|(_, logs)| logs.iter().any(|(i, _)| *i == item)).map(|(r, _)| *r);
+        logged.unwrap_or(instance.round.saturating_sub(1))
+    }
+
+    fn close_round(&mut self) -> RoundReport {
+        let round = self.round;
+        let mut report = RoundReport { round, ..RoundReport::default() };
+        let finished: Vec<usize> = (0..self.instances.len())
+            .filter(|i| {
+                let instance = &self.instances[*i];
+                instance.verdict.is_some() && Self::last_round(instance, &self.logs, *i as u32) == round
+            })
+            .collect();
+        let mut logs = self.logs.remove(&round).unwrap_or_default();
+        logs.sort_by_key(|(item, _)| *item);
+        report.agents = logs.len() as u32;
+        self.letters.clear();
+        let (mut answers, mut right, mut teams, mut agreed) = (0u64, 0u64, 0u64, 0u64);
+        for (item, log) in logs {
+            let base = |kind| RowHash::new(kind, round).word(u64::from(item));
+            let mut standing: Vec<&str> = Vec::new();
+            for (n, act) in log.acts.rows.iter().enumerate() {
+                let text = log.acts.text(n).unwrap_or_default();
+                report.sum.add(
+                    base(Kind::Act)
+                        .word(u64::from(act.who) << 32 | u64::from(act.kind) << 16 | n as u64)
+                        .number(act.value)
+                        .bytes(text.as_bytes())
+                        .finish(),
+                );
+                if act.kind == 0 {
+                    standing.push(text);
+                }
+            }
+            if let Some(gold) = self.plan.items.get(item as usize).and_then(|i| i.gold.as_ref()) {
+                answers += standing.len() as u64;
+                right += standing.iter().filter(|a| same_answer(a, gold)).count() as u64;
+            }
+            if standing.len() > 1 {
+                teams += 1;
+                agreed += u64::from(standing.iter().all(|a| same_answer(a, standing[0])));
+            }
+            for (n, (from, to, text)) in log.letters.into_iter().enumerate() {
+                report.letters += 1;
+                let hash = base(Kind::Letter).word(u64::from(from) << 32 | u64::from(to)).word(n as u64);
+                report.sum.add(hash.bytes(text.as_bytes()).finish());
+                self.letters.push((item, from, to, text));
+            }
+            report.acts.push(log.acts);
+        }
+        let mut share = |name: &str, part: u64, of: u64| {
+            if of > 0 {
+                report.metrics.push((name.to_string(), part as f64 / of as f64));
+            }
+        };
+        share("members.correct", right, answers);
+        share("teams.agreed", agreed, teams);
+        let (mut scored, mut correct) = (0, 0);
+        for i in finished {
+            let (instance, item) = (&self.instances[i], &self.plan.items[i]);
+            let answer = instance.verdict.as_ref().and_then(|v| v.answer.clone());
+            let verdict = item.gold.as_ref().map(|gold| answer.as_ref().is_some_and(|a| same_answer(a, gold)));
+            scored += u64::from(verdict.is_some());
+            correct += u64::from(verdict == Some(true));
+            report.sum.add(
+                RowHash::new(Kind::Item, round)
+                    .word(i as u64)
+                    .bytes(answer.as_deref().unwrap_or("\u{0}none").as_bytes())
+                    .word(u64::from(instance.asks))
+                    .finish(),
+            );
+            report.items.push(ItemReport {
+                item: i as u32,
+                answer,
+                gold: item.gold.clone(),
+                correct: verdict,
+                rounds: round + 1,
+                asks: instance.asks,
+            });
+        }
+        if scored > 0 {
+            report.metrics.push(("items.correct".into(), correct as f64 / scored as f64));
+        }
+        for (name, value) in &report.metrics {
+            report.sum.add(RowHash::new(Kind::Metric, round).bytes(name.as_bytes()).number(*value).finish());
+        }
+        self.chain = self.chain.chain(round, report.sum);
+        report.chain = self.chain;
+        self.round += 1;
+        report
+    }
+}
+
+impl Machine for Evaluation {
+    fn poll(&mut self, answers: Vec<Answer>) -> Result<Step, Bug> {
+        self.hear(answers);
+        let mut start = Vec::new();
+        loop {
+            start.extend(self.advance()?);
+            // Everybody has reached the border at which the scenario changes.
+            let at_border = self.changes.first().is_some_and(|(at, _)| {
+                *at <= self.round && self.instances.iter().all(|i| i.verdict.is_some() || i.held && i.round >= *at)
+            });
+            if !at_border {
+                break;
+            }
+            let (_, method) = self.changes.remove(0);
+            self.method = method;
+            self.instances.iter_mut().for_each(|i| i.held = false);
+        }
+        let all_passed = self.instances.iter().all(|i| i.passed(self.round));
+        let all_done = self.instances.iter().all(|i| i.verdict.is_some());
+        if all_done && self.logs.is_empty() {
+            let outcome = Outcome { rounds: self.round, reason: None, digest: self.chain };
+            return Ok(Step { start, then: Then::Done(outcome) });
+        }
+        if all_passed {
+            let report = self.close_round();
+            return Ok(Step { start, then: Then::Round(Box::new(report)) });
+        }
+        Ok(Step { start, then: Then::Wait })
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, Bug> {
+        encode(&(self.round, self.chain, &self.instances, &self.logs))
+    }
+
+    fn next_round(&self) -> u32 {
+        self.round
+    }
+
+    fn open_effects(&self) -> Vec<Effect> {
+        self.instances.iter().flat_map(|i| i.open.iter().cloned()).collect()
+    }
+}
+
+impl Evaluation {
+    /// Puts a new evaluation of the same scenario into the state of a snapshot.
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<(), Bug> {
+        let data: Data = decode(bytes)?;
+        if data.instances.len() != self.instances.len() {
+            return Err(Bug::Snapshot { what: "the evaluation".into(), why: "it was made with other items".into() });
+        }
+        while self.changes.first().is_some_and(|(at, _)| *at < data.round) {
+            self.method = self.changes.remove(0).1;
+        }
+        self.round = data.round;
+        self.chain = data.chain;
+        self.instances = data.instances;
+        self.logs = data.logs;
+        Ok(())
+    }
+
+    /// Rounds planned, as the method was told.
+    #[must_use]
+    pub fn rounds(&self) -> u32 {
+        self.plan.rounds
+    }
+}

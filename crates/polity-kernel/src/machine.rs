@@ -1,0 +1,92 @@
+//! What a driver drives: a machine that asks, reports rounds, and ends.
+
+use crate::Bug;
+use crate::ask::{Answer, Effect};
+use crate::digest::Digest;
+use crate::sight::Acts;
+use serde::{Deserialize, Serialize};
+
+/// One step of a machine.
+#[derive(Debug)]
+pub struct Step {
+    /// Effects to begin now.
+    pub start: Vec<Effect>,
+    /// What the machine does next.
+    pub then: Then,
+}
+
+/// What follows a step.
+#[derive(Debug)]
+pub enum Then {
+    /// Nothing moves before more answers come.
+    Wait,
+    /// A round is complete; poll again, with whatever answers there are.
+    Round(Box<RoundReport>),
+    /// The machine has ended.
+    Done(Outcome),
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Rounds completed.
+    pub rounds: u32,
+    /// Why before the planned number of rounds, if so.
+    pub reason: Option<String>,
+    /// The digest of the whole run.
+    pub digest: Digest,
+}
+
+/// The verdict on one item of a data set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ItemReport {
+    /// Row of the data set.
+    pub item: u32,
+    /// The team's answer; `None` when it has none.
+    pub answer: Option<String>,
+    /// The right answer, where the data set names one.
+    pub gold: Option<String>,
+    /// Whether they agree.
+    pub correct: Option<bool>,
+    /// Rounds the method took.
+    pub rounds: u32,
+    /// Questions asked.
+    pub asks: u32,
+}
+
+/// What a round did.
+#[derive(Clone, Debug, Default)]
+pub struct RoundReport {
+    /// The round.
+    pub round: u32,
+    /// The sum over its rows.
+    pub sum: Digest,
+    /// The chain up to and with this round.
+    pub chain: Digest,
+    /// Agents alive when it began (in an evaluation: items under way).
+    pub agents: u32,
+    /// Acts by block, in order of agent. In an evaluation: by item.
+    pub acts: Vec<Acts>,
+    /// Number of letters sent.
+    pub letters: u64,
+    /// Results of metrics and the world's scalars: (name, value).
+    pub metrics: Vec<(String, f64)>,
+    /// Children born: (child, parent).
+    pub births: Vec<(u32, u32)>,
+    /// Agents that died.
+    pub deaths: Vec<u32>,
+    /// Verdicts reached.
+    pub items: Vec<ItemReport>,
+}
+
+/// A deterministic machine: its steps are a function of its scenario and the answers it is given.
+pub trait Machine: Send {
+    /// Takes answers in (in any order, as few as one, or none) and moves on.
+    fn poll(&mut self, answers: Vec<Answer>) -> Result<Step, Bug>;
+    /// Everything needed to go on from the barrier between two rounds. Call it only after a [`Then::Round`].
+    fn snapshot(&self) -> Result<Vec<u8>, Bug>;
+    /// The round that a snapshot taken now would begin with.
+    fn next_round(&self) -> u32;
+    /// The effects that the machine waits for; a driver that restores a snapshot begins them.
+    fn open_effects(&self) -> Vec<Effect>;
+}

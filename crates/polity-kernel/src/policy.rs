@@ -1,0 +1,580 @@
+//! Policies: how agents behave.
+//!
+//! A policy holds parameters only; the state of its agents lives in columns outside it. A turn is a pure function of (state at its
+//! start, sight, inbox, answers so far, random stream); its state, acts and letters commit together, when it completes.
+
+use crate::ask::{Answer, Effect, Heard, Hidden, Request};
+use crate::digest::{Digest, Kind, RowHash, hash_value};
+use crate::door::{Ask, Door, poll_once};
+use crate::mail::{Bucket, Inbox, LONGEST_TEXT, block_of};
+use crate::population::{NumberColumn, Population, TextColumn};
+use crate::rng::{Draws, Stream};
+use crate::sight::{Act, ActArgument, Acts, Interface, NumberSlot, Sight, Sights, TextSlot};
+use crate::topology::Topology;
+use crate::tree::Invalid;
+use crate::{AgentId, Bug, Plain};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+
+/// What all agents of a society share and nobody changes within a round.
+#[derive(Debug)]
+pub struct Commons {
+    /// The seed of the run.
+    pub seed: u64,
+    /// Attributes of the agents.
+    pub population: Population,
+    /// Who can hear whom: the neighbours of an agent are those that it hears.
+    pub topology: Topology,
+    /// The same the other way round, for a directed topology: who hears an agent. `None`: ties go both ways.
+    pub audience: Option<Topology>,
+}
+
+impl Commons {
+    /// Who hears an agent.
+    #[inline]
+    fn audience(&self) -> &Topology {
+        self.audience.as_ref().unwrap_or(&self.topology)
+    }
+}
+
+/// An agent and its row of the population.
+#[derive(Clone, Copy, Debug)]
+pub struct Person<'a> {
+    /// The agent.
+    pub id: AgentId,
+    /// The attributes of all agents.
+    pub population: &'a Population,
+}
+
+impl Person<'_> {
+    /// The number in a column of the population.
+    #[must_use]
+    pub fn number(&self, column: NumberColumn) -> f64 {
+        self.population.number(column, self.id)
+    }
+
+    /// The text in a column of the population.
+    #[must_use]
+    pub fn text(&self, column: TextColumn) -> &str {
+        self.population.text(column, self.id)
+    }
+}
+
+/// What a policy may bind to when the society is built.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding<'a> {
+    /// Name of the world.
+    pub world: &'a str,
+    /// What the world shows and understands.
+    pub interface: &'a Interface,
+    /// Seed, population and topology.
+    pub commons: &'a Commons,
+    /// Number of agents at the start.
+    pub agents: u32,
+}
+
+impl Binding<'_> {
+    /// The slot of a number that the policy needs to see.
+    pub fn number(&self, name: &str) -> Result<NumberSlot, Invalid> {
+        self.interface.number(self.world, name).map_err(unfit)
+    }
+
+    /// The slot of a text that the policy needs to see.
+    pub fn text(&self, name: &str) -> Result<TextSlot, Invalid> {
+        self.interface.text(self.world, name).map_err(unfit)
+    }
+
+    /// The act of that name, and what it carries.
+    pub fn act(&self, name: &str) -> Result<(u16, ActArgument), Invalid> {
+        self.interface.act(self.world, name).map(|(i, a)| (i, a.clone())).map_err(unfit)
+    }
+
+    /// The first act that carries a number, with its bounds: what a policy that "names a number" performs.
+    pub fn number_act(&self) -> Result<(u16, f64, f64), Invalid> {
+        self.interface
+            .acts
+            .iter()
+            .enumerate()
+            .find_map(|(i, act)| match act.argument {
+                ActArgument::Number { low, high } => Some((i as u16, low, high)),
+                _ => None,
+            })
+            .ok_or_else(|| unfit(format!("the world `{}` understands no act that carries a number", self.world)))
+    }
+}
+
+fn unfit(message: String) -> Invalid {
+    Invalid { key: "kind".into(), message }
+}
+
+/// Why a turn can not go on: a defect of the policy, which stops the run. A bad reply of a model is not a fault; the policy sees it
+/// as [`crate::ask::Unanswered`] and decides.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(pub String);
+
+/// How the agents of a cohort behave.
+#[allow(async_fn_in_trait)] // Futures are polled in place and never leave their thread.
+pub trait Policy: Send + Sync + Sized + 'static {
+    /// The name a scenario uses; also the name of the leaf's folder.
+    const NAME: &'static str;
+    /// One line for lists.
+    const SUMMARY: &'static str;
+    /// What a scenario may set.
+    type Params: DeserializeOwned + schemars::JsonSchema;
+    /// What an agent carries from turn to turn.
+    type State: Plain;
+
+    /// Binds the policy to a society, or says which parameter or which part of the world does not fit.
+    fn open(params: Self::Params, binding: &Binding<'_>) -> Result<Self, Invalid>;
+
+    /// The state of a new agent.
+    fn born(&self, person: Person<'_>, draws: &mut Draws) -> Self::State;
+
+    /// One turn. May await only the turn's own door.
+    async fn act(&self, state: &mut Self::State, turn: &mut Turn<'_>) -> Result<(), Fault>;
+}
+
+#[derive(Debug)]
+enum Address {
+    One(AgentId),
+    Neighbours,
+}
+
+#[derive(Debug)]
+enum Words {
+    Number(f64),
+    Text(String),
+}
+
+#[derive(Debug)]
+struct Post {
+    to: Address,
+    channel: u16,
+    words: Words,
+}
+
+/// An agent's turn: what it sees, and what it does.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    /// Who acts.
+    pub who: AgentId,
+    /// The round in which the turn began.
+    pub round: u32,
+    /// What the world shows.
+    pub sight: Sight<'a>,
+    /// Letters sent to the agent since its last turn, sorted by (round, sender, number).
+    pub inbox: Inbox<'a>,
+    /// The agent's random numbers of this round.
+    pub draws: Draws,
+    commons: &'a Commons,
+    door: Door<'a>,
+    acts: &'a mut Acts,
+    posts: &'a mut Vec<Post>,
+}
+
+impl Turn<'_> {
+    /// The agent's attributes.
+    #[must_use]
+    pub fn person(&self) -> Person<'_> {
+        Person { id: self.who, population: &self.commons.population }
+    }
+
+    /// Who can hear whom.
+    #[must_use]
+    pub fn topology(&self) -> &Topology {
+        &self.commons.topology
+    }
+
+    /// The seed of the run, for draws that several agents must agree on.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.commons.seed
+    }
+
+    /// Performs an act that carries a number or the index of a choice.
+    #[inline]
+    pub fn act(&mut self, kind: u16, value: f64) {
+        self.acts.push(Act { who: self.who, kind, value }, None);
+    }
+
+    /// Performs an act that carries a text.
+    pub fn act_text(&mut self, kind: u16, text: impl Into<String>) {
+        self.acts.push(Act { who: self.who, kind, value: 0.0 }, Some(text.into()));
+    }
+
+    /// Sends a number to one agent; it is read next round. A letter to nobody (an id that was never born) is dropped.
+    pub fn send(&mut self, to: AgentId, channel: u16, value: f64) {
+        self.posts.push(Post { to: Address::One(to), channel, words: Words::Number(value) });
+    }
+
+    /// Sends a text to one agent; it is read next round. Texts above 16 MiB are cut.
+    pub fn send_text(&mut self, to: AgentId, channel: u16, text: impl Into<String>) {
+        self.posts.push(Post { to: Address::One(to), channel, words: Words::Text(cut(text.into())) });
+    }
+
+    /// Sends a number to everybody who can hear the agent.
+    #[inline]
+    pub fn tell_neighbours(&mut self, channel: u16, value: f64) {
+        self.posts.push(Post { to: Address::Neighbours, channel, words: Words::Number(value) });
+    }
+
+    /// Sends a text to everybody who can hear the agent.
+    pub fn tell_neighbours_text(&mut self, channel: u16, text: impl Into<String>) {
+        self.posts.push(Post { to: Address::Neighbours, channel, words: Words::Text(cut(text.into())) });
+    }
+
+    /// Asks a model.
+    pub async fn ask(&mut self, request: Request, hidden: Option<Hidden>) -> Heard {
+        let actor = self.who;
+        self.door.ask(Ask { actor, request, hidden }).await
+    }
+
+    /// Asks several questions at once.
+    pub async fn ask_all(&mut self, requests: Vec<Request>) -> Vec<Heard> {
+        let actor = self.who;
+        self.door.ask_all(requests.into_iter().map(|request| Ask { actor, request, hidden: None }).collect()).await
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > LONGEST_TEXT {
+        let mut end = LONGEST_TEXT;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+    }
+    text
+}
+
+/// A turn that waits for answers: its inputs, never its future.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspended {
+    /// Who waits.
+    pub who: AgentId,
+    /// The round in which the turn began.
+    pub began: u32,
+    /// The round whose barrier it must reach.
+    pub due: u32,
+    sights: Sights,
+    letters: Bucket,
+    /// Answers so far, sorted by id.
+    answers: Vec<Answer>,
+    /// Questions that have no answer yet.
+    open: Vec<Effect>,
+    /// Letters that came while it waited; read at the next turn.
+    pub(crate) held: Bucket,
+}
+
+impl Suspended {
+    /// Takes an answer in; `true` when it was the last one that the turn waits for.
+    pub(crate) fn hear(&mut self, answer: Answer) -> bool {
+        let before = self.open.len();
+        self.open.retain(|effect| effect.id != answer.id);
+        if self.open.len() < before
+            && let Err(place) = self.answers.binary_search_by_key(&answer.id, |a| a.id)
+        {
+            self.answers.insert(place, answer);
+        }
+        self.open.is_empty()
+    }
+
+    /// The questions that have no answer yet.
+    pub(crate) fn open(&self) -> &[Effect] {
+        &self.open
+    }
+}
+
+/// What a lane of consecutive blocks produces in a round.
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    /// One bucket a destination block.
+    pub buckets: Vec<Bucket>,
+    pub digest: Digest,
+    pub effects: Vec<Effect>,
+    /// Letters whose sender had waited stand out of order.
+    pub late: bool,
+    posts: Vec<Post>,
+}
+
+impl Lane {
+    /// Begins a round in a society of `blocks` blocks.
+    pub fn reset(&mut self, blocks: usize) {
+        self.buckets.resize_with(blocks, Bucket::default);
+        self.buckets.iter_mut().for_each(Bucket::clear);
+        self.digest = Digest::default();
+        self.effects.clear();
+        self.late = false;
+    }
+
+    /// Sends what a completed turn has posted.
+    fn commit_posts(&mut self, from: AgentId, round: u32, commons: &Commons) {
+        if self.posts.is_empty() {
+            return;
+        }
+        let base = RowHash::new(Kind::Letter, round).word(u64::from(from));
+        let mut n = 0u64;
+        for Post { to, channel, words } in self.posts.drain(..) {
+            let (buckets, digest) = (&mut self.buckets, &mut self.digest);
+            match words {
+                Words::Number(value) => {
+                    let base = base.word(u64::from(channel)).number(value);
+                    let mut send = |to: AgentId| {
+                        if let Some(bucket) = buckets.get_mut(block_of(to)) {
+                            bucket.number(from, to, channel, value);
+                            digest.add(base.word(u64::from(to) << 32 | n).finish());
+                            n += 1;
+                        }
+                    };
+                    match to {
+                        Address::One(to) => send(to),
+                        Address::Neighbours => commons.audience().neighbours(from).for_each(send),
+                    }
+                }
+                Words::Text(text) => {
+                    let base = base.word(1 << 32 | u64::from(channel)).bytes(text.as_bytes());
+                    let mut send = |to: AgentId| {
+                        if let Some(bucket) = buckets.get_mut(block_of(to)) {
+                            bucket.text(from, to, channel, &text);
+                            digest.add(base.word(u64::from(to) << 32 | n).finish());
+                            n += 1;
+                        }
+                    };
+                    match to {
+                        Address::One(to) => send(to),
+                        Address::Neighbours => commons.audience().neighbours(from).for_each(send),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the turns of a block have in common.
+pub(crate) struct Round<'a> {
+    pub round: u32,
+    /// Rounds a turn that asks may take.
+    pub lag: u32,
+    pub commons: &'a Commons,
+}
+
+/// The rows of one cohort within a block, as a policy runs over them.
+pub(crate) struct Rows<'a> {
+    pub first: AgentId,
+    /// Rows of the block, relative to its first agent.
+    pub range: std::ops::Range<usize>,
+    pub sights: &'a Sights,
+    pub mail: &'a crate::mail::Arena,
+    /// Whether a row takes a turn (alive and not waiting); `None`: all do.
+    pub awake: Option<&'a dyn Fn(usize) -> bool>,
+    pub acts: &'a mut Acts,
+    pub suspended: &'a mut Vec<Suspended>,
+}
+
+/// A column of states, one policy's.
+pub(crate) type States = Box<dyn Any + Send + Sync>;
+
+/// A policy with its type erased; called once for a run of rows, never once an agent.
+pub(crate) trait PolicyHost: Send + Sync {
+    fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States;
+    fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32);
+    fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
+    /// Runs a suspended turn again with the answers it has. `true`: it is complete.
+    fn rerun(
+        &self, states: &mut States, index: usize, waiting: &mut Suspended, now: u32, commons: &Commons, acts: &mut Acts,
+        lane: &mut Lane,
+    ) -> Result<bool, Bug>;
+    fn save(&self, states: &States) -> Result<Vec<u8>, Bug>;
+    fn load(&self, bytes: &[u8]) -> Result<States, Bug>;
+}
+
+pub(crate) struct Host<P: Policy>(pub P);
+
+impl<P: Policy> Host<P> {
+    fn column<'s>(&self, states: &'s mut States) -> Result<&'s mut Vec<P::State>, Bug> {
+        states.downcast_mut().ok_or_else(|| Bug::internal("a cohort's states are of another policy's type"))
+    }
+
+    fn fresh(&self, who: AgentId, commons: &Commons, round: u32) -> P::State {
+        let mut draws = Draws::new(commons.seed, Stream::Birth, round, who);
+        self.0.born(Person { id: who, population: &commons.population }, &mut draws)
+    }
+
+    fn digest_state(digest: &mut Digest, round: u32, who: AgentId, state: &P::State) {
+        digest.add(hash_value(RowHash::new(Kind::Agent, round).word(u64::from(who)), state));
+    }
+}
+
+fn digest_acts(digest: &mut Digest, round: u32, acts: &Acts, from: usize) {
+    for (n, act) in acts.rows[from..].iter().enumerate() {
+        let mut hash = RowHash::new(Kind::Act, round)
+            .word(u64::from(act.who) << 32 | u64::from(act.kind) << 16 | n as u64 & 0xFFFF)
+            .number(act.value);
+        if let Some(text) = acts.texts.last().and_then(|_| acts.text(from + n)) {
+            hash = hash.bytes(text.as_bytes());
+        }
+        digest.add(hash.finish());
+    }
+}
+
+fn take_back(acts: &mut Acts, rows: usize, texts: usize) {
+    acts.rows.truncate(rows);
+    acts.texts.truncate(texts);
+}
+
+fn check_acts(acts: &Acts, from: usize, who: AgentId, round: u32) -> Result<(), Bug> {
+    match acts.rows[from..].iter().find(|act| act.value.is_nan()) {
+        Some(_) => Err(Bug::Turn { agent: who, round, message: "an act's value is not a number (NaN)".into() }),
+        None => Ok(()),
+    }
+}
+
+impl<P: Policy> PolicyHost for Host<P> {
+    fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States {
+        Box::new(ids.map(|who| self.fresh(who, commons, round)).collect::<Vec<_>>())
+    }
+
+    fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32) {
+        let fresh = self.fresh(who, commons, round);
+        if let Ok(column) = self.column(states) {
+            column.push(fresh);
+        }
+    }
+
+    fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug> {
+        let column = self.column(states)?;
+        let Rows { first, range, sights, mail, awake, acts, suspended } = rows;
+        for (state, row) in column.iter_mut().zip(range) {
+            if awake.is_some_and(|awake| !awake(row)) {
+                continue;
+            }
+            let who = first + row as u32;
+            let (rows_before, texts_before) = (acts.rows.len(), acts.texts.len());
+            let mut next = state.clone();
+            let mut turn = Turn {
+                who,
+                round: round.round,
+                sight: sights.row(row),
+                inbox: mail.inbox(row),
+                draws: Draws::new(round.commons.seed, Stream::Turn, round.round, who),
+                commons: round.commons,
+                door: Door::new(0, round.round, &[]),
+                acts,
+                posts: &mut lane.posts,
+            };
+            match poll_once(self.0.act(&mut next, &mut turn)) {
+                Some(Ok(())) => {
+                    check_acts(acts, rows_before, who, round.round)?;
+                    digest_acts(&mut lane.digest, round.round, acts, rows_before);
+                    if next != *state {
+                        Self::digest_state(&mut lane.digest, round.round, who, &next);
+                        *state = next;
+                    }
+                    lane.commit_posts(who, round.round, round.commons);
+                }
+                Some(Err(fault)) => return Err(Bug::Turn { agent: who, round: round.round, message: fault.0 }),
+                None => {
+                    let open = turn.door.close()?;
+                    if open.is_empty() {
+                        return Err(Bug::Turn {
+                            agent: who,
+                            round: round.round,
+                            message: "the turn awaits something that is not its own door".into(),
+                        });
+                    }
+                    take_back(acts, rows_before, texts_before);
+                    lane.posts.clear();
+                    lane.effects.extend(open.iter().cloned());
+                    let mut letters = Bucket::default();
+                    letters.extend(mail.inbox(row));
+                    suspended.push(Suspended {
+                        who,
+                        began: round.round,
+                        due: round.round + round.lag,
+                        sights: sights.keep(row),
+                        letters,
+                        answers: Vec::new(),
+                        open,
+                        held: Bucket::default(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rerun(
+        &self, states: &mut States, index: usize, waiting: &mut Suspended, now: u32, commons: &Commons, acts: &mut Acts,
+        lane: &mut Lane,
+    ) -> Result<bool, Bug> {
+        let column = self.column(states)?;
+        let state = column.get_mut(index).ok_or_else(|| Bug::internal("a suspended turn has no agent"))?;
+        let who = waiting.who;
+        let (rows_before, texts_before) = (acts.rows.len(), acts.texts.len());
+        let mut next = state.clone();
+        let mut turn = Turn {
+            who,
+            round: waiting.began,
+            sight: waiting.sights.row(0),
+            inbox: waiting.letters.inbox(),
+            draws: Draws::new(commons.seed, Stream::Turn, waiting.began, who),
+            commons,
+            door: Door::new(0, waiting.began, &waiting.answers),
+            acts,
+            posts: &mut lane.posts,
+        };
+        match poll_once(self.0.act(&mut next, &mut turn)) {
+            Some(Ok(())) if now < waiting.due => {
+                // Complete, but its barrier has not come: it is run once more then, with the same answers.
+                take_back(acts, rows_before, texts_before);
+                lane.posts.clear();
+                Ok(false)
+            }
+            Some(Ok(())) => {
+                check_acts(acts, rows_before, who, now)?;
+                digest_acts(&mut lane.digest, now, acts, rows_before);
+                if next != *state {
+                    Self::digest_state(&mut lane.digest, now, who, &next);
+                    *state = next;
+                }
+                lane.commit_posts(who, now, commons);
+                lane.late = true;
+                Ok(true)
+            }
+            Some(Err(fault)) => Err(Bug::Turn { agent: who, round: waiting.began, message: fault.0 }),
+            None => {
+                let wanted = turn.door.close()?;
+                take_back(acts, rows_before, texts_before);
+                lane.posts.clear();
+                if wanted.is_empty() {
+                    return Err(Bug::Turn {
+                        agent: who,
+                        round: waiting.began,
+                        message: "the turn awaits something that is not its own door".into(),
+                    });
+                }
+                let known = |effect: &Effect| waiting.open.iter().any(|open| open.id == effect.id);
+                let new: Vec<Effect> = wanted.into_iter().filter(|effect| !known(effect)).collect();
+                lane.effects.extend(new.iter().cloned());
+                waiting.open.extend(new);
+                Ok(false)
+            }
+        }
+    }
+
+    fn save(&self, states: &States) -> Result<Vec<u8>, Bug> {
+        let column: &Vec<P::State> =
+            states.downcast_ref().ok_or_else(|| Bug::internal("a cohort's states are of another policy's type"))?;
+        postcard::to_allocvec(column).map_err(|e| Bug::internal(format!("states of `{}`: {e}", P::NAME)))
+    }
+
+    fn load(&self, bytes: &[u8]) -> Result<States, Bug> {
+        let column: Vec<P::State> = postcard::from_bytes(bytes).map_err(|e| Bug::Snapshot {
+            what: format!("the states of policy `{}`", P::NAME),
+            why: e.to_string(),
+        })?;
+        Ok(Box::new(column))
+    }
+}

@@ -1,0 +1,286 @@
+//! Scenarios: plain data that, with a seed and a build, fully determines a run.
+
+mod assemble;
+
+pub use assemble::{Assembled, Inputs, assemble};
+
+use crate::tree::{Node, TreeError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the scenario format that this build writes and reads.
+pub const VERSION: u32 = 1;
+
+/// A scenario, with the parts that leaves read still unread.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Version of the scenario format.
+    #[serde(default = "version")]
+    pub polity: u32,
+    /// Name of the scenario.
+    pub name: Option<String>,
+    /// What it is about, for people.
+    pub description: Option<String>,
+    /// Seed of all random numbers.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Rounds to run.
+    pub rounds: u32,
+    /// Number of agents; for a method, members of the team.
+    pub agents: Option<u32>,
+    /// A table with one row an agent.
+    pub population: Option<PopulationSource>,
+    /// Who can hear whom: `{kind: ...}`.
+    pub topology: Option<Node>,
+    /// The world: `{kind: ...}`.
+    pub world: Option<Node>,
+    /// Cohorts of agents.
+    pub cohorts: Option<Vec<CohortSource>>,
+    /// What is measured: a list of `{kind: ..., of: ...}`.
+    #[serde(default)]
+    pub metrics: Vec<Node>,
+    /// What is recorded in tables.
+    #[serde(default)]
+    pub record: Record,
+    /// When the state is saved.
+    #[serde(default)]
+    pub snapshot: SnapshotPlan,
+    /// Whether answers hold the barrier.
+    #[serde(default)]
+    pub answers: Answers,
+    /// The method of an evaluation: `{kind: ...}`.
+    pub method: Option<Node>,
+    /// The model of every member that names none.
+    pub model: Option<String>,
+    /// The members of the team.
+    pub team: Option<Vec<MemberSource>>,
+    /// The data set of an evaluation.
+    pub items: Option<ItemSource>,
+    /// Items under way at once.
+    pub window: Option<u32>,
+    /// Parameters that change at the border of a round.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+}
+
+fn version() -> u32 {
+    VERSION
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Where the attributes of agents come from.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PopulationSource {
+    /// A CSV, TSV or JSONL file, relative to the scenario. Its columns become attributes.
+    pub file: String,
+}
+
+/// A cohort: agents with one policy.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CohortSource {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its share of the agents that no fixed cohort takes; the shares of a scenario sum to 1.
+    pub share: Option<f64>,
+    /// Its number of agents: `count: 50` scales with `--agents`, `count: {fixed: 5}` does not.
+    pub count: Option<Count>,
+    /// How its agents behave: `{kind: ...}`.
+    pub policy: Node,
+}
+
+/// The size of a cohort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Count {
+    /// Scales with the number of agents.
+    Scaled(u32),
+    /// Stays.
+    Fixed {
+        /// Number of agents.
+        fixed: u32,
+    },
+}
+
+impl<'de> Deserialize<'de> for Count {
+    // By hand: an untagged enum would lose the place of an error.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> serde::de::Visitor<'de> for Read {
+            type Value = Count;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number of agents, or {fixed: NUMBER}")
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<Count, E> {
+                u32::try_from(n).map(Count::Scaled).map_err(|_| E::custom("more agents than ids (4,294,967,295)"))
+            }
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Count, E> {
+                u64::try_from(n).map_err(|_| E::custom("a number of agents can not be negative")).and_then(|n| self.visit_u64(n))
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Count, A::Error> {
+                #[derive(Deserialize)]
+                #[serde(deny_unknown_fields)]
+                struct Fixed {
+                    fixed: u32,
+                }
+                let Fixed { fixed } = Fixed::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                Ok(Count::Fixed { fixed })
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+/// What is recorded in tables. The digest covers everything, recorded or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// One row an act.
+    pub acts: bool,
+    /// One row an agent.
+    pub agents: bool,
+    /// One row a letter.
+    pub messages: bool,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Record { acts: true, agents: true, messages: false }
+    }
+}
+
+/// When the state is saved, so that a resumed run need not begin from the start. Never reaches a result.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotPlan {
+    /// Every so many rounds.
+    pub rounds: Option<u32>,
+    /// Every so many seconds of wall time.
+    pub seconds: f64,
+}
+
+impl Default for SnapshotPlan {
+    fn default() -> Self {
+        SnapshotPlan { rounds: None, seconds: 20.0 }
+    }
+}
+
+/// Whether answers hold the barrier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answers {
+    /// A round ends when every turn that asks has its answers.
+    #[default]
+    Wait,
+    /// A turn that asks in round r completes in round r + k; its agent sleeps in between.
+    Lag(u32),
+}
+
+/// A member of a team.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemberSource {
+    /// Its name, as others hear it.
+    pub name: Option<String>,
+    /// `provider/model`.
+    pub model: Option<String>,
+    /// Standing instructions.
+    #[serde(default)]
+    pub persona: String,
+}
+
+/// The data set of an evaluation.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ItemSource {
+    /// A CSV, TSV or JSONL file, relative to the scenario.
+    pub file: String,
+    /// The column with the question.
+    #[serde(default = "question")]
+    pub question: String,
+    /// The column with the right answer; without it nothing is scored.
+    pub answer: Option<String>,
+    /// The column with the difficulty, on the scale of the simulated models' skill.
+    pub difficulty: Option<String>,
+    /// The column with a tempting wrong answer.
+    pub lure: Option<String>,
+    /// Number of items: fewer than the file has takes the first, more draws by seed.
+    pub count: Option<u32>,
+}
+
+fn question() -> String {
+    "question".into()
+}
+
+/// Parameters that change at the border of a round: what a fork is, and what an intervention is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The first round with the new values.
+    pub at: u32,
+    /// Paths and values, `world.fraction: 0.5`.
+    pub set: BTreeMap<String, Node>,
+}
+
+impl Scenario {
+    /// Reads a scenario from its tree.
+    pub fn read(tree: &Node) -> Result<Scenario, TreeError> {
+        let scenario: Scenario = tree.read("")?;
+        if scenario.polity > VERSION {
+            let origin = tree.get("polity").map_or(tree.origin.clone(), |node| node.origin.clone());
+            return Err(TreeError {
+                message: format!("this scenario is of format {}, this build reads up to {VERSION}", scenario.polity),
+                path: "polity".into(),
+                origin,
+                help: Some("use a newer polity".into()),
+            });
+        }
+        Ok(scenario)
+    }
+
+    /// The files that the scenario names.
+    #[must_use]
+    pub fn files(&self) -> Vec<FileWish> {
+        let mut files = Vec::new();
+        if let Some(population) = &self.population {
+            files.push(FileWish { path: population.file.clone(), key: "population.file", kind: FileKind::Table });
+        }
+        if let Some(items) = &self.items {
+            files.push(FileWish { path: items.file.clone(), key: "items.file", kind: FileKind::Table });
+        }
+        if let Some(topology) = &self.topology
+            && let Ok((kind, rest)) = topology.split_kind("topology")
+            && kind.name == "file"
+            && let Some(Node { value: crate::tree::Value::Text(path), .. }) = rest.get("path")
+        {
+            files.push(FileWish { path: path.clone(), key: "topology.path", kind: FileKind::Edges });
+        }
+        files
+    }
+}
+
+/// A file that a scenario names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileWish {
+    /// As written.
+    pub path: String,
+    /// The key it is written under.
+    pub key: &'static str,
+    /// What it holds.
+    pub kind: FileKind,
+}
+
+/// What an input file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Rows and columns.
+    Table,
+    /// Pairs of agents.
+    Edges,
+}

@@ -1,0 +1,364 @@
+//! What an agent sees and what it can do, as data.
+//!
+//! A world declares named sight fields and kinds of acts; a policy binds to them by name once, when the society is built, and uses
+//! slots from then on. So no policy names a world and no world names a policy, and a mind, a rule and a learned policy read the
+//! same sight.
+
+use crate::tree::nearest;
+use serde::{Deserialize, Serialize};
+
+/// A declared quantity: a sight field, a column of the world, or a kind of act.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Field {
+    /// Its name, in kebab-case.
+    pub name: &'static str,
+    /// Whether it is a number or a text.
+    pub kind: FieldKind,
+    /// One line: meaning and unit.
+    pub doc: &'static str,
+}
+
+/// The type of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FieldKind {
+    /// A number.
+    Number,
+    /// A text.
+    Text,
+}
+
+impl Field {
+    /// A number.
+    #[must_use]
+    pub const fn number(name: &'static str, doc: &'static str) -> Self {
+        Field { name, kind: FieldKind::Number, doc }
+    }
+
+    /// A text.
+    #[must_use]
+    pub const fn text(name: &'static str, doc: &'static str) -> Self {
+        Field { name, kind: FieldKind::Text, doc }
+    }
+}
+
+/// What an act carries, and so what a policy is asked for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ActArgument {
+    /// A number within bounds (both included).
+    Number {
+        /// Smallest sensible value.
+        low: f64,
+        /// Largest sensible value.
+        high: f64,
+    },
+    /// One of the options; the act's value is its index.
+    Choice(Vec<String>),
+    /// Free text.
+    Text,
+    /// Nothing.
+    Nothing,
+}
+
+/// A kind of act that a world understands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ActKind {
+    /// Its name, in kebab-case.
+    pub name: &'static str,
+    /// What it carries.
+    pub argument: ActArgument,
+    /// One line: what it does.
+    pub doc: &'static str,
+}
+
+/// A column of the world that metrics and tables may read: one number an agent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorldColumn {
+    /// Its name, in kebab-case.
+    pub name: &'static str,
+    /// One line: meaning and unit.
+    pub doc: &'static str,
+    /// Smallest and largest sensible value, where there are such.
+    pub range: Option<(f64, f64)>,
+}
+
+/// Everything a world lets others know of it by name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Interface {
+    /// What agents see.
+    pub sight: Vec<Field>,
+    /// What agents can do.
+    pub acts: Vec<ActKind>,
+    /// One number an agent, for metrics and tables.
+    pub columns: Vec<WorldColumn>,
+    /// One number a round, recorded as metrics.
+    pub scalars: Vec<Field>,
+}
+
+/// Slot of a number in a sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberSlot(pub usize);
+
+/// Slot of a text in a sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextSlot(pub usize);
+
+fn missing<'a>(what: &str, name: &str, world: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    let list: Vec<&str> = known.clone().collect();
+    let near = nearest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+    let list = if list.is_empty() { "it has none".into() } else { format!("it has {}", list.join(", ")) };
+    format!("the world `{world}` has no {what} `{name}`{near} ({list})")
+}
+
+impl Interface {
+    fn slot(&self, world: &str, name: &str, kind: FieldKind) -> Result<usize, String> {
+        let fields = || self.sight.iter().filter(|f| f.kind == kind).map(|f| f.name);
+        let what = if kind == FieldKind::Number { "number to see called" } else { "text to see called" };
+        fields().position(|f| f == name).ok_or_else(|| missing(what, name, world, fields()))
+    }
+
+    /// The slot of the number `name`.
+    pub fn number(&self, world: &str, name: &str) -> Result<NumberSlot, String> {
+        self.slot(world, name, FieldKind::Number).map(NumberSlot)
+    }
+
+    /// The slot of the text `name`.
+    pub fn text(&self, world: &str, name: &str) -> Result<TextSlot, String> {
+        self.slot(world, name, FieldKind::Text).map(TextSlot)
+    }
+
+    /// The number of the act `name`, and what it carries.
+    pub fn act(&self, world: &str, name: &str) -> Result<(u16, &ActArgument), String> {
+        let names = || self.acts.iter().map(|a| a.name);
+        match self.acts.iter().position(|a| a.name == name) {
+            Some(i) => Ok((i as u16, &self.acts[i].argument)),
+            None => Err(missing("act", name, world, names())),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Numbers {
+    /// The value of all rows, when they share it.
+    same: Option<f64>,
+    each: Vec<f64>,
+}
+
+/// The sights of a run of agents, in columns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sights {
+    numbers: Vec<Numbers>,
+    texts: Vec<Vec<String>>,
+    rows: usize,
+}
+
+impl Sights {
+    /// Room for `rows` agents of a world with this interface, all fields 0 or empty.
+    #[must_use]
+    pub fn new(interface: &Interface, rows: usize) -> Self {
+        let mut sights = Sights::default();
+        sights.reset(interface, rows);
+        sights
+    }
+
+    /// Makes room again, keeping the memory.
+    pub fn reset(&mut self, interface: &Interface, rows: usize) {
+        let count = |kind| interface.sight.iter().filter(|f| f.kind == kind).count();
+        self.numbers.resize(count(FieldKind::Number), Numbers::default());
+        self.texts.resize(count(FieldKind::Text), Vec::new());
+        self.rows = rows;
+        for numbers in &mut self.numbers {
+            numbers.same = Some(0.0);
+            numbers.each.clear();
+        }
+        for texts in &mut self.texts {
+            texts.clear();
+        }
+    }
+
+    /// Writes a number that all rows see.
+    pub fn put_all(&mut self, slot: NumberSlot, value: f64) {
+        if let Some(numbers) = self.numbers.get_mut(slot.0) {
+            numbers.same = Some(value);
+        }
+    }
+
+    /// Writes a number that one row sees.
+    #[inline]
+    pub fn put(&mut self, row: usize, slot: NumberSlot, value: f64) {
+        let rows = self.rows;
+        if let Some(numbers) = self.numbers.get_mut(slot.0) {
+            if let Some(same) = numbers.same.take() {
+                numbers.each.clear();
+                numbers.each.resize(rows, same);
+            }
+            if let Some(cell) = numbers.each.get_mut(row) {
+                *cell = value;
+            }
+        }
+    }
+
+    /// Writes a text that one row sees.
+    pub fn put_text(&mut self, row: usize, slot: TextSlot, value: impl Into<String>) {
+        let rows = self.rows;
+        if let Some(texts) = self.texts.get_mut(slot.0) {
+            texts.resize(rows, String::new());
+            if let Some(cell) = texts.get_mut(row) {
+                *cell = value.into();
+            }
+        }
+    }
+
+    /// The sight of one row.
+    #[inline]
+    #[must_use]
+    pub fn row(&self, row: usize) -> Sight<'_> {
+        Sight { sights: self, row }
+    }
+
+    /// An owned copy of one row's sight.
+    #[must_use]
+    pub fn keep(&self, row: usize) -> Sights {
+        let sight = self.row(row);
+        Sights {
+            numbers: (0..self.numbers.len())
+                .map(|i| Numbers { same: Some(sight.number(NumberSlot(i))), each: Vec::new() })
+                .collect(),
+            texts: (0..self.texts.len()).map(|i| vec![sight.text(TextSlot(i)).to_string()]).collect(),
+            rows: 1,
+        }
+    }
+}
+
+/// What one agent sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight<'a> {
+    sights: &'a Sights,
+    row: usize,
+}
+
+impl<'a> Sight<'a> {
+    /// A number.
+    #[inline]
+    #[must_use]
+    pub fn number(self, slot: NumberSlot) -> f64 {
+        match self.sights.numbers.get(slot.0) {
+            Some(Numbers { same: Some(value), .. }) => *value,
+            Some(Numbers { each, .. }) => each.get(self.row).copied().unwrap_or(0.0),
+            None => 0.0,
+        }
+    }
+
+    /// A text.
+    #[must_use]
+    pub fn text(self, slot: TextSlot) -> &'a str {
+        self.sights.texts.get(slot.0).and_then(|t| t.get(self.row)).map_or("", String::as_str)
+    }
+}
+
+/// One act: 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Act {
+    /// Who acts.
+    pub who: u32,
+    /// Index of the act's kind in the world's interface.
+    pub kind: u16,
+    /// The number, or the index of the choice; 0 for texts.
+    pub value: f64,
+}
+
+/// The acts of a run of agents in agent order, with the texts of those that carry one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Acts {
+    /// The acts, sorted by agent.
+    pub rows: Vec<Act>,
+    /// (index of the act, its text), sorted by index.
+    pub texts: Vec<(u32, String)>,
+}
+
+impl Acts {
+    /// Appends an act.
+    #[inline]
+    pub fn push(&mut self, act: Act, text: Option<String>) {
+        if let Some(text) = text {
+            self.texts.push((self.rows.len() as u32, text));
+        }
+        self.rows.push(act);
+    }
+
+    /// The text of act `i`.
+    #[must_use]
+    pub fn text(&self, i: usize) -> Option<&str> {
+        let found = self.texts.binary_search_by_key(&(i as u32), |t| t.0).ok()?;
+        self.texts.get(found).map(|t| t.1.as_str())
+    }
+
+    /// Appends the acts of later agents.
+    pub fn append(&mut self, later: &Acts) {
+        let base = self.rows.len() as u32;
+        self.rows.extend_from_slice(&later.rows);
+        self.texts.extend(later.texts.iter().map(|(i, t)| (i + base, t.clone())));
+    }
+
+    /// Puts acts that came late into the order of agents; acts of one agent keep their order.
+    pub fn sort(&mut self) {
+        let mut order: Vec<u32> = (0..self.rows.len() as u32).collect();
+        order.sort_by_key(|i| self.rows[*i as usize].who);
+        let mut sorted = Acts::default();
+        for i in order {
+            let text = self.text(i as usize).map(str::to_string);
+            sorted.push(self.rows[i as usize], text);
+        }
+        *self = sorted;
+    }
+
+    /// The range of acts of `who`.
+    #[must_use]
+    pub fn of(&self, who: u32) -> std::ops::Range<usize> {
+        let start = self.rows.partition_point(|a| a.who < who);
+        start..start + self.rows[start..].partition_point(|a| a.who == who)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_by_name_and_errors_name_the_nearest() {
+        let interface =
+            Interface { sight: vec![Field::text("news", ""), Field::number("fraction", "")], ..Interface::default() };
+        assert_eq!(interface.number("w", "fraction"), Ok(NumberSlot(0)));
+        assert_eq!(interface.text("w", "news"), Ok(TextSlot(0)));
+        let error = interface.number("w", "fractoin").unwrap_err();
+        assert!(error.contains("did you mean `fraction`"), "{error}");
+    }
+
+    #[test]
+    fn sights_share_common_numbers_until_a_row_differs() {
+        let interface =
+            Interface { sight: vec![Field::number("a", ""), Field::text("t", "")], ..Interface::default() };
+        let mut sights = Sights::new(&interface, 3);
+        sights.put_all(NumberSlot(0), 5.0);
+        sights.put(1, NumberSlot(0), 7.0);
+        sights.put_text(2, TextSlot(0), "x");
+        let seen: Vec<f64> = (0..3).map(|i| sights.row(i).number(NumberSlot(0))).collect();
+        assert_eq!(seen, [5.0, 7.0, 5.0]);
+        assert_eq!(sights.keep(2).row(0).text(TextSlot(0)), "x");
+        assert_eq!(sights.keep(1).row(0).number(NumberSlot(0)), 7.0);
+        assert_eq!(sights.row(0).text(TextSlot(0)), "");
+    }
+
+    #[test]
+    fn late_acts_are_sorted_with_their_texts() {
+        let mut acts = Acts::default();
+        for (who, text) in [(3, None), (1, Some("a")), (1, Some("b")), (2, None)] {
+            acts.push(Act { who, kind: 0, value: 0.0 }, text.map(String::from));
+        }
+        acts.sort();
+        assert_eq!(acts.rows.iter().map(|a| a.who).collect::<Vec<_>>(), [1, 1, 2, 3]);
+        assert_eq!((acts.text(0), acts.text(1), acts.text(2)), (Some("a"), Some("b"), None));
+        assert_eq!(acts.of(1), 0..2);
+    }
+}

@@ -1,0 +1,129 @@
+//! A block: 4,096 consecutive agents and everything that is theirs.
+
+use crate::mail::{Arena, Bucket};
+use crate::policy::{Commons, PolicyHost, States, Suspended};
+use crate::sight::{Acts, Sights};
+use crate::world::{Life, RowsBox, WorldHost};
+use crate::{AgentId, BLOCK, Bug};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Consecutive rows of one cohort.
+pub struct Segment {
+    /// Which cohort.
+    pub cohort: u16,
+    /// First row, relative to the block.
+    pub start: u32,
+    /// Number of rows.
+    pub len: u32,
+    pub(crate) states: States,
+}
+
+/// A run of agents of one cohort: (cohort, ids).
+pub(crate) type Span = (u16, Range<AgentId>);
+
+/// The ids of the cohorts at the start: one run each, in order.
+pub(crate) fn spans(cohorts: &[u32]) -> Vec<Span> {
+    let mut start = 0;
+    let mut spans = Vec::new();
+    for (i, n) in cohorts.iter().enumerate() {
+        spans.push((i as u16, start..start + n));
+        start += n;
+    }
+    spans
+}
+
+pub(crate) struct Block {
+    pub first: AgentId,
+    pub len: u32,
+    pub segments: Vec<Segment>,
+    pub rows: RowsBox,
+    pub mail: Arena,
+    /// Turns that wait, sorted by agent.
+    pub suspended: Vec<Suspended>,
+    /// Letters that came to agents while they waited and that they have not read yet.
+    pub kept: Bucket,
+    /// Acts of the round under way.
+    pub acts: Acts,
+    /// Whether some acts stand out of order.
+    pub late: bool,
+    /// Scratch: what the agents see.
+    pub sights: Sights,
+    pub life: Life,
+}
+
+impl Block {
+    pub fn new(
+        first: AgentId, spans: &[Span], agents: u32, world: &dyn WorldHost, policies: &[Arc<dyn PolicyHost>],
+        commons: &Commons,
+    ) -> Result<Self, Bug> {
+        let end = agents.min(first.saturating_add(BLOCK as u32)).max(first);
+        let mut segments = Vec::new();
+        for (cohort, ids) in spans {
+            let ids = ids.start.max(first)..ids.end.min(end);
+            if ids.start < ids.end {
+                let policy = policies
+                    .get(*cohort as usize)
+                    .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
+                segments.push(Segment {
+                    cohort: *cohort,
+                    start: ids.start - first,
+                    len: ids.end - ids.start,
+                    states: policy.born(ids, commons, 0),
+                });
+            }
+        }
+        Ok(Block { segments, ..Block::empty(first, end - first, world.seat(first..end, commons, 0)) })
+    }
+
+    pub fn empty(first: AgentId, len: u32, rows: RowsBox) -> Self {
+        Block {
+            first,
+            len,
+            segments: Vec::new(),
+            rows,
+            mail: Arena::default(),
+            suspended: Vec::new(),
+            kept: Bucket::default(),
+            acts: Acts::default(),
+            late: false,
+            sights: Sights::default(),
+            life: Life::default(),
+        }
+    }
+
+    pub fn cohort_of(&self, agent: AgentId) -> Option<u16> {
+        let row = agent.checked_sub(self.first)?;
+        self.segments.iter().find(|s| (s.start..s.start + s.len).contains(&row)).map(|s| s.cohort)
+    }
+
+    /// Where the mail of the round goes besides the arena: to agents whose turn waits, and from those who have just completed.
+    pub fn keep_mail(&mut self) {
+        for waiting in &mut self.suspended {
+            let row = (waiting.who - self.first) as usize;
+            waiting.held.extend(self.mail.inbox(row));
+        }
+    }
+
+    /// Adds a newborn to the end.
+    pub fn join(
+        &mut self, who: AgentId, cohort: u16, world: &dyn WorldHost, policies: &[Arc<dyn PolicyHost>],
+        commons: &Commons, round: u32,
+    ) {
+        world.join(&mut self.rows, who, commons, round);
+        let Some(policy) = policies.get(cohort as usize) else { return };
+        match self.segments.last_mut() {
+            Some(last) if last.cohort == cohort => {
+                policy.join(&mut last.states, who, commons, round);
+                last.len += 1;
+            }
+            _ => self.segments.push(Segment {
+                cohort,
+                start: self.len,
+                len: 1,
+                states: policy.born(who..who + 1, commons, round),
+            }),
+        }
+        self.len += 1;
+    }
+}

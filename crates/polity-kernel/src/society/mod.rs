@@ -1,0 +1,561 @@
+//! The society: the round machine over shards.
+//!
+//! A round is: observe, act, apply, deliver, record. All agents see the same frozen round (simultaneous activation). The society
+//! runs as n shards, each with a run of consecutive blocks; they exchange frames at the barrier and nothing else, so the results do
+//! not depend on n.
+
+mod block;
+mod shard;
+mod snapshot;
+
+pub use block::Segment;
+
+use crate::ask::{Answer, Effect};
+use crate::digest::{Digest, Kind, RowHash};
+use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
+use crate::mail::{Bucket, Mail, block_of};
+use crate::metric::{Fold, MetricHost};
+use crate::policy::{Commons, PolicyHost};
+use crate::sight::{Acts, Interface};
+use crate::transport::{Frame, Transport};
+use crate::world::{Birth, Split, Tally, WorldHost};
+use crate::{AgentId, BLOCK, Bug};
+use block::Block;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use shard::Shard;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What a metric reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// The values of acts of one kind.
+    Act(u16),
+    /// A column of the world.
+    Column(usize),
+}
+
+/// A metric and when it is measured.
+pub(crate) struct Measure {
+    pub host: Box<dyn MetricHost>,
+    pub reads: Reads,
+    /// `of.metric`; results append `.suffix`.
+    pub name: String,
+    /// Every so many rounds, and in the last.
+    pub every: u32,
+}
+
+/// The leaves of a society, bound to it. A scenario's changes swap them at the border of a round; state stays.
+pub(crate) struct Leaves {
+    /// One a shard.
+    pub worlds: Vec<Box<dyn WorldHost>>,
+    /// One a cohort.
+    pub policies: Vec<Arc<dyn PolicyHost>>,
+    pub measures: Vec<Measure>,
+}
+
+/// What the builder of a society decides.
+pub(crate) struct Plan {
+    pub rounds: u32,
+    /// 0: answers hold the barrier; k: a turn that asks completes k rounds later.
+    pub lag: u32,
+    /// Agents of each cohort, in order of id.
+    pub cohorts: Vec<u32>,
+    pub names: Vec<String>,
+}
+
+enum Stage {
+    /// Nothing of the round has happened.
+    Border,
+    /// Turns are under way.
+    Acting,
+    Ended(Outcome),
+}
+
+/// A society of agents, as a [`Machine`].
+pub struct Society {
+    plan: Plan,
+    commons: Commons,
+    policies: Vec<Arc<dyn PolicyHost>>,
+    measures: Vec<Measure>,
+    interface: Interface,
+    split: Split,
+    shards: Vec<Shard>,
+    transport: Box<dyn Transport>,
+    /// Leaves with other parameters, from a round on, sorted by round.
+    changes: Vec<(u32, Leaves)>,
+    dead: BTreeSet<AgentId>,
+    /// Ids given out so far.
+    born: u32,
+    /// Parents of the agents born during the run, in order of birth.
+    parents: Vec<AgentId>,
+    round: u32,
+    chain: Digest,
+    stage: Stage,
+}
+
+impl Society {
+    pub(crate) fn new(
+        plan: Plan, commons: Commons, leaves: Leaves, changes: Vec<(u32, Leaves)>, transport: Box<dyn Transport>,
+    ) -> Result<Self, Bug> {
+        let agents: u32 = plan.cohorts.iter().sum();
+        let Leaves { worlds, policies, measures } = leaves;
+        let Some(first) = worlds.first() else { return Err(Bug::internal("a society without shards")) };
+        let (interface, split) = (first.interface().clone(), first.split());
+        let blocks = (agents as usize).div_ceil(BLOCK).max(1);
+        let n = worlds.len();
+        let mut shards = Vec::with_capacity(n);
+        for (i, mut world) in worlds.into_iter().enumerate() {
+            world.begin(&commons, agents, i == 0);
+            shards.push(Shard::new(i, world, blocks * i / n..blocks * (i + 1) / n));
+        }
+        let mut society = Society {
+            plan,
+            commons,
+            policies,
+            measures,
+            interface,
+            split,
+            shards,
+            transport,
+            changes,
+            dead: BTreeSet::new(),
+            born: agents,
+            parents: Vec::new(),
+            round: 0,
+            chain: Digest::default(),
+            stage: Stage::Border,
+        };
+        let spans = block::spans(&society.plan.cohorts);
+        for shard in &mut society.shards {
+            shard.settle_in(&spans, agents, &society.policies, &society.commons)?;
+        }
+        Ok(society)
+    }
+
+    /// What the world shows and understands.
+    #[must_use]
+    pub fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    /// Names of the cohorts.
+    #[must_use]
+    pub fn cohorts(&self) -> &[String] {
+        &self.plan.names
+    }
+
+    /// Seed, population and topology.
+    #[must_use]
+    pub fn commons(&self) -> &Commons {
+        &self.commons
+    }
+
+    /// Ids given out so far: agents are `0..born`, the dead among them.
+    #[must_use]
+    pub fn born(&self) -> u32 {
+        self.born
+    }
+
+    /// Agents alive.
+    #[must_use]
+    pub fn alive(&self) -> u32 {
+        self.born - self.dead.len() as u32
+    }
+
+    /// Whether an agent is dead.
+    #[must_use]
+    pub fn is_dead(&self, agent: AgentId) -> bool {
+        self.dead.contains(&agent)
+    }
+
+    /// Bytes that crossed between shards.
+    #[must_use]
+    pub fn carried(&self) -> u64 {
+        self.transport.carried()
+    }
+
+    /// The cohort of every agent ever born, by id.
+    #[must_use]
+    pub fn cohort_of_each(&self) -> Vec<u16> {
+        let mut out = Vec::with_capacity(self.born as usize);
+        for block in self.shards.iter().flat_map(Shard::blocks) {
+            for segment in &block.segments {
+                out.extend(std::iter::repeat_n(segment.cohort, segment.len as usize));
+            }
+        }
+        out
+    }
+
+    /// A column of the world for every agent ever born, by id (the last value, for the dead).
+    #[must_use]
+    pub fn column(&self, column: usize) -> Vec<f64> {
+        let mut out = Vec::with_capacity(self.born as usize);
+        for shard in &self.shards {
+            for block in shard.blocks() {
+                let world = if self.split == Split::None { &self.shards[0].world } else { &shard.world };
+                world.column(&block.rows, block.first, block.len as usize, column, &mut out);
+            }
+        }
+        out
+    }
+
+    /// Calls `see` with every letter delivered at the end of the last round: (recipient, mail), sorted by (recipient, sender, n).
+    pub fn each_letter(&self, mut see: impl FnMut(AgentId, Mail<'_>)) {
+        for block in self.shards.iter().flat_map(Shard::blocks) {
+            for (row, mail) in block.mail.all() {
+                see(block.first + row as u32, mail);
+            }
+        }
+    }
+
+    /// Starts turns: observe and act.
+    fn act(&mut self) -> Result<Vec<Effect>, Bug> {
+        let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
+        if self.split == Split::None {
+            self.carry_sights()?;
+        }
+        let mut effects = Vec::new();
+        for shard in &mut self.shards {
+            effects.extend(shard.act(
+                self.round,
+                self.plan.lag,
+                blocks,
+                &self.dead,
+                &self.policies,
+                &self.commons,
+                &self.interface,
+                self.split,
+            )?);
+        }
+        Ok(effects)
+    }
+
+    /// Shard 0 observes for everybody; the sights travel.
+    fn carry_sights(&mut self) -> Result<(), Bug> {
+        let mut frames = Vec::new();
+        for to in 1..self.shards.len() {
+            let sights = self.shards[to]
+                .blocks()
+                .map(|block| self.shards[0].sights_of(block.first, block.len as usize, &self.commons, &self.interface))
+                .collect::<Vec<_>>();
+            frames.push(Frame { from: 0, to, bytes: encode(&sights)? });
+        }
+        for frame in self.transport.exchange(frames)? {
+            let sights = decode(&frame.bytes)?;
+            self.shards[frame.to].take_sights(sights)?;
+        }
+        Ok(())
+    }
+
+    /// Hands answers to the turns that wait for them and runs again those that have all of theirs.
+    fn hear(&mut self, answers: Vec<Answer>) -> Result<Vec<Effect>, Bug> {
+        let mut by_shard: Vec<Vec<Answer>> = vec![Vec::new(); self.shards.len()];
+        for answer in answers {
+            let block = block_of(answer.id.actor);
+            if let Some(shard) = self.shards.iter().position(|s| s.range.contains(&block)) {
+                by_shard[shard].push(answer);
+            }
+        }
+        let mut effects = Vec::new();
+        for (shard, answers) in self.shards.iter_mut().zip(by_shard) {
+            effects.extend(shard.hear(answers, self.round, &self.policies, &self.commons)?);
+        }
+        Ok(effects)
+    }
+
+    /// The barrier: deliver, apply, measure, births and deaths, digest.
+    fn close_round(&mut self) -> Result<RoundReport, Bug> {
+        let round = self.round;
+        let mut report = RoundReport { round, agents: self.alive(), ..RoundReport::default() };
+        for shard in &mut self.shards {
+            report.sum.merge(shard.close_acting());
+        }
+        report.letters = self.deliver()?;
+        let reason = self.apply(round, &mut report)?;
+        self.measure(round, &mut report)?;
+        for shard in &mut self.shards {
+            report.acts.extend(shard.take_acts());
+        }
+        self.live_and_die(round, &mut report)?;
+        for (name, value) in &report.metrics {
+            report.sum.add(RowHash::new(Kind::Metric, round).bytes(name.as_bytes()).number(*value).finish());
+        }
+        self.chain = self.chain.chain(round, report.sum);
+        report.chain = self.chain;
+        self.round += 1;
+        self.stage = if reason.is_some() || self.round >= self.plan.rounds {
+            Stage::Ended(Outcome { rounds: self.round, reason, digest: self.chain })
+        } else {
+            Stage::Border
+        };
+        Ok(report)
+    }
+
+    fn deliver(&mut self) -> Result<u64, Bug> {
+        let late = self.shards.iter().any(Shard::any_late);
+        let mut frames = Vec::new();
+        for shard in &self.shards {
+            for other in &self.shards {
+                if shard.index != other.index {
+                    let buckets = shard.buckets_for(&other.range);
+                    if buckets.iter().any(|b| !b.is_empty()) {
+                        frames.push(Frame { from: shard.index, to: other.index, bytes: encode(&buckets)? });
+                    }
+                }
+            }
+        }
+        let mut incoming: Vec<Vec<(usize, Vec<Bucket>)>> = vec![Vec::new(); self.shards.len()];
+        for frame in self.transport.exchange(frames)? {
+            incoming[frame.to].push((frame.from, decode(&frame.bytes)?));
+        }
+        Ok(self.shards.iter_mut().zip(incoming).map(|(shard, frames)| shard.deliver(&frames, late)).sum())
+    }
+
+    fn apply(&mut self, round: u32, report: &mut RoundReport) -> Result<Option<String>, Bug> {
+        if self.split == Split::None {
+            return self.apply_whole(round, report);
+        }
+        // Tallies of blocks go to shard 0, the merged tally comes back to all.
+        let mut frames = Vec::new();
+        let mut tallies: Vec<Tally> = Vec::new();
+        for shard in &mut self.shards {
+            let (of_blocks, digest) = shard.apply(round, &self.dead, &self.commons)?;
+            report.sum.merge(digest);
+            if shard.index == 0 {
+                tallies = of_blocks;
+            } else {
+                let bytes: Vec<Vec<u8>> =
+                    of_blocks.iter().map(|t| shard.world.encode_tally(t)).collect::<Result<_, _>>()?;
+                frames.push(Frame { from: shard.index, to: 0, bytes: encode(&bytes)? });
+            }
+        }
+        for frame in self.transport.exchange(frames)? {
+            let bytes: Vec<Vec<u8>> = decode(&frame.bytes)?;
+            for tally in bytes {
+                tallies.push(self.shards[0].world.decode_tally(&tally)?);
+            }
+        }
+        let merged = self.shards[0].world.merge(tallies)?;
+        let bytes = if self.shards.len() > 1 { self.shards[0].world.encode_tally(&merged)? } else { Vec::new() };
+        let frames = (1..self.shards.len()).map(|to| Frame { from: 0, to, bytes: bytes.clone() }).collect();
+        for frame in self.transport.exchange(frames)? {
+            let world = &mut self.shards[frame.to].world;
+            let tally = world.decode_tally(&frame.bytes)?;
+            world.settle(tally, round, &self.commons, &mut Digest::default())?;
+        }
+        self.shards[0].world.settle(merged, round, &self.commons, &mut report.sum)
+    }
+
+    fn apply_whole(&mut self, round: u32, report: &mut RoundReport) -> Result<Option<String>, Bug> {
+        let mut all = Acts::default();
+        let mut frames = Vec::new();
+        for shard in &self.shards {
+            if shard.index == 0 {
+                shard.blocks().for_each(|block| all.append(&block.acts));
+            } else {
+                let mut acts = Acts::default();
+                shard.blocks().for_each(|block| acts.append(&block.acts));
+                frames.push(Frame { from: shard.index, to: 0, bytes: encode(&acts)? });
+            }
+        }
+        for frame in self.transport.exchange(frames)? {
+            all.append(&decode(&frame.bytes)?);
+        }
+        let first = &mut self.shards[0];
+        first.world.apply_whole(&all, round, &self.commons, &mut report.sum, &mut first.life)
+    }
+
+    fn measure(&mut self, round: u32, report: &mut RoundReport) -> Result<(), Bug> {
+        for (i, scalar) in self.interface.scalars.iter().enumerate() {
+            report.metrics.push((scalar.name.to_string(), self.shards[0].world.scalar(i)));
+        }
+        let last = round + 1 >= self.plan.rounds;
+        for (i, measure) in self.measures.iter().enumerate() {
+            if !last && !(round + 1).is_multiple_of(measure.every) {
+                continue;
+            }
+            let mut folds: Vec<Fold> = Vec::new();
+            let whole_column = self.split == Split::None && matches!(measure.reads, Reads::Column(_));
+            if whole_column {
+                // The state lies on shard 0, and so does this reduction.
+                for block in self.shards.iter().flat_map(Shard::blocks) {
+                    folds.push(self.shards[0].fold(measure, block, &self.dead));
+                }
+            } else {
+                let mut frames = Vec::new();
+                for shard in &self.shards {
+                    let of_blocks = shard.folds(measure, &self.dead);
+                    if shard.index == 0 {
+                        folds = of_blocks;
+                    } else {
+                        let bytes: Vec<Vec<u8>> =
+                            of_blocks.iter().map(|f| measure.host.encode(f)).collect::<Result<_, _>>()?;
+                        frames.push(Frame { from: shard.index, to: 0, bytes: encode(&bytes)? });
+                    }
+                }
+                for frame in self.transport.exchange(frames)? {
+                    let bytes: Vec<Vec<u8>> = decode(&frame.bytes)?;
+                    for fold in bytes {
+                        folds.push(self.measures[i].host.decode(&fold)?);
+                    }
+                }
+            }
+            measure.host.finish(folds, &mut |suffix, value| {
+                let name = if suffix.is_empty() { measure.name.clone() } else { format!("{}.{suffix}", measure.name) };
+                report.metrics.push((name, value));
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Births and deaths take place between rounds, in the order of the agents that caused them.
+    fn live_and_die(&mut self, round: u32, report: &mut RoundReport) -> Result<(), Bug> {
+        let mut frames = Vec::new();
+        let mut births: Vec<(Birth, u16)> = Vec::new();
+        let mut deaths: Vec<AgentId> = Vec::new();
+        for shard in &mut self.shards {
+            let (of_shard, gone) = shard.take_life();
+            if shard.index == 0 {
+                (births, deaths) = (of_shard, gone);
+            } else if !of_shard.is_empty() || !gone.is_empty() {
+                frames.push(Frame { from: shard.index, to: 0, bytes: encode(&(of_shard, gone))? });
+            }
+        }
+        for frame in self.transport.exchange(frames)? {
+            let (more, gone): (Vec<(Birth, u16)>, Vec<AgentId>) = decode(&frame.bytes)?;
+            births.extend(more);
+            deaths.extend(gone);
+        }
+        if births.is_empty() && deaths.is_empty() {
+            return Ok(());
+        }
+        // An unsplit world's births carry no cohort: shard 0 may not hold the parent.
+        for (birth, cohort) in &mut births {
+            if *cohort == u16::MAX {
+                *cohort = self.cohort(birth.parent).ok_or_else(|| {
+                    Bug::internal(format!("a world gave birth to a child of agent {}, who never lived", birth.parent))
+                })?;
+            }
+        }
+        let frames = (1..self.shards.len())
+            .map(|to| Ok(Frame { from: 0, to, bytes: encode(&(&births, &deaths))? }))
+            .collect::<Result<_, Bug>>()?;
+        self.transport.exchange(frames)?;
+        for who in deaths {
+            if who < self.born && self.dead.insert(who) {
+                report.sum.add(RowHash::new(Kind::Life, round).word(u64::from(who)).finish());
+                report.deaths.push(who);
+                for shard in &mut self.shards {
+                    shard.forget(who);
+                }
+            }
+        }
+        for (Birth { parent }, cohort) in births {
+            let child = self.born;
+            if child == AgentId::MAX {
+                return Err(Bug::Turn { agent: parent, round, message: "no ids are left for more births".into() });
+            }
+            report.sum.add(
+                RowHash::new(Kind::Life, round).word(1 << 40 | u64::from(child)).word(u64::from(parent)).finish(),
+            );
+            report.births.push((child, parent));
+            self.commons.population.push_like(parent);
+            self.parents.push(parent);
+            self.born += 1;
+            if let Some(last) = self.shards.last_mut() {
+                last.join(child, cohort, &self.policies, &self.commons, round + 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn cohort(&self, agent: AgentId) -> Option<u16> {
+        let block = block_of(agent);
+        let shard = self.shards.iter().find(|s| s.range.contains(&block))?;
+        shard.blocks().nth(block - shard.range.start)?.cohort_of(agent)
+    }
+
+    fn begin_round(&mut self) -> Result<Vec<Effect>, Bug> {
+        while let Some((at, _)) = self.changes.first()
+            && *at <= self.round
+        {
+            let (_, leaves) = self.changes.remove(0);
+            self.policies = leaves.policies;
+            self.measures = leaves.measures;
+            for (shard, mut world) in self.shards.iter_mut().zip(leaves.worlds) {
+                world.load(&shard.world.save()?)?;
+                self.interface = world.interface().clone();
+                shard.world = world;
+            }
+        }
+        self.stage = Stage::Acting;
+        self.act()
+    }
+
+    /// Whether some turn must still complete in this round.
+    fn waits(&self) -> bool {
+        self.shards.iter().flat_map(Shard::blocks).any(|b| b.suspended.iter().any(|s| s.due <= self.round))
+    }
+}
+
+pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Bug> {
+    postcard::to_allocvec(value).map_err(|e| Bug::Transport(e.to_string()))
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Bug> {
+    postcard::from_bytes(bytes).map_err(|e| Bug::Transport(e.to_string()))
+}
+
+impl Machine for Society {
+    fn poll(&mut self, answers: Vec<Answer>) -> Result<Step, Bug> {
+        let mut start = Vec::new();
+        if let Stage::Ended(outcome) = &self.stage {
+            return Ok(Step { start, then: Then::Done(outcome.clone()) });
+        }
+        if matches!(self.stage, Stage::Border) {
+            if self.plan.rounds == 0 {
+                self.stage = Stage::Ended(Outcome { rounds: 0, reason: None, digest: self.chain });
+                return self.poll(answers);
+            }
+            start.extend(self.begin_round()?);
+        }
+        start.extend(self.hear(answers)?);
+        if self.waits() {
+            return Ok(Step { start, then: Then::Wait });
+        }
+        let report = self.close_round()?;
+        Ok(Step { start, then: Then::Round(Box::new(report)) })
+    }
+
+    fn snapshot(&self) -> Result<Vec<u8>, Bug> {
+        snapshot::save(self)
+    }
+
+    fn next_round(&self) -> u32 {
+        self.round
+    }
+
+    fn open_effects(&self) -> Vec<Effect> {
+        let blocks = self.shards.iter().flat_map(Shard::blocks);
+        blocks.flat_map(|b| b.suspended.iter().flat_map(|s| s.open().iter().cloned())).collect()
+    }
+}
+
+impl Society {
+    /// Puts a new society of the same scenario into the state of a snapshot. The number of shards may differ.
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<(), Bug> {
+        snapshot::load(self, bytes)
+    }
+}
+
+/// All blocks of a run of rows start at multiples of [`BLOCK`].
+pub(crate) fn first_of(block: usize) -> AgentId {
+    (block * BLOCK) as AgentId
+}
+
+/// The acts of a block's agents, for a reader that wants one.
+pub(crate) fn values_of(block: &Block, kind: u16) -> Vec<f64> {
+    block.acts.rows.iter().filter(|a| a.kind == kind).map(|a| a.value).collect()
+}

@@ -1,0 +1,392 @@
+//! A shard: a run of consecutive blocks, in lanes that threads take.
+
+use super::block::{Block, Span};
+use super::{Measure, Reads, first_of, values_of};
+use crate::ask::{Answer, Effect};
+use crate::digest::Digest;
+use crate::mail::{Bucket, block_of};
+use crate::metric::Fold;
+use crate::policy::{Commons, Lane, PolicyHost, Round, Rows};
+use crate::sight::{Acts, Interface, Sights};
+use crate::world::{Birth, BlockDeeds, Life, Split, Tally, WorldHost};
+use crate::{AgentId, BLOCK, Bug};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Lanes of a shard. More lanes than threads even the load out; the number can not reach a result.
+const LANES: usize = 32;
+
+#[derive(Default)]
+struct Group {
+    blocks: Vec<Block>,
+    lane: Lane,
+}
+
+pub(crate) struct Shard {
+    pub index: usize,
+    /// Its blocks, counted over the whole society. The last shard's grows with births.
+    pub range: Range<usize>,
+    pub world: Box<dyn WorldHost>,
+    groups: Vec<Group>,
+    /// Births and deaths that an unsplit world decided.
+    pub life: Life,
+}
+
+fn deads(dead: &BTreeSet<AgentId>, block: &Block) -> Vec<u32> {
+    let end = block.first + block.len;
+    dead.range(block.first..end).map(|who| who - block.first).collect()
+}
+
+impl Shard {
+    pub fn new(index: usize, world: Box<dyn WorldHost>, range: Range<usize>) -> Self {
+        Shard { index, range, world, groups: Vec::new(), life: Life::default() }
+    }
+
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.groups.iter().flat_map(|g| g.blocks.iter())
+    }
+
+    fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Block> {
+        self.groups.iter_mut().flat_map(|g| g.blocks.iter_mut())
+    }
+
+    /// Takes blocks over, in lanes.
+    pub fn fill(&mut self, blocks: Vec<Block>) {
+        let per = blocks.len().div_ceil(LANES).max(1);
+        self.groups.clear();
+        for block in blocks {
+            match self.groups.last_mut() {
+                Some(group) if group.blocks.len() < per => group.blocks.push(block),
+                _ => self.groups.push(Group { blocks: vec![block], lane: Lane::default() }),
+            }
+        }
+    }
+
+    pub fn settle_in(
+        &mut self, spans: &[Span], agents: u32, policies: &[Arc<dyn PolicyHost>], commons: &Commons,
+    ) -> Result<(), Bug> {
+        let world = self.world.as_ref();
+        let blocks: Vec<Block> = self
+            .range
+            .clone()
+            .into_par_iter()
+            .map(|i| Block::new(first_of(i), spans, agents, world, policies, commons))
+            .collect::<Result<_, _>>()?;
+        self.fill(blocks);
+        Ok(())
+    }
+
+    pub fn sights_of(&self, first: AgentId, n: usize, commons: &Commons, interface: &Interface) -> Sights {
+        let mut sights = Sights::new(interface, n);
+        let none: crate::world::RowsBox = Box::new(());
+        self.world.observe(&none, first, n, commons, &mut sights);
+        sights
+    }
+
+    pub fn take_sights(&mut self, sights: Vec<Sights>) -> Result<(), Bug> {
+        let mut given = sights.into_iter();
+        for block in self.blocks_mut() {
+            block.sights = given.next().ok_or_else(|| Bug::Transport("a block got no sights".into()))?;
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of the society that a round reads")]
+    pub fn act(
+        &mut self, round: u32, lag: u32, blocks: usize, dead: &BTreeSet<AgentId>, policies: &[Arc<dyn PolicyHost>],
+        commons: &Commons, interface: &Interface, split: Split,
+    ) -> Result<Vec<Effect>, Bug> {
+        let world = self.world.as_ref();
+        let observe_here = split == Split::Rows || self.index == 0;
+        let round = Round { round, lag, commons };
+        self.groups.par_iter_mut().try_for_each(|Group { blocks: group, lane }| {
+            lane.reset(blocks);
+            for block in group {
+                if observe_here {
+                    world.observe(&block.rows, block.first, block.len as usize, commons, &mut block.sights);
+                } else if block.len == 0 {
+                    block.sights.reset(interface, 0);
+                }
+                block.acts.rows.clear();
+                block.acts.texts.clear();
+                block.acts.rows.reserve(block.len as usize);
+                block.late = false;
+                let gone = deads(dead, block);
+                let waiting: Vec<u32> = block.suspended.iter().map(|s| s.who - block.first).collect();
+                let awake = |row: usize| {
+                    gone.binary_search(&(row as u32)).is_err() && waiting.binary_search(&(row as u32)).is_err()
+                };
+                let all = gone.is_empty() && waiting.is_empty();
+                for segment in &mut block.segments {
+                    let policy = policies
+                        .get(segment.cohort as usize)
+                        .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
+                    let rows = Rows {
+                        first: block.first,
+                        range: segment.start as usize..(segment.start + segment.len) as usize,
+                        sights: &block.sights,
+                        mail: &block.mail,
+                        awake: if all { None } else { Some(&awake) },
+                        acts: &mut block.acts,
+                        suspended: &mut block.suspended,
+                    };
+                    policy.run(&mut segment.states, rows, &round, lane)?;
+                }
+                if !waiting.is_empty() {
+                    block.suspended.sort_by_key(|s| s.who);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(self.groups.iter_mut().flat_map(|g| std::mem::take(&mut g.lane.effects)).collect())
+    }
+
+    pub fn hear(
+        &mut self, answers: Vec<Answer>, now: u32, policies: &[Arc<dyn PolicyHost>], commons: &Commons,
+    ) -> Result<Vec<Effect>, Bug> {
+        let mut of_block: Vec<Vec<Answer>> = Vec::new();
+        let blocks = self.range.len();
+        of_block.resize_with(blocks, Vec::new);
+        for answer in answers {
+            of_block[block_of(answer.id.actor) - self.range.start].push(answer);
+        }
+        let mut rest = of_block.into_iter();
+        let mut work: Vec<(&mut Group, Vec<Vec<Answer>>)> = Vec::with_capacity(self.groups.len());
+        for group in &mut self.groups {
+            let n = group.blocks.len();
+            work.push((group, rest.by_ref().take(n).collect()));
+        }
+        work.par_iter_mut().try_for_each(|(group, answers)| {
+            for (block, answers) in group.blocks.iter_mut().zip(answers) {
+                if block.suspended.is_empty() {
+                    continue;
+                }
+                let mut ready: BTreeSet<AgentId> = BTreeSet::new();
+                for answer in std::mem::take(answers) {
+                    let who = answer.id.actor;
+                    if let Ok(i) = block.suspended.binary_search_by_key(&who, |s| s.who)
+                        && block.suspended[i].began == answer.id.round
+                        && block.suspended[i].hear(answer)
+                    {
+                        ready.insert(who);
+                    }
+                }
+                // Turns whose barrier has come and that have every answer complete now, also those whose answers came earlier.
+                ready.extend(block.suspended.iter().filter(|s| s.due <= now && s.open().is_empty()).map(|s| s.who));
+                let mut completed = false;
+                for who in ready {
+                    let Ok(i) = block.suspended.binary_search_by_key(&who, |s| s.who) else { continue };
+                    let row = who - block.first;
+                    let Some(segment) =
+                        block.segments.iter_mut().find(|s| (s.start..s.start + s.len).contains(&row))
+                    else {
+                        continue;
+                    };
+                    let policy = policies
+                        .get(segment.cohort as usize)
+                        .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
+                    let index = (row - segment.start) as usize;
+                    let waiting = &mut block.suspended[i];
+                    let done = policy.rerun(
+                        &mut segment.states,
+                        index,
+                        waiting,
+                        now,
+                        commons,
+                        &mut block.acts,
+                        &mut group.lane,
+                    )?;
+                    if done {
+                        let done = block.suspended.remove(i);
+                        block.kept.extend(done.held.inbox());
+                        completed = true;
+                    }
+                }
+                block.late |= completed;
+            }
+            Ok(())
+        })?;
+        Ok(self.groups.iter_mut().flat_map(|g| std::mem::take(&mut g.lane.effects)).collect())
+    }
+
+    /// Puts late acts into order; the digest of acts, letters and states of the round.
+    pub fn close_acting(&mut self) -> Digest {
+        let mut sum = Digest::default();
+        for group in &mut self.groups {
+            sum.merge(group.lane.digest);
+            for block in &mut group.blocks {
+                if block.late {
+                    block.acts.sort();
+                }
+            }
+        }
+        sum
+    }
+
+    pub fn any_late(&self) -> bool {
+        self.groups.iter().any(|g| g.lane.late)
+    }
+
+    /// The letters of this shard's agents to the blocks of another shard, one bucket a block.
+    pub fn buckets_for(&self, range: &Range<usize>) -> Vec<Bucket> {
+        range
+            .clone()
+            .map(|block| {
+                let mut out = Bucket::default();
+                for bucket in self.groups.iter().filter_map(|g| g.lane.buckets.get(block)) {
+                    out.extend(bucket.inbox());
+                }
+                out
+            })
+            .collect()
+    }
+
+    /// Sorts the mail of all blocks; returns the number of letters. `frames`: from other shards, sorted by shard.
+    pub fn deliver(&mut self, frames: &[(usize, Vec<Bucket>)], late: bool) -> u64 {
+        let lanes: Vec<Vec<Bucket>> = self.groups.iter_mut().map(|g| std::mem::take(&mut g.lane.buckets)).collect();
+        let (index, start) = (self.index, self.range.start);
+        let letters = self
+            .groups
+            .par_iter_mut()
+            .map(|group| {
+                let mut sum = 0;
+                for block in &mut group.blocks {
+                    let number = block_of(block.first);
+                    let kept = std::mem::take(&mut block.kept);
+                    let before = frames.iter().filter(|f| f.0 < index).filter_map(|f| f.1.get(number - start));
+                    let after = frames.iter().filter(|f| f.0 > index).filter_map(|f| f.1.get(number - start));
+                    let own = lanes.iter().filter_map(|l| l.get(number));
+                    let sources = before.chain(own).chain(after);
+                    sum += sources.clone().map(|b| b.len() as u64).sum::<u64>();
+                    if kept.is_empty() {
+                        block.mail.fill(sources, late);
+                    } else {
+                        block.mail.fill(std::iter::once(&kept).chain(sources), true);
+                    }
+                    block.keep_mail();
+                }
+                sum
+            })
+            .sum();
+        for (group, buckets) in self.groups.iter_mut().zip(lanes) {
+            group.lane.buckets = buckets;
+        }
+        letters
+    }
+
+    /// Applies the acts of all blocks of a split world: one tally a block, in order.
+    pub fn apply(
+        &mut self, round: u32, dead: &BTreeSet<AgentId>, commons: &Commons,
+    ) -> Result<(Vec<Tally>, Digest), Bug> {
+        let world = self.world.as_ref();
+        let of_groups: Vec<(Vec<Tally>, Digest)> = self
+            .groups
+            .par_iter_mut()
+            .map(|group| {
+                let mut digest = Digest::default();
+                let mut tallies = Vec::with_capacity(group.blocks.len());
+                for block in &mut group.blocks {
+                    let gone = deads(dead, block);
+                    let alive = |row: usize| gone.binary_search(&(row as u32)).is_err();
+                    let deeds = BlockDeeds {
+                        first: block.first,
+                        alive: if gone.is_empty() { None } else { Some(&alive) },
+                        acts: &block.acts,
+                        round,
+                    };
+                    tallies.push(world.apply_block(&mut block.rows, &deeds, commons, &mut digest, &mut block.life)?);
+                }
+                Ok((tallies, digest))
+            })
+            .collect::<Result<_, Bug>>()?;
+        let mut sum = Digest::default();
+        let mut tallies = Vec::new();
+        for (of_blocks, digest) in of_groups {
+            sum.merge(digest);
+            tallies.extend(of_blocks);
+        }
+        Ok((tallies, sum))
+    }
+
+    pub fn fold(&self, measure: &Measure, block: &Block, dead: &BTreeSet<AgentId>) -> Fold {
+        let values = match measure.reads {
+            Reads::Act(kind) => values_of(block, kind),
+            Reads::Column(column) => {
+                let mut values = Vec::with_capacity(block.len as usize);
+                self.world.column(&block.rows, block.first, block.len as usize, column, &mut values);
+                let gone = deads(dead, block);
+                if !gone.is_empty() {
+                    let mut row = 0;
+                    values.retain(|_| {
+                        row += 1;
+                        gone.binary_search(&(row - 1)).is_err()
+                    });
+                }
+                values
+            }
+        };
+        measure.host.fold(&values)
+    }
+
+    pub fn folds(&self, measure: &Measure, dead: &BTreeSet<AgentId>) -> Vec<Fold> {
+        let of_groups: Vec<Vec<Fold>> = self
+            .groups
+            .par_iter()
+            .map(|g| g.blocks.iter().map(|block| self.fold(measure, block, dead)).collect())
+            .collect();
+        of_groups.into_iter().flatten().collect()
+    }
+
+    /// Hands the acts of the round out, one entry a block.
+    pub fn take_acts(&mut self) -> Vec<Acts> {
+        self.blocks_mut().map(|block| std::mem::take(&mut block.acts)).collect()
+    }
+
+    /// Births with the cohort of the parent, and deaths, in order of agent.
+    pub fn take_life(&mut self) -> (Vec<(Birth, u16)>, Vec<AgentId>) {
+        let whole = std::mem::take(&mut self.life);
+        let mut births: Vec<(Birth, u16)> = whole.births.into_iter().map(|b| (b, u16::MAX)).collect();
+        let mut deaths = whole.deaths;
+        for block in self.blocks_mut() {
+            let life = std::mem::take(&mut block.life);
+            deaths.extend(life.deaths);
+            births.extend(life.births.into_iter().map(|b| {
+                let cohort = block.cohort_of(b.parent).unwrap_or(u16::MAX);
+                (b, cohort)
+            }));
+        }
+        (births, deaths)
+    }
+
+    /// A dead agent waits for nothing.
+    pub fn forget(&mut self, who: AgentId) {
+        for block in self.blocks_mut() {
+            block.suspended.retain(|s| s.who != who);
+        }
+    }
+
+    pub fn join(
+        &mut self, who: AgentId, cohort: u16, policies: &[Arc<dyn PolicyHost>], commons: &Commons, round: u32,
+    ) {
+        let full = self.groups.last().and_then(|g| g.blocks.last()).is_none_or(|b| b.len as usize == BLOCK);
+        if full {
+            let block = Block::empty(who, 0, self.world.seat(who..who, commons, round));
+            match self.groups.last_mut() {
+                Some(group) => group.blocks.push(block),
+                None => self.groups.push(Group { blocks: vec![block], lane: Lane::default() }),
+            }
+            self.range.end = block_of(who) + 1;
+        }
+        let world = self.world.as_ref();
+        if let Some(block) = self.groups.last_mut().and_then(|g| g.blocks.last_mut()) {
+            block.join(who, cohort, world, policies, commons, round);
+        }
+    }
+
+    /// Gives the blocks up, in order.
+    pub fn empty_out(&mut self) {
+        self.groups.clear();
+    }
+}

@@ -1,0 +1,507 @@
+//! Worlds: environments that own the shared state.
+//!
+//! `observe` only reads; applying acts is the only writer. A world comes in one of two shapes. A [`World`] keeps its state in one
+//! place: with several shards it lives on shard 0, sights and acts travel. A [`SplitWorld`] declares what is split: a row an agent,
+//! a small common state that every shard holds alike, and a tally that reduces acts to what the common state needs.
+
+use crate::digest::{Digest, Kind, RowHash, hash_value};
+use crate::policy::{Commons, Person};
+use crate::population::Population;
+use crate::rng::{Draws, Stream};
+use crate::sight::{Act, Acts, Interface, NumberSlot, Sights, TextSlot};
+use crate::topology::Topology;
+use crate::tree::Invalid;
+use crate::{AgentId, Bug, Plain, tree_reduce};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::any::Any;
+
+/// What a world may know when it is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// Number of agents at the start.
+    pub agents: u32,
+    /// Their attributes.
+    pub population: &'a Population,
+    /// Who can hear whom.
+    pub topology: &'a Topology,
+}
+
+/// The pen with which a world writes one agent's sight.
+#[derive(Debug)]
+pub struct SightRow<'a> {
+    sights: &'a mut Sights,
+    row: usize,
+}
+
+impl SightRow<'_> {
+    /// Shows a number.
+    #[inline]
+    pub fn number(&mut self, slot: usize, value: f64) {
+        self.sights.put(self.row, NumberSlot(slot), value);
+    }
+
+    /// Shows a text.
+    pub fn text(&mut self, slot: usize, value: impl Into<String>) {
+        self.sights.put_text(self.row, TextSlot(slot), value);
+    }
+}
+
+/// A birth: who is born, into which cohort, like whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Birth {
+    /// The parent: the newborn takes its row of the population and its cohort.
+    pub parent: AgentId,
+}
+
+/// Births and deaths that a world decides; they take place between rounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Life {
+    /// Births, in the order of the agents that caused them.
+    pub births: Vec<Birth>,
+    /// Deaths.
+    pub deaths: Vec<AgentId>,
+}
+
+impl Life {
+    /// A child of `parent` is born between this round and the next.
+    pub fn birth(&mut self, parent: AgentId) {
+        self.births.push(Birth { parent });
+    }
+
+    /// `who` dies between this round and the next.
+    pub fn death(&mut self, who: AgentId) {
+        self.deaths.push(who);
+    }
+}
+
+/// An agent's acts of a round, as a world applies them.
+#[derive(Debug)]
+pub struct Deeds<'a> {
+    /// Who acted.
+    pub person: Person<'a>,
+    /// The round.
+    pub round: u32,
+    acts: &'a Acts,
+    range: std::ops::Range<usize>,
+    seed: u64,
+}
+
+impl<'a> Deeds<'a> {
+    /// The acts, in the order performed.
+    #[must_use]
+    pub fn acts(&self) -> &'a [Act] {
+        &self.acts.rows[self.range.clone()]
+    }
+
+    /// The text of the `i`-th act.
+    #[must_use]
+    pub fn text(&self, i: usize) -> Option<&'a str> {
+        self.acts.text(self.range.start + i)
+    }
+
+    /// The world's random numbers for this agent in this round.
+    #[must_use]
+    pub fn draws(&self) -> Draws {
+        Draws::new(self.seed, Stream::World, self.round, self.person.id)
+    }
+}
+
+/// A world whose state is split over the agents.
+pub trait SplitWorld: Send + Sync + Sized + 'static {
+    /// The name a scenario uses; also the name of the leaf's folder.
+    const NAME: &'static str;
+    /// One line for lists.
+    const SUMMARY: &'static str;
+    /// What a scenario may set.
+    type Params: DeserializeOwned + schemars::JsonSchema;
+    /// An agent's share of the state.
+    type Row: Plain;
+    /// The small state that all agents share.
+    type Common: Plain;
+    /// What the acts of a block are reduced to.
+    type Tally: Plain;
+
+    /// Opens the world, or says which parameter does not fit.
+    fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
+    /// What it shows and understands.
+    fn interface(&self) -> Interface;
+    /// The common state at the start.
+    fn begin(&self) -> Self::Common;
+    /// A new agent's row.
+    fn seat(&self, person: Person<'_>, draws: &mut Draws) -> Self::Row;
+    /// Writes what everybody sees: (number slot, value).
+    fn observe_all(&self, common: &Self::Common, show: &mut dyn FnMut(usize, f64)) {
+        let _ = (common, show);
+    }
+    /// Writes what one agent sees besides.
+    fn observe(&self, common: &Self::Common, row: &Self::Row, person: Person<'_>, sight: &mut SightRow<'_>) {
+        let _ = (common, row, person, sight);
+    }
+    /// An empty tally.
+    fn tally(&self) -> Self::Tally;
+    /// Applies one agent's acts to its row. Called for every living agent in order of id, also for those that did nothing.
+    fn apply(
+        &self, common: &Self::Common, row: &mut Self::Row, deeds: &Deeds<'_>, tally: &mut Self::Tally, life: &mut Life,
+    );
+    /// Joins the tallies of neighbouring runs of agents.
+    fn merge(&self, left: Self::Tally, right: Self::Tally) -> Self::Tally;
+    /// Moves the common state on. `Some(reason)` ends the run.
+    fn settle(&self, common: &mut Self::Common, tally: Self::Tally, draws: &mut Draws) -> Option<String>;
+    /// The value of column `column` for one agent.
+    fn column(&self, common: &Self::Common, row: &Self::Row, column: usize) -> f64 {
+        let _ = (common, row, column);
+        0.0
+    }
+    /// The value of scalar `i`.
+    fn scalar(&self, common: &Self::Common, i: usize) -> f64 {
+        let _ = (common, i);
+        0.0
+    }
+}
+
+/// A world whose state lies in one place.
+pub trait World: Send + Sync + Sized + 'static {
+    /// The name a scenario uses; also the name of the leaf's folder.
+    const NAME: &'static str;
+    /// One line for lists.
+    const SUMMARY: &'static str;
+    /// What a scenario may set.
+    type Params: DeserializeOwned + schemars::JsonSchema;
+    /// Everything that changes.
+    type State: Plain;
+
+    /// Opens the world, or says which parameter does not fit.
+    fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
+    /// What it shows and understands.
+    fn interface(&self) -> Interface;
+    /// The state at the start.
+    fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Self::State;
+    /// Writes what one agent sees.
+    fn observe(&self, state: &Self::State, person: Person<'_>, sight: &mut SightRow<'_>);
+    /// Applies all acts of a round, sorted by agent. `Some(reason)` ends the run.
+    fn apply(&self, state: &mut Self::State, acts: &Acts, draws: &mut Draws, life: &mut Life) -> Option<String>;
+    /// The value of column `column` for one agent.
+    fn column(&self, state: &Self::State, who: AgentId, column: usize) -> f64 {
+        let _ = (state, who, column);
+        0.0
+    }
+    /// The value of scalar `i`.
+    fn scalar(&self, state: &Self::State, i: usize) -> f64 {
+        let _ = (state, i);
+        0.0
+    }
+}
+
+/// Whether a world's state can be split over shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Split {
+    /// A row an agent.
+    Rows,
+    /// All of it on shard 0.
+    None,
+}
+
+/// The rows of a block, one world's.
+pub(crate) type RowsBox = Box<dyn Any + Send + Sync>;
+/// A tally with its type erased.
+pub(crate) type Tally = Box<dyn Any + Send + Sync>;
+
+/// The living agents of a block and their acts.
+pub(crate) struct BlockDeeds<'a> {
+    pub first: AgentId,
+    pub alive: Option<&'a dyn Fn(usize) -> bool>,
+    pub acts: &'a Acts,
+    pub round: u32,
+}
+
+/// A world with its type erased; called once a block, never once an agent.
+pub(crate) trait WorldHost: Send + Sync {
+    fn interface(&self) -> &Interface;
+    fn split(&self) -> Split;
+    /// Makes the state of the start; `with_state`: this is the shard that holds an unsplit state.
+    fn begin(&mut self, commons: &Commons, agents: u32, with_state: bool);
+    fn seat(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> RowsBox;
+    fn join(&self, rows: &mut RowsBox, who: AgentId, commons: &Commons, round: u32);
+    fn observe(&self, rows: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights);
+    fn apply_block(
+        &self, rows: &mut RowsBox, deeds: &BlockDeeds<'_>, commons: &Commons, digest: &mut Digest, life: &mut Life,
+    ) -> Result<Tally, Bug>;
+    fn merge(&self, tallies: Vec<Tally>) -> Result<Tally, Bug>;
+    fn encode_tally(&self, tally: &Tally) -> Result<Vec<u8>, Bug>;
+    fn decode_tally(&self, bytes: &[u8]) -> Result<Tally, Bug>;
+    fn settle(&mut self, tally: Tally, round: u32, commons: &Commons, digest: &mut Digest) -> Result<Option<String>, Bug>;
+    fn apply_whole(
+        &mut self, acts: &Acts, round: u32, commons: &Commons, digest: &mut Digest, life: &mut Life,
+    ) -> Result<Option<String>, Bug>;
+    fn column(&self, rows: &RowsBox, first: AgentId, n: usize, column: usize, out: &mut Vec<f64>);
+    fn scalar(&self, i: usize) -> f64;
+    fn save(&self) -> Result<Vec<u8>, Bug>;
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Bug>;
+    fn save_rows(&self, rows: &RowsBox) -> Result<Vec<u8>, Bug>;
+    fn load_rows(&self, bytes: &[u8]) -> Result<RowsBox, Bug>;
+}
+
+fn encode<T: Serialize>(value: &T, what: &str) -> Result<Vec<u8>, Bug> {
+    postcard::to_allocvec(value).map_err(|e| Bug::internal(format!("{what}: {e}")))
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, Bug> {
+    postcard::from_bytes(bytes).map_err(|e| Bug::Snapshot { what: what.into(), why: e.to_string() })
+}
+
+fn downcast<T: 'static>(value: &(dyn Any + Send + Sync)) -> Result<&T, Bug> {
+    value.downcast_ref().ok_or_else(|| Bug::internal("a world's data are of another world's type"))
+}
+
+fn downcast_mut<T: 'static>(value: &mut (dyn Any + Send + Sync)) -> Result<&mut T, Bug> {
+    value.downcast_mut().ok_or_else(|| Bug::internal("a world's data are of another world's type"))
+}
+
+pub(crate) struct SplitHost<W: SplitWorld> {
+    world: W,
+    common: W::Common,
+    interface: Interface,
+}
+
+impl<W: SplitWorld> SplitHost<W> {
+    pub fn new(world: W) -> Self {
+        SplitHost { common: world.begin(), interface: world.interface(), world }
+    }
+
+    fn fresh(&self, who: AgentId, commons: &Commons, round: u32) -> W::Row {
+        let mut draws = Draws::new(commons.seed, Stream::Seat, round, who);
+        self.world.seat(Person { id: who, population: &commons.population }, &mut draws)
+    }
+}
+
+impl<W: SplitWorld> WorldHost for SplitHost<W> {
+    fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn split(&self) -> Split {
+        Split::Rows
+    }
+
+    fn begin(&mut self, _: &Commons, _: u32, _: bool) {
+        self.common = self.world.begin();
+    }
+
+    fn seat(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> RowsBox {
+        Box::new(ids.map(|who| self.fresh(who, commons, round)).collect::<Vec<_>>())
+    }
+
+    fn join(&self, rows: &mut RowsBox, who: AgentId, commons: &Commons, round: u32) {
+        let fresh = self.fresh(who, commons, round);
+        if let Ok(rows) = downcast_mut::<Vec<W::Row>>(rows.as_mut()) {
+            rows.push(fresh);
+        }
+    }
+
+    fn observe(&self, rows: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights) {
+        sights.reset(&self.interface, n);
+        self.world.observe_all(&self.common, &mut |slot, value| sights.put_all(NumberSlot(slot), value));
+        if let Ok(rows) = downcast::<Vec<W::Row>>(rows.as_ref()) {
+            for (i, row) in rows.iter().enumerate() {
+                let person = Person { id: first + i as u32, population: &commons.population };
+                self.world.observe(&self.common, row, person, &mut SightRow { sights, row: i });
+            }
+        }
+    }
+
+    fn apply_block(
+        &self, rows: &mut RowsBox, deeds: &BlockDeeds<'_>, commons: &Commons, digest: &mut Digest, life: &mut Life,
+    ) -> Result<Tally, Bug> {
+        let rows = downcast_mut::<Vec<W::Row>>(rows.as_mut())?;
+        let mut tally = self.world.tally();
+        let acts = &deeds.acts.rows;
+        let mut next = 0;
+        for (i, row) in rows.iter_mut().enumerate() {
+            let who = deeds.first + i as u32;
+            let start = next;
+            while acts.get(next).is_some_and(|act| act.who == who) {
+                next += 1;
+            }
+            if deeds.alive.is_some_and(|alive| !alive(i)) {
+                continue;
+            }
+            let person = Person { id: who, population: &commons.population };
+            let of_agent = Deeds { person, round: deeds.round, acts: deeds.acts, range: start..next, seed: commons.seed };
+            let before = row.clone();
+            self.world.apply(&self.common, row, &of_agent, &mut tally, life);
+            if *row != before {
+                digest.add(hash_value(RowHash::new(Kind::Row, deeds.round).word(u64::from(who)), row));
+            }
+        }
+        Ok(Box::new(tally))
+    }
+
+    fn merge(&self, tallies: Vec<Tally>) -> Result<Tally, Bug> {
+        let mut typed = Vec::with_capacity(tallies.len());
+        for tally in tallies {
+            typed.push(*tally.downcast::<W::Tally>().map_err(|_| Bug::internal("a tally is of another world's type"))?);
+        }
+        let merged = tree_reduce(typed, |a, b| self.world.merge(a, b)).unwrap_or_else(|| self.world.tally());
+        Ok(Box::new(merged))
+    }
+
+    fn encode_tally(&self, tally: &Tally) -> Result<Vec<u8>, Bug> {
+        encode(downcast::<W::Tally>(tally.as_ref())?, "tally")
+    }
+
+    fn decode_tally(&self, bytes: &[u8]) -> Result<Tally, Bug> {
+        Ok(Box::new(decode::<W::Tally>(bytes, "a tally")?))
+    }
+
+    fn settle(&mut self, tally: Tally, round: u32, commons: &Commons, digest: &mut Digest) -> Result<Option<String>, Bug> {
+        let tally = tally.downcast::<W::Tally>().map_err(|_| Bug::internal("a tally is of another world's type"))?;
+        let before = self.common.clone();
+        let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
+        let end = self.world.settle(&mut self.common, *tally, &mut draws);
+        if self.common != before {
+            digest.add(hash_value(RowHash::new(Kind::Common, round), &self.common));
+        }
+        Ok(end)
+    }
+
+    fn apply_whole(
+        &mut self, _: &Acts, _: u32, _: &Commons, _: &mut Digest, _: &mut Life,
+    ) -> Result<Option<String>, Bug> {
+        Err(Bug::internal("a split world has no unsplit state"))
+    }
+
+    fn column(&self, rows: &RowsBox, _: AgentId, _: usize, column: usize, out: &mut Vec<f64>) {
+        if let Ok(rows) = downcast::<Vec<W::Row>>(rows.as_ref()) {
+            out.extend(rows.iter().map(|row| self.world.column(&self.common, row, column)));
+        }
+    }
+
+    fn scalar(&self, i: usize) -> f64 {
+        self.world.scalar(&self.common, i)
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Bug> {
+        encode(&self.common, W::NAME)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Bug> {
+        self.common = decode(bytes, &format!("the state of world `{}`", W::NAME))?;
+        Ok(())
+    }
+
+    fn save_rows(&self, rows: &RowsBox) -> Result<Vec<u8>, Bug> {
+        encode(downcast::<Vec<W::Row>>(rows.as_ref())?, W::NAME)
+    }
+
+    fn load_rows(&self, bytes: &[u8]) -> Result<RowsBox, Bug> {
+        Ok(Box::new(decode::<Vec<W::Row>>(bytes, &format!("the rows of world `{}`", W::NAME))?))
+    }
+}
+
+pub(crate) struct WholeHost<W: World> {
+    world: W,
+    /// `None` on the shards that do not hold the state.
+    state: Option<W::State>,
+    interface: Interface,
+}
+
+impl<W: World> WholeHost<W> {
+    pub fn new(world: W) -> Self {
+        WholeHost { state: None, interface: world.interface(), world }
+    }
+}
+
+impl<W: World> WorldHost for WholeHost<W> {
+    fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn split(&self) -> Split {
+        Split::None
+    }
+
+    fn begin(&mut self, commons: &Commons, agents: u32, with_state: bool) {
+        let setup = Setup { agents, population: &commons.population, topology: &commons.topology };
+        let mut draws = Draws::new(commons.seed, Stream::Seat, 0, AgentId::MAX);
+        self.state = with_state.then(|| self.world.begin(&setup, &mut draws));
+    }
+
+    fn seat(&self, _: std::ops::Range<AgentId>, _: &Commons, _: u32) -> RowsBox {
+        Box::new(())
+    }
+
+    fn join(&self, _: &mut RowsBox, _: AgentId, _: &Commons, _: u32) {}
+
+    fn observe(&self, _: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights) {
+        sights.reset(&self.interface, n);
+        if let Some(state) = &self.state {
+            for row in 0..n {
+                let person = Person { id: first + row as u32, population: &commons.population };
+                self.world.observe(state, person, &mut SightRow { sights, row });
+            }
+        }
+    }
+
+    fn apply_block(
+        &self, _: &mut RowsBox, _: &BlockDeeds<'_>, _: &Commons, _: &mut Digest, _: &mut Life,
+    ) -> Result<Tally, Bug> {
+        Ok(Box::new(()))
+    }
+
+    fn merge(&self, _: Vec<Tally>) -> Result<Tally, Bug> {
+        Ok(Box::new(()))
+    }
+
+    fn encode_tally(&self, _: &Tally) -> Result<Vec<u8>, Bug> {
+        Ok(Vec::new())
+    }
+
+    fn decode_tally(&self, _: &[u8]) -> Result<Tally, Bug> {
+        Ok(Box::new(()))
+    }
+
+    fn settle(&mut self, _: Tally, _: u32, _: &Commons, _: &mut Digest) -> Result<Option<String>, Bug> {
+        Ok(None)
+    }
+
+    fn apply_whole(
+        &mut self, acts: &Acts, round: u32, commons: &Commons, digest: &mut Digest, life: &mut Life,
+    ) -> Result<Option<String>, Bug> {
+        let Some(state) = &mut self.state else { return Err(Bug::internal("acts came to a shard without the state")) };
+        let before = state.clone();
+        let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
+        let end = self.world.apply(state, acts, &mut draws, life);
+        if *state != before {
+            digest.add(hash_value(RowHash::new(Kind::Common, round), state));
+        }
+        Ok(end)
+    }
+
+    fn column(&self, _: &RowsBox, first: AgentId, n: usize, column: usize, out: &mut Vec<f64>) {
+        if let Some(state) = &self.state {
+            out.extend((0..n as u32).map(|i| self.world.column(state, first + i, column)));
+        }
+    }
+
+    fn scalar(&self, i: usize) -> f64 {
+        self.state.as_ref().map_or(0.0, |state| self.world.scalar(state, i))
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Bug> {
+        encode(&self.state, W::NAME)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), Bug> {
+        self.state = decode(bytes, &format!("the state of world `{}`", W::NAME))?;
+        Ok(())
+    }
+
+    fn save_rows(&self, _: &RowsBox) -> Result<Vec<u8>, Bug> {
+        Ok(Vec::new())
+    }
+
+    fn load_rows(&self, _: &[u8]) -> Result<RowsBox, Bug> {
+        Ok(Box::new(()))
+    }
+}
