@@ -1,1 +1,2 @@
 //! polity-driver
+pub mod files;
