@@ -1,6 +1,6 @@
 //! Lists of edges, for topologies from data.
 
-use super::data::{DataError, Format, MAX_DATA_BYTES, Source};
+use super::data::{DataError, Format, Source, read_bytes};
 use std::path::Path;
 
 /// The edges of a file.
@@ -19,12 +19,21 @@ pub struct EdgeList {
 /// # Errors
 /// With file and line: what can be wrong with any data file, ragged rows, ids that are no agents, an agent tied to itself.
 pub fn read_edges(path: &Path, agents: Option<u32>) -> Result<EdgeList, DataError> {
-    let source = Source::read(path, MAX_DATA_BYTES)?;
+    edges_from_bytes(path, read_bytes(path)?, agents)
+}
+
+/// Reads edges from the bytes of the file at `path`, as [`read_edges`] does.
+///
+/// # Errors
+/// As [`read_edges`].
+pub fn edges_from_bytes(path: &Path, bytes: Vec<u8>, agents: Option<u32>) -> Result<EdgeList, DataError> {
+    let source = Source::of(path, bytes)?;
     let Format::Separated(separator) = source.format()? else {
         return Err(source.error(None, None, "edges are read from .csv and .tsv files only"));
     };
     let mut edges = Vec::new();
     let mut cells = None;
+    let mut last = csv::StringRecord::new();
     for record in source.records(separator) {
         let record = record.map_err(|error| source.error(None, None, format!("it can not be parsed: {error}")))?;
         let first = cells.is_none();
@@ -47,7 +56,9 @@ pub fn read_edges(path: &Path, agents: Option<u32>) -> Result<EdgeList, DataErro
             return Err(source.error(source.line_of(&record), None, message));
         }
         edges.push((a, b));
+        last = record;
     }
+    source.check_end(&last)?;
     if edges.is_empty() {
         return Err(source.error(
             None,
@@ -130,6 +141,7 @@ mod tests {
                 b"a\n1\n",
                 "line 1: two columns are needed, as in `follower,followee`: the one who hears, the one who is heard",
             ),
+            ("a.csv", b"a,b,c\n1,2,x\n1,3,\"x\n2,3,x\n", "line 3: a quote is left open to the end of the file"),
             ("a.csv", b"a,b\n", "there are no edges; for a society without ties take the topology `none`"),
             ("a.csv", b"", "there are no edges; for a society without ties take the topology `none`"),
             ("a.csv", b"1,2\n\xff,3\n", "line 2: byte 4 (counted from 0), 0xff, is not UTF-8; save the file as UTF-8"),

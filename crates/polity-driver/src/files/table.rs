@@ -1,6 +1,6 @@
 //! Tables of people or of items, from CSV, TSV and JSON lines.
 
-use super::data::{DataError, Format, MAX_DATA_BYTES, Source};
+use super::data::{DataError, Format, Source, read_bytes};
 use polity_kernel::population::{Column, Table, TextBuilder};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -17,10 +17,18 @@ use std::path::Path;
 /// `.jsonl`: each line an object with the keys of the first; values are numbers, texts, or true and false (kept as words).
 ///
 /// # Errors
-/// With file, line and column: no such file, a folder, more than [`MAX_DATA_BYTES`], no UTF-8, an unknown ending, no rows, no
+/// With file, line and column: no such file, a folder, more than [`super::MAX_DATA_BYTES`], no UTF-8, an unknown ending, no rows, no
 /// or repeated names, ragged rows, missing values, values that are no single ones.
 pub fn read_table(path: &Path) -> Result<Table, DataError> {
-    let source = Source::read(path, MAX_DATA_BYTES)?;
+    table_from_bytes(path, read_bytes(path)?)
+}
+
+/// Reads a table from the bytes of the file at `path`, as [`read_table`] does.
+///
+/// # Errors
+/// As [`read_table`].
+pub fn table_from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Table, DataError> {
+    let source = Source::of(path, bytes)?;
     let columns = match source.format()? {
         Format::Separated(separator) => separated(&source, separator)?,
         Format::JsonLines => json_lines(&source)?,
@@ -80,10 +88,9 @@ fn separated(source: &Source<'_>, separator: u8) -> Result<Columns, DataError> {
     let broken = |error: csv::Error| source.error(None, None, format!("it can not be parsed: {error}"));
     let mut guesses: Vec<Guess> = names.iter().map(|_| Guess::default()).collect();
     let mut rows = 0usize;
-    let mut broken_cell = None;
+    let mut last = csv::StringRecord::new();
     for record in source.records(separator).skip(1) {
         let record = record.map_err(broken)?;
-        broken_cell = record.iter().any(|text| text.contains('\n')).then(|| source.line_of(&record));
         if record.len() != names.len() {
             return Err(source.ragged(&record, names.len()));
         }
@@ -98,16 +105,12 @@ fn separated(source: &Source<'_>, separator: u8) -> Result<Columns, DataError> {
             }
         }
         rows += 1;
+        last = record;
     }
     if rows == 0 {
         return Err(source.error(None, None, "there are no rows below the header"));
     }
-    // The reader lets the end of the file close a quote; all rows below it would be lost in one cell.
-    if let Some(line) = broken_cell
-        && !source.text.bytes().filter(|b| *b == b'"').count().is_multiple_of(2)
-    {
-        return Err(source.error(line, None, "a quote is left open to the end of the file"));
-    }
+    source.check_end(&last)?;
     for (name, guess) in names.iter().zip(&guesses).filter(|(_, guess)| !guess.words) {
         if let Some((line, text)) = &guess.missing {
             let what = if text.is_empty() { "the cell is empty".into() } else { format!("{text} is not a value") };
@@ -347,6 +350,7 @@ mod tests {
                 b"age,b\n1,x\n2,caf\xe9\n",
                 "line 3: byte 15 (counted from 0), 0xe9, is not UTF-8; save the file as UTF-8",
             ),
+            (b"\xef\xbb\xbfa\n\xe9\n", "line 2: byte 5 (counted from 0), 0xe9, is not UTF-8; save the file as UTF-8"),
             (b"\xff\xfea\0", "line 1: this is UTF-16; save the file as UTF-8"),
         ];
         for (bytes, message) in cases {
@@ -399,11 +403,6 @@ mod tests {
         assert!(read("a.txt", b"a\n1\n").unwrap_err().starts_with("the name must end in .csv, .tsv or .jsonl"));
         #[cfg(unix)]
         assert_eq!(message(Path::new("/dev/zero")), "this is no ordinary file; copy what it gives into one");
-        let path = folder.path().join("a.csv");
-        std::fs::write(&path, "a\n1\n").unwrap();
-        assert!(Source::read(&path, 4).is_ok());
-        let Err(error) = Source::read(&path, 3) else { panic!("too large, but read") };
-        assert_eq!(error.message, "it is larger than 3 bytes, the limit of a data file; take a sample of its rows");
     }
 
     proptest! {
