@@ -86,9 +86,8 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Text from the bytes of the file at `path`; a byte order mark is dropped.
     pub fn of(path: &'a Path, mut bytes: Vec<u8>) -> Result<Self, DataError> {
-        if bytes.starts_with(&[0xEF, 0xBB, 0xBF]) {
-            bytes.drain(..3);
-        }
+        let mark = if bytes.starts_with(&[0xEF, 0xBB, 0xBF]) { 3 } else { 0 };
+        bytes.drain(..mark);
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Source { path, text }),
             Err(error) => {
@@ -97,7 +96,8 @@ impl<'a> Source<'a> {
                 let message = match bytes {
                     [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => "this is UTF-16; save the file as UTF-8".into(),
                     _ => {
-                        format!("byte {at} (counted from 0), {:#04x}, is not UTF-8; save the file as UTF-8", bytes[at])
+                        let (byte, offset) = (bytes[at], at + mark);
+                        format!("byte {offset} (counted from 0), {byte:#04x}, is not UTF-8; save the file as UTF-8")
                     }
                 };
                 let text = String::from_utf8_lossy(&bytes[..at]).into_owned();
@@ -151,11 +151,45 @@ impl<'a> Source<'a> {
         Some(self.line(begin + empty))
     }
 
+    /// Refuses a file whose last record a quote left open has swallowed the rest into: the reader lets the end of the file
+    /// close it, and the lines below would be lost without a word.
+    pub fn check_end(&self, last: &csv::StringRecord) -> Result<(), DataError> {
+        let quotes = || self.text.bytes().filter(|b| *b == b'"').count();
+        if last.iter().any(|cell| cell.contains('\n')) && !quotes().is_multiple_of(2) {
+            return Err(self.error(self.line_of(last), None, "a quote is left open to the end of the file"));
+        }
+        Ok(())
+    }
+
     /// The message for a record of the wrong length.
     pub fn ragged(&self, record: &csv::StringRecord, expected: usize) -> DataError {
         let hint = if record.iter().any(|cell| cell.contains('\n')) { "; is a quote left open?" } else { "" };
         let cells = |n: usize| if n == 1 { "1 cell".to_owned() } else { format!("{n} cells") };
         let message = format!("{} where the first line has {}{hint}", cells(record.len()), cells(expected));
         self.error(self.line_of(record), None, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_the_last_byte_allowed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, "a\n1\n").unwrap();
+        assert_eq!(read_up_to(&path, 4), Ok(b"a\n1\n".to_vec()));
+        assert_eq!(
+            read_up_to(&path, 3).unwrap_err().message,
+            "it is larger than 3 bytes, the limit of a data file; take a sample of its rows"
+        );
+    }
+
+    #[test]
+    fn lines_are_counted_over_all_breaks() {
+        let source = Source::of(Path::new("a.csv"), b"a\nb\r\nc\rd".to_vec()).unwrap();
+        let lines: Vec<u64> = source.text.char_indices().map(|(at, _)| source.line(at)).collect();
+        assert_eq!(lines, [1, 1, 2, 2, 2, 3, 3, 4]);
     }
 }

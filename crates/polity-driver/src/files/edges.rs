@@ -33,6 +33,7 @@ pub fn edges_from_bytes(path: &Path, bytes: Vec<u8>, agents: Option<u32>) -> Res
     };
     let mut edges = Vec::new();
     let mut cells = None;
+    let mut last = csv::StringRecord::new();
     for record in source.records(separator) {
         let record = record.map_err(|error| source.error(None, None, format!("it can not be parsed: {error}")))?;
         let first = cells.is_none();
@@ -55,7 +56,9 @@ pub fn edges_from_bytes(path: &Path, bytes: Vec<u8>, agents: Option<u32>) -> Res
             return Err(source.error(source.line_of(&record), None, message));
         }
         edges.push((a, b));
+        last = record;
     }
+    source.check_end(&last)?;
     if edges.is_empty() {
         return Err(source.error(
             None,
@@ -138,6 +141,7 @@ mod tests {
                 b"a\n1\n",
                 "line 1: two columns are needed, as in `follower,followee`: the one who hears, the one who is heard",
             ),
+            ("a.csv", b"a,b,c\n1,2,x\n1,3,\"x\n2,3,x\n", "line 3: a quote is left open to the end of the file"),
             ("a.csv", b"a,b\n", "there are no edges; for a society without ties take the topology `none`"),
             ("a.csv", b"", "there are no edges; for a society without ties take the topology `none`"),
             ("a.csv", b"1,2\n\xff,3\n", "line 2: byte 4 (counted from 0), 0xff, is not UTF-8; save the file as UTF-8"),
