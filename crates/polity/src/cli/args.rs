@@ -63,8 +63,8 @@ pub enum Verb {
         /// Number of rounds.
         #[arg(long, env = "POLITY_ROUNDS")]
         rounds: Option<u32>,
-        /// Seed of all random numbers.
-        #[arg(long, env = "POLITY_SEED")]
+        /// Seed of all random numbers (0 to 2^63 - 1).
+        #[arg(long, env = "POLITY_SEED", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
         seed: Option<u64>,
     },
     /// Go on with a run that was killed or stopped.
