@@ -24,7 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::remove_dir_all(&folder)?;
     }
 
-    let words = ["none", "post", "repost", "like", "follow", "vote"].map(String::from).to_vec();
+    let words = ["none", "post", "repost", "like", "follow", "vote"]
+        .map(String::from)
+        .to_vec();
     let acts = TableSpec {
         name: "acts".into(),
         doc: "One act of one agent in one round.".into(),
@@ -55,8 +57,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     tables.finish()?;
     let (wall, cpu, peak) = (start.elapsed(), self::cpu()? - cpu, memory("VmHWM:")?);
 
-    println!("{rows} rows in {:.3} s ({:.3} s until all were handed over), {:.1} million rows/s", wall.as_secs_f64(), pushed.as_secs_f64(), rows as f64 / wall.as_secs_f64() / 1e6);
-    println!("{cpu:.2} s CPU, {} MiB above the rows' own {held} MiB", peak.saturating_sub(held));
+    println!(
+        "{rows} rows in {:.3} s ({:.3} s until all were handed over), {:.1} million rows/s",
+        wall.as_secs_f64(),
+        pushed.as_secs_f64(),
+        rows as f64 / wall.as_secs_f64() / 1e6
+    );
+    println!(
+        "{cpu:.2} s CPU, {} MiB above the rows' own {held} MiB",
+        peak.saturating_sub(held)
+    );
     columns(&folder.join("acts"))
 }
 
@@ -69,8 +79,16 @@ fn batch(agents: std::ops::Range<u32>, round: u32, noise: f64) -> Batch {
         values.push(if noisy { random } else { f64::from(d % 4) / 4.0 });
         codes.push((d >> 8) as u16 % 6);
     }
-    let columns = vec![Column::U32(agents.clone().collect()), Column::Same(Value::U32(round)), Column::F64(values), Column::Code(codes)];
-    Batch { rows: agents.len(), columns }
+    let columns = vec![
+        Column::U32(agents.clone().collect()),
+        Column::Same(Value::U32(round)),
+        Column::F64(values),
+        Column::Code(codes),
+    ];
+    Batch {
+        rows: agents.len(),
+        columns,
+    }
 }
 
 fn columns(folder: &Path) -> Result<(), Box<dyn Error>> {
@@ -82,7 +100,13 @@ fn columns(folder: &Path) -> Result<(), Box<dyn Error>> {
         for (index, column) in groups[0].columns().iter().enumerate() {
             let bytes: i64 = groups.iter().map(|group| group.column(index).compressed_size()).sum();
             let encodings: Vec<_> = column.encodings().collect();
-            println!("  {:8} {:9.3} MB  {:?} {:?}", column.column_path().string(), bytes as f64 / 1e6, column.compression(), encodings);
+            println!(
+                "  {:8} {:9.3} MB  {:?} {:?}",
+                column.column_path().string(),
+                bytes as f64 / 1e6,
+                column.compression(),
+                encodings
+            );
         }
         println!("  {} row groups", groups.len());
     }
@@ -92,7 +116,10 @@ fn columns(folder: &Path) -> Result<(), Box<dyn Error>> {
 /// MiB.
 fn memory(field: &str) -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(field)).ok_or("no such field")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(field))
+        .ok_or("no such field")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
 }
 
@@ -100,6 +127,11 @@ fn memory(field: &str) -> Result<u64, Box<dyn Error>> {
 fn cpu() -> Result<f64, Box<dyn Error>> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit(')').next().ok_or("no such field")?;
-    let ticks = after_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+    let ticks = after_name
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .map(str::parse::<u64>)
+        .sum::<Result<u64, _>>()?;
     Ok(ticks as f64 / 100.0)
 }

@@ -70,7 +70,12 @@ pub struct Batch {
 impl Batch {
     /// The memory the rows hold, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.columns.iter().map(|column| size_of::<Column>() + column.bytes()).sum::<usize>()
+        size_of::<Self>()
+            + self
+                .columns
+                .iter()
+                .map(|column| size_of::<Column>() + column.bytes())
+                .sum::<usize>()
     }
 
     /// Errors: [`TableError::Batch`] naming the first column that does not fit.
@@ -80,7 +85,9 @@ impl Batch {
             return Err(TableError::batch(&table.name, what));
         }
         for (column, spec) in self.columns.iter().zip(&table.columns) {
-            column.check(spec, self.rows).map_err(|what| TableError::batch(&table.name, format!("column `{}` {what}", spec.name)))?;
+            column
+                .check(spec, self.rows)
+                .map_err(|what| TableError::batch(&table.name, format!("column `{}` {what}", spec.name)))?;
         }
         Ok(())
     }

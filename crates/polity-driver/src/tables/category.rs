@@ -17,7 +17,12 @@ use super::hybrid;
 /// The longest word that stands in full among the statistics; a column with a longer one goes without.
 const LONGEST_STATISTIC: usize = 64;
 
-pub(super) fn encode(descr: ColumnDescPtr, words: &[String], pieces: &[Piece<'_>], sink: &mut TrackedWrite<Vec<u8>>) -> Result<ColumnCloseResult> {
+pub(super) fn encode(
+    descr: ColumnDescPtr,
+    words: &[String],
+    pieces: &[Piece<'_>],
+    sink: &mut TrackedWrite<Vec<u8>>,
+) -> Result<ColumnCloseResult> {
     let rows: usize = pieces.iter().map(|piece| piece.rows.len()).sum();
     let nullable = descr.max_def_level() > 0;
     let mut used = vec![false; words.len()];
@@ -65,8 +70,16 @@ pub(super) fn encode(descr: ColumnDescPtr, words: &[String], pieces: &[Piece<'_>
         .set_compression(Compression::UNCOMPRESSED)
         .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
         .set_page_encoding_stats(vec![
-            PageEncodingStats { page_type: PageType::DICTIONARY_PAGE, encoding: Encoding::PLAIN, count: 1 },
-            PageEncodingStats { page_type: PageType::DATA_PAGE, encoding: Encoding::RLE_DICTIONARY, count: 1 },
+            PageEncodingStats {
+                page_type: PageType::DICTIONARY_PAGE,
+                encoding: Encoding::PLAIN,
+                count: 1,
+            },
+            PageEncodingStats {
+                page_type: PageType::DATA_PAGE,
+                encoding: Encoding::RLE_DICTIONARY,
+                count: 1,
+            },
         ])
         .set_num_values(rows as i64)
         .set_total_compressed_size(bytes as i64)
@@ -75,7 +88,14 @@ pub(super) fn encode(descr: ColumnDescPtr, words: &[String], pieces: &[Piece<'_>
         .set_data_page_offset(data_page.offset as i64)
         .set_statistics(statistics(&dictionary, rows - codes.len()))
         .build()?;
-    Ok(ColumnCloseResult { bytes_written: bytes, rows_written: rows as u64, metadata, bloom_filter: None, column_index: None, offset_index: None })
+    Ok(ColumnCloseResult {
+        bytes_written: bytes,
+        rows_written: rows as u64,
+        metadata,
+        bloom_filter: None,
+        column_index: None,
+        offset_index: None,
+    })
 }
 
 fn page(page: Page) -> CompressedPage {
@@ -89,13 +109,24 @@ fn dictionary_page(words: &[&String]) -> Page {
         bytes.extend_from_slice(&(word.len() as u32).to_le_bytes());
         bytes.extend_from_slice(word.as_bytes());
     }
-    Page::DictionaryPage { buf: bytes.into(), num_values: words.len() as u32, encoding: Encoding::PLAIN, is_sorted: false }
+    Page::DictionaryPage {
+        buf: bytes.into(),
+        num_values: words.len() as u32,
+        encoding: Encoding::PLAIN,
+        is_sorted: false,
+    }
 }
 
 fn statistics(words: &[&String], nulls: usize) -> Statistics {
     let short = words.iter().all(|word| word.len() <= LONGEST_STATISTIC);
     let value = |word: Option<&&String>| word.filter(|_| short).map(|word| ByteArray::from(word.as_str()));
-    Statistics::byte_array(value(words.iter().min()), value(words.iter().max()), None, Some(nulls as u64), false)
+    Statistics::byte_array(
+        value(words.iter().min()),
+        value(words.iter().max()),
+        None,
+        Some(nulls as u64),
+        false,
+    )
 }
 
 /// Calls `put` with the codes that are there, in order.
@@ -106,7 +137,11 @@ fn each_code(piece: &Piece<'_>, mut put: impl FnMut(u16)) -> Result<()> {
         Column::MaybeCode(codes) => codes[rows].iter().flatten().for_each(|code| put(*code)),
         Column::Same(Value::Code(code)) => rows.for_each(|_| put(*code)),
         Column::Same(Value::Missing) => {}
-        _ => return Err(ParquetError::General("a category column was given something other than codes".into())),
+        _ => {
+            return Err(ParquetError::General(
+                "a category column was given something other than codes".into(),
+            ));
+        }
     }
     Ok(())
 }
@@ -116,7 +151,9 @@ fn levels(pieces: &[Piece<'_>], rows: usize) -> Vec<u16> {
     let mut levels = Vec::with_capacity(rows);
     for piece in pieces {
         match &*piece.column {
-            Column::MaybeCode(codes) => levels.extend(codes[piece.rows.clone()].iter().map(|code| u16::from(code.is_some()))),
+            Column::MaybeCode(codes) => {
+                levels.extend(codes[piece.rows.clone()].iter().map(|code| u16::from(code.is_some())))
+            }
             Column::Same(Value::Missing) => levels.extend(piece.rows.clone().map(|_| 0)),
             _ => levels.extend(piece.rows.clone().map(|_| 1)),
         }

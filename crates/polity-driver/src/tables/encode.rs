@@ -25,6 +25,12 @@ const BLOCK: usize = 8192;
 /// Values looked at to choose an encoding.
 const SAMPLE: usize = 4096;
 
+/// Up to this share of distinct values a dictionary of them is small.
+const FEW: f64 = 1.0 / 16.0;
+
+/// Up to this share of distinct values enough repeats for compression to find.
+const SOME: f64 = 0.75;
+
 /// Rows of one column of one batch.
 pub(super) struct Piece<'a> {
     pub(super) column: &'a mut Column,
@@ -32,24 +38,39 @@ pub(super) struct Piece<'a> {
 }
 
 /// The column chunk's bytes, and the library's description of them. Text is taken out of the pieces.
-pub(super) fn encode(spec: &ColumnSpec, descr: ColumnDescPtr, pieces: &mut [Piece<'_>]) -> Result<(Vec<u8>, ColumnCloseResult)> {
+pub(super) fn encode(
+    spec: &ColumnSpec,
+    descr: ColumnDescPtr,
+    pieces: &mut [Piece<'_>],
+) -> Result<(Vec<u8>, ColumnCloseResult)> {
     let mut sink = TrackedWrite::new(Vec::new());
     let out = &mut sink;
     let close = match &spec.kind {
         Kind::Category(words) => category::encode(descr, words, pieces, out)?,
         Kind::U32 => chunk::<Int32Type>(descr, numbers(pieces), pieces, out, put_u32)?,
         Kind::U64 => chunk::<Int64Type>(descr, numbers(pieces), pieces, out, put_u64)?,
-        Kind::F64 => chunk::<DoubleType>(descr, doubles(pieces), pieces, out, put_f64)?,
-        Kind::Bool => chunk::<BoolType>(descr, properties(Encoding::PLAIN, false, true), pieces, out, put_bool)?,
-        Kind::Text => chunk::<ByteArrayType>(descr, properties(Encoding::PLAIN, true, true), pieces, out, put_text)?,
+        Kind::F64 => chunk::<DoubleType>(descr, doubles(pieces)?, pieces, out, put_f64)?,
+        Kind::Bool => chunk::<BoolType>(
+            descr,
+            properties(Encoding::PLAIN, false, zstd(1)?),
+            pieces,
+            out,
+            put_bool,
+        )?,
+        Kind::Text => chunk::<ByteArrayType>(
+            descr,
+            properties(Encoding::PLAIN, true, zstd(1)?),
+            pieces,
+            out,
+            put_text,
+        )?,
     };
     Ok((sink.into_inner()?, close))
 }
 
 /// What holds for every chunk, and for the file around them: no statistics or index of single pages, which are read
 /// whole anyway, and pages cut by bytes, not by rows.
-pub(super) fn properties(encoding: Encoding, dictionary: bool, compress: bool) -> WriterPropertiesPtr {
-    let compression = if compress { Compression::ZSTD(ZstdLevel::default()) } else { Compression::UNCOMPRESSED };
+pub(super) fn properties(encoding: Encoding, dictionary: bool, compression: Compression) -> WriterPropertiesPtr {
     let builder = WriterProperties::builder()
         .set_encoding(encoding)
         .set_dictionary_enabled(dictionary)
@@ -61,16 +82,31 @@ pub(super) fn properties(encoding: Encoding, dictionary: bool, compress: bool) -
     Arc::new(builder.build())
 }
 
+fn zstd(level: i32) -> Result<Compression> {
+    Ok(Compression::ZSTD(ZstdLevel::try_new(level)?))
+}
+
 /// Whole numbers: a dictionary where few values repeat, else differences, which are nothing for ascending agents.
 fn numbers(pieces: &[Piece<'_>]) -> WriterPropertiesPtr {
-    properties(Encoding::DELTA_BINARY_PACKED, distinct(pieces) <= 1.0 / 16.0, false)
+    properties(
+        Encoding::DELTA_BINARY_PACKED,
+        distinct(pieces) <= FEW,
+        Compression::UNCOMPRESSED,
+    )
 }
 
 /// Doubles: a dictionary where few values repeat, compressed where some do; noise stays as it is.
-fn doubles(pieces: &[Piece<'_>]) -> WriterPropertiesPtr {
+///
+/// Level -1: of ten million values, 60 % of them noise, it takes 30 % off for 0.2 s of a core, level 1 takes 34 % off
+/// for 0.35 s.
+fn doubles(pieces: &[Piece<'_>]) -> Result<WriterPropertiesPtr> {
     let distinct = distinct(pieces);
-    let dictionary = distinct <= 1.0 / 16.0;
-    properties(Encoding::PLAIN, dictionary, !dictionary && distinct < 0.9)
+    let compression = if distinct > FEW && distinct < SOME {
+        zstd(-1)?
+    } else {
+        Compression::UNCOMPRESSED
+    };
+    Ok(properties(Encoding::PLAIN, distinct <= FEW, compression))
 }
 
 /// The share of a sample of the values, evenly spread, that differ from each other; 0 where there are none.
@@ -117,7 +153,12 @@ fn chunk<T: DataType>(
 ) -> Result<ColumnCloseResult> {
     let nullable = descr.max_def_level() > 0;
     let writer = ColumnWriterImpl::new(descr, properties, Box::new(SerializedPageWriter::new(sink)));
-    let mut put = Put { writer, nullable, values: &mut Vec::with_capacity(BLOCK), levels: &mut Vec::new() };
+    let mut put = Put {
+        writer,
+        nullable,
+        values: &mut Vec::with_capacity(BLOCK),
+        levels: &mut Vec::new(),
+    };
     for piece in pieces {
         put_piece(&mut put, piece.column, piece.rows.clone())?;
     }
@@ -135,7 +176,8 @@ impl<T: DataType> Put<'_, '_, T> {
             }
             self.levels.clear();
             self.levels.resize(self.values.len(), 1);
-            self.writer.write_batch(self.values, self.nullable.then_some(self.levels), None)?;
+            self.writer
+                .write_batch(self.values, self.nullable.then_some(self.levels), None)?;
         }
     }
 

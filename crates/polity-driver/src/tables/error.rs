@@ -86,7 +86,12 @@ impl TableError {
         let (table, path) = (table.to_string(), path.to_path_buf());
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => TableError::Full { table, doing, path },
-            _ => TableError::Disk { table, doing, path, source: Arc::new(error) },
+            _ => TableError::Disk {
+                table,
+                doing,
+                path,
+                source: Arc::new(error),
+            },
         }
     }
 
@@ -98,14 +103,24 @@ impl TableError {
         {
             return TableError::disk(table, doing, path, *io);
         }
-        TableError::Format { table: table.to_string(), path: path.to_path_buf(), what: format!("could not {doing}: {what}") }
+        TableError::Format {
+            table: table.to_string(),
+            path: path.to_path_buf(),
+            what: format!("could not {doing}: {what}"),
+        }
     }
 
     pub(super) fn batch(table: &str, what: String) -> Self {
-        TableError::Batch { table: table.to_string(), what }
+        TableError::Batch {
+            table: table.to_string(),
+            what,
+        }
     }
 
     pub(super) fn spec(table: &str, what: String) -> Self {
-        TableError::Spec { table: table.to_string(), what }
+        TableError::Spec {
+            table: table.to_string(),
+            what,
+        }
     }
 }

@@ -37,7 +37,11 @@ fn run(values: &[u16]) -> usize {
     let first = values[0];
     let (groups, rest) = values.as_chunks::<GROUP>();
     let equal = groups.iter().take_while(|group| **group == [first; GROUP]).count();
-    let tail = if equal == groups.len() && rest.iter().all(|value| *value == first) { rest.len() } else { 0 };
+    let tail = if equal == groups.len() && rest.iter().all(|value| *value == first) {
+        rest.len()
+    } else {
+        0
+    };
     equal * GROUP + tail
 }
 
@@ -59,7 +63,11 @@ fn pack(values: &[u16], width: u32, out: &mut Vec<u8>) {
 
 fn pack_group(group: &[u16; GROUP], width: u32, out: &mut Vec<u8>) {
     // Four values of 16 bits fill 64: one wide shift for each half instead of one for each value.
-    let half = |values: &[u16]| (0..).zip(values).fold(0u64, |bits, (i, value)| bits | u64::from(*value) << (i * width));
+    let half = |values: &[u16]| {
+        (0..)
+            .zip(values)
+            .fold(0u64, |bits, (i, value)| bits | u64::from(*value) << (i * width))
+    };
     let bits = u128::from(half(&group[..4])) | u128::from(half(&group[4..])) << (4 * width);
     out.extend_from_slice(&bits.to_le_bytes()[..width as usize]);
 }
@@ -92,14 +100,18 @@ mod tests {
             }
             if header & 1 == 0 {
                 let size = width.div_ceil(8) as usize;
-                let value = bytes[at..at + size].iter().rev().fold(0, |v, byte| v << 8 | u16::from(*byte));
+                let value = bytes[at..at + size]
+                    .iter()
+                    .rev()
+                    .fold(0, |v, byte| v << 8 | u16::from(*byte));
                 values.extend(std::iter::repeat_n(value, header >> 1));
                 at += size;
             } else {
                 let count = (header >> 1) * GROUP;
                 let bit = |i: usize| bytes[at + i / 8] >> (i % 8) & 1;
                 for value in 0..count {
-                    values.push((0..width as usize).fold(0, |v, b| v | u16::from(bit(value * width as usize + b)) << b));
+                    values
+                        .push((0..width as usize).fold(0, |v, b| v | u16::from(bit(value * width as usize + b)) << b));
                 }
                 at += count * width as usize / 8;
             }
@@ -130,7 +142,7 @@ mod tests {
 
     #[test]
     fn bits_are_not_wasted() {
-        let values: Vec<u16> = (0..80_000).map(|i| i * 7 % 5).collect();
+        let values: Vec<u16> = (0..80_000u32).map(|i| (i * 7 % 5) as u16).collect();
         let mut bytes = Vec::new();
         encode(&values, width(4), &mut bytes);
         assert!(bytes.len() <= 80_000 * 3 / 8 + 4, "{} bytes", bytes.len());

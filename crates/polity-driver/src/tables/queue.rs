@@ -37,7 +37,11 @@ struct State {
 
 impl Queue {
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, state: Mutex::default(), changed: Condvar::new() }
+        Self {
+            limit,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
     }
 
     /// Hands a job of so many bytes over; waits while the writer is too far behind.
@@ -75,7 +79,9 @@ impl Queue {
         let _end = End(self);
         loop {
             let mut state = self.wait(|state| state.hung_up || !state.jobs.is_empty());
-            let Some((job, bytes)) = state.jobs.pop_front() else { return };
+            let Some((job, bytes)) = state.jobs.pop_front() else {
+                return;
+            };
             drop(state);
             let done = work(job);
             let mut state = self.lock();
@@ -90,7 +96,9 @@ impl Queue {
     }
 
     fn wait(&self, until: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
-        self.changed.wait_while(self.lock(), |state| !until(state)).unwrap_or_else(PoisonError::into_inner)
+        self.changed
+            .wait_while(self.lock(), |state| !until(state))
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -148,7 +156,12 @@ mod tests {
     fn a_writer_that_dies_leaves_nobody_waiting() {
         let queue = Queue::new(1);
         queue.push(Job::Close(0, 0), 1).unwrap();
-        let died = thread::scope(|scope| scope.spawn(|| queue.serve(|_| panic!("as a defect would"))).join().is_err());
+        let died = thread::scope(|scope| {
+            scope
+                .spawn(|| queue.serve(|_| panic!("as a defect would")))
+                .join()
+                .is_err()
+        });
         assert!(died);
         assert!(matches!(queue.push(Job::Close(0, 0), 1), Err(TableError::Stopped)));
         assert!(matches!(queue.drain(), Err(TableError::Stopped)));

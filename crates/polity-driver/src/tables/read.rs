@@ -1,10 +1,13 @@
 //! A table read back into plain columns, for reports.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, StringArray, UInt32Array, UInt64Array,
+};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -54,14 +57,17 @@ impl ColumnData {
         }
     }
 
-    fn empty(kind: &Kind) -> Self {
+    pub(super) fn empty(kind: &Kind) -> Self {
         match kind {
             Kind::U32 => ColumnData::U32(Vec::new()),
             Kind::U64 => ColumnData::U64(Vec::new()),
             Kind::F64 => ColumnData::F64(Vec::new()),
             Kind::Bool => ColumnData::Bool(Vec::new()),
             Kind::Text => ColumnData::Text(Vec::new()),
-            Kind::Category(words) => ColumnData::Category { words: words.clone(), codes: Vec::new() },
+            Kind::Category(words) => ColumnData::Category {
+                words: words.clone(),
+                codes: Vec::new(),
+            },
         }
     }
 
@@ -73,15 +79,20 @@ impl ColumnData {
             ColumnData::U64(v) => v.extend(array.downcast_ref::<UInt64Array>()?),
             ColumnData::F64(v) => v.extend(array.downcast_ref::<Float64Array>()?),
             ColumnData::Bool(v) => v.extend(array.downcast_ref::<BooleanArray>()?),
-            ColumnData::Text(v) => v.extend(array.downcast_ref::<StringArray>()?.iter().map(|text| text.map(str::to_string))),
+            ColumnData::Text(v) => v.extend(
+                array
+                    .downcast_ref::<StringArray>()?
+                    .iter()
+                    .map(|text| text.map(str::to_string)),
+            ),
             ColumnData::Category { words, codes } => {
                 let array = array.downcast_ref::<DictionaryArray<Int32Type>>()?;
                 let position: BTreeMap<&str, u16> = words.iter().map(String::as_str).zip(0..=u16::MAX).collect();
                 let values = array.values().as_any().downcast_ref::<StringArray>()?;
-                let code: Vec<u16> = values.iter().map(|word| position.get(word?).copied()).collect::<Option<_>>()?;
+                let code: Vec<Option<u16>> = values.iter().map(|word| position.get(word?).copied()).collect();
                 for key in array.keys() {
                     codes.push(match key {
-                        Some(key) => Some(*code.get(usize::try_from(key).ok()?)?),
+                        Some(key) => Some((*code.get(usize::try_from(key).ok()?)?)?),
                         None => None,
                     });
                 }
@@ -96,43 +107,31 @@ impl ColumnData {
 ///
 /// Holds one part's file and the values read in memory. Errors: [`TableError::Rounds`] if no part is closed yet,
 /// [`TableError::Spec`] for a column that is not there, [`TableError::Format`] for a broken file, [`TableError::Disk`].
-pub fn read_table(disk: &dyn Disk, dir: &Path, name: &str, columns: &[&str], limit: usize) -> Result<Vec<(String, ColumnData)>> {
-    let mut table: Option<(TableSpec, Vec<(ColumnSpec, ColumnData)>)> = None;
+pub fn read_table(
+    disk: &dyn Disk,
+    dir: &Path,
+    name: &str,
+    columns: &[&str],
+    limit: usize,
+) -> Result<Vec<(String, ColumnData)>> {
+    let mut table = None;
     let mut left = limit;
     for part in parts::list(disk, dir, name)? {
         let path = dir.join(name).join(part.file_name());
-        let broken = |what: String| TableError::Format { table: name.to_string(), path: path.clone(), what };
-        let unreadable = |e: ParquetError| TableError::parquet(name, "read", &path, e);
-
-        let file = shared(disk.read(&path).map_err(|e| TableError::disk(name, "read", &path, e))?);
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(unreadable)?;
-        let spec = declared(&metadata).ok_or_else(|| broken("is not a part of a table of Polity".into()))?;
-        let data = match &mut table {
-            Some((first, _)) if *first != spec => return Err(broken("has other columns than the parts before it".into())),
-            Some((_, data)) => data,
-            none => {
-                let data = pick(&spec, columns)?;
-                &mut none.insert((spec, data)).1
-            }
-        };
-
-        let wanted = data.iter().map(|(column, _)| column);
-        let options = ArrowReaderOptions::new().with_schema(arrow_schema(metadata.schema(), wanted.clone()));
-        let mask = ProjectionMask::columns(metadata.parquet_schema(), wanted.map(|column| column.name.as_str()));
-        let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options).map_err(unreadable)?;
-        let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
-            .with_projection(mask)
-            .with_batch_size(BLOCK)
-            .with_limit(left)
-            .build()
-            .map_err(unreadable)?;
-        for batch in batches {
-            let batch: RecordBatch = batch.map_err(|e| broken(format!("could not be read: {e}")))?;
-            left -= batch.num_rows();
-            for ((column, data), array) in data.iter_mut().zip(batch.columns()) {
-                data.append(array).ok_or_else(|| broken(format!("column `{}` holds other values than declared", column.name)))?;
-            }
-        }
+        let file = disk.read(&path).map_err(|e| TableError::disk(name, "read", &path, e))?;
+        // The library panics over some damage; a damaged file must not end the program that asks for a report.
+        let read = catch_unwind(AssertUnwindSafe(|| read_part(&mut table, file, columns, left)));
+        left -= read
+            .unwrap_or(Err(Unread::Broken("is damaged".into())))
+            .map_err(|unread| match unread {
+                Unread::NoColumn(error) => error,
+                Unread::Parquet(error) => TableError::parquet(name, "read", &path, error),
+                Unread::Broken(what) => TableError::Format {
+                    table: name.to_string(),
+                    path,
+                    what,
+                },
+            })?;
         if left == 0 {
             break;
         }
@@ -141,9 +140,76 @@ pub fn read_table(disk: &dyn Disk, dir: &Path, name: &str, columns: &[&str], lim
         Some((_, data)) => Ok(data.into_iter().map(|(column, data)| (column.name, data)).collect()),
         None => {
             let what = format!("there is no closed part of it in {} yet", dir.display());
-            Err(TableError::Rounds { table: name.to_string(), what })
+            Err(TableError::Rounds {
+                table: name.to_string(),
+                what,
+            })
         }
     }
+}
+
+/// A table as far as it is read: what its first part declared, and the columns asked for.
+type Table = (TableSpec, Vec<(ColumnSpec, ColumnData)>);
+
+/// Why a part was not read.
+enum Unread {
+    NoColumn(TableError),
+    Parquet(ParquetError),
+    Broken(String),
+}
+
+impl From<ParquetError> for Unread {
+    fn from(error: ParquetError) -> Self {
+        Unread::Parquet(error)
+    }
+}
+
+/// Appends up to `limit` rows of a part, and says how many there were.
+fn read_part(
+    table: &mut Option<Table>,
+    file: Vec<u8>,
+    columns: &[&str],
+    limit: usize,
+) -> std::result::Result<usize, Unread> {
+    let broken = |what: &str| Unread::Broken(what.to_string());
+    let file = shared(file);
+    let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+    let spec = declared(&metadata).ok_or_else(|| broken("is not a part of a table of Polity"))?;
+    let (first, data) = match table {
+        Some(table) => table,
+        none => {
+            let data = pick(&spec, columns).map_err(Unread::NoColumn)?;
+            none.insert((spec.clone(), data))
+        }
+    };
+    if *first != spec {
+        return Err(broken("has other columns than the parts before it"));
+    }
+
+    let wanted = data.iter().map(|(column, _)| column);
+    let options = ArrowReaderOptions::new().with_schema(arrow_schema(metadata.schema(), wanted.clone()));
+    let mask = ProjectionMask::columns(metadata.parquet_schema(), wanted.map(|column| column.name.as_str()));
+    let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options)?;
+    let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+        .with_projection(mask)
+        .with_batch_size(BLOCK)
+        .with_limit(limit)
+        .build()?;
+    let mut rows = 0;
+    for batch in batches {
+        let batch = batch.map_err(|e| broken(&format!("could not be read: {e}")))?;
+        rows += batch.num_rows();
+        for ((column, data), array) in data.iter_mut().zip(batch.columns()) {
+            let appended = data.append(array);
+            appended.ok_or_else(|| {
+                broken(&format!(
+                    "holds values in column `{}` that it does not declare",
+                    column.name
+                ))
+            })?;
+        }
+    }
+    Ok(rows)
 }
 
 /// What the part says of itself, if that can be.
@@ -155,24 +221,39 @@ fn declared(metadata: &ArrowReaderMetadata) -> Option<TableSpec> {
 }
 
 fn pick(spec: &TableSpec, names: &[&str]) -> Result<Vec<(ColumnSpec, ColumnData)>> {
-    if let Some(unknown) = names.iter().find(|name| spec.columns.iter().all(|column| column.name != **name)) {
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| spec.columns.iter().all(|column| column.name != **name))
+    {
         let known: Vec<&str> = spec.columns.iter().map(|column| column.name.as_str()).collect();
         return Err(TableError::Spec {
             table: spec.name.clone(),
             what: format!("it has no column `{unknown}`, it has {}", known.join(", ")),
         });
     }
-    let picked = spec.columns.iter().filter(|column| names.is_empty() || names.contains(&column.name.as_str()));
-    Ok(picked.map(|column| (column.clone(), ColumnData::empty(&column.kind))).collect())
+    let picked = spec
+        .columns
+        .iter()
+        .filter(|column| names.is_empty() || names.contains(&column.name.as_str()));
+    Ok(picked
+        .map(|column| (column.clone(), ColumnData::empty(&column.kind)))
+        .collect())
 }
 
 /// The file's schema, with categories as codes instead of a copy of the word for every row.
 fn arrow_schema<'a>(schema: &SchemaRef, columns: impl Iterator<Item = &'a ColumnSpec> + Clone) -> SchemaRef {
-    let coded = |field: &Arc<Field>| columns.clone().any(|c| c.name == *field.name() && matches!(c.kind, Kind::Category(_)));
+    let coded = |field: &Arc<Field>| {
+        columns
+            .clone()
+            .any(|c| c.name == *field.name() && matches!(c.kind, Kind::Category(_)))
+    };
     let codes = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let fields = schema.fields().iter().map(|field| match coded(field) {
         true => Arc::new(field.as_ref().clone().with_data_type(codes.clone())),
         false => field.clone(),
     });
-    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+    Arc::new(Schema::new_with_metadata(
+        fields.collect::<Vec<_>>(),
+        schema.metadata().clone(),
+    ))
 }

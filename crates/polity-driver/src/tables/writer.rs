@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parquet::basic::Encoding;
+use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -83,21 +83,28 @@ impl Writer {
             Job::Rows(table, batch) => self.push(table, batch),
             Job::Close(first, last) => {
                 let part = Part { first, last };
-                self.tables.iter_mut().try_for_each(|table| table.close(&*self.disk, part))
+                self.tables
+                    .iter_mut()
+                    .try_for_each(|table| table.close(&*self.disk, part))
             }
         }
     }
 
     fn push(&mut self, table: usize, batch: Batch) -> Result<()> {
         let Some(into) = self.tables.get_mut(table) else {
-            return Err(TableError::batch(&format!("number {table}"), "there is no such table".into()));
+            return Err(TableError::batch(
+                &format!("number {table}"),
+                "there is no such table".into(),
+            ));
         };
         into.hold(batch);
         while into.held_rows >= GROUP_ROWS || into.held_bytes >= GROUP_BYTES {
             into.write_group(&*self.disk)?;
         }
         while self.tables.iter().map(|table| table.held_bytes).sum::<usize>() > HELD_BYTES {
-            let Some(largest) = self.tables.iter_mut().max_by_key(|table| table.held_bytes) else { break };
+            let Some(largest) = self.tables.iter_mut().max_by_key(|table| table.held_bytes) else {
+                break;
+            };
             largest.write_group(&*self.disk)?;
         }
         Ok(())
@@ -118,7 +125,7 @@ impl Table {
     fn new(spec: TableSpec, dir: &Path, newest: Option<Part>) -> Result<Self> {
         let unusable = |e: ParquetError| TableError::spec(&spec.name, e.to_string());
         let metadata = serde_json::to_string(&spec).map_err(|e| TableError::spec(&spec.name, e.to_string()))?;
-        let properties = encode::properties(Encoding::PLAIN, false, false);
+        let properties = encode::properties(Encoding::PLAIN, false, Compression::UNCOMPRESSED);
         let properties = WriterProperties::clone(&properties)
             .into_builder()
             .set_key_value_metadata(Some(vec![KeyValue::new(METADATA_KEY.to_string(), metadata)]))
@@ -149,12 +156,17 @@ impl Table {
     fn write_group(&mut self, disk: &dyn Disk) -> Result<()> {
         let path = self.folder.join(OPEN_PART);
         let name = self.spec.name.clone();
-        self.append_group(disk, &path).map_err(|e| TableError::parquet(&name, "write", &path, e))?;
+        self.append_group(disk, &path)
+            .map_err(|e| TableError::parquet(&name, "write", &path, e))?;
         Ok(())
     }
 
     fn append_group(&mut self, disk: &dyn Disk, path: &Path) -> parquet::errors::Result<()> {
-        let rows = if self.held_rows < GROUP_ROWS * 3 / 2 { self.held_rows } else { GROUP_ROWS };
+        let rows = if self.held_rows < GROUP_ROWS * 3 / 2 {
+            self.held_rows
+        } else {
+            GROUP_ROWS
+        };
         // The rows of each batch, from the oldest on, that go into this group.
         let (mut spans, mut left, mut from) = (Vec::new(), rows, self.written_of_first);
         for batch in &self.held {
@@ -175,14 +187,25 @@ impl Table {
         let mut group = file.next_row_group()?;
         for (index, (spec, descr)) in self.spec.columns.iter().zip(descriptor).enumerate() {
             let columns = self.held.iter_mut().filter_map(|batch| batch.columns.get_mut(index));
-            let mut pieces: Vec<Piece<'_>> = columns.zip(&spans).map(|(column, rows)| Piece { column, rows: rows.clone() }).collect();
+            let mut pieces: Vec<Piece<'_>> = columns
+                .zip(&spans)
+                .map(|(column, rows)| Piece {
+                    column,
+                    rows: rows.clone(),
+                })
+                .collect();
             let (bytes, close) = encode::encode(spec, descr, &mut pieces)?;
             group.append_column(&shared(bytes), close)?;
         }
         group.close()?;
 
         self.held_rows -= rows;
-        let done = self.held.iter().zip(&spans).take_while(|(batch, span)| span.end == batch.rows).count();
+        let done = self
+            .held
+            .iter()
+            .zip(&spans)
+            .take_while(|(batch, span)| span.end == batch.rows)
+            .count();
         self.held.drain(..done);
         self.written_of_first = spans.get(done).map_or(0, |span| span.end);
         self.held_bytes = self.held.iter().map(Batch::bytes).sum();
@@ -200,7 +223,10 @@ impl Table {
                 part.first,
                 part.last
             );
-            return Err(TableError::Rounds { table: self.spec.name.clone(), what });
+            return Err(TableError::Rounds {
+                table: self.spec.name.clone(),
+                what,
+            });
         }
         while self.held_rows > 0 {
             self.write_group(disk)?;
@@ -212,20 +238,35 @@ impl Table {
         let (from, to) = (self.folder.join(OPEN_PART), self.folder.join(part.file_name()));
         let mut file = match self.open.take() {
             Some(file) => file,
-            None => start_file(disk, &from, &self.schema, &self.properties).map_err(|e| TableError::parquet(name, "write", &from, e))?,
+            None => start_file(disk, &from, &self.schema, &self.properties)
+                .map_err(|e| TableError::parquet(name, "write", &from, e))?,
         };
-        file.finish().map_err(|e| TableError::parquet(name, "write", &from, e))?;
+        file.finish()
+            .map_err(|e| TableError::parquet(name, "write", &from, e))?;
         let sink = file.inner_mut();
-        sink.flush().and_then(|()| sink.0.get_mut().sync()).map_err(|e| TableError::disk(name, "write", &from, e))?;
+        sink.flush()
+            .and_then(|()| sink.0.get_mut().sync())
+            .map_err(|e| TableError::disk(name, "write", &from, e))?;
         drop(file);
-        disk.rename(&from, &to).map_err(|e| TableError::disk(name, "rename to", &to, e))?;
-        disk.sync_dir(&self.folder).map_err(|e| TableError::disk(name, "sync", &self.folder, e))?;
+        disk.rename(&from, &to)
+            .map_err(|e| TableError::disk(name, "rename to", &to, e))?;
+        disk.sync_dir(&self.folder)
+            .map_err(|e| TableError::disk(name, "sync", &self.folder, e))?;
         self.newest = Some(part);
         Ok(())
     }
 }
 
-fn start_file(disk: &dyn Disk, path: &Path, schema: &TypePtr, properties: &Arc<WriterProperties>) -> parquet::errors::Result<SerializedFileWriter<Sink>> {
+fn start_file(
+    disk: &dyn Disk,
+    path: &Path,
+    schema: &TypePtr,
+    properties: &Arc<WriterProperties>,
+) -> parquet::errors::Result<SerializedFileWriter<Sink>> {
     let file = disk.create(path).map_err(|e| ParquetError::External(Box::new(e)))?;
-    SerializedFileWriter::new(Sink(BufWriter::with_capacity(BUFFER, file)), schema.clone(), properties.clone())
+    SerializedFileWriter::new(
+        Sink(BufWriter::with_capacity(BUFFER, file)),
+        schema.clone(),
+        properties.clone(),
+    )
 }
