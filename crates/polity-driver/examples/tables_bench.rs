@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use polity_driver::tables::{Batch, Column, ColumnSpec, Kind, RealDisk, TableSpec, Tables, Value};
+use polity_driver::disk::RealDisk;
+use polity_driver::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, Value};
 use polity_kernel::rng::philox;
 
 fn main() -> Result<(), Box<dyn Error>> {

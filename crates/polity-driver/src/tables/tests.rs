@@ -10,6 +10,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use tempfile::TempDir;
 
+use crate::disk::{Disk, DiskFile, RealDisk};
+
 use super::*;
 
 fn real() -> Arc<dyn Disk> {
@@ -604,6 +606,30 @@ impl Disk for Failing {
             self.bytes.clone(),
             self.error,
         )))
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        RealDisk.append(path)
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        RealDisk.len(path)
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        RealDisk.truncate(path, len)
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        RealDisk.remove_dir_all(path)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        RealDisk.exists(path)
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>> {
+        RealDisk.lock(path)
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
