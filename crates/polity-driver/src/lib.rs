@@ -1,1 +1,3 @@
 //! polity-driver
+
+pub mod models;

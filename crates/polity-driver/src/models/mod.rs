@@ -1,0 +1,105 @@
+//! Models: who answers a request. One folder a provider.
+//!
+//! A provider turns one effect into one outcome and knows nothing of batches, retries, caches or budgets; those belong to the run.
+
+mod reply;
+pub mod sim;
+
+pub use reply::read_reply;
+
+use polity_kernel::ask::{Effect, Outcome, Usage};
+use polity_kernel::tree::nearest;
+use std::future::Future;
+use std::pin::Pin;
+
+/// One question put and answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exchange {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it cost.
+    pub usage: Usage,
+}
+
+/// Why there was no exchange at all. A bad reply is no trouble: it is an [`Outcome`].
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Trouble {
+    /// Asking again may help: a timeout, a limit on the rate, an overloaded server.
+    #[error("{why}")]
+    Retry {
+        /// What happened.
+        why: String,
+        /// How long the provider asks to wait, in milliseconds.
+        after_ms: Option<u64>,
+    },
+    /// Asking again can not help: a wrong key, an unknown model.
+    #[error("{why}")]
+    Fatal {
+        /// What happened and what to do.
+        why: String,
+    },
+}
+
+/// The future of an exchange.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Exchange, Trouble>> + Send + 'a>>;
+
+/// A source of models.
+pub trait Provider: Send + Sync {
+    /// The part of a model's name before the slash.
+    fn name(&self) -> &'static str;
+    /// The models it knows by name, in full (`sim/medium`).
+    fn models(&self) -> Vec<String>;
+    /// Says before a run whether it has the model (full name); the error names the nearest one.
+    fn check(&self, model: &str) -> Result<(), String>;
+    /// Whether its answers are made up: runs that used it say so.
+    fn simulated(&self) -> bool;
+    /// Puts the question. `seed` is the run's; only simulated models use it.
+    fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a>;
+}
+
+/// Providers whose place is kept and that this build does not have.
+const LATER: [&str; 5] = ["openai", "anthropic", "google", "ollama", "vllm"];
+
+/// The providers of a build.
+pub struct Providers(Vec<Box<dyn Provider>>);
+
+impl Providers {
+    /// All that this build has.
+    #[must_use]
+    pub fn standard() -> Self {
+        Providers(vec![Box::new(sim::Sim::standard())])
+    }
+
+    /// Providers of your own, asked in this order.
+    #[must_use]
+    pub fn of(providers: Vec<Box<dyn Provider>>) -> Self {
+        Providers(providers)
+    }
+
+    /// Every model known by name.
+    #[must_use]
+    pub fn models(&self) -> Vec<String> {
+        self.0.iter().flat_map(|provider| provider.models()).collect()
+    }
+
+    /// The provider of a model (`provider/model`), which has been checked to have it.
+    pub fn for_model(&self, model: &str) -> Result<&dyn Provider, String> {
+        let Some((name, _)) = model.split_once('/') else {
+            return Err(format!("a model is named `provider/model`, for instance `sim/medium`, not `{model}`"));
+        };
+        if let Some(provider) = self.0.iter().find(|provider| provider.name() == name) {
+            provider.check(model)?;
+            return Ok(provider.as_ref());
+        }
+        let known: Vec<&str> = self.0.iter().map(|provider| provider.name()).collect();
+        let have = known.iter().map(|name| format!("`{name}/...`")).collect::<Vec<_>>().join(", ");
+        if LATER.contains(&name) {
+            return Err(format!(
+                "`{model}`: this build has no provider `{name}`; providers other than {have} come with a later version. \
+                 Use a simulated model, for instance `sim/medium`"
+            ));
+        }
+        let meant = nearest(name, known).map(|near| format!(", did you mean `{near}/...`?")).unwrap_or_default();
+        Err(format!("`{model}`: there is no provider `{name}`{meant} (this build has {have})"))
+    }
+}

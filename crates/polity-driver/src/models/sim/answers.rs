@@ -1,0 +1,105 @@
+//! The answers that a simulated model may give: the wrong ones, and those that stand in where no right one is known.
+
+use polity_kernel::ask::Want;
+use polity_kernel::method::same_answer;
+use polity_kernel::rng::Draws;
+
+/// Wrong answers are made at most this far from the right number, in steps, to each side.
+const STEPS: i32 = 10;
+/// Bounds of made-up numbers where the request sets none.
+const FAR: f64 = 1e9;
+
+/// A finite number as people write it, as `same_answer` reads it.
+pub(super) fn number(text: &str) -> Option<f64> {
+    text.trim().replace(',', "").parse().ok().filter(|x: &f64| x.is_finite())
+}
+
+/// The name under which the answer stands in a record, else its first field.
+pub(super) fn answer_field(fields: &[(String, Want)]) -> usize {
+    fields.iter().position(|(name, _)| name == "answer").unwrap_or(0)
+}
+
+/// The part of what is wanted that is the answer itself.
+pub(super) fn answer_want(want: &Want) -> &Want {
+    match want {
+        Want::Record(fields) => fields.get(answer_field(fields)).map_or(want, |(_, want)| answer_want(want)),
+        _ => want,
+    }
+}
+
+/// Wrong answers of the kind that is wanted: other options, numbers near the right one, or made-up words. A wrong text never
+/// holds the right one, which must not enter a prompt that way.
+fn wrong_answers(want: &Want, gold: &str) -> Vec<String> {
+    let candidates = match (want, number(gold)) {
+        (Want::Choice(options), _) => options.clone(),
+        (Want::Number { low, high }, Some(right)) => {
+            let step = step(right).min((high - low) / f64::from(STEPS));
+            near(right, step).map(|x| tidy(x).max(*low).min(*high).to_string()).collect()
+        }
+        (_, Some(right)) => near(right, step(right)).map(|x| tidy(x).to_string()).collect(),
+        (_, None) => (1..=2 * STEPS).map(|k| format!("simulated wrong answer {k}")).collect(),
+    };
+    candidates.into_iter().filter(|candidate| !same_answer(candidate, gold)).collect()
+}
+
+fn step(right: f64) -> f64 {
+    (right.abs() / f64::from(STEPS)).round().max(1.0)
+}
+
+fn near(right: f64, step: f64) -> impl Iterator<Item = f64> {
+    (1..=STEPS).flat_map(move |k| [right - f64::from(k) * step, right + f64::from(k) * step])
+}
+
+/// Without the dust of binary fractions, where there is room for it.
+fn tidy(x: f64) -> f64 {
+    if x.abs() < FAR { (x * 1e6).round() / 1e6 } else { x }
+}
+
+/// A wrong answer drawn from those that are not `but`; `but` itself where there is no other, the right one where there is none.
+pub(super) fn wrong(want: &Want, gold: &str, but: Option<&str>, draws: &mut Draws) -> String {
+    let mut candidates = wrong_answers(want, gold);
+    candidates.retain(|candidate| but.is_none_or(|but| !same_answer(candidate, but)));
+    match candidates.is_empty() {
+        true => but.unwrap_or(gold).to_owned(),
+        false => candidates.swap_remove(draws.below(candidates.len() as u64) as usize),
+    }
+}
+
+/// An answer where the right one is not known: uniform over the options or the bounds, or a numbered phrase.
+pub(super) fn placeholder(want: &Want, draws: &mut Draws) -> String {
+    match want {
+        Want::Choice(options) => options.get(draws.below(options.len() as u64) as usize).cloned().unwrap_or_default(),
+        Want::Number { low, high } => {
+            let x = draws.range(low.max(-FAR), high.min(FAR));
+            ((x * 100.0).round() / 100.0).max(*low).min(*high).to_string()
+        }
+        Want::Text | Want::Record(_) => format!("simulated reply {}", draws.below(1000)),
+    }
+}
+
+/// Reasons of about `mean` tokens (half to one and a half times as many): readable, and about nothing.
+pub(super) fn reasons(mean: u32, draws: &mut Draws) -> String {
+    const PHRASES: [&str; 8] = [
+        "I went through the question step by step.",
+        "Each quantity follows from the one before it.",
+        "I checked the units and they agree.",
+        "Doing it the other way round gives the same.",
+        "The wording leaves one reading only.",
+        "I left out what the question does not ask for.",
+        "A rough estimate is of the same size.",
+        "I compared this with what was said before.",
+    ];
+    let letters = (f64::from(mean) * draws.range(0.5, 1.5) * 4.0) as usize;
+    let mut text = String::with_capacity(letters + 64);
+    let mut phrase = draws.below(PHRASES.len() as u64) as usize;
+    while text.len() < letters {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(PHRASES[phrase % PHRASES.len()]);
+        phrase += 1;
+    }
+    text.truncate(letters);
+    text.truncate(text.trim_end().len());
+    text
+}

@@ -1,0 +1,72 @@
+//! Simulated models: answers with declared properties, a pure function of (seed, effect). See README.md.
+
+mod answers;
+mod call;
+mod parameters;
+
+pub use parameters::{Failures, Latency, Model, Price};
+
+use super::{Answering, Provider, Trouble};
+use call::Call;
+use polity_kernel::ask::Effect;
+use polity_kernel::tree::nearest;
+use std::collections::BTreeMap;
+
+/// The declared parameters of all models that every build has.
+pub const MODELS: &str = include_str!("models.json");
+
+/// The provider `sim`.
+pub struct Sim(Result<BTreeMap<String, Model>, String>);
+
+impl Sim {
+    /// The models of `models.json`.
+    #[must_use]
+    pub fn standard() -> Self {
+        Sim(parameters::read(MODELS))
+    }
+
+    /// Other models: JSON of the same form as `models.json`. The error names the model and the value.
+    pub fn from_json(text: &str) -> Result<Self, String> {
+        parameters::read(text).map(|models| Sim(Ok(models)))
+    }
+
+    /// What is declared of a model, by its full name (`sim/medium`).
+    pub fn model(&self, name: &str) -> Result<&Model, String> {
+        let models = self.0.as_ref().map_err(|why| format!("the simulated models can not be read: {why}"))?;
+        let short = name.strip_prefix("sim/").unwrap_or(name);
+        models.get(short).ok_or_else(|| {
+            let known = self.models().join(", ");
+            match nearest(short, models.keys().map(String::as_str)) {
+                Some(near) => format!("there is no model `{name}`, did you mean `sim/{near}`? (known: {known})"),
+                None => format!("there is no model `{name}` (known: {known})"),
+            }
+        })
+    }
+}
+
+impl Provider for Sim {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    fn models(&self) -> Vec<String> {
+        self.0.iter().flat_map(|models| models.keys()).map(|name| format!("sim/{name}")).collect()
+    }
+
+    fn check(&self, model: &str) -> Result<(), String> {
+        self.model(model).map(|_| ())
+    }
+
+    fn simulated(&self) -> bool {
+        true
+    }
+
+    fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
+        Box::pin(async move {
+            match self.model(&effect.request.model) {
+                Ok(model) => Ok(Call::new(model, effect, seed).exchange()),
+                Err(why) => Err(Trouble::Fatal { why }),
+            }
+        })
+    }
+}
