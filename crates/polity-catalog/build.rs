@@ -15,8 +15,10 @@ fn main() -> io::Result<()> {
     );
     for kind in KINDS {
         let folder = Path::new(&root).join(kind);
+        // Cargo looks at everything below the folder.
         println!("cargo::rerun-if-changed={}", folder.display());
         let mut names = Vec::new();
+        fs::create_dir_all(&folder)?; // Git keeps no empty folder.
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
             if entry.path().join("mod.rs").is_file() {
@@ -31,7 +33,6 @@ fn main() -> io::Result<()> {
             let _ = writeln!(modules, "    #[path = {:?}]\n    pub mod {module};", path.join("mod.rs").display().to_string());
             let text = |file: &str| {
                 let file = path.join(file);
-                println!("cargo::rerun-if-changed={}", file.display());
                 match file.is_file() {
                     true => format!("include_str!({:?})", file.display().to_string()),
                     false => "\"\"".to_string(),

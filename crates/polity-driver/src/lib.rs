@@ -1,3 +1,17 @@
-//! polity-driver
+//! The driver of Polity: everything that touches the outside. It reads files, asks models, keeps the journal, writes tables, and
+//! drives the kernel's machines; no result depends on it.
+//!
+//! Start reading at [`drive::Drive`], then [`run`].
 
+pub mod disk;
+pub mod drive;
+pub mod error;
+pub mod files;
+pub mod journal;
 pub mod models;
+pub mod recorder;
+pub mod run;
+pub mod source;
+pub mod tables;
+
+pub use error::DriveError;

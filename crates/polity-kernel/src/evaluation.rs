@@ -248,6 +248,7 @@ impl Evaluation {
                 self.letters.push((item, from, to, text));
             }
             report.acts.push(log.acts);
+            report.items_of_acts.push(item);
         }
         let mut share = |name: &str, part: u64, of: u64| {
             if of > 0 {

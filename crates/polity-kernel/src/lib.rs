@@ -9,6 +9,7 @@ pub mod ask;
 pub mod digest;
 mod door;
 pub mod evaluation;
+pub mod event;
 pub mod journal;
 pub mod machine;
 pub mod mail;

@@ -65,8 +65,10 @@ pub struct RoundReport {
     pub chain: Digest,
     /// Agents alive when it began (in an evaluation: items under way).
     pub agents: u32,
-    /// Acts by block, in order of agent. In an evaluation: by item.
+    /// Acts by block, in order of agent. In an evaluation: by item, the items being `items_of_acts`.
     pub acts: Vec<Acts>,
+    /// In an evaluation: the items to which `acts` belong.
+    pub items_of_acts: Vec<u32>,
     /// Number of letters sent.
     pub letters: u64,
     /// Results of metrics and the world's scalars: (name, value).

@@ -4,6 +4,7 @@
 //! is, so that a million people resampled from 944 respondents cost four bytes each.
 
 use crate::rng::{Draws, Stream};
+use crate::tree::nearest;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -81,6 +82,18 @@ impl TextBuilder {
             }
         };
         self.codes.push(code);
+    }
+
+    /// The number of rows so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// True before the first row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.codes.is_empty()
     }
 
     /// The column.
@@ -179,7 +192,9 @@ impl Table {
             if self.names.is_empty() {
                 return TableError::new(name, "there is no such column, for the population has none; give it a table");
             }
-            let hint = nearest(name, &self.names).map(|n| format!("did you mean `{n}`? ")).unwrap_or_default();
+            let hint = nearest(name, self.names.iter().map(String::as_str))
+                .map(|n| format!("did you mean `{n}`? "))
+                .unwrap_or_default();
             TableError::new(name, format!("there is no such column; {hint}the columns are: {}", listed(&self.names)))
         })
     }
@@ -219,29 +234,6 @@ fn listed(names: &[String]) -> String {
         text.push_str(&format!(" and {} more", names.len() - SHOWN));
     }
     text
-}
-
-/// The name closest to `wanted` that a slip of the keyboard could explain.
-fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
-    let wanted: Vec<char> = wanted.chars().flat_map(char::to_lowercase).collect();
-    let limit = 1 + wanted.len() / 3;
-    let distance = |name: &str| {
-        let mut row: Vec<usize> = (0..=wanted.len()).collect();
-        for (i, c) in name.chars().flat_map(char::to_lowercase).enumerate() {
-            let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-            for (j, w) in wanted.iter().enumerate() {
-                let best = (diagonal + usize::from(c != *w)).min(row[j] + 1).min(row[j + 1] + 1);
-                diagonal = std::mem::replace(&mut row[j + 1], best);
-            }
-        }
-        row[wanted.len()]
-    };
-    names
-        .iter()
-        .map(|name| (distance(name), name.as_str()))
-        .filter(|(d, _)| *d <= limit)
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, n)| n)
 }
 
 /// Which row of the table each agent is.

@@ -1,2 +1,5 @@
 //! The polity command.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    polity::cli::main(polity::registry())
+}

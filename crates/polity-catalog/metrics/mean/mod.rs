@@ -39,7 +39,8 @@ impl Metric for Mean {
     }
 
     fn finish(&self, (sum, n): (f64, u64), write: &mut dyn FnMut(&str, f64)) {
-        if n > 0 {
+        // Opposite infinities have no mean.
+        if n > 0 && !sum.is_nan() {
             write("", sum / n as f64);
         }
     }

@@ -284,3 +284,20 @@ pub enum FileKind {
     /// Pairs of agents.
     Edges,
 }
+
+impl Scenario {
+    /// The models that the scenario names, each once, in order of first use.
+    #[must_use]
+    pub fn models(&self) -> Vec<String> {
+        let mut models: Vec<String> = Vec::new();
+        let members = self.team.iter().flatten().filter_map(|m| m.model.clone());
+        let unnamed = self.team.iter().flatten().any(|m| m.model.is_none()) || self.team.is_none();
+        let default = if unnamed { self.model.clone() } else { None };
+        for model in members.chain(default) {
+            if !models.contains(&model) {
+                models.push(model);
+            }
+        }
+        models
+    }
+}

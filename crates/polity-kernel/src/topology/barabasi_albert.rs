@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn first_agents_have_the_degrees_of_the_plain_process() {
         // The draws are not used alike, so the means over seeds are compared: of the first agent, and of a later one.
-        let (seeds, n, links) = (400, 60, 2);
+        let (seeds, n, links) = (400, 30, 2);
         for agent in [0, 10] {
             let mean = |make: fn(u32, u32, u64) -> Csr| {
                 (0..seeds).map(|seed| make(n, links, seed).neighbours(agent).len() as f64).sum::<f64>() / seeds as f64

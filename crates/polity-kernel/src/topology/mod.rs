@@ -27,7 +27,6 @@ pub use watts_strogatz::WattsStrogatz;
 
 use crate::population::Population;
 use schemars::{JsonSchema, Schema, schema_for};
-use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 
@@ -153,7 +152,7 @@ fn within(key: &str, value: f64, most: f64, why: &str) -> Result<(), TopologyErr
 #[serde(deny_unknown_fields)]
 pub struct NoParameters {}
 
-/// Writes the one list of kinds out as the enum, its names, its schemas and its reader.
+/// Writes the one list of kinds out as the enum, its names and its schemas.
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])* $kind:literal => $variant:ident($parameters:ty),)*) => {
         /// A topology as a scenario asks for it: a kind and its parameters.
@@ -171,17 +170,6 @@ macro_rules! kinds {
             pub fn kind(&self) -> &'static str {
                 match self {
                     $(TopologySpec::$variant(_) => $kind,)*
-                }
-            }
-
-            /// Reads the parameters of a kind.
-            ///
-            /// # Errors
-            /// `unknown_variant` for an unknown kind, else whatever the reader finds wrong with the parameters.
-            pub fn parse<'de, D: Deserializer<'de>>(kind: &str, parameters: D) -> Result<Self, D::Error> {
-                match kind {
-                    $($kind => Deserialize::deserialize(parameters).map(TopologySpec::$variant),)*
-                    _ => Err(D::Error::unknown_variant(kind, Self::KINDS)),
                 }
             }
         }
@@ -243,8 +231,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    fn parse(kind: &str, parameters: serde_json::Value) -> serde_json::Result<TopologySpec> {
+        serde_json::from_value(json!({kind: parameters}))
+    }
+
     fn spec(kind: &str, parameters: serde_json::Value) -> TopologySpec {
-        TopologySpec::parse(kind, parameters).unwrap()
+        parse(kind, parameters).unwrap()
     }
 
     /// One working request for each kind that is generated.
@@ -319,7 +311,7 @@ mod tests {
 
     #[test]
     fn specs_are_strict_and_go_round() {
-        let error = |kind: &str, parameters: serde_json::Value| TopologySpec::parse(kind, parameters).unwrap_err().to_string();
+        let error = |kind: &str, parameters| parse(kind, parameters).unwrap_err().to_string();
         assert!(
             error("rings", json!({}))
                 .starts_with("unknown variant `rings`, expected one of `none`, `complete`, `ring`")

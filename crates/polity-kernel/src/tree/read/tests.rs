@@ -365,6 +365,7 @@ fn every_shape_of_type_is_read() {
         read::<(u8, u8)>(json!([1])).unwrap_err(),
         "expected a list of 2 entries, found a list of 1 entry"
     );
+    assert!(read::<(u8, u8)>(json!([1, 2, 3])).is_err());
     assert_eq!(read::<[u8; 2]>(json!([1, 2])), Ok([1, 2]));
     assert_eq!(
         read::<BTreeMap<String, u8>>(json!({"b": 1})),

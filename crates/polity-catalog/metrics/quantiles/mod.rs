@@ -1,0 +1,152 @@
+//! Exact quantiles.
+
+use polity_kernel::Invalid;
+use polity_kernel::metric::{Metric, Source};
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.metric::<Quantiles>(files);
+}
+
+/// Which quantiles.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The shares of agents below: 1 to 100 different numbers from 0 (the minimum) to 1 (the maximum).
+    at: Vec<f64>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { at: vec![0.1, 0.5, 0.9] }
+    }
+}
+
+/// Exact quantiles, interpolated linearly between neighbouring values (type 7 of Hyndman and Fan).
+pub struct Quantiles {
+    at: Vec<f64>,
+}
+
+/// A number's bits, put so that they sort like the numbers.
+fn key(value: f64) -> u64 {
+    let bits = value.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+/// The number that has a key.
+fn number(key: u64) -> f64 {
+    f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
+}
+
+/// The leading bits of a key by which values are first told apart: sign, exponent and 4 bits of the fraction.
+const BUCKET_BITS: u32 = 16;
+
+fn bucket(key: u64) -> usize {
+    (key >> (u64::BITS - BUCKET_BITS)) as usize
+}
+
+/// The values that stand at `ranks` (ascending, different, each below the number of values) when all are sorted. One pass counts
+/// the values by bucket, a second collects those of the buckets where ranks lie; only these are searched.
+fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
+    let mut counts = vec![0u32; 1 << BUCKET_BITS];
+    for value in runs.iter().flatten() {
+        counts[bucket(key(*value))] += 1;
+    }
+    // Of each bucket where ranks lie: their places in it, and room for its keys.
+    let mut parts: Vec<(Vec<usize>, Vec<u64>)> = Vec::new();
+    let mut part_of = vec![u8::MAX; 1 << BUCKET_BITS];
+    let mut ranks = ranks.iter().copied().peekable();
+    let mut begin = 0;
+    for (count, part) in counts.iter().zip(&mut part_of) {
+        let end = begin + *count as usize;
+        let mut places = Vec::new();
+        while let Some(rank) = ranks.next_if(|rank| *rank < end) {
+            places.push(rank - begin);
+        }
+        if !places.is_empty() {
+            *part = parts.len() as u8;
+            parts.push((places, Vec::with_capacity(*count as usize)));
+        }
+        begin = end;
+    }
+    for value in runs.iter().flatten() {
+        let key = key(*value);
+        if let Some((_, keys)) = parts.get_mut(part_of[bucket(key)] as usize) {
+            keys.push(key);
+        }
+    }
+    let mut found = Vec::new();
+    for (places, mut keys) in parts {
+        let mut done = 0;
+        for place in places {
+            // What earlier searches left to the left is no greater.
+            found.push(number(*keys[done..].select_nth_unstable(place - done).1));
+            done = place;
+        }
+    }
+    found
+}
+
+impl Metric for Quantiles {
+    const NAME: &'static str = "quantiles";
+    const SUMMARY: &'static str = "Exact quantiles";
+    type Params = Params;
+    /// The values, in runs.
+    type Fold = Vec<Vec<f64>>;
+
+    fn open(params: Params, _: &Source<'_>) -> Result<Self, Invalid> {
+        let invalid = |key: String, message: String| Err(Invalid { key, message });
+        let at = params.at;
+        if !(1..=100).contains(&at.len()) {
+            return invalid("at".into(), format!("needs 1 to 100 numbers, has {}", at.len()));
+        }
+        for (i, share) in at.iter().enumerate() {
+            if !(0.0..=1.0).contains(share) {
+                return invalid(format!("at[{i}]"), format!("must lie in 0..=1, is {share}"));
+            }
+            if at[..i].contains(share) {
+                return invalid(format!("at[{i}]"), format!("{share} stands there twice; take one out"));
+            }
+        }
+        // Adding zero makes -0 and 0 one name.
+        Ok(Quantiles { at: at.into_iter().map(|share| share + 0.0).collect() })
+    }
+
+    fn fold(&self, values: &[f64]) -> Vec<Vec<f64>> {
+        vec![values.to_vec()]
+    }
+
+    fn merge(&self, mut left: Vec<Vec<f64>>, right: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+        left.extend(right);
+        left
+    }
+
+    fn finish(&self, runs: Vec<Vec<f64>>, write: &mut dyn FnMut(&str, f64)) {
+        let Some(last) = runs.iter().map(Vec::len).sum::<usize>().checked_sub(1) else { return };
+        // Where each quantile lies: a rank, and a part of the way to the next.
+        let spots: Vec<(usize, f64)> = self
+            .at
+            .iter()
+            .map(|share| {
+                let spot = share * last as f64;
+                (spot as usize, spot.fract())
+            })
+            .collect();
+        let mut ranks: Vec<usize> = spots.iter().flat_map(|(rank, _)| [*rank, (rank + 1).min(last)]).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        let values = at_ranks(&runs, &ranks);
+        let value = |rank: usize| values[ranks.partition_point(|other| *other < rank)];
+        for (share, (rank, part)) in self.at.iter().zip(spots) {
+            let (low, high) = (value(rank), value((rank + 1).min(last)));
+            // Between equal values there is no way to go, also when both are infinite.
+            let quantile = if part == 0.0 || low == high { low } else { low + part * (high - low) };
+            if !quantile.is_nan() {
+                write(&format!("q{share}"), quantile);
+            }
+        }
+    }
+}

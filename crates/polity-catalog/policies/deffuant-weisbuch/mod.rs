@@ -1,0 +1,99 @@
+//! Bounded confidence in pairs: those who meet and are near each other approach. See README.md for the source, the equations
+//! and how pairs are found.
+
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::{Draws, Stream, philox};
+use polity_kernel::sight::NumberSlot;
+use polity_kernel::topology::Topology;
+use polity_kernel::{AgentId, Invalid};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.policy::<DeffuantWeisbuch>(files);
+}
+
+/// Parameters of bounded confidence in pairs.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Params {
+    /// Pairs farther apart than this do not listen to each other; in units of the scale, 0 or more.
+    epsilon: f64,
+    /// Share of their distance that each of the two moves; above 0, up to 0.5 (they meet in the middle).
+    #[serde(default = "half")]
+    mu: f64,
+}
+
+fn half() -> f64 {
+    0.5
+}
+
+/// Meets one other agent a round and approaches it when it is near.
+pub struct DeffuantWeisbuch {
+    epsilon: f64,
+    mu: f64,
+    opinion: NumberSlot,
+    act: u16,
+    low: f64,
+    high: f64,
+}
+
+/// Whom an agent would meet in a round. Two meet when each is the other's choice.
+///
+/// When everybody hears everybody the choices are a random matching of all. On a graph every tie has a random priority, the same
+/// seen from both ends, and each agent chooses the first of its ties: the pairs are the ties that come before all ties that
+/// they touch.
+pub fn choice(topology: &Topology, seed: u64, round: u32, who: AgentId) -> Option<AgentId> {
+    if let Some(matching) = topology.matching(seed, round) {
+        return matching.partner(who);
+    }
+    let key = [seed as u32, (seed >> 32) as u32];
+    let priority = |other: AgentId| {
+        let block = philox([who.min(other), who.max(other), round, Stream::Matching as u32], key);
+        u64::from(block[0]) << 32 | u64::from(block[1])
+    };
+    topology.neighbours(who).map(|other| (priority(other), other)).min().map(|(_, other)| other)
+}
+
+impl Policy for DeffuantWeisbuch {
+    const NAME: &'static str = "deffuant-weisbuch";
+    const SUMMARY: &'static str = "Meet one other a round and approach it when it is near (bounded confidence)";
+    type Params = Params;
+    type State = ();
+
+    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let Params { epsilon, mu } = params;
+        if !(epsilon >= 0.0 && epsilon.is_finite()) {
+            return Err(Invalid { key: "epsilon".into(), message: format!("must be 0 or more, is {epsilon}") });
+        }
+        if !(mu > 0.0 && mu <= 0.5) {
+            return Err(Invalid { key: "mu".into(), message: format!("must lie above 0 and up to 0.5, is {mu}") });
+        }
+        let (act, low, high) = binding.number_act()?;
+        Ok(DeffuantWeisbuch { epsilon, mu, opinion: binding.number("opinion")?, act, low, high })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+
+    async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let (who, seed, round) = (turn.who, turn.seed(), turn.round);
+        let own = turn.sight.number(self.opinion);
+        let mut new = own;
+        // A letter from the agent chosen in the last round says that the choice was mutual: it is sent to nobody else.
+        if let Some(last) = round.checked_sub(1)
+            && !turn.inbox.is_empty()
+            && let Some(partner) = choice(turn.topology(), seed, last, who)
+            && let Some((_, other)) = turn.inbox.numbers().find(|(from, _)| *from == partner)
+            && (other - own).abs() <= self.epsilon
+        {
+            new = (own + self.mu * (other - own)).clamp(self.low, self.high);
+        }
+        turn.act(self.act, new);
+        if let Some(partner) = choice(turn.topology(), seed, round, who) {
+            turn.send(partner, 0, new);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Repeated averaging. See README.md for the source and the equations.
+
+use polity_kernel::Invalid;
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::sight::NumberSlot;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.policy::<DeGroot>(files);
+}
+
+/// Parameters of the averaging.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Weight of the own opinion; 0 to 1. The opinions heard share the rest equally.
+    self_weight: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { self_weight: 0.5 }
+    }
+}
+
+/// Averages its opinion with those it hears.
+pub struct DeGroot {
+    /// Weight of all opinions heard together.
+    others: f64,
+    opinion: NumberSlot,
+    act: u16,
+    low: f64,
+    high: f64,
+}
+
+impl Policy for DeGroot {
+    const NAME: &'static str = "degroot";
+    const SUMMARY: &'static str = "Average the own opinion with those heard";
+    type Params = Params;
+    type State = ();
+
+    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let weight = params.self_weight;
+        if !(0.0..=1.0).contains(&weight) {
+            return Err(Invalid { key: "self_weight".into(), message: format!("must lie in 0..=1, is {weight}") });
+        }
+        let (act, low, high) = binding.number_act()?;
+        Ok(DeGroot { others: 1.0 - weight, opinion: binding.number("opinion")?, act, low, high })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+
+    async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let own = turn.sight.number(self.opinion);
+        // Differences from the own opinion are summed, not opinions: so agreement is kept to the last bit.
+        let (sum, n) = turn.inbox.numbers().fold((0.0, 0u32), |(sum, n), (_, other)| (sum + (other - own), n + 1));
+        let new = if n > 0 { (own + self.others * (sum / f64::from(n))).clamp(self.low, self.high) } else { own };
+        turn.act(self.act, new);
+        turn.tell_neighbours(0, new);
+        Ok(())
+    }
+}

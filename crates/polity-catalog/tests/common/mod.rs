@@ -1,0 +1,76 @@
+//! Societies from JSON, driven by hand: the leaves under test ask nobody, so a poll without answers is a round.
+
+// Helpers of tests may panic as tests do, and no test file uses all of them.
+#![allow(dead_code, clippy::panic, clippy::unwrap_used)]
+
+use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
+use polity_kernel::population::{Column, Table};
+use polity_kernel::registry::Registry;
+use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::society::Society;
+use polity_kernel::transport::InMemory;
+use polity_kernel::tree::{Node, TreeError};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A society that has run to its end.
+pub struct Played {
+    /// The values of the column `opinion` or `last-guess` before the first round.
+    pub start: Vec<f64>,
+    pub rounds: Vec<RoundReport>,
+    pub outcome: Outcome,
+    pub society: Society,
+}
+
+pub fn open(scenario: &Value, inputs: &Inputs, shards: usize) -> Result<Society, TreeError> {
+    let mut registry = Registry::new();
+    polity_catalog::register_all(&mut registry);
+    let tree = Node::from_json(scenario);
+    match assemble(&tree, &registry, inputs, shards, Box::new(InMemory::default()))? {
+        Assembled::Society(society) => Ok(*society),
+        Assembled::Evaluation(_) => panic!("a society was asked for"),
+    }
+}
+
+pub fn play_with(scenario: &Value, inputs: &Inputs, shards: usize) -> Played {
+    let mut society = open(scenario, inputs, shards).unwrap_or_else(|error| panic!("{error}"));
+    let start = society.column(0);
+    let mut rounds = Vec::new();
+    loop {
+        match society.poll(Vec::new()).unwrap().then {
+            Then::Round(report) => rounds.push(*report),
+            Then::Done(outcome) => return Played { start, rounds, outcome, society },
+            Then::Wait => panic!("these leaves ask nobody"),
+        }
+    }
+}
+
+pub fn play(scenario: &Value) -> Played {
+    play_with(scenario, &Inputs::default(), 1)
+}
+
+/// What the agents did in a round, by id; each acts once.
+pub fn acts(report: &RoundReport) -> Vec<f64> {
+    report.acts.iter().flat_map(|block| block.rows.iter().map(|act| act.value)).collect()
+}
+
+/// The value of a metric in a round.
+pub fn metric(report: &RoundReport, name: &str) -> f64 {
+    let found = report.metrics.iter().find(|(other, _)| other == name);
+    found.unwrap_or_else(|| panic!("no metric {name} among {:?}", report.metrics)).1
+}
+
+/// A population with one column of numbers, under the name `people`.
+pub fn people(column: &str, values: Vec<f64>) -> Inputs {
+    let table = Table::new(vec![(column.into(), Column::Number(values))]).unwrap();
+    Inputs { tables: [("people".to_string(), Arc::new(table))].into(), ..Inputs::default() }
+}
+
+/// An edge list under the name `ties`.
+pub fn ties(edges: &[(u32, u32)]) -> Inputs {
+    Inputs { edges: [("ties".to_string(), Arc::new(edges.to_vec()))].into(), ..Inputs::default() }
+}
+
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}

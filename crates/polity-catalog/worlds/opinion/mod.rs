@@ -1,0 +1,215 @@
+//! Opinions on a bounded scale. The world keeps them; how they move is the policies' affair. See README.md.
+
+use polity_kernel::Invalid;
+use polity_kernel::policy::Person;
+use polity_kernel::population::NumberColumn;
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::world::{Deeds, Life, Setup, SightRow, SplitWorld};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.split_world::<Opinion>(files);
+}
+
+/// Where the first opinions come from.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Initial {
+    /// Drawn evenly from the scale.
+    Uniform {},
+    /// A column of the population, taken as it is: numbers on the scale.
+    Column(String),
+    /// The same for everybody.
+    Value(f64),
+}
+
+/// Parameters of the world.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Lower end of the scale.
+    low: f64,
+    /// Upper end of the scale.
+    high: f64,
+    /// Where the first opinions come from.
+    initial: Initial,
+    /// Each first opinion is drawn evenly from so much below to so much above its column or value, as far as that lies on
+    /// the scale.
+    jitter: f64,
+    /// Ends the run after the first round, the opening round excepted, in which no opinion changed by so much.
+    stop_below: Option<f64>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { low: 0.0, high: 1.0, initial: Initial::Uniform {}, jitter: 0.0, stop_below: None }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum First {
+    Uniform,
+    Column(NumberColumn),
+    Value(f64),
+}
+
+/// Opinions on a bounded scale.
+pub struct Opinion {
+    low: f64,
+    high: f64,
+    first: First,
+    jitter: f64,
+    stop_below: Option<f64>,
+}
+
+/// What everybody shares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Movement {
+    /// Largest change of an opinion in the last round.
+    largest: f64,
+    /// Rounds completed.
+    rounds: u32,
+}
+
+const OPINION: usize = 0;
+const LOW: usize = 1;
+const HIGH: usize = 2;
+
+fn invalid(key: &str, message: String) -> Invalid {
+    Invalid { key: key.into(), message }
+}
+
+impl SplitWorld for Opinion {
+    const NAME: &'static str = "opinion";
+    const SUMMARY: &'static str = "Opinions on a bounded scale";
+    type Params = Params;
+    /// The opinion.
+    type Row = f64;
+    type Common = Movement;
+    /// Largest change of an opinion.
+    type Tally = f64;
+
+    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+        let Params { low, high, initial, jitter, stop_below } = params;
+        if !(low < high && (high - low).is_finite()) {
+            return Err(invalid("high", format!("must be greater than low ({low}), is {high}")));
+        }
+        let first = match initial {
+            Initial::Uniform {} => First::Uniform,
+            Initial::Value(value) if (low..=high).contains(&value) => First::Value(value),
+            Initial::Value(value) => {
+                return Err(invalid("initial.value", format!("must lie on the scale {low}..={high}, is {value}")));
+            }
+            Initial::Column(name) => {
+                let people = setup.population;
+                let column =
+                    people.table().number_column(&name).map_err(|e| invalid("initial.column", e.to_string()))?;
+                let off = (0..people.len()).find(|who| !(low..=high).contains(&people.number(column, *who)));
+                if let Some(who) = off {
+                    let message = format!(
+                        "the scale is {low}..={high}, but agent {who} has {} in column `{name}`; widen the scale or \
+                         recode the column",
+                        people.number(column, who)
+                    );
+                    return Err(invalid("initial.column", message));
+                }
+                First::Column(column)
+            }
+        };
+        if !(0.0..=high - low).contains(&jitter) {
+            return Err(invalid("jitter", format!("must lie in 0..={}, is {jitter}", high - low)));
+        }
+        if jitter > 0.0 && matches!(first, First::Uniform) {
+            let message = "uniform opinions are spread already; jitter goes with a `column` or a `value`";
+            return Err(invalid("jitter", message.into()));
+        }
+        match stop_below {
+            Some(least) if !(least > 0.0 && least.is_finite()) => {
+                Err(invalid("stop_below", format!("must be greater than 0, is {least}")))
+            }
+            _ => Ok(Opinion { low, high, first, jitter, stop_below }),
+        }
+    }
+
+    fn interface(&self) -> Interface {
+        let (low, high) = (self.low, self.high);
+        Interface {
+            sight: vec![
+                Field::number("opinion", "the agent's own opinion"),
+                Field::number("low", "lower end of the scale"),
+                Field::number("high", "upper end of the scale"),
+            ],
+            acts: vec![ActKind {
+                name: "opinion",
+                argument: ActArgument::Number { low, high },
+                doc: "take this opinion; values off the scale count as its nearest end",
+            }],
+            columns: vec![WorldColumn { name: "opinion", doc: "the agent's opinion", range: Some((low, high)) }],
+            scalars: vec![Field::number("largest-change", "largest change of an opinion in the round")],
+        }
+    }
+
+    fn begin(&self) -> Movement {
+        Movement { largest: 0.0, rounds: 0 }
+    }
+
+    fn seat(&self, person: Person<'_>, draws: &mut Draws) -> f64 {
+        let centre = match self.first {
+            First::Uniform => return draws.range(self.low, self.high),
+            First::Column(column) => person.number(column),
+            First::Value(value) => value,
+        };
+        if self.jitter > 0.0 {
+            // Cut at the ends before drawing: pulling draws back afterwards would pile them up there.
+            draws.range((centre - self.jitter).max(self.low), (centre + self.jitter).min(self.high))
+        } else {
+            centre
+        }
+    }
+
+    fn observe_all(&self, _: &Movement, show: &mut dyn FnMut(usize, f64)) {
+        show(LOW, self.low);
+        show(HIGH, self.high);
+    }
+
+    fn observe(&self, _: &Movement, row: &f64, _: Person<'_>, sight: &mut SightRow<'_>) {
+        sight.number(OPINION, *row);
+    }
+
+    fn tally(&self) -> f64 {
+        0.0
+    }
+
+    fn apply(&self, _: &Movement, row: &mut f64, deeds: &Deeds<'_>, largest: &mut f64, _: &mut Life) {
+        // The last opinion of a turn counts.
+        if let Some(act) = deeds.acts().last() {
+            let opinion = act.value.clamp(self.low, self.high);
+            *largest = largest.max((opinion - *row).abs());
+            *row = opinion;
+        }
+    }
+
+    fn merge(&self, left: f64, right: f64) -> f64 {
+        left.max(right)
+    }
+
+    fn settle(&self, common: &mut Movement, largest: f64, _: &mut Draws) -> Option<String> {
+        common.largest = largest;
+        common.rounds += 1;
+        // Nobody has heard anything when the opening round is played, so that it stands still whatever the rules are.
+        let least = self.stop_below.filter(|least| common.rounds > 1 && largest < *least)?;
+        Some(format!("no opinion changed by {least} or more (the largest change was {largest})"))
+    }
+
+    fn column(&self, _: &Movement, row: &f64, _: usize) -> f64 {
+        *row
+    }
+
+    fn scalar(&self, common: &Movement, _: usize) -> f64 {
+        common.largest
+    }
+}

@@ -1,0 +1,99 @@
+//! The one door to files, so that a whole program can run on a disk whose power fails at a chosen moment.
+
+mod real;
+mod sim;
+
+pub use real::RealDisk;
+pub use sim::{Cut, SimDisk};
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Files and folders. What was changed survives a power loss only after the `sync` named with each operation.
+///
+/// Errors name the path and keep the [`io::ErrorKind`] of their cause.
+pub trait Disk: Send + Sync {
+    /// Opens a file for writing, emptied if it exists.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens a file for writing at its end, made if missing.
+    fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// The whole file; ask [`Disk::len`] first where the file may come from a stranger.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Length of the file in bytes.
+    fn len(&self, path: &Path) -> io::Result<u64>;
+    /// Cuts the file (or extends it with zeros) to `len` bytes and syncs it.
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()>;
+    /// Moves a file or folder; a file at `to` is replaced in one step. Durable after [`Disk::sync_dir`].
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file. Durable after [`Disk::sync_dir`].
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Removes a folder and all in it, not in one step. Durable after [`Disk::sync_dir`] of its parent.
+    fn remove_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// Makes a folder and its missing parents; see [`create_dir_durably`].
+    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// Whether there is a file or folder.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// The names in a folder, sorted; a name that is not Unicode has its strange parts replaced.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+    /// Makes the names in a folder durable: what was created, renamed and removed in it.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Holds a file (made if missing) for this process alone until the result is dropped or the process ends, however it
+    /// ends. [`io::ErrorKind::WouldBlock`] when it is held already.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>>;
+}
+
+/// A file open for writing at its end.
+pub trait DiskFile: Write + Send {
+    /// Makes what was written durable, and the file's own name in its folder.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// Makes `path` hold `bytes`: at any moment, and after any power loss, it has its old content or the new one, and the new
+/// one once this returns. Uses `PATH.tmp` on the way.
+///
+/// # Errors
+/// Those of the disk; the old content stays then, unless only the last sync failed.
+pub fn write_atomically(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temporary = OsString::from(path);
+    temporary.push(".tmp");
+    let temporary = PathBuf::from(temporary);
+    let write = || {
+        let mut file = disk.create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync()?;
+        drop(file);
+        disk.rename(&temporary, path)?;
+        disk.sync_dir(parent(path))
+    };
+    write().inspect_err(|_| {
+        // A full disk should not stay fuller for it; that this may fail as well changes nothing.
+        let _ = disk.remove_file(&temporary);
+    })
+}
+
+/// Makes a folder and its missing parents, and all their names durable. Folders that existed are not synced.
+///
+/// # Errors
+/// Those of the disk.
+pub fn create_dir_durably(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
+    let mut made = Vec::new();
+    for folder in dir.ancestors().filter(|folder| !folder.as_os_str().is_empty()) {
+        if disk.exists(folder)? {
+            break;
+        }
+        made.push(folder);
+    }
+    disk.create_dir_all(dir)?;
+    made.into_iter()
+        .rev()
+        .try_for_each(|folder| disk.sync_dir(parent(folder)))
+}
+
+/// The folder that holds `path`; `.` for a bare name.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}

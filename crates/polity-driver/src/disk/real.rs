@@ -1,0 +1,279 @@
+//! The machine's own disk.
+
+use super::{Disk, DiskFile, parent};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The machine's own disk.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+struct RealFile {
+    file: File,
+    path: PathBuf,
+}
+
+/// The standard library's errors do not say which file they are about.
+fn about(path: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+impl Write for RealFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(about(&self.path))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(about(&self.path))
+    }
+}
+
+impl DiskFile for RealFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_all().map_err(about(&self.path))
+    }
+}
+
+fn open(path: &Path, options: &OpenOptions) -> io::Result<Box<dyn DiskFile>> {
+    let file = options.open(path).map_err(about(path))?;
+    Ok(Box::new(RealFile {
+        file,
+        path: path.to_owned(),
+    }))
+}
+
+impl Disk for RealDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        open(path, OpenOptions::new().write(true).create(true).truncate(true))
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        open(path, OpenOptions::new().append(true).create(true))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        fs::read(path).map_err(about(path))
+    }
+
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path).map_err(about(path))?.len())
+    }
+
+    fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
+        let cut = || {
+            let file = OpenOptions::new().write(true).open(path)?;
+            file.set_len(len)?;
+            file.sync_all()
+        };
+        cut().map_err(about(path))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to).map_err(about(from))
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path).map_err(about(path))
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir_all(path).map_err(about(path))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path).map_err(about(path))
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        path.try_exists().map_err(about(path))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        let names: io::Result<Vec<String>> = fs::read_dir(dir).and_then(|entries| entries.map(name).collect());
+        let mut names = names.map_err(about(dir))?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        // Elsewhere a folder can not be opened as a file, and its names need no sync of their own.
+        if cfg!(unix) {
+            File::open(dir).and_then(|dir| dir.sync_all()).map_err(about(dir))?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(about(path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Box::new(file)),
+            Err(TryLockError::WouldBlock) => Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                format!(
+                    "another process is working in {} (it holds {})",
+                    parent(path).display(),
+                    path.display()
+                ),
+            )),
+            Err(TryLockError::Error(error)) => Err(about(path)(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{SimDisk, create_dir_durably, write_atomically};
+
+    /// The same steps on both disks must be told the same, or what the simulated one proves says nothing of the real one.
+    fn tour(disk: &dyn Disk, base: &Path) -> Vec<String> {
+        let mut log = Vec::new();
+        let mut note = |what: &str, result: io::Result<String>| {
+            log.push(format!(
+                "{what}: {}",
+                result.unwrap_or_else(|e| format!("{:?}", e.kind()))
+            ));
+        };
+        let text = |path: &Path| Ok(String::from_utf8_lossy(&disk.read(path)?).into_owned());
+        let done = |result: io::Result<()>| result.map(|()| "done".to_owned());
+        let (dir, file, other) = (base.join("a/b"), base.join("a/b/file"), base.join("a/other"));
+
+        note("create without folder", disk.create(&file).map(|_| String::new()));
+        note("durable folder", done(create_dir_durably(disk, &dir)));
+        note("again", done(create_dir_durably(disk, &dir)));
+        note(
+            "create",
+            disk.create(&file)
+                .and_then(|mut f| f.write_all(b"one").and_then(|()| f.sync()))
+                .map(|()| String::new()),
+        );
+        note(
+            "append",
+            disk.append(&file)
+                .and_then(|mut f| f.write_all(b" two"))
+                .map(|()| String::new()),
+        );
+        note(
+            "append to none",
+            disk.append(&other)
+                .and_then(|mut f| f.write_all(b"x"))
+                .map(|()| String::new()),
+        );
+        note("read", text(&file));
+        note("length", disk.len(&file).map(|n| n.to_string()));
+        note("cut", done(disk.truncate(&file, 2)));
+        note("read", text(&file));
+        note("extend", done(disk.truncate(&file, 4)));
+        note("read", text(&file));
+        note("cut none", done(disk.truncate(&base.join("none"), 2)));
+        note("read none", text(&base.join("none")));
+        note("read folder", text(&dir));
+        note("list", disk.list(&base.join("a")).map(|names| names.join(",")));
+        note("list none", disk.list(&base.join("none")).map(|names| names.join(",")));
+        note("list file", disk.list(&file).map(|names| names.join(",")));
+        note("rename over", done(disk.rename(&other, &file)));
+        note("read", text(&file));
+        note("rename none", done(disk.rename(&other, &file)));
+        note("rename folder", done(disk.rename(&dir, &base.join("c"))));
+        note(
+            "rename into itself",
+            done(disk.rename(&base.join("c"), &base.join("c/d"))),
+        );
+        note("read moved", text(&base.join("c/file")));
+        note(
+            "folder over full folder",
+            done(disk.rename(&base.join("a"), &base.join("c"))),
+        );
+        note(
+            "write atomically",
+            done(write_atomically(disk, &base.join("c/file"), b"new")),
+        );
+        note("read", text(&base.join("c/file")));
+        note("list", disk.list(&base.join("c")).map(|names| names.join(",")));
+        note(
+            "create empties",
+            disk.create(&base.join("c/file")).map(|_| String::new()),
+        );
+        note("read", text(&base.join("c/file")));
+        note("sync folder", done(disk.sync_dir(&base.join("c"))));
+        note("sync none", done(disk.sync_dir(&base.join("none"))));
+        note("exists", disk.exists(&base.join("c/file")).map(|yes| yes.to_string()));
+        note("remove", done(disk.remove_file(&base.join("c/file"))));
+        note("remove none", done(disk.remove_file(&base.join("c/file"))));
+        note("exists", disk.exists(&base.join("c/file")).map(|yes| yes.to_string()));
+        let held = disk.lock(&base.join("lock"));
+        note(
+            "lock",
+            held.as_ref().map(|_| String::new()).map_err(|e| e.kind().into()),
+        );
+        note("lock again", disk.lock(&base.join("lock")).map(|_| String::new()));
+        drop(held);
+        note(
+            "lock after release",
+            disk.lock(&base.join("lock")).map(|_| String::new()),
+        );
+        note("remove all", done(disk.remove_dir_all(&base.join("a"))));
+        note("remove all of none", done(disk.remove_dir_all(&base.join("a"))));
+        note("list", disk.list(base).map(|names| names.join(",")));
+        log
+    }
+
+    #[test]
+    fn the_simulated_disk_does_as_the_real_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = tour(&RealDisk, folder.path());
+        let sim = SimDisk::default();
+        sim.create_dir_all(folder.path()).unwrap();
+        assert_eq!(tour(&sim, folder.path()), real);
+        assert!(real.contains(&"lock again: WouldBlock".to_owned()), "{real:#?}");
+        assert!(real.contains(&"lock after release: ".to_owned()), "{real:#?}");
+    }
+
+    #[test]
+    fn errors_name_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = RealDisk.read(&folder.path().join("none")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(error.to_string().contains("none"), "{error}");
+    }
+
+    const HELD: &str = "POLITY_TEST_HELD_FILE";
+
+    /// Not a test by itself: the second process of the one below.
+    #[test]
+    fn second_process() {
+        if let Some(path) = std::env::var_os(HELD) {
+            let refused = RealDisk.lock(Path::new(&path)).err().map(|e| e.kind());
+            assert_eq!(refused, Some(io::ErrorKind::WouldBlock));
+        }
+    }
+
+    #[test]
+    fn a_second_process_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let second = || {
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "disk::real::tests::second_process"])
+                .env(HELD, &path)
+                .output()
+                .unwrap()
+        };
+        let held = RealDisk.lock(&path).unwrap();
+        let refused = second();
+        assert!(refused.status.success(), "{}", String::from_utf8_lossy(&refused.stdout));
+        assert!(
+            String::from_utf8_lossy(&refused.stdout).contains("1 passed"),
+            "the second process ran its test"
+        );
+        drop(held);
+        assert!(!second().status.success(), "a released lock is free for others");
+    }
+}

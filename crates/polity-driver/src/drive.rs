@@ -1,0 +1,499 @@
+//! Drives a machine: hands it answers, journals them before they are used, records its rounds, saves its state.
+
+use crate::DriveError;
+use crate::disk::{Disk, write_atomically};
+use crate::journal::JournalWriter;
+use crate::recorder::Recorder;
+use crate::source::Source;
+use polity_kernel::ask::{Answer, Effect, EffectId};
+use polity_kernel::digest::{Digest, Kind, RowHash};
+use polity_kernel::event::Event;
+use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
+use polity_kernel::scenario::{Assembled, SnapshotPlan};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long answers may be gathered into one commit once somebody can move on.
+const LINGER: Duration = Duration::from_millis(2);
+/// How often a waiting driver looks at its stop flag.
+const TICK: Duration = Duration::from_millis(100);
+/// Snapshots kept besides the newest.
+const OLDER_SNAPSHOTS: usize = 1;
+
+/// What a person has asked for while a run is under way: 0 nothing, 1 finish what is in flight and save, 2 stop now.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicU8>);
+
+impl Stop {
+    /// Asks once more; returns how often that makes.
+    pub fn ask(&self) -> u8 {
+        self.0.fetch_add(1, Ordering::SeqCst).saturating_add(1)
+    }
+
+    fn asked(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// What a watcher sees.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// Rounds complete.
+    pub rounds: u32,
+    /// Rounds planned.
+    pub planned: u32,
+    /// Agents alive, or items at work.
+    pub agents: u32,
+    /// Items with a verdict, and items in all; 0 in a society.
+    pub items: (usize, usize),
+    /// Answers had in this process.
+    pub answers: u64,
+    /// Dollars spent by the run.
+    pub cost_usd: f64,
+    /// Why nothing moves, if so.
+    pub waiting: Option<String>,
+}
+
+/// Told of what happens.
+pub trait Watch {
+    /// Called after every round and now and then while waiting.
+    fn progress(&mut self, progress: &Progress);
+    /// Called with every finished round, before it is recorded.
+    fn round(&mut self, report: &RoundReport) {
+        let _ = report;
+    }
+}
+
+/// Watches nothing.
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn progress(&mut self, _: &Progress) {}
+}
+
+/// How driving ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The machine has ended.
+    Done(Outcome),
+    /// A person stopped it; `polity resume` goes on.
+    Stopped,
+}
+
+/// What the answers of a run came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Answers used.
+    pub answers: u64,
+    /// Tokens of requests.
+    pub tokens_in: u64,
+    /// Tokens of replies.
+    pub tokens_out: u64,
+    /// US dollars.
+    pub cost_usd: f64,
+}
+
+impl Totals {
+    fn count(&mut self, answer: &Answer) {
+        self.answers += 1;
+        self.tokens_in += answer.usage.tokens_in;
+        self.tokens_out += answer.usage.tokens_out;
+        self.cost_usd += answer.usage.cost_usd;
+    }
+}
+
+/// What a journal already holds.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// Answers by effect, not used yet.
+    pub answers: BTreeMap<EffectId, Answer>,
+    /// (sum, chain) by round.
+    pub rounds: BTreeMap<u32, (Digest, Digest)>,
+}
+
+/// Where a run is written. A replay has none.
+pub struct Writing {
+    /// The disk.
+    pub disk: Arc<dyn Disk>,
+    /// The run's journal folder.
+    pub journal_dir: PathBuf,
+    /// The journal.
+    pub journal: JournalWriter,
+    /// The tables.
+    pub recorder: Recorder,
+    /// When to save.
+    pub snapshots: SnapshotPlan,
+}
+
+impl Writing {
+    fn append(&mut self, event: &Event) -> Result<(), DriveError> {
+        let payload = event.encode().map_err(|e| DriveError::Differs(format!("a journal record can not be written: {e}")))?;
+        Ok(self.journal.append(event.kind(), &payload)?)
+    }
+
+    /// Saves the state between two rounds: tables, then the snapshot, then the record that names it.
+    fn save(&mut self, machine: &dyn Machine, seed: u64) -> Result<(), DriveError> {
+        let next = machine.next_round();
+        self.recorder.close_parts(next)?;
+        let bytes = machine.snapshot().map_err(|bug| DriveError::Bug { seed, bug })?;
+        let path = self.journal_dir.join(snapshot_name(next));
+        write_atomically(self.disk.as_ref(), &path, &bytes).map_err(DriveError::disk(&path))?;
+        self.append(&Event::Snapshot { round: next, bytes: digest_of(&bytes) })?;
+        self.journal.commit()?;
+        let mut old = snapshots(self.disk.as_ref(), &self.journal_dir)?;
+        old.truncate(old.len().saturating_sub(1 + OLDER_SNAPSHOTS));
+        for round in old {
+            let path = self.journal_dir.join(snapshot_name(round));
+            self.disk.remove_file(&path).map_err(DriveError::disk(&path))?;
+        }
+        Ok(())
+    }
+}
+
+/// The file of the snapshot that begins with `round`.
+#[must_use]
+pub fn snapshot_name(round: u32) -> String {
+    format!("snapshot-{round:010}.bin")
+}
+
+/// The rounds of the snapshots in a journal folder, ascending.
+pub fn snapshots(disk: &dyn Disk, dir: &Path) -> Result<Vec<u32>, DriveError> {
+    let names = disk.list(dir).map_err(DriveError::disk(dir))?;
+    let round = |name: &String| name.strip_prefix("snapshot-")?.strip_suffix(".bin")?.parse().ok();
+    let mut rounds: Vec<u32> = names.iter().filter_map(round).collect();
+    rounds.sort_unstable();
+    Ok(rounds)
+}
+
+/// The digest by which a journal recognises a file.
+#[must_use]
+pub fn digest_of(bytes: &[u8]) -> Digest {
+    Digest(RowHash::new(Kind::Input, 0).bytes(bytes).finish())
+}
+
+/// A machine and everything around it.
+pub struct Drive<'a> {
+    /// The machine.
+    pub machine: &'a mut Assembled,
+    /// What the journal holds already.
+    pub past: Past,
+    /// Where new answers come from; `None` in a strict replay.
+    pub source: &'a mut dyn Source,
+    /// Where the run is written; `None` in a replay.
+    pub writing: Option<Writing>,
+    /// The run's seed, for messages.
+    pub seed: u64,
+    /// Rounds planned, for progress.
+    pub planned: u32,
+    /// What a person asks for.
+    pub stop: Stop,
+    /// Who is told.
+    pub watch: &'a mut dyn Watch,
+    /// Whether a round that differs from the record is only noted (a replay) or stops the run (a resume).
+    pub tolerate: bool,
+    /// Whether nobody may be asked: an effect without a recorded answer is an error.
+    pub strict: bool,
+}
+
+/// What a drive came to.
+#[derive(Debug)]
+pub struct Driven {
+    /// How it ended.
+    pub ending: Ending,
+    /// What its answers came to.
+    pub totals: Totals,
+    /// The first round whose digest differs from the record.
+    pub first_difference: Option<u32>,
+    /// Commits of the journal.
+    pub commits: u64,
+    /// Milliseconds of every round driven.
+    pub round_ms: Vec<f64>,
+}
+
+fn as_machine(machine: &mut Assembled) -> &mut dyn Machine {
+    match machine {
+        Assembled::Society(society) => society.as_mut(),
+        Assembled::Evaluation(evaluation) => evaluation.as_mut(),
+    }
+}
+
+/// Answers of one group are used together: a turn's in a society, an item's in an evaluation.
+fn group(machine: &Assembled, id: EffectId) -> u32 {
+    match machine {
+        Assembled::Society(_) => id.actor,
+        Assembled::Evaluation(_) => id.item,
+    }
+}
+
+impl Drive<'_> {
+    /// Drives to the end, or until somebody stops it.
+    pub fn run(mut self) -> Result<Driven, DriveError> {
+        let mut driven = Driven {
+            ending: Ending::Stopped,
+            totals: Totals::default(),
+            first_difference: None,
+            commits: 0,
+            round_ms: Vec::new(),
+        };
+        let result = self.run_inner(&mut driven);
+        match (result, self.writing) {
+            (Ok(()), Some(mut writing)) => {
+                let next = as_machine(self.machine).next_round();
+                match &driven.ending {
+                    Ending::Done(outcome) => {
+                        let Writing { mut journal, recorder, .. } = writing;
+                        recorder.finish(self.machine, next)?;
+                        let event = Event::Ended(outcome.clone());
+                        let payload = event
+                            .encode()
+                            .map_err(|e| DriveError::Differs(format!("a journal record can not be written: {e}")))?;
+                        journal.append(event.kind(), &payload)?;
+                        journal.commit()?;
+                        driven.commits = journal.commits();
+                    }
+                    Ending::Stopped => {
+                        writing.append(&Event::Stopped { reason: "stopped by the user".into() })?;
+                        writing.journal.commit()?;
+                        driven.commits = writing.journal.commits();
+                        writing.recorder.abandon();
+                    }
+                }
+                Ok(driven)
+            }
+            (Ok(()), None) => Ok(driven),
+            (Err(error), writing) => {
+                if let Some(writing) = writing {
+                    writing.recorder.abandon();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn run_inner(&mut self, driven: &mut Driven) -> Result<(), DriveError> {
+        let mut ready: Vec<Answer> = Vec::new();
+        let mut open: BTreeMap<EffectId, u32> = BTreeMap::new();
+        let mut began = Instant::now();
+        let mut saved = Instant::now();
+        let mut progress = Progress { planned: self.planned, ..Progress::default() };
+        // A restored machine already waits for some answers.
+        let restored = as_machine(self.machine).open_effects();
+        self.begin(restored, &mut ready, &mut open, &mut driven.totals)?;
+        loop {
+            let seed = self.seed;
+            let step = as_machine(self.machine)
+                .poll(std::mem::take(&mut ready))
+                .map_err(|bug| DriveError::Bug { seed, bug })?;
+            self.begin(step.start, &mut ready, &mut open, &mut driven.totals)?;
+            match step.then {
+                Then::Done(outcome) => {
+                    driven.ending = Ending::Done(outcome);
+                    return Ok(());
+                }
+                Then::Round(report) => {
+                    let wall_ms = began.elapsed().as_secs_f64() * 1000.0;
+                    driven.round_ms.push(wall_ms);
+                    self.check(&report, &mut driven.first_difference)?;
+                    progress.rounds = report.round + 1;
+                    progress.agents = report.agents;
+                    self.tell(&mut progress, driven.totals, None);
+                    self.watch.round(&report);
+                    self.record(*report, wall_ms, &mut saved)?;
+                    if self.stop.asked() {
+                        self.save()?;
+                        return Ok(());
+                    }
+                    if !open.is_empty() && ready.is_empty() {
+                        // Turns with a lag are under way: take what has come, wait for nothing.
+                        let answers = self.source.wait(Duration::ZERO);
+                        self.hear(answers, &mut ready, &mut open, &mut driven.totals)?;
+                        self.commit(&ready)?;
+                    }
+                    began = Instant::now();
+                }
+                Then::Wait => {
+                    if ready.is_empty() {
+                        self.wait(&mut ready, &mut open, driven, &mut progress)?;
+                        if ready.is_empty() {
+                            return Ok(());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Begins effects: those whose answers are recorded have them at once.
+    fn begin(
+        &mut self, effects: Vec<Effect>, ready: &mut Vec<Answer>, open: &mut BTreeMap<EffectId, u32>, totals: &mut Totals,
+    ) -> Result<(), DriveError> {
+        let mut fresh = Vec::new();
+        for effect in effects {
+            match self.past.answers.remove(&effect.id) {
+                Some(answer) if answer.request == effect.request => {
+                    totals.count(&answer);
+                    ready.push(answer);
+                }
+                Some(answer) => {
+                    let bug = polity_kernel::Bug::Mismatch {
+                        id: effect.id,
+                        journaled: Box::new(answer.request),
+                        asked: Box::new(effect.request),
+                    };
+                    return Err(DriveError::Bug { seed: self.seed, bug });
+                }
+                None if self.strict => {
+                    return Err(DriveError::Differs(format!(
+                        "the journal has no answer to effect {}, and a replay asks nobody: the entry was removed, or the run \
+                         was not finished. Asked: {:?}",
+                        effect.id, effect.request
+                    )));
+                }
+                None => {
+                    open.insert(effect.id, group(self.machine, effect.id));
+                    fresh.push(effect);
+                }
+            }
+        }
+        if !fresh.is_empty() {
+            self.source.start(fresh);
+        }
+        Ok(())
+    }
+
+    /// Takes answers that arrived: journals those that are new.
+    fn hear(
+        &mut self, mut answers: Vec<Answer>, ready: &mut Vec<Answer>, open: &mut BTreeMap<EffectId, u32>,
+        totals: &mut Totals,
+    ) -> Result<(), DriveError> {
+        answers.retain(|answer| open.remove(&answer.id).is_some());
+        if answers.is_empty() {
+            return Ok(());
+        }
+        answers.iter().for_each(|answer| totals.count(answer));
+        if let Some(writing) = &mut self.writing {
+            // Written at once, so that a killed process has paid for nothing twice; synced before use.
+            let event = Event::Answers(answers);
+            writing.append(&event)?;
+            if let Event::Answers(answers) = event {
+                ready.extend(answers);
+            }
+        } else {
+            ready.extend(answers);
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, ready: &[Answer]) -> Result<(), DriveError> {
+        if let Some(writing) = &mut self.writing
+            && !ready.is_empty()
+        {
+            writing.journal.commit()?;
+        }
+        Ok(())
+    }
+
+    /// Waits until somebody can move on; one commit for all answers that came meanwhile. Leaves `ready` empty if the run is to stop.
+    fn wait(
+        &mut self, ready: &mut Vec<Answer>, open: &mut BTreeMap<EffectId, u32>, driven: &mut Driven, progress: &mut Progress,
+    ) -> Result<(), DriveError> {
+        let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
+        for group in open.values() {
+            *groups.entry(*group).or_default() += 1;
+        }
+        let mut can_move: Option<Instant> = None;
+        while !open.is_empty() {
+            let stopping = self.stop.asked();
+            if stopping {
+                self.source.hold();
+            }
+            if self.source.in_flight() == 0 {
+                if stopping {
+                    break;
+                }
+                return Err(DriveError::Differs("the machine waits for answers that nobody was asked for".into()));
+            }
+            let patience = if can_move.is_some() { LINGER } else { TICK };
+            let before: BTreeSet<EffectId> = open.keys().copied().collect();
+            let answers = self.source.wait(patience);
+            let none = answers.is_empty();
+            self.hear(answers, ready, open, &mut driven.totals)?;
+            for id in before {
+                if !open.contains_key(&id)
+                    && let Some(left) = groups.get_mut(&group(self.machine, id))
+                {
+                    *left -= 1;
+                    if *left == 0 {
+                        can_move.get_or_insert_with(Instant::now);
+                    }
+                }
+            }
+            if !stopping && can_move.is_some_and(|since| none || since.elapsed() >= LINGER) {
+                break;
+            }
+            if none {
+                let reason = self.source.reason();
+                self.tell(progress, driven.totals, Some(reason));
+            }
+        }
+        self.commit(ready)?;
+        if self.stop.asked() {
+            ready.clear();
+        }
+        Ok(())
+    }
+
+    /// Compares a round with the record.
+    fn check(&mut self, report: &RoundReport, first_difference: &mut Option<u32>) -> Result<(), DriveError> {
+        let Some((sum, chain)) = self.past.rounds.get(&report.round) else { return Ok(()) };
+        if *sum == report.sum && *chain == report.chain {
+            return Ok(());
+        }
+        first_difference.get_or_insert(report.round);
+        if self.tolerate {
+            return Ok(());
+        }
+        Err(DriveError::Differs(format!(
+            "round {} comes out differently than it was recorded (digest {}, recorded {sum}): the journal was changed, or this \
+             build computes other results; resume with the build that began the run, see manifest.json",
+            report.round, report.sum
+        )))
+    }
+
+    fn record(&mut self, report: RoundReport, wall_ms: f64, saved: &mut Instant) -> Result<(), DriveError> {
+        let Some(writing) = &mut self.writing else { return Ok(()) };
+        let round = report.round;
+        if !self.past.rounds.contains_key(&round) {
+            writing.append(&Event::Round { round, sum: report.sum, chain: report.chain })?;
+        }
+        writing.recorder.round(report, self.machine, wall_ms)?;
+        let by_rounds = writing.snapshots.rounds.is_some_and(|n| (round + 1).is_multiple_of(n));
+        let by_time = saved.elapsed().as_secs_f64() >= writing.snapshots.seconds;
+        if by_rounds || by_time {
+            self.save()?;
+            *saved = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<(), DriveError> {
+        let seed = self.seed;
+        match &mut self.writing {
+            Some(writing) => writing.save(as_machine(self.machine), seed),
+            None => Ok(()),
+        }
+    }
+
+    fn tell(&mut self, progress: &mut Progress, totals: Totals, waiting: Option<String>) {
+        progress.answers = totals.answers;
+        progress.cost_usd = totals.cost_usd;
+        progress.waiting = waiting;
+        if let Assembled::Evaluation(evaluation) = &*self.machine {
+            progress.items = (evaluation.finished(), evaluation.items().len());
+        }
+        self.watch.progress(progress);
+    }
+}

@@ -1,0 +1,57 @@
+//! What can stop a run from outside, with what to do about it.
+
+use crate::journal::JournalError;
+use crate::tables::TableError;
+use polity_kernel::Bug;
+use polity_kernel::tree::TreeError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a run could not begin or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The scenario is wrong.
+    #[error("{0}")]
+    Scenario(#[from] TreeError),
+    /// A file that the scenario names can not be read.
+    #[error("{0}")]
+    Input(String),
+    /// A run folder is not what it should be.
+    #[error("{0}")]
+    Folder(String),
+    /// A model can not be asked.
+    #[error("{0}")]
+    Model(String),
+    /// The journal.
+    #[error("{0}")]
+    Journal(#[from] JournalError),
+    /// The tables.
+    #[error("{0}")]
+    Tables(#[from] TableError),
+    /// The disk.
+    #[error("{path}: {source}")]
+    Disk {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The run contradicts its record.
+    #[error("{0}")]
+    Differs(String),
+    /// The machine can not go on.
+    #[error("the run stopped at a defect (seed {seed}): {bug}")]
+    Bug {
+        /// The seed that shows it.
+        seed: u64,
+        /// The defect.
+        bug: Bug,
+    },
+}
+
+impl DriveError {
+    /// A failed operation on a path.
+    pub fn disk(path: &Path) -> impl FnOnce(io::Error) -> DriveError + '_ {
+        move |source| DriveError::Disk { path: path.to_path_buf(), source }
+    }
+}

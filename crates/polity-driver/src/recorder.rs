@@ -1,0 +1,436 @@
+//! From round reports to tables.
+
+use crate::DriveError;
+use crate::disk::Disk;
+use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, Value, remove_parts_after};
+use polity_kernel::machine::RoundReport;
+use polity_kernel::mail::Body;
+use polity_kernel::population;
+use polity_kernel::scenario::{Assembled, Record};
+use polity_kernel::sight::{ActArgument, Acts};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a table of acts needs to know of the machine.
+struct Shape {
+    /// Whether acts carry numbers, texts.
+    numbers: bool,
+    texts: bool,
+    evaluation: bool,
+}
+
+/// Writes the tables of a run.
+pub struct Recorder {
+    tables: Tables,
+    record: Record,
+    shape: Shape,
+    acts: Option<usize>,
+    agents: Option<usize>,
+    messages: Option<usize>,
+    metrics: usize,
+    rounds: usize,
+    items: Option<usize>,
+    /// World columns before the first round, for the table of agents.
+    first: Vec<Vec<f64>>,
+    next_part: u32,
+}
+
+fn column(name: &str, kind: Kind, doc: &str) -> ColumnSpec {
+    ColumnSpec::new(name, kind, doc)
+}
+
+impl Recorder {
+    /// Opens the tables of a run that goes on with round `next`. `machine` is as it was before round 0.
+    pub fn open(
+        disk: Arc<dyn Disk>, dir: &Path, machine: &Assembled, record: Record, simulated: bool, next: u32,
+    ) -> Result<Self, DriveError> {
+        let mut specs: Vec<TableSpec> = Vec::new();
+        let mut add = |name: &str, doc: &str, columns: Vec<ColumnSpec>| {
+            let doc = if simulated { format!("{doc} Answers come from simulated models.") } else { doc.to_string() };
+            specs.push(TableSpec { name: name.into(), doc, columns, volatile: false });
+            specs.len() - 1
+        };
+        let round = || column("round", Kind::U32, "round, from 0");
+        let mut first = Vec::new();
+        let (shape, acts, agents, messages, items);
+        match machine {
+            Assembled::Society(society) => {
+                let interface = society.interface();
+                let texts = interface.acts.iter().any(|a| a.argument == ActArgument::Text);
+                let numbers = interface.acts.iter().any(|a| a.argument != ActArgument::Text);
+                shape = Shape { numbers, texts, evaluation: false };
+                let kinds = interface.acts.iter().map(|a| a.name.to_string()).collect();
+                let mut columns = vec![column("agent", Kind::U32, "who acted"), round()];
+                if numbers {
+                    columns.push(column("value", Kind::F64, "the number, or the index of the choice"));
+                }
+                columns.push(column("kind", Kind::Category(kinds), "kind of act"));
+                if texts {
+                    columns.push(column("text", Kind::Text, "the text, for acts that carry one").nullable());
+                }
+                acts = record.acts.then(|| add("acts", "One row an act, in order of round and agent.", columns));
+                agents = record.agents.then(|| {
+                    let mut columns = vec![
+                        column("agent", Kind::U32, "id"),
+                        column("cohort", Kind::Category(society.cohorts().to_vec()), "cohort"),
+                        column("alive", Kind::Bool, "whether the agent was alive at the end"),
+                    ];
+                    for (name, data) in society.commons().population.columns() {
+                        let kind = match data {
+                            population::Column::Number(_) => Kind::F64,
+                            population::Column::Text { .. } => Kind::Text,
+                        };
+                        columns.push(column(name, kind, "attribute from the population"));
+                    }
+                    for (i, spec) in interface.columns.iter().enumerate() {
+                        first.push(society.column(i));
+                        let doc = format!("{}: before the first round", spec.doc);
+                        columns.push(column(&format!("{}.first", spec.name), Kind::F64, &doc).nullable());
+                        let doc = format!("{}: after the last round", spec.doc);
+                        columns.push(column(&format!("{}.last", spec.name), Kind::F64, &doc));
+                    }
+                    add("agents", "One row an agent.", columns)
+                });
+                messages = record.messages.then(|| {
+                    add(
+                        "messages",
+                        "One row a letter, in order of round, recipient, sender and number.",
+                        vec![
+                            round(),
+                            column("from", Kind::U32, "sender"),
+                            column("to", Kind::U32, "recipient"),
+                            column("channel", Kind::U32, "channel"),
+                            column("value", Kind::F64, "the number, for letters that carry one").nullable(),
+                            column("text", Kind::Text, "the text, for letters that carry one").nullable(),
+                        ],
+                    )
+                });
+                items = None;
+            }
+            Assembled::Evaluation(evaluation) => {
+                shape = Shape { numbers: false, texts: true, evaluation: true };
+                let kinds = evaluation.records().iter().map(|r| r.name.to_string()).collect();
+                let item = || column("item", Kind::U32, "row of the data set");
+                acts = record.acts.then(|| {
+                    let columns = vec![
+                        item(),
+                        round(),
+                        column("agent", Kind::U32, "member of the team"),
+                        column("kind", Kind::Category(kinds), "what was recorded"),
+                        column("text", Kind::Text, "its text").nullable(),
+                    ];
+                    add("acts", "One row a recorded act, in order of round and item.", columns)
+                });
+                agents = record.agents.then(|| {
+                    let columns = vec![
+                        column("agent", Kind::U32, "member of the team"),
+                        column("name", Kind::Text, "its name"),
+                        column("model", Kind::Text, "its model"),
+                    ];
+                    add("agents", "One row a member of the team.", columns)
+                });
+                messages = record.messages.then(|| {
+                    let columns = vec![
+                        item(),
+                        round(),
+                        column("from", Kind::U32, "whose words"),
+                        column("to", Kind::U32, "who was shown them"),
+                        column("text", Kind::Text, "the words"),
+                    ];
+                    add("messages", "One row a message shown, in order of round and item.", columns)
+                });
+                items = Some(add(
+                    "items",
+                    "One row an item with a verdict, in order of the round of the verdict.",
+                    vec![
+                        item(),
+                        column("question", Kind::Text, "the question"),
+                        column("answer", Kind::Text, "the team's answer").nullable(),
+                        column("gold", Kind::Text, "the right answer").nullable(),
+                        column("correct", Kind::Bool, "whether they agree").nullable(),
+                        column("rounds", Kind::U32, "rounds the method took"),
+                        column("asks", Kind::U32, "questions put to models"),
+                    ],
+                ));
+            }
+        }
+        let metrics = add(
+            "metrics",
+            "One row a metric and round.",
+            vec![round(), column("name", Kind::Text, "quantity and metric"), column("value", Kind::F64, "its value")],
+        );
+        let rounds = add(
+            "rounds",
+            "One row a round.",
+            vec![
+                round(),
+                column("agents", Kind::U32, "agents alive when it began (in an evaluation: items at work)"),
+                column("acts", Kind::U64, "acts"),
+                column("letters", Kind::U64, "letters sent"),
+                column("births", Kind::U32, "agents born"),
+                column("deaths", Kind::U32, "agents that died"),
+                column("digest", Kind::Text, "sum over the rows of the round"),
+                column("chain", Kind::Text, "digest of the run up to and with this round"),
+                column("wall_ms", Kind::F64, "milliseconds it took").volatile(),
+            ],
+        );
+        remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;
+        let tables = Tables::open(disk, dir, specs)?;
+        Ok(Recorder {
+            tables,
+            record,
+            shape,
+            acts,
+            agents,
+            messages,
+            metrics,
+            rounds,
+            items,
+            first,
+            next_part: next,
+        })
+    }
+
+    /// Records a round.
+    pub fn round(&mut self, report: RoundReport, machine: &Assembled, wall_ms: f64) -> Result<(), DriveError> {
+        let round = report.round;
+        let same = |value: u32| Column::Same(Value::U32(value));
+        let acts: u64 = report.acts.iter().map(|a| a.rows.len() as u64).sum();
+        let batch = Batch {
+            rows: 1,
+            columns: vec![
+                same(round),
+                same(report.agents),
+                Column::U64(vec![acts]),
+                Column::U64(vec![report.letters]),
+                same(report.births.len() as u32),
+                same(report.deaths.len() as u32),
+                Column::Text(vec![report.sum.to_string()]),
+                Column::Text(vec![report.chain.to_string()]),
+                Column::F64(vec![wall_ms]),
+            ],
+        };
+        self.tables.push(self.rounds, batch)?;
+        let (names, values): (Vec<String>, Vec<f64>) = report.metrics.iter().cloned().unzip();
+        if !names.is_empty() {
+            let columns = vec![same(round), Column::Text(names), Column::F64(values.clone())];
+            self.tables.push(self.metrics, Batch { rows: values.len(), columns })?;
+        }
+        if let Some(table) = self.acts {
+            self.push_acts(table, round, report.acts, &report.items_of_acts)?;
+        }
+        if let Some(table) = self.messages {
+            self.push_messages(table, round, machine)?;
+        }
+        if let (Some(table), Assembled::Evaluation(evaluation)) = (self.items, machine)
+            && !report.items.is_empty()
+        {
+            let items = report.items;
+            let question = |i: u32| evaluation.items().get(i as usize).map_or(String::new(), |item| item.question.clone());
+            let columns = vec![
+                Column::U32(items.iter().map(|i| i.item).collect()),
+                Column::Text(items.iter().map(|i| question(i.item)).collect()),
+                Column::MaybeText(items.iter().map(|i| i.answer.clone()).collect()),
+                Column::MaybeText(items.iter().map(|i| i.gold.clone()).collect()),
+                Column::MaybeBool(items.iter().map(|i| i.correct).collect()),
+                Column::U32(items.iter().map(|i| i.rounds).collect()),
+                Column::U32(items.iter().map(|i| i.asks).collect()),
+            ];
+            self.tables.push(table, Batch { rows: items.len(), columns })?;
+        }
+        Ok(())
+    }
+
+    fn push_acts(&mut self, table: usize, round: u32, blocks: Vec<Acts>, of: &[u32]) -> Result<(), DriveError> {
+        // Blocks go in runs of about 128k rows: large enough for the writer, small enough to overlap with the next round.
+        const RUN: usize = 1 << 17;
+        let mut run: Vec<Acts> = Vec::new();
+        let mut rows = 0;
+        let mut blocks = blocks.into_iter().enumerate().peekable();
+        let mut items: Vec<u32> = Vec::new();
+        while let Some((i, acts)) = blocks.next() {
+            rows += acts.rows.len();
+            items.push(of.get(i).copied().unwrap_or_default());
+            run.push(acts);
+            if rows > 0 && (rows >= RUN || blocks.peek().is_none()) {
+                let batch = self.acts_batch(round, &run, &items, rows);
+                self.tables.push(table, batch)?;
+                run.clear();
+                items.clear();
+                rows = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn acts_batch(&self, round: u32, run: &[Acts], items: &[u32], rows: usize) -> Batch {
+        let each = || run.iter().flat_map(|acts| acts.rows.iter());
+        let who = Column::U32(each().map(|a| a.who).collect());
+        let kind = Column::Code(each().map(|a| a.kind).collect());
+        let texts = || {
+            let mut texts = Vec::with_capacity(rows);
+            for acts in run {
+                texts.extend((0..acts.rows.len()).map(|i| acts.text(i).map(str::to_string)));
+            }
+            Column::MaybeText(texts)
+        };
+        let round = Column::Same(Value::U32(round));
+        if self.shape.evaluation {
+            let item = run.iter().zip(items).flat_map(|(acts, item)| std::iter::repeat_n(*item, acts.rows.len()));
+            return Batch { rows, columns: vec![Column::U32(item.collect()), round, who, kind, texts()] };
+        }
+        let mut columns = vec![who, round];
+        if self.shape.numbers {
+            columns.push(Column::F64(each().map(|a| a.value).collect()));
+        }
+        columns.push(kind);
+        if self.shape.texts {
+            columns.push(texts());
+        }
+        Batch { rows, columns }
+    }
+
+    fn push_messages(&mut self, table: usize, round: u32, machine: &Assembled) -> Result<(), DriveError> {
+        const RUN: usize = 1 << 17;
+        let round = Column::Same(Value::U32(round));
+        match machine {
+            Assembled::Society(society) => {
+                let (mut from, mut to, mut channel) = (Vec::new(), Vec::new(), Vec::new());
+                let (mut value, mut text) = (Vec::new(), Vec::new());
+                let mut error = None;
+                let mut flush = |from: &mut Vec<u32>,
+                                 to: &mut Vec<u32>,
+                                 channel: &mut Vec<u32>,
+                                 value: &mut Vec<Option<f64>>,
+                                 text: &mut Vec<Option<String>>| {
+                    if from.is_empty() || error.is_some() {
+                        return;
+                    }
+                    let rows = from.len();
+                    let columns = vec![
+                        round.clone(),
+                        Column::U32(std::mem::take(from)),
+                        Column::U32(std::mem::take(to)),
+                        Column::U32(std::mem::take(channel)),
+                        Column::MaybeF64(std::mem::take(value)),
+                        Column::MaybeText(std::mem::take(text)),
+                    ];
+                    error = self.tables.push(table, Batch { rows, columns }).err();
+                };
+                society.each_letter(|recipient, mail| {
+                    from.push(mail.from);
+                    to.push(recipient);
+                    channel.push(u32::from(mail.channel));
+                    match mail.body {
+                        Body::Number(number) => {
+                            value.push(Some(number));
+                            text.push(None);
+                        }
+                        Body::Text(words) => {
+                            value.push(None);
+                            text.push(Some(words.to_string()));
+                        }
+                    }
+                    if from.len() >= RUN {
+                        flush(&mut from, &mut to, &mut channel, &mut value, &mut text);
+                    }
+                });
+                flush(&mut from, &mut to, &mut channel, &mut value, &mut text);
+                match error {
+                    Some(error) => Err(error.into()),
+                    None => Ok(()),
+                }
+            }
+            Assembled::Evaluation(evaluation) => {
+                let letters = evaluation.letters();
+                if letters.is_empty() {
+                    return Ok(());
+                }
+                let columns = vec![
+                    Column::U32(letters.iter().map(|l| l.0).collect()),
+                    round,
+                    Column::U32(letters.iter().map(|l| l.1).collect()),
+                    Column::U32(letters.iter().map(|l| l.2).collect()),
+                    Column::Text(letters.iter().map(|l| l.3.clone()).collect()),
+                ];
+                Ok(self.tables.push(table, Batch { rows: letters.len(), columns })?)
+            }
+        }
+    }
+
+    /// Closes the parts of all rounds before `next`: they are durable and can be read.
+    pub fn close_parts(&mut self, next: u32) -> Result<(), DriveError> {
+        if next > self.next_part {
+            self.tables.close_parts(self.next_part, next - 1)?;
+            self.next_part = next;
+        }
+        Ok(())
+    }
+
+    /// Writes the table of agents and ends.
+    pub fn finish(mut self, machine: &Assembled, next: u32) -> Result<(), DriveError> {
+        if let Some(table) = self.agents {
+            self.push_agents(table, machine)?;
+        }
+        // Also a run without rounds, or with a snapshot after its last, has its table of agents in a part of its own.
+        self.tables.close_parts(self.next_part, (next.max(1) - 1).max(self.next_part))?;
+        Ok(self.tables.finish()?)
+    }
+
+    /// Ends without the table of agents; rows that lie in no closed part are dropped, a resumed run makes them again.
+    pub fn abandon(self) {
+        let Recorder { tables, .. } = self;
+        drop(tables);
+    }
+
+    fn push_agents(&mut self, table: usize, machine: &Assembled) -> Result<(), DriveError> {
+        match machine {
+            Assembled::Society(society) => {
+                let n = society.born();
+                let rows = n as usize;
+                let mut columns = vec![
+                    Column::Range(0..n),
+                    Column::Code(society.cohort_of_each()),
+                    Column::Bool((0..n).map(|who| !society.is_dead(who)).collect()),
+                ];
+                let people = &society.commons().population;
+                for (i, (_, data)) in people.columns().enumerate() {
+                    columns.push(match data {
+                        population::Column::Number(values) => {
+                            Column::F64((0..n).map(|who| values[people.row(who) as usize]).collect())
+                        }
+                        population::Column::Text { .. } => {
+                            Column::Text((0..n).map(|who| people.cell(i, who).to_string()).collect())
+                        }
+                    });
+                }
+                for (i, first) in std::mem::take(&mut self.first).into_iter().enumerate() {
+                    if first.len() == rows {
+                        columns.push(Column::F64(first));
+                    } else {
+                        let mut first: Vec<Option<f64>> = first.into_iter().map(Some).collect();
+                        first.resize(rows, None);
+                        columns.push(Column::MaybeF64(first));
+                    }
+                    columns.push(Column::F64(society.column(i)));
+                }
+                Ok(self.tables.push(table, Batch { rows, columns })?)
+            }
+            Assembled::Evaluation(evaluation) => {
+                let team = evaluation.team();
+                let columns = vec![
+                    Column::Range(0..team.len() as u32),
+                    Column::Text(team.iter().map(|m| m.name.clone()).collect()),
+                    Column::Text(team.iter().map(|m| m.model.clone()).collect()),
+                ];
+                Ok(self.tables.push(table, Batch { rows: team.len(), columns })?)
+            }
+        }
+    }
+
+    /// What is recorded.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        self.record
+    }
+}

@@ -1,0 +1,171 @@
+//! The run folder: `manifest.json`, `journal/`, `tables/`, `inputs/`, `report.html`.
+
+use super::{Manifest, Prepared};
+use crate::DriveError;
+use crate::disk::{Disk, create_dir_durably, write_atomically};
+use crate::files;
+use polity_kernel::scenario::{FileKind, Inputs, Scenario};
+use polity_kernel::tree::Node;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// An opened run folder; holds its lock unless it is only read.
+pub struct Folder {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    _lock: Option<Box<dyn Send>>,
+}
+
+impl Folder {
+    /// Makes a new folder, or takes an empty one.
+    pub fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
+        let error = |e| DriveError::disk(path)(e);
+        if disk.exists(path).map_err(error)? {
+            let inside = disk.list(path).map_err(|_| {
+                DriveError::Folder(format!("{} is there already and is no folder; choose another --out", path.display()))
+            })?;
+            let manifest = path.join("manifest.json");
+            if disk.exists(&manifest).map_err(error)? {
+                return Err(DriveError::Folder(format!(
+                    "{} already holds a run; resume it (polity resume {}), or choose another --out",
+                    path.display(),
+                    path.display()
+                )));
+            }
+            // What a crash left before the manifest was written is no run.
+            let ours = ["journal", "tables", "inputs", "lock"];
+            if let Some(other) = inside.iter().find(|name| !ours.contains(&name.as_str()) && !name.ends_with(".tmp")) {
+                return Err(DriveError::Folder(format!(
+                    "{} is not empty (it holds {other}); choose another --out",
+                    path.display()
+                )));
+            }
+        }
+        create_dir_durably(disk.as_ref(), path).map_err(error)?;
+        let lock = Self::lock(disk.as_ref(), path)?;
+        for part in ["journal", "tables", "inputs"] {
+            let dir = path.join(part);
+            if disk.exists(&dir).map_err(error)? {
+                disk.remove_dir_all(&dir).map_err(error)?;
+            }
+            create_dir_durably(disk.as_ref(), &dir).map_err(error)?;
+        }
+        Ok(Folder { disk, path: path.to_path_buf(), _lock: Some(lock) })
+    }
+
+    /// Opens a folder to go on with its run.
+    pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
+        let folder = Folder::read(disk, path)?;
+        let lock = Self::lock(folder.disk.as_ref(), path)?;
+        Ok(Folder { _lock: Some(lock), ..folder })
+    }
+
+    /// Opens a folder to read it.
+    pub fn read(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
+        let manifest = path.join("manifest.json");
+        if !disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
+            let what = if disk.exists(path).map_err(DriveError::disk(path))? {
+                "holds no run that began (there is no manifest.json)"
+            } else {
+                "does not exist"
+            };
+            return Err(DriveError::Folder(format!("{} {what}", path.display())));
+        }
+        Ok(Folder { disk, path: path.to_path_buf(), _lock: None })
+    }
+
+    fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveError> {
+        disk.lock(&path.join("lock")).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => DriveError::Folder(format!(
+                "another process works on {}; wait until it has ended, or stop it",
+                path.display()
+            )),
+            _ => DriveError::Disk { path: path.join("lock"), source: error },
+        })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its journal.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal")
+    }
+
+    /// Its tables.
+    #[must_use]
+    pub fn tables(&self) -> PathBuf {
+        self.path.join("tables")
+    }
+
+    pub(super) fn write_inputs(&self, prepared: &Prepared) -> Result<(), DriveError> {
+        for file in &prepared.files {
+            let path = self.path.join("inputs").join(&file.entry.stored);
+            write_atomically(self.disk.as_ref(), &path, &file.bytes).map_err(DriveError::disk(&path))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_manifest(&self, manifest: &Manifest) -> Result<(), DriveError> {
+        let path = self.path.join("manifest.json");
+        let mut text = serde_json::to_string_pretty(manifest)
+            .map_err(|e| DriveError::Folder(format!("the manifest can not be written: {e}")))?;
+        text.push('\n');
+        write_atomically(self.disk.as_ref(), &path, text.as_bytes()).map_err(DriveError::disk(&path))
+    }
+
+    /// The manifest.
+    pub fn manifest(&self) -> Result<Manifest, DriveError> {
+        let path = self.path.join("manifest.json");
+        let bytes = self.disk.read(&path).map_err(DriveError::disk(&path))?;
+        let manifest: Manifest = serde_json::from_slice(&bytes)
+            .map_err(|e| DriveError::Folder(format!("{} can not be read: {e}", path.display())))?;
+        if manifest.format > super::manifest::FORMAT {
+            return Err(DriveError::Folder(format!(
+                "{} is of run format {}, this build reads up to {}; use a newer polity",
+                path.display(),
+                manifest.format,
+                super::manifest::FORMAT
+            )));
+        }
+        Ok(manifest)
+    }
+
+    /// The scenario and inputs of the run, from the folder alone.
+    pub fn prepared(&self, manifest: &Manifest) -> Result<Prepared, DriveError> {
+        let tree = Node::from_json(&manifest.scenario);
+        let scenario = Scenario::read(&tree)?;
+        let mut inputs = Inputs::default();
+        let mut loaded = Vec::new();
+        for wish in scenario.files() {
+            let entry = manifest.inputs.iter().find(|entry| entry.path == wish.path).ok_or_else(|| {
+                DriveError::Folder(format!("{} does not hold the input {}", self.path.display(), wish.path))
+            })?;
+            let path = self.path.join("inputs").join(&entry.stored);
+            let bytes = self.disk.read(&path).map_err(DriveError::disk(&path))?;
+            if crate::drive::digest_of(&bytes).to_string() != entry.digest {
+                return Err(DriveError::Folder(format!(
+                    "{} was changed after the run began; put it back as it was",
+                    path.display()
+                )));
+            }
+            match wish.kind {
+                FileKind::Table => {
+                    let table = files::table_from_bytes(&path, bytes.clone()).map_err(|e| DriveError::Input(e.to_string()))?;
+                    inputs.tables.insert(wish.path.clone(), Arc::new(table));
+                }
+                FileKind::Edges => {
+                    let edges = files::edges_from_bytes(&path, bytes.clone(), None).map_err(|e| DriveError::Input(e.to_string()))?;
+                    inputs.edges.insert(wish.path.clone(), Arc::new(edges.edges));
+                }
+            }
+            loaded.push(super::prepare::InputFile { entry: entry.clone(), bytes: Arc::new(bytes) });
+        }
+        Ok(Prepared { tree, name: manifest.name.clone(), source: manifest.source.clone(), inputs, files: loaded })
+    }
+}

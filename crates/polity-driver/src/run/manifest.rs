@@ -1,0 +1,98 @@
+//! `manifest.json`: everything that determines a run, and what made it.
+
+use super::Prepared;
+use crate::drive::digest_of;
+use polity_kernel::digest::Digest;
+use polity_kernel::scenario::Scenario;
+use serde::{Deserialize, Serialize};
+
+/// Version of the run folder.
+pub const FORMAT: u32 = 1;
+
+/// The build that began a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    /// Version of Polity.
+    pub version: String,
+    /// Target of the build.
+    pub target: String,
+}
+
+/// A file that a run read, as it is kept in `inputs/`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputEntry {
+    /// As the scenario writes it.
+    pub path: String,
+    /// Its name in `inputs/`.
+    pub stored: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Digest of its bytes.
+    pub digest: String,
+}
+
+/// The run from which a run was forked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Its name.
+    pub run: String,
+    /// Its folder at the time.
+    pub folder: String,
+    /// The first round that may differ.
+    pub at: u32,
+}
+
+/// What a run is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the run folder.
+    pub format: u32,
+    /// Name of the scenario.
+    pub name: String,
+    /// The scenario's file, as given.
+    pub source: String,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// The build that began it.
+    pub build: Build,
+    /// The scenario with all edits.
+    pub scenario: serde_json::Value,
+    /// The files it reads.
+    pub inputs: Vec<InputEntry>,
+    /// The models it asks.
+    pub models: Vec<String>,
+    /// Whether answers come from simulated models.
+    pub simulated: bool,
+    /// The run it was forked from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub forked_from: Option<Origin>,
+}
+
+impl Manifest {
+    pub(super) fn new(
+        prepared: &Prepared, scenario: &Scenario, models: Vec<String>, simulated: bool, forked_from: Option<Origin>,
+    ) -> Self {
+        Manifest {
+            format: FORMAT,
+            name: prepared.name.clone(),
+            source: prepared.source.clone(),
+            seed: scenario.seed,
+            build: Build {
+                version: env!("CARGO_PKG_VERSION").into(),
+                target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+            },
+            scenario: prepared.tree.to_json(),
+            inputs: prepared.files.iter().map(|file| file.entry.clone()).collect(),
+            models,
+            simulated,
+            forked_from,
+        }
+    }
+
+    /// Digest of what determines the run: the scenario and its inputs.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let inputs: Vec<&str> = self.inputs.iter().map(|input| input.digest.as_str()).collect();
+        digest_of(format!("{}\n{}", self.scenario, inputs.join("\n")).as_bytes())
+    }
+}

@@ -1,0 +1,440 @@
+//! Runs: beginning, resuming, replaying and forking them.
+
+mod folder;
+mod manifest;
+mod prepare;
+
+pub use folder::Folder;
+pub use manifest::{Build, InputEntry, Manifest, Origin};
+pub use prepare::{Prepared, SetKey, prepare};
+
+use crate::DriveError;
+use crate::disk::Disk;
+use crate::drive::{Drive, Driven, Ending, Past, Stop, Watch, Writing, digest_of, snapshot_name};
+use crate::journal::{JournalReader, JournalWriter};
+use crate::models::Providers;
+use crate::recorder::Recorder;
+use crate::source::{Faults, Live, Nowhere, Simulated, Source};
+use polity_kernel::digest::Digest;
+use polity_kernel::event::Event;
+use polity_kernel::machine::{Machine, Outcome};
+use polity_kernel::registry::Registry;
+use polity_kernel::scenario::{Assembled, Scenario, assemble};
+use polity_kernel::transport::InMemory;
+use polity_kernel::tree::{Node, TreeError, Value};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What every verb needs.
+pub struct Engine<'a> {
+    /// The leaves.
+    pub registry: &'a Registry,
+    /// The models.
+    pub providers: Arc<Providers>,
+    /// The disk that holds run folders.
+    pub disk: Arc<dyn Disk>,
+    /// Shards of a society.
+    pub shards: usize,
+    /// Calls in flight at most.
+    pub connections: usize,
+    /// A misbehaving driver instead of a live one, for tests.
+    pub faults: Option<Faults>,
+    /// What a person asks for.
+    pub stop: Stop,
+}
+
+/// What a run came to: the last line of `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// `done`, `stopped`, or in a replay `same` or `different`.
+    pub status: String,
+    /// The run folder.
+    pub run: String,
+    /// Digest of the run; of the rounds so far when it was stopped.
+    pub digest: String,
+    /// Agents at the start (members of the team in an evaluation).
+    pub agents: u32,
+    /// Rounds completed.
+    pub rounds: u32,
+    /// Seconds this process took.
+    pub wall_seconds: f64,
+    /// Answers the run has used.
+    pub answers: u64,
+    /// Tokens of requests.
+    pub tokens_in: u64,
+    /// Tokens of replies.
+    pub tokens_out: u64,
+    /// US dollars of the run.
+    pub cost_usd: f64,
+    /// Whether answers came from simulated models.
+    pub simulated: bool,
+    /// Commits of the journal in this process.
+    pub commits: u64,
+    /// In a replay: the first round that differs from the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_difference: Option<Option<u32>>,
+    /// Why the run ended before the planned number of rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Median milliseconds a round.
+    pub round_ms: f64,
+}
+
+fn agents_of(machine: &Assembled) -> u32 {
+    match machine {
+        Assembled::Society(society) => society.born(),
+        Assembled::Evaluation(evaluation) => evaluation.team().len() as u32,
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// What a journal says of a run.
+#[derive(Debug, Default)]
+struct Story {
+    past: Past,
+    /// (round, digest of the file), in order.
+    snapshots: Vec<(u32, Digest)>,
+    ended: Option<Outcome>,
+    scenario: Option<Digest>,
+}
+
+fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
+    let mut story = Story::default();
+    while let Some(segment) = reader.next_segment()? {
+        for record in segment.records() {
+            let event = Event::decode(record.kind, record.payload).map_err(|why| {
+                DriveError::Differs(format!("a journal record can not be read ({why}); it was written by another build"))
+            })?;
+            match event {
+                Event::Began { scenario } => story.scenario = Some(scenario),
+                Event::Answers(answers) => {
+                    story.past.answers.extend(answers.into_iter().map(|answer| (answer.id, answer)));
+                }
+                Event::Round { round, sum, chain } => {
+                    story.past.rounds.insert(round, (sum, chain));
+                }
+                Event::Snapshot { round, bytes } => story.snapshots.push((round, bytes)),
+                Event::Stopped { .. } => {}
+                Event::Ended(outcome) => story.ended = Some(outcome),
+            }
+        }
+    }
+    Ok(story)
+}
+
+impl Engine<'_> {
+    fn assemble(&self, prepared: &Prepared) -> Result<Assembled, TreeError> {
+        assemble(&prepared.tree, self.registry, &prepared.inputs, self.shards, Box::new(InMemory::default()))
+    }
+
+    /// Checks a scenario without running it.
+    pub fn validate(&self, prepared: &Prepared) -> Result<(), DriveError> {
+        self.assemble(prepared)?;
+        self.check_models(&Scenario::read(&prepared.tree)?)?;
+        Ok(())
+    }
+
+    fn check_models(&self, scenario: &Scenario) -> Result<(Vec<String>, bool), DriveError> {
+        let models = scenario.models();
+        let mut simulated = false;
+        for model in &models {
+            let provider = self.providers.for_model(model).map_err(DriveError::Model)?;
+            provider.check(model).map_err(DriveError::Model)?;
+            simulated |= provider.simulated();
+        }
+        Ok((models, simulated))
+    }
+
+    fn source(&self, seed: u64) -> Result<Box<dyn Source>, DriveError> {
+        let no_runtime = |e: std::io::Error| DriveError::Model(format!("no runtime for calls can be started: {e}"));
+        Ok(match self.faults {
+            None => Box::new(Live::new(self.providers.clone(), seed, self.connections).map_err(no_runtime)?),
+            Some(faults) => {
+                Box::new(Simulated::new(self.providers.clone(), seed, faults).map_err(no_runtime)?)
+            }
+        })
+    }
+
+    /// Runs a scenario in a new folder.
+    pub fn run(&self, prepared: &Prepared, out: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
+        self.begin(prepared, out, None, Past::default(), watch)
+    }
+
+    /// `origin` and `past`: what a fork brings along.
+    fn begin(
+        &self, prepared: &Prepared, out: &Path, origin: Option<Origin>, past: Past, watch: &mut dyn Watch,
+    ) -> Result<Summary, DriveError> {
+        let began = Instant::now();
+        let scenario = Scenario::read(&prepared.tree)?;
+        let (models, simulated) = self.check_models(&scenario)?;
+        let mut machine = self.assemble(prepared)?;
+        let folder = Folder::create(self.disk.clone(), out)?;
+        let manifest = Manifest::new(prepared, &scenario, models, simulated, origin);
+        folder.write_inputs(prepared)?;
+        let mut journal = JournalWriter::create(self.disk.clone(), &folder.journal())?;
+        let event = Event::Began { scenario: manifest.digest() };
+        let payload = event.encode().map_err(|e| DriveError::Differs(e.to_string()))?;
+        journal.append(event.kind(), &payload)?;
+        if !past.answers.is_empty() {
+            let event = Event::Answers(past.answers.values().cloned().collect());
+            let payload = event.encode().map_err(|e| DriveError::Differs(e.to_string()))?;
+            journal.append(event.kind(), &payload)?;
+        }
+        journal.commit()?;
+        // The manifest comes last: a folder that has one can be resumed.
+        folder.write_manifest(&manifest)?;
+        let recorder =
+            Recorder::open(self.disk.clone(), &folder.tables(), &machine, scenario.record, simulated, 0)?;
+        let past = Past { rounds: Default::default(), ..past };
+        self.drive(&mut machine, &scenario, &folder, journal, recorder, past, simulated, began, watch)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a run, each made by one of the callers")]
+    fn drive(
+        &self, machine: &mut Assembled, scenario: &Scenario, folder: &Folder, journal: JournalWriter,
+        recorder: Recorder, past: Past, simulated: bool, began: Instant, watch: &mut dyn Watch,
+    ) -> Result<Summary, DriveError> {
+        let agents = agents_of(machine);
+        let mut source = self.source(scenario.seed)?;
+        let writing = Writing {
+            disk: self.disk.clone(),
+            journal_dir: folder.journal(),
+            journal,
+            recorder,
+            snapshots: scenario.snapshot,
+        };
+        let drive = Drive {
+            machine,
+            past,
+            source: source.as_mut(),
+            writing: Some(writing),
+            seed: scenario.seed,
+            planned: scenario.rounds,
+            stop: self.stop.clone(),
+            watch,
+            tolerate: false,
+            strict: false,
+        };
+        let driven = drive.run()?;
+        Ok(self.summary(folder, driven, agents, machine_round(machine), simulated, began))
+    }
+
+    fn summary(
+        &self, folder: &Folder, driven: Driven, agents: u32, round: u32, simulated: bool, began: Instant,
+    ) -> Summary {
+        let (status, rounds, digest, reason) = match driven.ending {
+            Ending::Done(outcome) => ("done", outcome.rounds, outcome.digest.to_string(), outcome.reason),
+            Ending::Stopped => ("stopped", round, String::new(), None),
+        };
+        Summary {
+            status: status.into(),
+            run: folder.path().display().to_string(),
+            digest,
+            agents,
+            rounds,
+            wall_seconds: began.elapsed().as_secs_f64(),
+            answers: driven.totals.answers,
+            tokens_in: driven.totals.tokens_in,
+            tokens_out: driven.totals.tokens_out,
+            cost_usd: driven.totals.cost_usd,
+            simulated,
+            commits: driven.commits,
+            first_difference: None,
+            reason,
+            round_ms: median(driven.round_ms),
+        }
+    }
+
+    /// Goes on with a run that was killed or stopped. A run that has ended is only summed up.
+    pub fn resume(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
+        let began = Instant::now();
+        let folder = Folder::open(self.disk.clone(), dir)?;
+        let manifest = folder.manifest()?;
+        let prepared = folder.prepared(&manifest)?;
+        let scenario = Scenario::read(&prepared.tree)?;
+        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
+        let story = tell(&mut reader)?;
+        let Some(end) = reader.end() else {
+            return Err(DriveError::Folder(format!("the journal of {} has no end", dir.display())));
+        };
+        if story.scenario.is_some_and(|digest| digest != manifest.digest()) {
+            return Err(DriveError::Folder(format!(
+                "the manifest of {} was changed after the run began; put manifest.json back as it was",
+                dir.display()
+            )));
+        }
+        let mut machine = self.assemble(&prepared)?;
+        if let Some(outcome) = story.ended {
+            let mut totals = crate::drive::Totals::default();
+            for answer in story.past.answers.values() {
+                totals.answers += 1;
+                totals.tokens_in += answer.usage.tokens_in;
+                totals.tokens_out += answer.usage.tokens_out;
+                totals.cost_usd += answer.usage.cost_usd;
+            }
+            let driven = Driven {
+                ending: Ending::Done(outcome),
+                totals,
+                first_difference: None,
+                commits: 0,
+                round_ms: Vec::new(),
+            };
+            let agents = agents_of(&machine);
+            return Ok(self.summary(&folder, driven, agents, 0, manifest.simulated, began));
+        }
+        // The newest snapshot that is there and whole; else the start.
+        let mut from = 0;
+        let fresh = self.assemble(&prepared)?;
+        for (round, digest) in story.snapshots.iter().rev() {
+            let path = folder.journal().join(snapshot_name(*round));
+            let bytes = match self.disk.read(&path) {
+                Ok(bytes) if digest_of(&bytes) == *digest => bytes,
+                Ok(_) => {
+                    return Err(DriveError::Folder(format!(
+                        "{} is damaged: delete it, and the run resumes from an older state",
+                        path.display()
+                    )));
+                }
+                Err(_) => continue,
+            };
+            let restored = match &mut machine {
+                Assembled::Society(society) => society.restore(&bytes),
+                Assembled::Evaluation(evaluation) => evaluation.restore(&bytes),
+            };
+            restored.map_err(|bug| DriveError::Bug { seed: scenario.seed, bug })?;
+            from = *round;
+            break;
+        }
+        let recorder =
+            Recorder::open(self.disk.clone(), &folder.tables(), &fresh, scenario.record, manifest.simulated, from)?;
+        drop(fresh);
+        let journal = JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?;
+        let simulated = manifest.simulated;
+        self.drive(&mut machine, &scenario, &folder, journal, recorder, story.past, simulated, began, watch)
+    }
+
+    /// Recomputes a run from its journal, asking nobody, and compares every round's digest.
+    pub fn replay(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
+        let began = Instant::now();
+        let folder = Folder::read(self.disk.clone(), dir)?;
+        let manifest = folder.manifest()?;
+        let prepared = folder.prepared(&manifest)?;
+        let scenario = Scenario::read(&prepared.tree)?;
+        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
+        let story = tell(&mut reader)?;
+        let mut machine = self.assemble(&prepared)?;
+        let recorded = story.past.rounds.len() as u32;
+        let last = story.past.rounds.last_key_value().map(|(_, (_, chain))| *chain);
+        let ended = story.ended.clone();
+        let agents = agents_of(&machine);
+        // A run that was stopped is replayed as far as it came.
+        let planned = if ended.is_some() { scenario.rounds } else { recorded };
+        let stop = Stop::default();
+        let mut until = Until { rounds: recorded, stop: stop.clone(), inner: watch };
+        if ended.is_none() && recorded == 0 {
+            return Err(DriveError::Folder(format!("{} has no complete round to replay", dir.display())));
+        }
+        let drive = Drive {
+            machine: &mut machine,
+            past: story.past,
+            source: &mut Nowhere,
+            writing: None,
+            seed: scenario.seed,
+            planned,
+            stop,
+            watch: if ended.is_none() { &mut until } else { until.inner },
+            tolerate: true,
+            strict: true,
+        };
+        let driven = drive.run()?;
+        let mut first = driven.first_difference;
+        let digest = match &driven.ending {
+            Ending::Done(outcome) => {
+                if let Some(ended) = &ended
+                    && (ended.digest != outcome.digest || ended.rounds != outcome.rounds)
+                {
+                    first.get_or_insert(ended.rounds.min(outcome.rounds));
+                }
+                outcome.digest
+            }
+            Ending::Stopped => last.unwrap_or_default(),
+        };
+        let round = machine_round(&machine);
+        let mut summary = self.summary(&folder, driven, agents, round, manifest.simulated, began);
+        summary.status = if first.is_none() { "same".into() } else { "different".into() };
+        summary.digest = digest.to_string();
+        summary.first_difference = Some(first);
+        Ok(summary)
+    }
+
+    /// Runs a recorded run again up to round `at`, with its recorded answers, and goes on from there with other parameters.
+    pub fn fork(
+        &self, dir: &Path, at: u32, edits: Vec<(String, Node)>, rounds: Option<u32>, out: &Path, watch: &mut dyn Watch,
+    ) -> Result<Summary, DriveError> {
+        let folder = Folder::read(self.disk.clone(), dir)?;
+        let manifest = folder.manifest()?;
+        let mut prepared = folder.prepared(&manifest)?;
+        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
+        let mut story = tell(&mut reader)?;
+        if at as usize > story.past.rounds.len() {
+            return Err(DriveError::Folder(format!(
+                "{} has {} complete rounds; it can be forked at round 0 to {}",
+                dir.display(),
+                story.past.rounds.len(),
+                story.past.rounds.len()
+            )));
+        }
+        story.past.answers.retain(|id, _| id.round < at);
+        if let Some(rounds) = rounds {
+            if rounds < at {
+                return Err(DriveError::Folder(format!("a fork at round {at} runs at least {at} rounds, not {rounds}")));
+            }
+            prepared.tree.edit("rounds", Node::built(Value::Int(i64::from(rounds))))?;
+        }
+        prepared.change_at(at, edits)?;
+        let origin = Origin { run: manifest.name.clone(), folder: dir.display().to_string(), at };
+        self.begin(&prepared, out, Some(origin), story.past, watch)
+    }
+}
+
+/// Stops a replay where the record ends.
+struct Until<'a> {
+    rounds: u32,
+    stop: Stop,
+    inner: &'a mut dyn Watch,
+}
+
+impl Watch for Until<'_> {
+    fn progress(&mut self, progress: &crate::drive::Progress) {
+        if progress.rounds >= self.rounds && progress.waiting.is_none() {
+            self.stop.ask();
+        }
+        self.inner.progress(progress);
+    }
+}
+
+fn machine_round(machine: &Assembled) -> u32 {
+    match machine {
+        Assembled::Society(society) => society.next_round(),
+        Assembled::Evaluation(evaluation) => evaluation.next_round(),
+    }
+}
+
+/// A run folder that is not there yet: `runs/NAME-SEED`, or that with a number.
+pub fn new_folder(disk: &dyn Disk, name: &str, seed: u64) -> Result<PathBuf, DriveError> {
+    let base: String = name.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '-' }).collect();
+    for i in 1..10_000 {
+        let suffix = if i == 1 { String::new() } else { format!("-{i}") };
+        let path = PathBuf::from("runs").join(format!("{base}-{seed}{suffix}"));
+        if !disk.exists(&path).map_err(DriveError::disk(&path))? {
+            return Ok(path);
+        }
+    }
+    Err(DriveError::Folder(format!("runs/ holds ten thousand runs named {base}-{seed}; name a folder with --out")))
+}

@@ -1,0 +1,111 @@
+//! The parts of a table: `part-FIRST-LAST.parquet`, rounds in six digits or more, and one file that is being written.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind::{NotADirectory, NotFound};
+use std::path::Path;
+
+use crate::disk::Disk;
+use super::error::{Result, TableError};
+use super::spec::is_table_name;
+
+/// The part that is being written; `.tmp` marks what a crash may leave.
+pub(super) const OPEN_PART: &str = "open.parquet.tmp";
+
+/// A closed part: the first and the last round whose rows it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Part {
+    pub(super) first: u32,
+    pub(super) last: u32,
+}
+
+impl Part {
+    pub(super) fn file_name(self) -> String {
+        format!("part-{:06}-{:06}.parquet", self.first, self.last)
+    }
+
+    fn parse(name: &str) -> Option<Self> {
+        let (first, last) = name.strip_prefix("part-")?.strip_suffix(".parquet")?.split_once('-')?;
+        let part = Part {
+            first: first.parse().ok()?,
+            last: last.parse().ok()?,
+        };
+        (part.file_name() == name).then_some(part)
+    }
+}
+
+/// The closed parts of a table in the order of their rounds. What is no folder has none.
+pub(super) fn list(disk: &dyn Disk, dir: &Path, table: &str) -> Result<Vec<Part>> {
+    let mut parts: Vec<Part> = names(disk, &dir.join(table), table)?
+        .iter()
+        .filter_map(|name| Part::parse(name))
+        .collect();
+    parts.sort();
+    Ok(parts)
+}
+
+/// Creates a table's folder and removes what a crash left in it.
+pub(super) fn prepare(disk: &dyn Disk, dir: &Path, table: &str) -> Result<()> {
+    let folder = dir.join(table);
+    disk.create_dir_all(&folder)
+        .map_err(|e| TableError::disk(table, "create", &folder, e))?;
+    disk.sync_dir(dir)
+        .map_err(|e| TableError::disk(table, "sync", dir, e))?;
+    for name in names(disk, &folder, table)?
+        .iter()
+        .filter(|name| name.ends_with(".tmp"))
+    {
+        let path = folder.join(name);
+        disk.remove_file(&path)
+            .map_err(|e| TableError::disk(table, "remove", &path, e))?;
+    }
+    Ok(())
+}
+
+/// Removes, in every table of `dir`, the parts that hold rounds after `round`; without a round, all parts.
+///
+/// For a resume: the snapshot's round is the last one whose rows are kept. Errors: [`TableError::Rounds`] if a part
+/// holds rounds on both sides (then nothing is removed in any table), [`TableError::Disk`] otherwise.
+pub fn remove_parts_after(disk: &dyn Disk, dir: &Path, round: Option<u32>) -> Result<()> {
+    let tables: Vec<String> = names(disk, dir, "tables")?
+        .into_iter()
+        .filter(|name| is_table_name(name))
+        .collect();
+    let newer = |part: &Part| round.is_none_or(|round| part.last > round);
+    let mut doomed = Vec::new();
+    for table in &tables {
+        for part in list(disk, dir, table)?.into_iter().filter(newer) {
+            if round.is_some_and(|round| part.first <= round) {
+                let what = format!(
+                    "{} begins before the snapshot to resume from and ends after it; a part closes with every snapshot, \
+                     so this folder was not written by this run. Nothing was removed",
+                    part.file_name()
+                );
+                return Err(TableError::Rounds {
+                    table: table.clone(),
+                    what,
+                });
+            }
+            doomed.push((table, part));
+        }
+    }
+    // From the newest on: a crash in between leaves no gap.
+    doomed.sort_by_key(|(_, part)| std::cmp::Reverse(part.first));
+    for (table, part) in &doomed {
+        let path = dir.join(table).join(part.file_name());
+        disk.remove_file(&path)
+            .map_err(|e| TableError::disk(table, "remove", &path, e))?;
+    }
+    for table in doomed.iter().map(|(table, _)| *table).collect::<BTreeSet<_>>() {
+        let folder = dir.join(table);
+        disk.sync_dir(&folder)
+            .map_err(|e| TableError::disk(table, "sync", &folder, e))?;
+    }
+    Ok(())
+}
+
+fn names(disk: &dyn Disk, folder: &Path, table: &str) -> Result<Vec<String>> {
+    match disk.list(folder) {
+        Err(e) if matches!(e.kind(), NotFound | NotADirectory) => Ok(Vec::new()),
+        names => names.map_err(|e| TableError::disk(table, "list", folder, e)),
+    }
+}

@@ -1,0 +1,169 @@
+//! The way from the rounds to the writer: jobs in order, bounded in bytes, failures on the way back.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::batch::Batch;
+use super::error::{Result, TableError};
+
+/// What the writer is asked to do.
+pub(super) enum Job {
+    /// Rows for the table at this position.
+    Rows(usize, Batch),
+    /// Close the part of every table: first and last round.
+    Close(u32, u32),
+}
+
+/// A queue between one caller and one writer.
+pub(super) struct Queue {
+    /// Bytes of rows that may wait; one batch may always.
+    limit: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<(Job, usize)>,
+    /// Of the rows waiting and of the job in work.
+    bytes: usize,
+    /// Jobs not done yet, the one in work among them.
+    open: usize,
+    /// No more jobs will come.
+    hung_up: bool,
+    /// The writer takes no more, and why.
+    ended: Option<TableError>,
+}
+
+impl Queue {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Hands a job of so many bytes over; waits while the writer is too far behind.
+    pub(super) fn push(&self, job: Job, bytes: usize) -> Result<()> {
+        let fits = |state: &State| state.bytes == 0 || state.bytes + bytes <= self.limit;
+        let mut state = self.wait(|state| state.ended.is_some() || fits(state));
+        if let Some(why) = &state.ended {
+            return Err(why.clone());
+        }
+        state.bytes += bytes;
+        state.open += 1;
+        state.jobs.push_back((job, bytes));
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits until everything handed over is done.
+    pub(super) fn drain(&self) -> Result<()> {
+        let state = self.wait(|state| state.ended.is_some() || state.open == 0);
+        state.ended.clone().map_or(Ok(()), Err)
+    }
+
+    /// Says that nothing more will come, and that jobs still waiting need not be done.
+    pub(super) fn hang_up(&self) {
+        let mut state = self.lock();
+        state.hung_up = true;
+        state.jobs.clear();
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The writer's side: does the jobs until none will come or one fails.
+    pub(super) fn serve(&self, mut work: impl FnMut(Job) -> Result<()>) {
+        // If the writer dies, nobody may wait for it for ever.
+        let _end = End(self);
+        loop {
+            let mut state = self.wait(|state| state.hung_up || !state.jobs.is_empty());
+            let Some((job, bytes)) = state.jobs.pop_front() else {
+                return;
+            };
+            drop(state);
+            let done = work(job);
+            let mut state = self.lock();
+            state.bytes -= bytes;
+            state.open -= 1;
+            if let Err(why) = done {
+                state.ended = Some(why);
+                return;
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    fn wait(&self, until: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        self.changed
+            .wait_while(self.lock(), |state| !until(state))
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct End<'a>(&'a Queue);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.ended.get_or_insert(TableError::Stopped);
+        // The rows that wait will not be written; their memory is free at once.
+        state.jobs.clear();
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn who_is_too_far_ahead_waits() {
+        let (queue, pushed) = (Queue::new(100), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for bytes in [60, 40, 1, 500, 1] {
+                    queue.push(Job::Close(0, 0), bytes).unwrap();
+                    pushed.fetch_add(1, Ordering::SeqCst);
+                }
+                queue.drain().unwrap();
+                queue.hang_up();
+            });
+            thread::sleep(Duration::from_millis(50));
+            assert_eq!(pushed.load(Ordering::SeqCst), 2, "100 bytes wait, not one more");
+            let mut done = 0;
+            queue.serve(|_| {
+                // While the large one is in work nothing is beside it.
+                assert!(done != 3 || pushed.load(Ordering::SeqCst) <= 4);
+                done += 1;
+                Ok(())
+            });
+            assert_eq!(done, 5);
+        });
+    }
+
+    #[test]
+    fn a_writer_that_dies_leaves_nobody_waiting() {
+        let queue = Queue::new(1);
+        queue.push(Job::Close(0, 0), 1).unwrap();
+        let died = thread::scope(|scope| {
+            scope
+                .spawn(|| queue.serve(|_| panic!("as a defect would")))
+                .join()
+                .is_err()
+        });
+        assert!(died);
+        assert!(matches!(queue.push(Job::Close(0, 0), 1), Err(TableError::Stopped)));
+        assert!(matches!(queue.drain(), Err(TableError::Stopped)));
+    }
+}

@@ -1,0 +1,70 @@
+//! What the journal of a run records. The frames around these records are in [`crate::journal`].
+
+use crate::ask::Answer;
+use crate::digest::Digest;
+use crate::machine::Outcome;
+use serde::{Deserialize, Serialize};
+
+/// A record of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// The first record: what the run is.
+    Began {
+        /// Digest of the manifest's scenario and inputs: a journal belongs to one scenario.
+        scenario: Digest,
+    },
+    /// Answers, durable before they are used.
+    Answers(Vec<Answer>),
+    /// A round is complete.
+    Round {
+        /// Which.
+        round: u32,
+        /// The sum over its rows.
+        sum: Digest,
+        /// The chain up to and with it.
+        chain: Digest,
+    },
+    /// A snapshot is durable, and so are the tables up to the round before.
+    Snapshot {
+        /// The round with which it begins.
+        round: u32,
+        /// Digest of its bytes.
+        bytes: Digest,
+    },
+    /// The process stopped by itself before the end.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+    /// The run has ended.
+    Ended(Outcome),
+}
+
+impl Event {
+    /// The number of this kind of record in a frame. Never renumber.
+    #[must_use]
+    pub fn kind(&self) -> u8 {
+        match self {
+            Event::Began { .. } => 1,
+            Event::Answers(_) => 2,
+            Event::Round { .. } => 3,
+            Event::Snapshot { .. } => 4,
+            Event::Stopped { .. } => 5,
+            Event::Ended(_) => 6,
+        }
+    }
+
+    /// The payload of its frame.
+    pub fn encode(&self) -> Result<Vec<u8>, postcard::Error> {
+        postcard::to_allocvec(self)
+    }
+
+    /// Reads a payload back.
+    pub fn decode(kind: u8, payload: &[u8]) -> Result<Event, String> {
+        let event: Event = postcard::from_bytes(payload).map_err(|e| e.to_string())?;
+        if event.kind() != kind {
+            return Err(format!("its frame says kind {kind}, its content kind {}", event.kind()));
+        }
+        Ok(event)
+    }
+}

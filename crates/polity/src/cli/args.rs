@@ -1,0 +1,174 @@
+//! Verbs and flags.
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Societies of agents, from three models that debate to a million citizens: recorded, replayable, measured.
+#[derive(Debug, Parser)]
+#[command(name = "polity", version, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// Flags that runs, resumes, replays and forks share.
+#[derive(Debug, ClapArgs)]
+pub struct Common {
+    /// Print one JSON object as the last line on standard output.
+    #[arg(long)]
+    pub json: bool,
+    /// Threads (default: all cores). Never reaches a result.
+    #[arg(long, env = "POLITY_THREADS")]
+    pub threads: Option<NonZeroUsize>,
+    /// Shards of a society. Never reaches a result.
+    #[arg(long, env = "POLITY_SHARDS", default_value = "1")]
+    pub shards: NonZeroUsize,
+    /// Model calls in flight at most.
+    #[arg(long, env = "POLITY_MAX_CONNECTIONS", default_value = "100")]
+    pub max_connections: NonZeroUsize,
+    /// Write no report.html.
+    #[arg(long, env = "POLITY_NO_REPORT")]
+    pub no_report: bool,
+}
+
+/// What polity can do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Check scenario files without running them.
+    Validate {
+        /// Scenario files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// Print one JSON object as the last line on standard output.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a scenario in a new run folder.
+    Run {
+        /// Scenario file (YAML).
+        file: PathBuf,
+        #[command(flatten)]
+        common: Common,
+        /// Run folder (default: runs/NAME-SEED).
+        #[arg(long, env = "POLITY_OUT")]
+        out: Option<PathBuf>,
+        /// Change a value of the scenario: -P world.fraction=0.5
+        #[arg(short = 'P', value_name = "KEY=VALUE")]
+        set: Vec<String>,
+        /// Number of agents; the population is resampled, generated topologies are made anew.
+        #[arg(long, env = "POLITY_AGENTS")]
+        agents: Option<u32>,
+        /// Number of rounds.
+        #[arg(long, env = "POLITY_ROUNDS")]
+        rounds: Option<u32>,
+        /// Seed of all random numbers (0 to 2^63 - 1).
+        #[arg(long, env = "POLITY_SEED", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+        seed: Option<u64>,
+    },
+    /// Go on with a run that was killed or stopped.
+    Resume {
+        /// Run folder.
+        run: PathBuf,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Recompute a run from its journal, asking nobody, and compare every round's digest.
+    Replay {
+        /// Run folder.
+        run: PathBuf,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Run a recorded run again up to a round, and go on from there with other parameters.
+    Fork {
+        /// Run folder.
+        run: PathBuf,
+        /// The first round that may differ.
+        #[arg(long)]
+        at: u32,
+        /// Folder of the new run (default: beside the old one).
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Change a value of the scenario from that round on: -P world.fraction=0.5
+        #[arg(short = 'P', value_name = "KEY=VALUE")]
+        set: Vec<String>,
+        /// Number of rounds of the new run.
+        #[arg(long)]
+        rounds: Option<u32>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// List what this build knows.
+    List {
+        /// Which kind.
+        what: Listed,
+        /// Print JSON, with the schema of every leaf's parameters.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a table of a run as CSV or JSON lines.
+    Export {
+        /// Run folder.
+        run: PathBuf,
+        /// Name of the table (acts, agents, metrics, rounds, ...).
+        #[arg(long, default_value = "metrics")]
+        table: String,
+        /// Format.
+        #[arg(long, value_enum, default_value = "csv")]
+        format: Format,
+        /// File (default: standard output).
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Rows at most.
+        #[arg(long)]
+        limit: Option<usize>,
+    },
+    /// Write the report of a run anew.
+    Report {
+        /// Run folder.
+        run: PathBuf,
+    },
+}
+
+impl Verb {
+    /// Whether the last line of standard output is to be JSON.
+    #[must_use]
+    pub fn json(&self) -> bool {
+        match self {
+            Verb::Validate { json, .. } | Verb::List { json, .. } => *json,
+            Verb::Run { common, .. }
+            | Verb::Resume { common, .. }
+            | Verb::Replay { common, .. }
+            | Verb::Fork { common, .. } => common.json,
+            Verb::Export { .. } | Verb::Report { .. } => false,
+        }
+    }
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Environments.
+    Worlds,
+    /// Ways a team works on a task.
+    Methods,
+    /// Ways an agent behaves.
+    Policies,
+    /// Numbers that describe a round.
+    Metrics,
+    /// Who can hear whom.
+    Topologies,
+    /// Models that can be asked.
+    Models,
+}
+
+/// Formats of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Comma-separated values.
+    Csv,
+    /// One JSON object a line.
+    Jsonl,
+}

@@ -1,0 +1,95 @@
+//! `polity export`: a table as CSV or JSON lines.
+
+use super::args::Format;
+use super::{Exit, Failure};
+use polity_driver::disk::RealDisk;
+use polity_driver::tables::{ColumnData, read_table};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// One cell, as JSON; a missing one is null.
+fn cell(data: &ColumnData, row: usize) -> serde_json::Value {
+    use serde_json::json;
+    let value = match data {
+        ColumnData::U32(v) => v.get(row).copied().flatten().map(|x| json!(x)),
+        ColumnData::U64(v) => v.get(row).copied().flatten().map(|x| json!(x)),
+        ColumnData::F64(v) => v.get(row).copied().flatten().map(|x| json!(x)),
+        ColumnData::Bool(v) => v.get(row).copied().flatten().map(|x| json!(x)),
+        ColumnData::Text(v) => v.get(row).and_then(|t| t.as_ref()).map(|x| json!(x)),
+        ColumnData::Category { words, codes } => {
+            codes.get(row).copied().flatten().and_then(|code| words.get(code as usize)).map(|x| json!(x))
+        }
+    };
+    value.unwrap_or_default()
+}
+
+/// A field of a CSV line, quoted where it must be.
+fn csv_field(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) if text.contains([',', '"', '\n', '\r']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+pub fn export(run: &Path, table: &str, format: Format, out: Option<&Path>, limit: Option<usize>) -> Result<Exit, Failure> {
+    let data = read_table(&RealDisk, &run.join("tables"), table, &[], limit.unwrap_or(usize::MAX))
+        .map_err(|e| Failure::new(Exit::Folder, e.to_string()))?;
+    let writer: Box<dyn Write> = match out {
+        Some(path) => Box::new(
+            File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?,
+        ),
+        None => Box::new(std::io::stdout().lock()),
+    };
+    match write(&data, format, BufWriter::new(writer)) {
+        // The reader has seen enough (`| head`).
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(e) => Err(Failure::new(Exit::Disk, format!("the export can not be written: {e}"))),
+        Ok(()) => Ok(Exit::Done),
+    }
+}
+
+fn write(data: &[(String, ColumnData)], format: Format, mut out: impl Write) -> std::io::Result<()> {
+    let rows = data.first().map_or(0, |(_, column)| column.rows());
+    if format == Format::Csv {
+        let names: Vec<String> = data.iter().map(|(name, _)| csv_field(&name.as_str().into())).collect();
+        writeln!(out, "{}", names.join(","))?;
+    }
+    for row in 0..rows {
+        match format {
+            Format::Csv => {
+                let cells: Vec<String> = data.iter().map(|(_, column)| csv_field(&cell(column, row))).collect();
+                writeln!(out, "{}", cells.join(","))?;
+            }
+            Format::Jsonl => {
+                let object: serde_json::Map<String, serde_json::Value> =
+                    data.iter().map(|(name, column)| (name.clone(), cell(column, row))).collect();
+                writeln!(out, "{}", serde_json::Value::Object(object))?;
+            }
+        }
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_quotes_what_it_must_and_leaves_missing_cells_empty() {
+        let data = vec![
+            ("a,b".to_string(), ColumnData::Text(vec![Some("x\"y".into()), None])),
+            ("n".to_string(), ColumnData::F64(vec![Some(1.5), None])),
+        ];
+        let mut out = Vec::new();
+        write(&data, Format::Csv, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "\"a,b\",n\n\"x\"\"y\",1.5\n,\n");
+        let mut out = Vec::new();
+        write(&data, Format::Jsonl, &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap().lines().last(), Some("{\"a,b\":null,\"n\":null}"));
+    }
+}

@@ -1,0 +1,45 @@
+//! `polity list`.
+
+use super::args::Listed;
+use super::output::{json, print_line};
+use super::{Exit, Failure};
+use polity_driver::models::Providers;
+use polity_kernel::registry::{Card, Registry};
+use polity_kernel::topology;
+
+pub fn list(what: Listed, as_json: bool, registry: &Registry) -> Result<Exit, Failure> {
+    let cards: Vec<&Card> = match what {
+        Listed::Worlds => registry.worlds(),
+        Listed::Methods => registry.methods(),
+        Listed::Policies => registry.policies(),
+        Listed::Metrics => registry.metrics(),
+        Listed::Topologies => {
+            if as_json {
+                let all: Vec<_> = topology::kinds()
+                    .into_iter()
+                    .map(|(name, schema)| serde_json::json!({ "name": name, "parameters": schema }))
+                    .collect();
+                print_line(&json(&all));
+            } else {
+                topology::kinds().iter().for_each(|(name, _)| print_line(name));
+            }
+            return Ok(Exit::Done);
+        }
+        Listed::Models => {
+            let models = Providers::standard().models();
+            if as_json {
+                print_line(&json(&models));
+            } else {
+                models.iter().for_each(|name| print_line(name));
+            }
+            return Ok(Exit::Done);
+        }
+    };
+    if as_json {
+        print_line(&json(&cards));
+    } else {
+        let width = cards.iter().map(|c| c.name.len()).max().unwrap_or(0);
+        cards.iter().for_each(|card| print_line(&format!("{:width$}  {}", card.name, card.summary)));
+    }
+    Ok(Exit::Done)
+}

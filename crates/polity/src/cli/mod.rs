@@ -1,0 +1,313 @@
+//! The command line. Everything for people goes to standard error; with `--json` the last line of standard output is one object.
+
+mod args;
+mod export;
+mod list;
+mod output;
+mod progress;
+mod story;
+
+use args::{Args, Common, Verb};
+use clap::Parser;
+use output::{error_json, note, print_line};
+use polity_driver::DriveError;
+use polity_driver::disk::{Disk, RealDisk};
+use polity_driver::drive::Stop;
+use polity_driver::files::{self, FileError};
+use polity_driver::models::Providers;
+use polity_driver::run::{Engine, Prepared, Summary, new_folder, prepare};
+use polity_kernel::registry::Registry;
+use polity_kernel::tree::{Node, TreeError, Value};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// What a process says with its exit code. The numbers are stable; README.md lists them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// All went well.
+    Done = 0,
+    /// The run stopped at a defect; its message names the seed.
+    Defect = 1,
+    /// Wrong input: a flag, a scenario, a file it names.
+    Input = 2,
+    /// A run folder that is damaged, taken, or not a run.
+    Folder = 3,
+    /// The disk is full or fails; the run resumes.
+    Disk = 4,
+    /// The run differs from its record.
+    Differs = 5,
+    /// Stopped by a person; the run resumes.
+    Stopped = 6,
+}
+
+/// What went wrong, ready to be shown.
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    message: String,
+}
+
+impl Failure {
+    fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Failure { exit, message: message.into() }
+    }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        Failure::new(Exit::Input, error.render(output::colours()))
+    }
+}
+
+/// The file a scenario was read from, for errors that point into it.
+struct Source {
+    name: String,
+    text: String,
+}
+
+impl Source {
+    fn failure(&self, error: &TreeError) -> Failure {
+        Failure::new(Exit::Input, files::render(error, &self.name, &self.text, output::colours()))
+    }
+}
+
+fn is_full(error: &DriveError) -> bool {
+    use polity_driver::journal::JournalError;
+    use polity_driver::tables::TableError;
+    matches!(
+        error,
+        DriveError::Journal(JournalError::DiskFull { .. })
+            | DriveError::Tables(TableError::Full { .. } | TableError::Disk { .. })
+            | DriveError::Disk { .. }
+    )
+}
+
+fn failure(error: &DriveError, source: Option<&Source>) -> Failure {
+    let exit = match error {
+        DriveError::Scenario(tree) => {
+            return match source {
+                Some(source) => source.failure(tree),
+                None => Failure::new(Exit::Input, tree.to_string()),
+            };
+        }
+        DriveError::Input(_) | DriveError::Model(_) => Exit::Input,
+        DriveError::Differs(_) => Exit::Differs,
+        DriveError::Bug { .. } => Exit::Defect,
+        error if is_full(error) => Exit::Disk,
+        _ => Exit::Folder,
+    };
+    Failure::new(exit, error.to_string())
+}
+
+/// Runs the command line with the leaves of a build.
+#[must_use]
+pub fn main(registry: Registry) -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
+            // Nothing is left to do when even the message can not be written.
+            let _ = error.print();
+            return ExitCode::from(code as u8);
+        }
+    };
+    let json = args.verb.json();
+    match dispatch(args.verb, &registry) {
+        Ok(exit) => ExitCode::from(exit as u8),
+        Err(failure) => {
+            note(&format!("error: {}", failure.message.trim_end()));
+            if json {
+                print_line(&error_json(&failure.message, failure.exit as u8));
+            }
+            ExitCode::from(failure.exit as u8)
+        }
+    }
+}
+
+fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Validate { files, json } => validate(&files, json, registry),
+        Verb::Run { file, common, out, set, agents, rounds, seed } => {
+            let mut flags = Vec::new();
+            let mut flag = |name: &str, value: Option<u64>| {
+                if let Some(value) = value {
+                    flags.push((name.to_string(), Node { value: Value::Int(value as i64), origin: polity_kernel::tree::Origin::Edit(format!("--{name} {value}").into()) }));
+                }
+            };
+            flag("agents", agents.map(u64::from));
+            flag("rounds", rounds.map(u64::from));
+            flag("seed", seed);
+            run(&file, &common, out, &set, flags, registry)
+        }
+        Verb::Resume { run, common } => {
+            with_engine(&common, registry, |engine, stop| {
+                let mut watch = progress::Bar::new(stop);
+                let summary = engine.resume(&run, &mut watch).map_err(|e| failure(&e, None))?;
+                watch.finish();
+                finish(&summary, &common, engine.disk.as_ref(), registry)
+            })
+        }
+        Verb::Replay { run, common } => with_engine(&common, registry, |engine, stop| {
+            let mut watch = progress::Bar::new(stop);
+            let summary = engine.replay(&run, &mut watch).map_err(|e| failure(&e, None))?;
+            watch.finish();
+            story::replayed(&summary);
+            if common.json {
+                print_line(&output::json(&summary));
+            }
+            Ok(if summary.status == "same" { Exit::Done } else { Exit::Differs })
+        }),
+        Verb::Fork { run, at, out, set, rounds, common } => {
+            let edits = edits(&set)?;
+            with_engine(&common, registry, |engine, stop| {
+                let out = match &out {
+                    Some(out) => out.clone(),
+                    None => fork_folder(engine.disk.as_ref(), &run, at)?,
+                };
+                let mut watch = progress::Bar::new(stop);
+                let summary =
+                    engine.fork(&run, at, edits, rounds, &out, &mut watch).map_err(|e| failure(&e, None))?;
+                watch.finish();
+                finish(&summary, &common, engine.disk.as_ref(), registry)
+            })
+        }
+        Verb::List { what, json } => list::list(what, json, registry),
+        Verb::Export { run, table, format, out, limit } => export::export(&run, &table, format, out.as_deref(), limit),
+        Verb::Report { run } => {
+            let path = story::write_report(&RealDisk, &run, registry)?;
+            note(&format!("report: {}", path.display()));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {
+    set.iter()
+        .map(|text| files::parse_edit(text).map_err(|error| Failure::new(Exit::Input, format!("-P {text}: {error}"))))
+        .collect()
+}
+
+fn load(file: &Path, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prepared, Source), Failure> {
+    let (text, tree) = files::read_file(file)?;
+    let source = Source { name: file.display().to_string(), text };
+    let mut all = edits(set)?;
+    all.extend(flags);
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let stem = file.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
+    let prepared = prepare(tree, &source.name, folder, &stem, all).map_err(|e| failure(&e, Some(&source)))?;
+    Ok((prepared, source))
+}
+
+fn with_engine<T>(
+    common: &Common, registry: &Registry, work: impl FnOnce(&Engine<'_>, Stop) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    if let Some(threads) = common.threads {
+        // Fails only when the pool is already there, which keeps the first choice.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
+    }
+    let stop = Stop::default();
+    let asked = stop.clone();
+    // Without a handler Ctrl-C still stops the process; the run resumes all the same.
+    let _ = ctrlc::set_handler(move || {
+        if asked.ask() > 1 {
+            note("stopped at once; `polity resume` goes on from what is saved");
+            std::process::exit(i32::from(Exit::Stopped as u8));
+        }
+        note("finishing what is in flight and saving; once more stops at once");
+    });
+    let engine = Engine {
+        registry,
+        providers: Arc::new(Providers::standard()),
+        disk: Arc::new(RealDisk),
+        shards: common.shards.get(),
+        connections: common.max_connections.get(),
+        faults: None,
+        stop: stop.clone(),
+    };
+    work(&engine, stop)
+}
+
+fn run(
+    file: &Path, common: &Common, out: Option<PathBuf>, set: &[String], flags: Vec<(String, Node)>, registry: &Registry,
+) -> Result<Exit, Failure> {
+    let (prepared, source) = load(file, set, flags)?;
+    with_engine(common, registry, |engine, stop| {
+        let out = match out {
+            Some(out) => out,
+            None => {
+                let seed = prepared.tree.get("seed").map_or(1, |node| match node.value {
+                    Value::Int(seed) => seed as u64,
+                    _ => 1,
+                });
+                new_folder(engine.disk.as_ref(), &prepared.name, seed).map_err(|e| failure(&e, None))?
+            }
+        };
+        let mut watch = progress::Bar::new(stop);
+        let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
+            let mut failure = failure(&e, Some(&source));
+            if matches!(failure.exit, Exit::Disk) {
+                failure.message.push_str(&format!("\nfree some space, then: polity resume {}", out.display()));
+            }
+            failure
+        })?;
+        watch.finish();
+        finish(&summary, common, engine.disk.as_ref(), registry)
+    })
+}
+
+/// Shows what a run came to.
+fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Registry) -> Result<Exit, Failure> {
+    let stopped = summary.status == "stopped";
+    if !stopped && !common.no_report {
+        story::write_report(disk, Path::new(&summary.run), registry)?;
+    }
+    story::summary(disk, summary, common.no_report);
+    if common.json {
+        print_line(&output::json(summary));
+    }
+    Ok(if stopped { Exit::Stopped } else { Exit::Done })
+}
+
+fn fork_folder(disk: &dyn Disk, run: &Path, at: u32) -> Result<PathBuf, Failure> {
+    for i in 1..10_000 {
+        let suffix = if i == 1 { String::new() } else { format!("-{i}") };
+        let name = run.file_name().map_or("run".into(), |n| n.to_string_lossy().into_owned());
+        let path = run.with_file_name(format!("{name}-fork{at}{suffix}"));
+        if !disk.exists(&path).unwrap_or(true) {
+            return Ok(path);
+        }
+    }
+    Err(Failure::new(Exit::Folder, "there are ten thousand forks of this run; name a folder with --out"))
+}
+
+fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Exit, Failure> {
+    let engine = Engine {
+        registry,
+        providers: Arc::new(Providers::standard()),
+        disk: Arc::new(RealDisk),
+        shards: 1,
+        connections: 1,
+        faults: None,
+        stop: Stop::default(),
+    };
+    let mut wrong = 0;
+    for path in paths {
+        let checked = load(path, &[], Vec::new()).and_then(|(prepared, source)| {
+            engine.validate(&prepared).map_err(|e| failure(&e, Some(&source)))
+        });
+        match checked {
+            Ok(()) => note(&format!("{}: ok", path.display())),
+            Err(failure) => {
+                wrong += 1;
+                note(failure.message.trim_end());
+            }
+        }
+    }
+    if json {
+        let status = if wrong == 0 { "ok" } else { "wrong" };
+        print_line(&output::json(&serde_json::json!({ "status": status, "files": paths.len(), "wrong": wrong })));
+    }
+    Ok(if wrong == 0 { Exit::Done } else { Exit::Input })
+}

@@ -1,0 +1,372 @@
+//! What a run tells a person: the table on the terminal and the report, both read from the run folder alone.
+
+use super::output::note;
+use super::{Exit, Failure};
+use crate::report::{
+    BinAxis, DataTable, Figure, Report, Section, Series, automatic_edges, histogram, render,
+};
+use comfy_table::{ContentArrangement, Table, presets};
+use polity_driver::disk::{Disk, write_atomically};
+use polity_driver::run::{Manifest, Summary};
+use polity_driver::tables::{ColumnData, read_table};
+use polity_kernel::registry::Registry;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Agents whose first and last values are read for the distribution before and after.
+const MOST_AGENTS: usize = 2_000_000;
+/// Items shown in the report.
+const MOST_ITEMS: usize = 200;
+
+/// The values of a metric by round.
+type Lines = BTreeMap<String, Vec<(f64, f64)>>;
+
+fn folder_failure(error: impl std::fmt::Display) -> Failure {
+    Failure::new(Exit::Folder, error.to_string())
+}
+
+fn numbers(data: &ColumnData) -> Vec<Option<f64>> {
+    match data {
+        ColumnData::U32(v) => v.iter().map(|x| x.map(f64::from)).collect(),
+        ColumnData::U64(v) => v.iter().map(|x| x.map(|x| x as f64)).collect(),
+        ColumnData::F64(v) => v.clone(),
+        ColumnData::Bool(v) => v.iter().map(|x| x.map(|b| f64::from(u8::from(b)))).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn texts(data: &ColumnData) -> Vec<Option<String>> {
+    match data {
+        ColumnData::Text(v) => v.clone(),
+        ColumnData::Category { words, codes } => {
+            codes.iter().map(|c| c.and_then(|c| words.get(c as usize).cloned())).collect()
+        }
+        other => numbers(other).into_iter().map(|x| x.map(|x| x.to_string())).collect(),
+    }
+}
+
+/// The metrics of a run by name, in rounds; empty when nothing was measured yet.
+fn metrics(disk: &dyn Disk, run: &Path) -> Lines {
+    let mut lines = Lines::new();
+    let Ok(table) = read_table(disk, &run.join("tables"), "metrics", &[], usize::MAX) else { return lines };
+    let find = |name: &str| table.iter().find(|(n, _)| n == name).map(|(_, data)| data);
+    if let (Some(round), Some(name), Some(value)) = (find("round"), find("name"), find("value")) {
+        for ((round, name), value) in numbers(round).into_iter().zip(texts(name)).zip(numbers(value)) {
+            if let (Some(round), Some(name), Some(value)) = (round, name, value) {
+                lines.entry(name).or_default().push((round, value));
+            }
+        }
+    }
+    lines
+}
+
+/// The table on the terminal.
+pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
+    let run = Path::new(&summary.run);
+    let lines = metrics(disk, run);
+    if !lines.is_empty() {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(["", "first", "last"]);
+        let short = lines.iter().filter(|(name, _)| !name.contains(".histogram.")).take(24);
+        for (name, points) in short {
+            if let (Some(first), Some(last)) = (points.first(), points.last()) {
+                table.add_row([name.clone(), format!("{:.4}", first.1), format!("{:.4}", last.1)]);
+            }
+        }
+        note(&table.to_string());
+    }
+    let mut facts = vec![
+        format!("{}: {} agents, {} rounds, {:.2} s", summary.status, summary.agents, summary.rounds, summary.wall_seconds),
+    ];
+    if let Some(reason) = &summary.reason {
+        facts.push(format!("ended early: {reason}"));
+    }
+    if summary.answers > 0 {
+        let simulated = if summary.simulated { " from simulated models" } else { "" };
+        facts.push(format!("{} answers{simulated}, ${:.4}", summary.answers, summary.cost_usd));
+    }
+    if !summary.digest.is_empty() {
+        facts.push(format!("digest {}", summary.digest));
+    }
+    facts.push(format!("run folder {}", summary.run));
+    if summary.status == "stopped" {
+        facts.push(format!("go on with: polity resume {}", summary.run));
+    } else if !no_report {
+        facts.push(format!("report {}", run.join("report.html").display()));
+    }
+    facts.iter().for_each(|fact| note(fact));
+}
+
+/// What a replay found.
+pub fn replayed(summary: &Summary) {
+    match summary.first_difference {
+        Some(Some(round)) => note(&format!(
+            "different: round {round} is the first whose digest is not the recorded one ({} rounds recomputed)",
+            summary.rounds
+        )),
+        _ => note(&format!(
+            "same: {} rounds recomputed, nobody asked, digest {}",
+            summary.rounds, summary.digest
+        )),
+    }
+}
+
+/// Writes `report.html` from the tables and the manifest.
+pub fn write_report(disk: &dyn Disk, run: &Path, registry: &Registry) -> Result<PathBuf, Failure> {
+    let bytes = disk
+        .read(&run.join("manifest.json"))
+        .map_err(|e| folder_failure(format!("{}: {e}", run.join("manifest.json").display())))?;
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(folder_failure)?;
+    let page = render(&report(disk, run, &manifest, registry));
+    let path = run.join("report.html");
+    write_atomically(disk, &path, page.as_bytes())
+        .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
+    Ok(path)
+}
+
+fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry) -> Report {
+    let lines = metrics(disk, run);
+    let rounds = read_table(disk, &run.join("tables"), "rounds", &[], usize::MAX).unwrap_or_default();
+    let column = |name: &str| rounds.iter().find(|(n, _)| n == name).map(|(_, data)| data);
+    let complete = column("round").map_or(0, ColumnData::rows);
+    let last = |name: &str| column(name).map(texts).and_then(|v| v.last().cloned().flatten());
+    let sum = |name: &str| column(name).map_or(0.0, |data| numbers(data).into_iter().flatten().sum::<f64>());
+    let scenario = &manifest.scenario;
+    let planned = scenario.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let agents = column("agents").map(numbers).and_then(|v| v.first().copied().flatten());
+    let evaluation = scenario.get("method").is_some();
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: String| facts.push((name.to_string(), value));
+    if let Some(agents) = agents {
+        fact(if evaluation { "items" } else { "agents" }, format!("{agents}"));
+    }
+    fact("rounds", format!("{complete} of {planned}"));
+    fact("seed", manifest.seed.to_string());
+    fact("acts", format!("{}", sum("acts")));
+    if sum("letters") > 0.0 {
+        fact("letters", format!("{}", sum("letters")));
+    }
+    if sum("births") + sum("deaths") > 0.0 {
+        fact("births, deaths", format!("{}, {}", sum("births"), sum("deaths")));
+    }
+    if !manifest.models.is_empty() {
+        fact("models", manifest.models.join(", "));
+    }
+    if let Some(origin) = &manifest.forked_from {
+        fact("forked from", format!("{} at round {}", origin.run, origin.at));
+    }
+    if let Some(digest) = last("chain") {
+        fact("digest", digest);
+    }
+    fact("build", format!("polity {} ({})", manifest.build.version, manifest.build.target));
+    let mut sections = Vec::new();
+    if let Some(section) = before_and_after(disk, run, manifest.simulated) {
+        sections.push(section);
+    }
+    sections.extend(over_rounds(&lines, evaluation));
+    if let Some(section) = items(disk, run) {
+        sections.push(section);
+    }
+    let text = |key: &str| scenario.get(key).and_then(|v| v.as_str()).map(str::to_string);
+    Report {
+        title: manifest.name.clone(),
+        description: text("description"),
+        simulated: manifest.simulated,
+        status: if complete as u64 == planned { "finished".into() } else { format!("{complete} rounds") },
+        facts,
+        sections,
+        scenario_yaml_or_json: serde_json::to_string_pretty(scenario).unwrap_or_default(),
+        reproduce: vec![
+            format!("polity run {} --seed {}", manifest.source, manifest.seed),
+            format!("polity replay {}", run.display()),
+        ],
+        methods: methods(manifest, complete, agents, registry),
+    }
+}
+
+/// Distributions of the world's columns before the first and after the last round.
+fn before_and_after(disk: &dyn Disk, run: &Path, simulated: bool) -> Option<Section> {
+    let dir = run.join("tables");
+    let all = read_table(disk, &dir, "agents", &[], 0).ok()?;
+    let bases: Vec<String> = all.iter().filter_map(|(n, _)| n.strip_suffix(".first").map(str::to_string)).collect();
+    let mut figures = Vec::new();
+    for base in bases {
+        let (first, last) = (format!("{base}.first"), format!("{base}.last"));
+        let Ok(data) = read_table(disk, &dir, "agents", &[&first, &last], MOST_AGENTS) else { continue };
+        let value = |name: &str| {
+            let column = data.iter().find(|(n, _)| n == name).map(|(_, data)| numbers(data));
+            column.unwrap_or_default().into_iter().flatten().collect::<Vec<f64>>()
+        };
+        let (before, after) = (value(&first), value(&last));
+        let (low, high, bins) = automatic_edges(before.iter().chain(&after).copied());
+        figures.push(Figure::Histogram {
+            title: format!("{base}: before and after"),
+            x_label: base.clone(),
+            y_label: "share of agents, %".into(),
+            before: histogram(&before, low, high, bins),
+            after: Some(histogram(&after, low, high, bins)),
+            caption: format!("Distribution of {base} over {} agents before the first and after the last round.", after.len()),
+        });
+    }
+    let text = simulated.then(|| "Answers come from simulated models.".to_string());
+    (!figures.is_empty()).then_some(Section { title: "Before and after".into(), text, figures, table: None })
+}
+
+/// Metrics over rounds: one figure a quantity for its levels, one for each other metric, a heat map for histograms.
+fn over_rounds(lines: &Lines, evaluation: bool) -> Option<Section> {
+    let mut levels: BTreeMap<String, Vec<Series>> = BTreeMap::new();
+    let mut others: BTreeMap<String, Vec<Series>> = BTreeMap::new();
+    let mut heats: BTreeMap<String, BTreeMap<String, Vec<(f64, f64)>>> = BTreeMap::new();
+    for (name, points) in lines {
+        let mut parts = name.splitn(3, '.');
+        let (quantity, metric, suffix) = (parts.next().unwrap_or(name), parts.next(), parts.next());
+        let series = |name: String| Series { name, points: points.clone(), band: None };
+        match (metric, suffix) {
+            (Some("histogram"), Some(bin)) => {
+                heats.entry(quantity.into()).or_default().insert(bin.into(), points.clone());
+            }
+            (Some("mean"), None) => levels.entry(quantity.into()).or_default().push(series("mean".into())),
+            (Some("quantiles"), Some(q)) => {
+                levels.entry(quantity.into()).or_default().push(series(format!("quantile {}", q.trim_start_matches('q'))));
+            }
+            _ if evaluation => others.entry("accuracy and agreement".into()).or_default().push(series(name.clone())),
+            (Some(metric), Some(suffix)) => {
+                others.entry(format!("{quantity}: {metric}")).or_default().push(series(suffix.into()));
+            }
+            (Some(metric), None) => others.entry(format!("{quantity}: {metric}")).or_default().push(series(metric.into())),
+            (None, _) => others.entry(quantity.into()).or_default().push(series(quantity.into())),
+        }
+    }
+    let mut figures = Vec::new();
+    let figure = |title: String, y_label: String, series: Vec<Series>| Figure::Lines {
+        caption: format!("{title} by round."),
+        title,
+        x_label: "round".into(),
+        y_label,
+        series,
+    };
+    for (quantity, series) in levels {
+        figures.push(figure(format!("{quantity}: level and spread"), quantity, series));
+    }
+    for (quantity, bins) in heats {
+        figures.push(heat(&quantity, &bins));
+    }
+    for (title, series) in others {
+        let label = if evaluation { "share".to_string() } else { title.clone() };
+        figures.push(figure(title, label, series));
+    }
+    (!figures.is_empty()).then_some(Section { title: "Over the rounds".into(), text: None, figures, table: None })
+}
+
+fn heat(quantity: &str, bins: &BTreeMap<String, Vec<(f64, f64)>>) -> Figure {
+    let mut rounds: Vec<u64> = bins.values().flatten().map(|(round, _)| *round as u64).collect();
+    rounds.sort_unstable();
+    rounds.dedup();
+    // Bins are named in order; the names are what the metric wrote.
+    let cells = rounds
+        .iter()
+        .map(|round| {
+            bins.values()
+                .map(|points| points.iter().find(|p| p.0 as u64 == *round).map_or(f64::NAN, |p| p.1 * 100.0))
+                .collect()
+        })
+        .collect();
+    Figure::Heat {
+        title: format!("{quantity}: distribution over the rounds"),
+        x_label: "round".into(),
+        y_label: quantity.into(),
+        rounds,
+        bins: BinAxis::Categories(bins.keys().cloned().collect()),
+        cells,
+        caption: format!("Share of agents in every bin of {quantity}, %, by round."),
+    }
+}
+
+fn items(disk: &dyn Disk, run: &Path) -> Option<Section> {
+    let data = read_table(disk, &run.join("tables"), "items", &[], MOST_ITEMS).ok()?;
+    let columns: Vec<String> = data.iter().map(|(name, _)| name.clone()).collect();
+    let cells: Vec<Vec<Option<String>>> = data
+        .iter()
+        .map(|(name, column)| match (name.as_str(), column) {
+            ("correct", ColumnData::Bool(v)) => {
+                v.iter().map(|c| c.map(|c| if c { "yes".into() } else { "no".into() })).collect()
+            }
+            (_, column) => texts(column),
+        })
+        .collect();
+    let rows = data.first().map_or(0, |(_, c)| c.rows());
+    if rows == 0 {
+        return None;
+    }
+    let rows = (0..rows)
+        .map(|row| cells.iter().map(|column| column.get(row).cloned().flatten().unwrap_or_default()).collect())
+        .collect();
+    Some(Section {
+        title: "Items".into(),
+        text: None,
+        figures: Vec::new(),
+        table: Some(DataTable { columns, rows, caption: "Verdicts, in the order of their rounds.".into() }),
+    })
+}
+
+/// The paragraph for a paper's methods section.
+fn methods(manifest: &Manifest, rounds: usize, agents: Option<f64>, registry: &Registry) -> String {
+    let scenario = &manifest.scenario;
+    let kind = |node: &serde_json::Value| {
+        node.as_str().or_else(|| node.get("kind").and_then(|k| k.as_str())).unwrap_or("?").to_string()
+    };
+    let parameters = |node: &serde_json::Value| {
+        let entries: Vec<String> = node
+            .as_object()
+            .map(|map| map.iter().filter(|(k, _)| *k != "kind").map(|(k, v)| format!("{k} = {v}")).collect())
+            .unwrap_or_default();
+        if entries.is_empty() { "with its default parameters".into() } else { format!("with {}", entries.join(", ")) }
+    };
+    let mut out = String::new();
+    if let Some(world) = scenario.get("world") {
+        let name = kind(world);
+        let about = registry.worlds().into_iter().find(|c| c.name == name).map_or("", |c| c.summary);
+        out.push_str(&format!(
+            "We simulated {} agents over {rounds} rounds in the world \"{name}\" ({about}) {}. ",
+            agents.unwrap_or(0.0),
+            parameters(world)
+        ));
+        for cohort in scenario.get("cohorts").and_then(|c| c.as_array()).into_iter().flatten() {
+            if let Some(policy) = cohort.get("policy") {
+                let share = cohort.get("share").map_or(String::new(), |s| format!(" ({s} of the agents)"));
+                let count = cohort.get("count").map_or(String::new(), |s| format!(" (count {s})"));
+                out.push_str(&format!(
+                    "One cohort{share}{count} followed the policy \"{}\" {}. ",
+                    kind(policy),
+                    parameters(policy)
+                ));
+            }
+        }
+        if let Some(topology) = scenario.get("topology") {
+            out.push_str(&format!("The topology was \"{}\" {}. ", kind(topology), parameters(topology)));
+        }
+        if let Some(file) = scenario.get("population").and_then(|p| p.get("file")).and_then(|f| f.as_str()) {
+            out.push_str(&format!("Agents' attributes came from {file}. "));
+        }
+        out.push_str("All agents acted simultaneously in each round. ");
+    } else if let Some(method) = scenario.get("method") {
+        let members = scenario.get("agents").and_then(serde_json::Value::as_u64);
+        let size = members.map_or("a team".to_string(), |n| format!("a team of {n}"));
+        out.push_str(&format!(
+            "On every item {size} worked by the method \"{}\" {} with the models {}. ",
+            kind(method),
+            parameters(method),
+            manifest.models.join(", ")
+        ));
+    }
+    if manifest.simulated {
+        out.push_str("Answers came from simulated models with declared skills, not from language models. ");
+    }
+    out.push_str(&format!(
+        "Random numbers are counter-based (Philox4x32-10, seed {}); the run is identified by its digest and can be recomputed \
+         exactly with polity {}.",
+        manifest.seed, manifest.build.version
+    ));
+    out
+}

@@ -1,0 +1,233 @@
+//! A figure on the page: heading, legend, the chart in two sizes, caption, notes and the data behind it.
+
+use super::bars::{BarChart, BarSet};
+use super::heat::Heat;
+use super::histogram::Distribution;
+use super::lines::{Lines, MOST_SERIES};
+use super::svg::{Canvas, NARROW, WIDE, colour};
+use super::table::{self, MOST_ROWS};
+use super::{Bar, Figure, text};
+
+/// The most bars drawn in one chart.
+const MOST_BARS: usize = 60;
+
+/// What a figure of any kind gives to the page.
+struct Parts {
+    title: String,
+    caption: String,
+    /// Colour class and name of each series; empty when the chart needs none.
+    legend: Vec<(String, String)>,
+    /// Whether the wide chart names its series itself, so that only the narrow one needs the legend.
+    named: bool,
+    /// The chart in both sizes, or nothing when there is nothing to draw.
+    charts: Option<String>,
+    notes: Vec<String>,
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// How many rows there are in all.
+    total: usize,
+}
+
+/// A figure as HTML; `number` counts from 1 over the whole report.
+pub(super) fn html(figure: &Figure, number: usize) -> String {
+    let id = format!("figure-{number}");
+    let parts = parts(figure, &id);
+    let mut out = format!(
+        "<figure id=\"{id}\">\n<h3 id=\"{id}-title\">{}</h3>\n",
+        text::escape(&parts.title)
+    );
+    let Some(charts) = parts.charts else {
+        out.push_str("<p class=\"empty\">Nothing was measured yet.</p>\n");
+        out.push_str(&caption(number, &parts.caption));
+        out.push_str("</figure>\n");
+        return out;
+    };
+    if !parts.legend.is_empty() {
+        out.push_str(if parts.named {
+            "<ul class=\"legend narrow\">\n"
+        } else {
+            "<ul class=\"legend\">\n"
+        });
+        for (class, name) in &parts.legend {
+            let short = text::first(name, 48);
+            let title = if short == *name {
+                String::new()
+            } else {
+                format!(" title=\"{}\"", text::full(name))
+            };
+            out.push_str(&format!(
+                "<li{title}><span class=\"key {class}\"></span>{}</li>\n",
+                text::escape(&short)
+            ));
+        }
+        out.push_str("</ul>\n");
+    }
+    out.push_str(&charts);
+    out.push_str(&caption(number, &parts.caption));
+    for note in &parts.notes {
+        out.push_str(&format!("<p class=\"note\">{}</p>\n", text::escape(note)));
+    }
+    let rows = if parts.total == 1 {
+        "1 row".to_owned()
+    } else {
+        format!("{} rows", text::shown(parts.total as f64))
+    };
+    out.push_str(&format!("<details class=\"data\"><summary>Data ({rows})</summary>\n"));
+    out.push_str(&table::html(&parts.columns, &parts.rows, parts.total));
+    out.push_str("</details>\n</figure>\n");
+    out
+}
+
+fn caption(number: usize, words: &str) -> String {
+    format!(
+        "<figcaption><b>Figure {number}.</b> {}</figcaption>\n",
+        text::escape(words)
+    )
+}
+
+fn both(draw: impl Fn(&Canvas) -> String) -> String {
+    [WIDE, NARROW].iter().map(draw).collect()
+}
+
+fn parts(figure: &Figure, id: &str) -> Parts {
+    match figure {
+        Figure::Lines {
+            title,
+            x_label,
+            y_label,
+            series,
+            caption,
+        } => {
+            let chart = Lines {
+                x_label,
+                y_label,
+                series,
+            };
+            let names = series.iter().take(MOST_SERIES).enumerate();
+            let (columns, rows, total) = chart.table(MOST_ROWS);
+            Parts {
+                title: title.clone(),
+                caption: caption.clone(),
+                legend: names.map(|(i, series)| (colour(i), series.name.clone())).collect(),
+                named: chart.names_itself(),
+                charts: chart.has_points().then(|| both(|canvas| chart.draw(canvas, id))),
+                notes: chart.notes(),
+                columns,
+                rows,
+                total,
+            }
+        }
+        Figure::Histogram {
+            title,
+            x_label,
+            y_label,
+            before,
+            after,
+            caption,
+        } => {
+            let chart = Distribution::new(x_label, y_label, before, after.as_ref());
+            let (columns, rows, total) = chart.table(MOST_ROWS);
+            Parts {
+                title: title.clone(),
+                caption: caption.clone(),
+                legend: chart.legend(),
+                named: false,
+                charts: chart.has_values().then(|| both(|canvas| chart.draw(canvas, id))),
+                notes: chart.notes(),
+                columns,
+                rows,
+                total,
+            }
+        }
+        Figure::Bars {
+            title,
+            x_label,
+            y_label,
+            bars,
+            caption,
+        } => {
+            let chart = bar_chart(x_label, y_label, &bars[..bars.len().min(MOST_BARS)]);
+            let drawn = format!("Only the first {MOST_BARS} of {} bars are drawn.", bars.len());
+            let (columns, rows) = bar_table(x_label, y_label, bars);
+            Parts {
+                title: title.clone(),
+                caption: caption.clone(),
+                legend: Vec::new(),
+                named: false,
+                charts: chart.has_bars().then(|| both(|canvas| chart.draw(canvas, id))),
+                notes: if bars.len() > MOST_BARS {
+                    vec![drawn]
+                } else {
+                    Vec::new()
+                },
+                columns,
+                rows,
+                total: bars.len(),
+            }
+        }
+        Figure::Heat {
+            title,
+            x_label,
+            y_label,
+            rounds,
+            bins,
+            cells,
+            caption,
+        } => {
+            let chart = Heat::new(x_label, y_label, rounds, bins, cells);
+            let (columns, rows, total) = chart.table(MOST_ROWS);
+            Parts {
+                title: title.clone(),
+                caption: caption.clone(),
+                legend: Vec::new(),
+                named: false,
+                charts: chart.has_cells().then(|| both(|canvas| chart.draw(canvas, id))),
+                notes: chart.notes(),
+                columns,
+                rows,
+                total,
+            }
+        }
+    }
+}
+
+fn bar_chart<'a>(x_label: &'a str, y_label: &'a str, bars: &[Bar]) -> BarChart<'a> {
+    let mut summary = format!("Bar chart of {y_label} by {x_label}.");
+    for bar in bars.iter().take(10) {
+        summary.push_str(&format!(
+            " {}: {}.",
+            text::first(&bar.label, 80),
+            text::shown(bar.value)
+        ));
+    }
+    BarChart {
+        x_label,
+        y_label,
+        names: bars.iter().map(|bar| bar.label.clone()).collect(),
+        sets: vec![BarSet {
+            name: String::new(),
+            class: "c0",
+            values: bars.iter().map(|bar| bar.value).collect(),
+            intervals: bars.iter().map(|bar| bar.interval).collect(),
+        }],
+        written: text::shown,
+        summary,
+    }
+}
+
+fn bar_table(x_label: &str, y_label: &str, bars: &[Bar]) -> (Vec<String>, Vec<Vec<String>>) {
+    let intervals = bars.iter().any(|bar| bar.interval.is_some());
+    let mut columns = vec![x_label.to_owned(), y_label.to_owned()];
+    if intervals {
+        columns.extend(["low".to_owned(), "high".to_owned()]);
+    }
+    let rows = bars.iter().take(MOST_ROWS).map(|bar| {
+        let mut row = vec![bar.label.clone(), text::plain(bar.value)];
+        if intervals {
+            let (low, high) = bar.interval.unwrap_or((f64::NAN, f64::NAN));
+            row.extend([text::plain(low), text::plain(high)]);
+        }
+        row
+    });
+    (columns, rows.collect())
+}
