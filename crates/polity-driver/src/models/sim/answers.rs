@@ -34,7 +34,7 @@ fn wrong_answers(want: &Want, gold: &str) -> Vec<String> {
         (Want::Choice(options), _) => options.clone(),
         (Want::Number { low, high }, Some(right)) => {
             let step = step(right).min((high - low) / f64::from(STEPS));
-            near(right, step).map(|x| tidy(x).clamp(low.min(*high), *high).to_string()).collect()
+            near(right, step).map(|x| tidy(x).max(*low).min(*high).to_string()).collect()
         }
         (_, Some(right)) => near(right, step(right)).map(|x| tidy(x).to_string()).collect(),
         (_, None) => (1..=2 * STEPS).map(|k| format!("simulated wrong answer {k}")).collect(),

@@ -1,0 +1,363 @@
+//! The simulated models do what is declared of them, and nothing that is not.
+
+use polity_driver::models::sim::{MODELS, Sim};
+use polity_driver::models::{Exchange, Provider, Providers, Trouble};
+use polity_kernel::ask::{Effect, EffectId, Hidden, Message, Outcome, Part, Request, Role, Value, Want};
+use polity_kernel::digest::{Kind, RowHash};
+use polity_kernel::method::same_answer;
+use serde_json::{Value as Json, json};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+const GOLD: &str = "42";
+
+fn try_ask(sim: &Sim, effect: &Effect, seed: u64) -> Result<Exchange, Trouble> {
+    match pin!(sim.answer(effect, seed)).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(exchange) => exchange,
+        Poll::Pending => panic!("a simulated model waits for nothing"),
+    }
+}
+
+fn ask(sim: &Sim, effect: &Effect) -> Exchange {
+    try_ask(sim, effect, 1).unwrap()
+}
+
+fn wanted() -> Want {
+    Want::Record(vec![("answer".into(), Want::Text), ("reasons".into(), Want::Text)])
+}
+
+fn effect(model: &str, item: u32, actor: u32, difficulty: f64) -> Effect {
+    Effect {
+        id: EffectId { item, round: 0, actor, n: 0 },
+        request: Request {
+            model: model.into(),
+            messages: vec![Message::text(Role::User, format!("question {item}"))],
+            want: wanted(),
+            sample: actor,
+        },
+        hidden: Some(Hidden { gold: GOLD.into(), difficulty, lure: None }),
+    }
+}
+
+/// The model said `own` before and is now shown `others`.
+fn shown(model: &str, item: u32, own: &str, others: &[&str], argued: bool) -> Effect {
+    let mut effect = effect(model, item, 0, 0.0);
+    let said = |answer: &str, reasons: &str| Part::Said { by: "X".into(), answer: answer.into(), reasons: reasons.into() };
+    let why = if argued { "because" } else { "" };
+    effect.request.messages.extend([
+        Message { role: Role::Assistant, parts: vec![said(own, "mine")] },
+        Message { role: Role::User, parts: others.iter().map(|answer| said(answer, why)).collect() },
+    ]);
+    effect
+}
+
+/// The answer, where the reply has one.
+fn answer(exchange: &Exchange) -> Option<String> {
+    match &exchange.outcome {
+        Outcome::Reply { value, .. } => Some(value.field(0).unwrap().as_text().unwrap().to_owned()),
+        _ => None,
+    }
+}
+
+/// `sim/medium` with other parameters, as `sim/x`.
+fn medium_but(changes: Json) -> Sim {
+    let mut model = serde_json::from_str::<Json>(MODELS).unwrap()["medium"].clone();
+    for (key, value) in changes.as_object().unwrap() {
+        model[key] = value.clone();
+    }
+    Sim::from_json(&json!({ "x": model }).to_string()).unwrap()
+}
+
+/// A count of independent events lies within 4 standard deviations of what their probabilities promise.
+fn as_declared(what: &str, count: usize, probabilities: impl Iterator<Item = f64>) {
+    let (mean, variance) = probabilities.fold((0.0, 0.0), |(m, v), p| (m + p, v + p * (1.0 - p)));
+    let off = (count as f64 - mean).abs();
+    assert!(off <= 4.0 * f64::sqrt(variance), "{what}: {count}, declared {mean:.1} ± {:.1}", f64::sqrt(variance));
+}
+
+/// How many of `n` calls give `to`.
+fn switches(sim: &Sim, n: u32, own: &str, others: &[&str], argued: bool, to: &str) -> usize {
+    (0..n).filter(|i| answer(&ask(sim, &shown("sim/x", *i, own, others, argued))).is_some_and(|a| a == to)).count()
+}
+
+#[test]
+fn skill_and_difficulty_are_as_declared() {
+    let sim = Sim::standard();
+    assert!(sim.models().len() >= 7);
+    for name in sim.models() {
+        let difficulty = |i: u32| f64::from(i % 9) / 2.0 - 2.0;
+        let answers: Vec<(u32, String)> = (0..20_000)
+            .filter_map(|i| Some((i, answer(&ask(&sim, &effect(&name, i, 0, difficulty(i))))?)))
+            .collect();
+        assert!(answers.len() > 14_000, "{name} fails too often");
+        let right = answers.iter().filter(|(_, a)| a == GOLD).count();
+        // The closed form, written out again.
+        let model = sim.model(&name).unwrap();
+        let logit = |i: u32| model.skill - model.difficulty_response * difficulty(i);
+        as_declared(&name, right, answers.iter().map(|(i, _)| 1.0 - 1.0 / (1.0 + logit(*i).exp())));
+    }
+}
+
+#[test]
+fn errors_of_two_calls_on_an_item_correlate_as_declared() {
+    for rho in [0.0, 0.3, 0.8] {
+        let sim = medium_but(json!({"correlation": rho}));
+        let model = sim.model("x").unwrap();
+        // At even odds both are right with probability 1/4 + asin(rho) / 2 pi (Sheppard 1899).
+        let even = model.skill / model.difficulty_response;
+        let right = |item, actor| answer(&ask(&sim, &effect("sim/x", item, actor, even))).unwrap() == GOLD;
+        let both = (0..20_000).filter(|item| right(*item, 0) && right(*item, 1)).count();
+        let p = 0.25 + f64::asin(rho) / std::f64::consts::TAU;
+        as_declared(&format!("both right at {rho}"), both, (0..20_000).map(|_| p));
+    }
+}
+
+#[test]
+fn a_wrong_answer_is_the_tempting_one_as_often_as_declared() {
+    let sim = medium_but(json!({"skill": -1000.0, "lure": 0.4}));
+    let tempted = (0..5_000)
+        .filter(|item| {
+            let mut effect = effect("sim/x", *item, 0, 0.0);
+            effect.hidden.as_mut().unwrap().lure = Some("43".into());
+            answer(&ask(&sim, &effect)).unwrap() == "43"
+        })
+        .count();
+    as_declared("tempted", tempted, (0..5_000).map(|_| 0.4));
+    // Where the data name none, each item still has one that calls share: 0.4² of pairs by it, and else by chance alone.
+    let answers = |actor| (0..5_000).map(move |item| (item, actor));
+    let given = |(item, actor)| answer(&ask(&sim, &effect("sim/x", item, actor, 0.0))).unwrap();
+    let same = answers(0).zip(answers(1)).filter(|(a, b)| given(*a) == given(*b)).count();
+    as_declared("the same mistake", same, (0..5_000).map(|_| 0.16 + 0.36 / 19.0));
+}
+
+#[test]
+fn conformity_follows_the_majority_right_or_wrong() {
+    let n = 4_000;
+    let at = |c: f64| medium_but(json!({"conformity": c, "persuadability": 0.0}));
+    for (own, others) in [(GOLD, ["7", "7"]), ("7", [GOLD, GOLD])] {
+        assert_eq!(switches(&at(0.0), n, own, &others, true, others[0]), 0);
+        for c in [0.3, 0.8] {
+            as_declared("follows all", switches(&at(c), n, own, &others, true, others[0]), (0..n).map(|_| c));
+        }
+    }
+    let split = switches(&at(0.8), n, "7", &["8", "9", "8"], true, "8");
+    as_declared("follows two of three", split, (0..n).map(|_| 0.8 * 2.0 / 3.0));
+    assert_eq!(switches(&at(1.0), n, "7", &["8", "9"], true, "7"), n as usize, "half is no majority");
+}
+
+#[test]
+fn persuadability_follows_arguments_and_discernment_the_right_ones() {
+    let n = 4_000;
+    let at = |p: f64, d: f64| medium_but(json!({"conformity": 0.0, "persuadability": p, "discernment": d}));
+    assert_eq!(switches(&at(0.0, 0.5), n, "7", &[GOLD, GOLD], true, "7"), n as usize, "zero means none");
+    assert_eq!(switches(&at(1.0, 0.0), n, "7", &[GOLD], false, "7"), n as usize, "no argument, no effect");
+    let mastery = 1.0 / (1.0 + f64::exp(-0.8));
+    as_declared("a right argument", switches(&at(0.4, 0.6), n, "7", &[GOLD], true, GOLD), (0..n).map(|_| 0.4));
+    let wrong = switches(&at(0.4, 0.6), n, GOLD, &["7"], true, "7");
+    as_declared("a wrong argument", wrong, (0..n).map(|_| 0.4 * (1.0 - 0.6 * mastery)));
+    let two = switches(&at(0.4, 0.6), n, "7", &[GOLD, GOLD], true, GOLD);
+    as_declared("two right arguments", two, (0..n).map(|_| 1.0 - 0.6 * 0.6));
+    assert_eq!(switches(&at(0.0, 0.0), n, "7", &["7", "7"], true, "7"), n as usize, "agreement changes nothing");
+}
+
+#[test]
+fn failures_happen_as_often_as_declared() {
+    let sim = Sim::standard();
+    let n = 10_000;
+    let (mut refused, mut cut, mut tool, mut broken) = (0, 0, 0, 0);
+    for item in 0..n {
+        match ask(&sim, &effect("sim/faulty", item, 0, 0.0)).outcome {
+            Outcome::Reply { .. } => {}
+            Outcome::Refused { .. } => refused += 1,
+            Outcome::Invalid { why, .. } if why.contains("cut off") => cut += 1,
+            Outcome::Invalid { why, .. } if why.contains("tool") => tool += 1,
+            Outcome::Invalid { .. } => broken += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    let declared = sim.model("sim/faulty").unwrap().failures.clone();
+    let rates = [declared.refusal, declared.truncation, declared.wrong_tool, declared.broken_json];
+    for (count, rate) in [refused, cut, tool, broken].into_iter().zip(rates) {
+        assert!(rate > 0.0);
+        as_declared("failures", count, (0..n).map(|_| rate));
+    }
+    for name in sim.models().iter().filter(|name| *name != "sim/faulty") {
+        assert!((0..300).all(|i| answer(&ask(&sim, &effect(name, i, 0, 0.0))).is_some()), "{name}");
+    }
+}
+
+#[test]
+fn an_answer_is_a_function_of_seed_and_effect() {
+    let (one, other) = (Sim::standard(), Sim::standard());
+    let effects: Vec<Effect> =
+        (0..200).flat_map(|item| (0..3).map(move |actor| effect("sim/faulty", item, actor, 0.3))).collect();
+    let forth: Vec<Exchange> = effects.iter().map(|effect| ask(&one, effect)).collect();
+    let mut back: Vec<Exchange> = effects.iter().rev().map(|effect| ask(&other, effect)).collect();
+    back.reverse();
+    assert_eq!(forth, back);
+    // Everything that names a call matters, and so does the seed.
+    let base = effect("sim/medium", 5, 0, 0.8);
+    let mut others = vec![base.clone(); 6];
+    others[0].id.item = 6;
+    others[1].id.round = 1;
+    others[2].id.actor = 1;
+    others[3].id.n = 1;
+    others[4].request.sample = 1;
+    others[5].request.model = "sim/stubborn".into();
+    let said = |effect: &Effect, seed| (0..40).map(|i| try_ask(&one, effect, seed + i).unwrap()).collect::<Vec<_>>();
+    assert!(others.iter().all(|other| said(other, 1) != said(&base, 1)));
+    assert_ne!(said(&base, 1), said(&base, 1000));
+}
+
+#[test]
+fn every_kind_of_wish_is_answered() {
+    let options = vec!["red".to_string(), "green".into(), "blue".into()];
+    let cases = [
+        (Want::Text, "Paris", Value::Text("Paris".into())),
+        (Want::Choice(options.clone()), "Green", Value::Choice(1)),
+        (Want::Number { low: 0.0, high: 1.0 }, "0.25", Value::Number(0.25)),
+        (
+            Want::Record(vec![
+                ("confidence".into(), Want::Number { low: 0.0, high: 1.0 }),
+                ("answer".into(), Want::Choice(options)),
+            ]),
+            "blue",
+            Value::Choice(2),
+        ),
+    ];
+    for (want, gold, right) in cases {
+        let given = |model: &str, hidden: bool, item| {
+            let mut effect = effect(model, item, 0, 0.0);
+            effect.request.want = want.clone();
+            effect.hidden = hidden.then(|| Hidden { gold: gold.into(), difficulty: 0.0, lure: None });
+            match ask(&Sim::standard(), &effect).outcome {
+                Outcome::Reply { value: Value::Record(fields), .. } => fields[1].clone(),
+                Outcome::Reply { value, .. } => value,
+                other => panic!("{other:?}"),
+            }
+        };
+        let small: Vec<Value> = (0..200).map(|i| given("sim/small", true, i)).collect();
+        assert!(small.contains(&right) && small.iter().any(|value| *value != right), "{want:?}");
+        assert!((0..50).all(|i| given("sim/perfect", true, i) == right));
+        // Without a right answer there is a placeholder that fits and varies.
+        let free: Vec<Value> = (0..50).map(|i| given("sim/medium", false, i)).collect();
+        assert!(free.iter().any(|value| *value != free[0]), "{want:?}");
+    }
+}
+
+#[test]
+fn a_wrong_text_never_holds_the_right_one() {
+    let sim = medium_but(json!({"skill": -1000.0}));
+    for item in 0..200 {
+        let mut effect = effect("sim/x", item, 0, 0.0);
+        effect.hidden.as_mut().unwrap().gold = "the secret".into();
+        match ask(&sim, &effect).outcome {
+            Outcome::Reply { raw, .. } => assert!(!raw.contains("secret"), "{raw}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn usage_is_as_declared() {
+    let sim = Sim::standard();
+    let exchanges: Vec<Exchange> = (0..4_000).map(|i| ask(&sim, &effect("sim/large", i, 0, 0.0))).collect();
+    let model = sim.model("sim/large").unwrap();
+    let first = &exchanges[7];
+    let Outcome::Reply { raw, .. } = &first.outcome else { panic!() };
+    assert_eq!((first.usage.tokens_in, first.usage.tokens_out), (3, raw.len().div_ceil(4) as u64));
+    let dollars = (3.0 * model.price.input + first.usage.tokens_out as f64 * model.price.output) / 1e6;
+    assert!((first.usage.cost_usd - dollars).abs() < 1e-12);
+    let below = exchanges.iter().filter(|e| e.usage.latency_ms < model.latency_ms.median).count();
+    as_declared("latency below its median", below, (0..4_000).map(|_| 0.5));
+    let tokens: u64 = exchanges.iter().map(|e| e.usage.tokens_out).sum();
+    // `{"answer":"42","reasons":""}` itself takes 7 tokens.
+    let mean = tokens as f64 / 4_000.0 - 7.0;
+    assert!((mean - f64::from(model.verbosity)).abs() < 2.0, "{mean}");
+}
+
+#[test]
+fn unknown_models_are_named_before_a_run() {
+    let providers = Providers::standard();
+    let error = |model: &str| providers.for_model(model).map(|p| p.name()).unwrap_err();
+    assert_eq!(providers.for_model("sim/medium").map(Provider::name), Ok("sim"));
+    assert!(error("sim/medum").contains("did you mean `sim/medium`?"));
+    assert!(error("openai/gpt-4o-mini").contains("come with a later version"));
+    assert!(error("smi/medium").contains("did you mean `sim/...`?"));
+    assert!(error("medium").contains("provider/model"));
+    assert!(matches!(try_ask(&Sim::standard(), &effect("sim/none", 0, 0, 0.0), 1), Err(Trouble::Fatal { .. })));
+}
+
+#[test]
+fn impossible_parameters_are_refused() {
+    let refused = |from: &str, to: &str| Sim::from_json(&MODELS.replacen(from, to, 1)).err().unwrap();
+    assert!(refused("\"lure\": 0.4", "\"lure\": 1.4").contains("model `small`: lure must lie in 0 to 1, is 1.4"));
+    assert!(refused("\"refusal\": 0.05", "\"refusal\": 0.95").contains("the sum of failures"));
+    assert!(refused("\"skill\"", "\"skil\"").contains("unknown field `skil`"));
+}
+
+/// Methods are judged on these models, so the models must not be tuned to a method. Who changes them all the same writes why into
+/// the README, and checks every claim again.
+#[test]
+fn the_parameters_are_frozen() {
+    let hash = RowHash::new(Kind::Input, 0).bytes(MODELS.as_bytes()).finish();
+    assert_eq!(format!("{hash:032x}"), "FROZEN");
+}
+
+/// Accuracy of the plurality before and after a debate of three with everything shown, on 4,000 items of mixed difficulty: the
+/// figures in the README. A plain loop over the models, on its own: it shares no code with any method.
+#[test]
+fn hearing_others_helps_those_who_can_tell_and_not_those_who_can_not() {
+    let sim = Sim::standard();
+    let debate = |name: &str| {
+        let (n, rounds) = (4_000u32, 3u32);
+        let mut right = vec![0; rounds as usize];
+        for item in 0..n {
+            let mut stands: Vec<(String, String)> = Vec::new();
+            for round in 0..rounds {
+                let answers = (0..3u32).map(|actor| {
+                    let mut effect = effect(name, item, actor, f64::from(item % 9) / 2.0 - 2.0);
+                    effect.id.round = round;
+                    if let Some((answer, reasons)) = stands.get(actor as usize) {
+                        let said = |(answer, reasons): &(String, String)| Part::Said {
+                            by: "X".into(),
+                            answer: answer.clone(),
+                            reasons: reasons.clone(),
+                        };
+                        let own = said(&(answer.clone(), reasons.clone()));
+                        let others = (0..3).filter(|other| *other != actor).map(|other| said(&stands[other as usize]));
+                        effect.request.messages.push(Message { role: Role::Assistant, parts: vec![own] });
+                        effect.request.messages.push(Message { role: Role::User, parts: others.collect() });
+                    }
+                    match ask(&sim, &effect).outcome {
+                        Outcome::Reply { value, .. } => {
+                            let text = |i| value.field(i).and_then(Value::as_text).unwrap().to_owned();
+                            (text(0), text(1))
+                        }
+                        other => panic!("{other:?}"),
+                    }
+                });
+                stands = answers.collect();
+                let votes = |a: &str| stands.iter().filter(|(b, _)| same_answer(a, b)).count();
+                let most = stands.iter().map(|(a, _)| votes(a)).max().unwrap();
+                let team = stands.iter().find(|(a, _)| votes(a) == most).unwrap();
+                right[round as usize] += u32::from(same_answer(&team.0, GOLD));
+            }
+        }
+        let shares: Vec<f64> = right.iter().map(|r| f64::from(*r) / f64::from(n)).collect();
+        println!("{name}: plurality right after each round: {shares:.3?}");
+        shares
+    };
+    // One standard error of a share of 4,000 is below 0.008.
+    for name in ["sim/medium", "sim/large"] {
+        let shares = debate(name);
+        assert!(shares[2] > shares[0] + 0.016, "{name}");
+    }
+    for name in ["sim/stubborn", "sim/perfect"] {
+        let shares = debate(name);
+        assert_eq!(shares[0], shares[2], "{name} changes nothing");
+    }
+    let shares = debate("sim/conformist");
+    assert!((shares[2] - shares[0]).abs() < 0.016, "who only follows the majority gains nothing");
+    debate("sim/small");
+}
