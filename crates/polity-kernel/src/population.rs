@@ -6,7 +6,7 @@
 use crate::rng::{Draws, Stream};
 use crate::tree::nearest;
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Column {
                 .position(|v| !v.is_finite())
                 .map(|row| format!("row {row} is {}, which is no finite number", values[row])),
             Column::Text { codes, words } => {
-                let mut seen = HashSet::new();
+                let mut seen = BTreeSet::new();
                 if let Some(row) = codes.iter().position(|code| *code as usize >= words.len()) {
                     return Some(format!("row {row} has code {}, but there are {} words", codes[row], words.len()));
                 }
@@ -66,7 +66,7 @@ impl Column {
 pub struct TextBuilder {
     codes: Vec<u32>,
     words: Vec<String>,
-    code_of: HashMap<String, u32>,
+    code_of: BTreeMap<String, u32>,
 }
 
 impl TextBuilder {
@@ -153,7 +153,7 @@ impl Table {
         if rows > u32::MAX as usize {
             return general("a table has at most 4294967295 rows");
         }
-        let mut seen = HashSet::new();
+        let mut seen = BTreeSet::new();
         for (name, column) in &columns {
             if name.is_empty() {
                 return general("a column has no name; name every column");

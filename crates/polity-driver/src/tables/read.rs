@@ -188,7 +188,10 @@ fn read_part(
 
     let wanted = data.iter().map(|(column, _)| column);
     let options = ArrowReaderOptions::new().with_schema(arrow_schema(metadata.schema(), wanted.clone()));
-    let mask = ProjectionMask::columns(metadata.parquet_schema(), wanted.map(|column| column.name.as_str()));
+    // By position: a mask by name takes the dot in `opinion.first` for a step into a nested column.
+    let file_columns = metadata.parquet_schema().columns().iter().enumerate();
+    let positions = file_columns.filter(|(_, c)| wanted.clone().any(|w| w.name == c.name())).map(|(i, _)| i);
+    let mask = ProjectionMask::leaves(metadata.parquet_schema(), positions);
     let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options)?;
     let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
         .with_projection(mask)
@@ -198,6 +201,9 @@ fn read_part(
     let mut rows = 0;
     for batch in batches {
         let batch = batch.map_err(|e| broken(&format!("could not be read: {e}")))?;
+        if batch.num_columns() != data.len() {
+            return Err(broken("lacks columns that it declares"));
+        }
         rows += batch.num_rows();
         for ((column, data), array) in data.iter_mut().zip(batch.columns()) {
             let appended = data.append(array);

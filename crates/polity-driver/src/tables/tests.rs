@@ -40,7 +40,7 @@ fn every_kind() -> TableSpec {
         let full = ColumnSpec::new(name, kind.clone(), format!("A {name}."));
         [
             full,
-            ColumnSpec::new(format!("maybe_{name}"), kind, "In seconds; “maybe”.")
+            ColumnSpec::new(format!("{name}.maybe"), kind, "In seconds; “maybe”.")
                 .nullable()
                 .volatile(),
         ]

@@ -7,7 +7,8 @@ mod output;
 mod progress;
 mod story;
 
-use args::{Args, Common, Verb};
+pub use args::Args;
+use args::{Common, Verb};
 use clap::Parser;
 use output::{error_json, note, print_line};
 use polity_driver::DriveError;

@@ -1,0 +1,328 @@
+//! Tidiness as a test: what the documents say of the source tree, and what the source tree promises of itself.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::unwrap_used)]
+
+use clap::Parser;
+use polity::cli::Args;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const KINDS: [&str; 4] = ["worlds", "policies", "methods", "metrics"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn list(dir: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries
+}
+
+/// Every file below a folder with one of these endings (all, if there are none), sorted.
+fn walk(dir: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let fits = |path: &PathBuf| endings.is_empty() || endings.iter().any(|end| name_of(path).ends_with(end));
+    list(dir)
+        .into_iter()
+        .flat_map(|path| if path.is_dir() { walk(&path, endings) } else { vec![path] })
+        .filter(fits)
+        .collect()
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// Folders of leaves by kind.
+fn leaves() -> BTreeMap<&'static str, Vec<PathBuf>> {
+    let catalog = root().join("crates/polity-catalog");
+    KINDS.into_iter().map(|kind| (kind, list(&catalog.join(kind)))).collect()
+}
+
+/// Rust source without comments, and without the tests at its end.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+/// Identifiers and the signs between them; `::` is one token.
+fn tokens(code: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut chars = code.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c.is_alphanumeric() || c == '_' {
+            word.push(c);
+            continue;
+        }
+        if !word.is_empty() {
+            out.push(std::mem::take(&mut word));
+        }
+        if c == ':' && chars.peek() == Some(&':') {
+            chars.next();
+            out.push("::".into());
+        } else if !c.is_whitespace() {
+            out.push(c.to_string());
+        }
+    }
+    out.push(word);
+    out
+}
+
+/// What follows `head::`: one name, or all names of a group in braces.
+fn after(tokens: &[String], head: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for i in 0..tokens.len().saturating_sub(2) {
+        if tokens[i] != head || tokens[i + 1] != "::" {
+            continue;
+        }
+        let mut depth = 0;
+        for token in &tokens[i + 2..] {
+            match token.as_str() {
+                "{" => depth += 1,
+                "}" => depth -= 1,
+                _ => out.push(token.clone()),
+            }
+            if depth <= 0 {
+                break;
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn leaves_import_no_other_leaf() {
+    let all = leaves();
+    let modules: BTreeSet<String> = all.values().flatten().map(|path| name_of(path).replace('-', "_")).collect();
+    let mut wrong = Vec::new();
+    for file in all.values().flatten().flat_map(|folder| walk(folder, &[".rs"])) {
+        let text = code(&file);
+        let tokens = tokens(&text);
+        let mut say = |what: String| wrong.push(format!("{}: {what}", file.display()));
+        // A leaf needs no path from the crate's root: what is its own it reaches with `super` or `self`.
+        for head in ["crate", "polity_catalog"] {
+            after(&tokens, head).into_iter().for_each(|name| say(format!("{head}::{name}")));
+        }
+        for name in after(&tokens, "super") {
+            if modules.contains(&name) || KINDS.contains(&name.as_str()) {
+                say(format!("super::{name}"));
+            }
+        }
+        if text.contains("\"../") || text.contains("#[path") {
+            say("a path out of the folder".into());
+        }
+    }
+    assert!(wrong.is_empty(), "leaves that name another leaf:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_leaf_folder_is_complete_and_named_like_its_leaf() {
+    let registry = polity::registry();
+    let all = leaves();
+    // From the first golden on every leaf has one.
+    let golden_began = all.values().flatten().any(|folder| folder.join("golden.json").is_file());
+    let mut wrong = Vec::new();
+    for (kind, folders) in &all {
+        let cards = match *kind {
+            "worlds" => registry.worlds(),
+            "policies" => registry.policies(),
+            "methods" => registry.methods(),
+            _ => registry.metrics(),
+        };
+        let names: BTreeSet<String> = cards.iter().map(|card| card.name.to_string()).collect();
+        let found: BTreeSet<String> = folders.iter().map(|folder| name_of(folder)).collect();
+        if names != found {
+            wrong.push(format!("{kind}: the folders are {found:?}, the registry has {names:?}"));
+        }
+        let mut files = vec!["mod.rs", "README.md", "scenario.yaml"];
+        if golden_began {
+            files.push("golden.json");
+        }
+        for folder in folders {
+            let missing = files.iter().filter(|file| !folder.join(file).is_file());
+            wrong.extend(missing.map(|file| format!("{} has no {file}", folder.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Who may see whom, tests included.
+    let allowed: BTreeMap<&str, &[&str]> = [
+        ("polity-kernel", &[][..]),
+        ("polity-catalog", &["polity-kernel"][..]),
+        ("polity-driver", &["polity-kernel"][..]),
+        ("polity", &["polity-kernel", "polity-catalog", "polity-driver"][..]),
+    ]
+    .into();
+    // The pure crates depend on these and nothing else: no clock, no files, no network, no runtime.
+    let pure = ["crc32fast", "libm", "postcard", "proptest", "rayon", "schemars", "serde", "serde_json", "thiserror"];
+    let packages = metadata["packages"].as_array().unwrap();
+    let names: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
+    assert_eq!(names, allowed.keys().copied().collect(), "this test and ARCHITECTURE.md name the crates");
+    let mut wrong = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().unwrap();
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let other = dependency["name"].as_str().unwrap();
+            if names.contains(other) {
+                if !allowed[name].contains(&other) {
+                    wrong.push(format!("{name} depends on {other}"));
+                }
+            } else if ["polity-kernel", "polity-catalog"].contains(&name) && !pure.contains(&other) {
+                wrong.push(format!("{name} is pure and depends on {other}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn pure_crates_reach_for_nothing_outside() {
+    // Also what would let the number of threads or the order of a hash table reach a result.
+    let words = ["HashMap", "HashSet", "RandomState", "Instant", "SystemTime", "current_num_threads", "tokio"];
+    let modules = ["time", "fs", "net", "thread", "env", "process", "os"];
+    let folders = ["polity-kernel/src", "polity-catalog/src"].into_iter().map(String::from);
+    let folders = folders.chain(KINDS.into_iter().map(|kind| format!("polity-catalog/{kind}")));
+    let mut wrong = Vec::new();
+    for file in folders.flat_map(|folder| walk(&root().join("crates").join(folder), &[".rs"])) {
+        if name_of(&file) == "tests.rs" {
+            continue;
+        }
+        let tokens = tokens(&code(&file));
+        let used = tokens.iter().filter(|token| words.contains(&token.as_str())).cloned();
+        let of_std = after(&tokens, "std").into_iter().filter(|name| modules.contains(&name.as_str()));
+        for what in used.chain(of_std.map(|name| format!("std::{name}"))) {
+            wrong.push(format!("{}: {what}", file.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "what the pure crates must not use:\n{}", wrong.join("\n"));
+}
+
+/// README.md, ARCHITECTURE.md, the decisions, and the READMEs of data, leaves and models.
+fn documents() -> Vec<PathBuf> {
+    let root = root();
+    let below = ["docs", "data", "crates"].into_iter().flat_map(|folder| walk(&root.join(folder), &[".md"]));
+    [root.join("README.md"), root.join("ARCHITECTURE.md")].into_iter().chain(below).collect()
+}
+
+/// Words in backticks outside of code blocks, and targets of links.
+fn mentions(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for prose in text.split("```").step_by(2) {
+        out.extend(prose.split('`').skip(1).step_by(2).map(str::to_string));
+        out.extend(prose.split("](").skip(1).filter_map(|rest| rest.split(')').next()).map(str::to_string));
+    }
+    out
+}
+
+/// The part of a mention that must exist, if it is a path of the repository: `crates/polity/src/main.rs` is one, `provider/model`
+/// and `std::fs` are not. A path with a part to fill in (`crates/*`) is checked up to there.
+fn as_path(mention: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/*<>{},".contains(c);
+    if mention.is_empty() || !mention.chars().all(plain) || mention.starts_with('/') {
+        return None;
+    }
+    let roots = ["crates/", "docs/", "scenarios/", "data/", "scripts/", ".ci/"];
+    let endings = [".md", ".rs", ".toml", ".sh", ".tsv", ".png"];
+    let file = !mention.contains('/') && endings.iter().any(|end| mention.ends_with(end));
+    if !file && !roots.iter().any(|root| mention.starts_with(root)) {
+        return None;
+    }
+    let fixed: Vec<&str> = mention.split('/').take_while(|step| !step.contains(['*', '<', '{'])).collect();
+    Some(fixed.join("/"))
+}
+
+#[test]
+fn paths_in_documents_exist() {
+    let root = root();
+    let names: BTreeSet<String> = walk(&root.join("crates"), &[]).iter().map(|path| name_of(path)).collect();
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for path in mentions(&text).iter().filter_map(|mention| as_path(mention)) {
+            checked += 1;
+            let beside = document.parent().unwrap().join(&path);
+            // `mod.rs` and `golden.json` are spoken of in general.
+            let in_general = !path.contains('/') && names.contains(&path);
+            if !root.join(&path).exists() && !beside.exists() && !in_general {
+                wrong.push(format!("{}: `{path}`", document.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "documents name what does not exist:\n{}", wrong.join("\n"));
+    assert!(checked > 80, "only {checked} paths were found in the documents; are they still in backticks?");
+}
+
+#[test]
+fn decisions_are_dated() {
+    for path in walk(&root().join("docs/decisions"), &[".md"]) {
+        let text = fs::read_to_string(&path).unwrap();
+        let dated = text.lines().any(|line| line.starts_with("Date: 20") && line.len() == "Date: 2026-11-20".len());
+        assert!(dated, "{} has no line `Date: YEAR-MONTH-DAY`", path.display());
+    }
+}
+
+/// Commands in the code blocks of a document, without prompts, output and comments.
+fn commands(text: &str) -> Vec<Vec<String>> {
+    let mut out = Vec::new();
+    for line in text.split("```").skip(1).step_by(2).flat_map(str::lines) {
+        let line = line.trim().trim_start_matches("$ ");
+        if ["polity ", "cargo run ", "bash "].iter().any(|start| line.starts_with(start)) {
+            let command = line.split(" #").next().unwrap().split(" | ").next().unwrap();
+            out.push(command.split_whitespace().map(|word| word.trim_matches('\'').to_string()).collect());
+        }
+    }
+    out
+}
+
+/// Why a command can not be run as written.
+fn fault(command: &[String]) -> Option<String> {
+    let root = root();
+    if command[0] == "bash" {
+        return (!root.join(&command[1]).is_file()).then(|| "there is no such script".into());
+    }
+    if let Some(i) = command.iter().position(|word| word == "--example") {
+        // From the first example on they are checked.
+        let examples = root.join("crates/polity/examples");
+        let missing = examples.is_dir() && !examples.join(format!("{}.rs", command[i + 1])).is_file();
+        return missing.then(|| "there is no such example".into());
+    }
+    let own = match command.iter().position(|word| word == "--") {
+        Some(i) if command[0] == "cargo" => &command[i + 1..],
+        _ => &command[1..],
+    };
+    let line = std::iter::once("polity").chain(own.iter().map(String::as_str));
+    if let Err(error) = Args::try_parse_from(line)
+        && error.use_stderr()
+    {
+        return Some(error.to_string());
+    }
+    let missing = own.iter().find(|word| word.starts_with("scenarios/") && !root.join(word).is_file());
+    missing.map(|file| format!("{file} does not exist"))
+}
+
+#[test]
+fn commands_in_documents_work_as_written() {
+    let texts = documents().iter().map(|path| fs::read_to_string(path).unwrap()).collect::<Vec<_>>();
+    let commands: Vec<_> = texts.iter().flat_map(|text| commands(text)).collect();
+    let wrong: Vec<String> =
+        commands.iter().filter_map(|c| fault(c).map(|why| format!("{}: {why}", c.join(" ")))).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(commands.len() >= 10, "only {} commands were found in the documents", commands.len());
+}

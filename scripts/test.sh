@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Everything that must be green, in one command: lints, tests, tidiness, licences. Installs what it needs, if it is missing.
+# Needs Rust (rustup brings the toolchain that rust-toolchain.toml names) and a C compiler and linker.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if ! command -v cargo >/dev/null; then
+    echo "cargo is missing: install Rust, https://rustup.rs" >&2
+    exit 1
+fi
+# zstd is compiled from C, and Rust links with cc.
+if ! command -v cc >/dev/null; then
+    as_root=""
+    [ "$(id -u)" -eq 0 ] || as_root=sudo
+    $as_root apt-get update
+    $as_root apt-get install -y --no-install-recommends gcc libc6-dev
+fi
+# A toolchain that did not come from rustup, or came without them, may lack these two.
+if ! cargo clippy --version >/dev/null 2>&1 || ! rustfmt --version >/dev/null 2>&1; then
+    rustup component add clippy rustfmt
+fi
+
+step() {
+    printf '\n== %s (%d s)\n' "$1" "$SECONDS"
+}
+
+step "format"
+# By file and not `cargo fmt`: leaves are collected by a build script, where `cargo fmt` does not look.
+git ls-files '*.rs' | xargs rustfmt --check --edition 2024
+
+# All in the dev profile: one set of dependencies for lints' build scripts and for tests, no release build. See
+# docs/decisions/profile-of-tests.md.
+step "lints"
+cargo clippy --locked --workspace --all-targets -- -D warnings
+
+step "tests"
+if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --locked --workspace
+    cargo test --locked --workspace --doc
+else
+    cargo test --locked --workspace
+fi
+
+step "licences, bans, sources"
+if cargo deny --version >/dev/null 2>&1; then
+    bash scripts/deny.sh
+else
+    echo "skipped: cargo-deny is not installed; \`bash scripts/deny.sh\` installs it, which takes some minutes"
+fi
+
+step "all green"
