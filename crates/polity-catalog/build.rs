@@ -40,10 +40,11 @@ fn main() -> io::Result<()> {
             };
             let _ = writeln!(
                 register,
-                "    {kind}::{module}::register(registry, polity_kernel::registry::LeafFiles {{ readme: {}, scenario: {}, golden: {} }});",
+                "    {kind}::{module}::register(registry, polity_kernel::registry::LeafFiles {{ readme: {}, scenario: {}, golden: {}, folder: {:?} }});",
                 text("README.md"),
                 text("scenario.yaml"),
                 text("golden.json"),
+                path.display().to_string(),
             );
         }
         modules.push_str("}\n");

@@ -20,6 +20,8 @@ pub struct LeafFiles {
     pub scenario: &'static str,
     /// `golden.json`: what that society must give.
     pub golden: &'static str,
+    /// The folder itself, where the leaf was built: files that the scenario names are found from here.
+    pub folder: &'static str,
 }
 
 /// What a list shows of a leaf.

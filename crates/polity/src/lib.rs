@@ -3,6 +3,7 @@
 //! This crate joins the kernel, the catalogue and the driver, and holds the command line.
 
 pub mod cli;
+pub mod conformance;
 pub mod report;
 
 use polity_kernel::registry::Registry;

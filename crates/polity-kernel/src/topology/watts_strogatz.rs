@@ -87,6 +87,7 @@ impl WattsStrogatz {
 mod tests {
     use super::*;
     use crate::topology::Ring;
+    use std::collections::BTreeSet;
 
     fn generate(n: u32, neighbours: u32, rewire: f64, seed: u64) -> Csr {
         WattsStrogatz { neighbours, rewire }.generate(n, seed).unwrap()
@@ -109,6 +110,36 @@ mod tests {
             tied as f64 / (list.len() * (list.len() - 1)) as f64
         };
         (0..csr.n()).map(of).sum::<f64>() / f64::from(csr.n())
+    }
+
+    /// The same process on a set of ties, with the same draws; for agents with few neighbours.
+    fn plain(n: u32, neighbours: u32, rewire: f64, seed: u64) -> Csr {
+        let mut draws = Draws::new(seed, Stream::Topology, 0, 0);
+        let tie = |a: u32, b: u32| (a.min(b), a.max(b));
+        let mut ties: BTreeSet<_> =
+            (0..n).flat_map(|i| (1..=neighbours / 2).map(move |step| tie(i, (i + step) % n))).collect();
+        for i in 0..n {
+            for step in 1..=neighbours / 2 {
+                if draws.chance(rewire) {
+                    let mut to = i;
+                    while to == i || ties.contains(&tie(i, to)) {
+                        to = draws.below(u64::from(n)) as u32;
+                    }
+                    ties.remove(&tie(i, (i + step) % n));
+                    ties.insert(tie(i, to));
+                }
+            }
+        }
+        Csr::from_edges(n, &ties.into_iter().collect::<Vec<_>>(), false).unwrap()
+    }
+
+    #[test]
+    fn agrees_with_the_plain_process() {
+        for seed in 0..50 {
+            for rewire in [0.1, 0.6, 1.0] {
+                assert_eq!(generate(40, 6, rewire, seed), plain(40, 6, rewire, seed), "{rewire} {seed}");
+            }
+        }
     }
 
     #[test]

@@ -1,0 +1,316 @@
+//! The conformance suite: what every leaf must keep, checked on its own scenario.
+//!
+//! Same seed twice; 1, 2 and 5 threads; 1, 3 and 7 shards; answers shuffled, repeated and failing; replay; resume in the middle; a
+//! fork without changes; the golden. A new leaf is checked on arrival, also one of your own crate: call [`check`] with its registry.
+
+use polity_driver::disk::{Disk, SimDisk};
+use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
+use polity_driver::files::yaml;
+use polity_driver::models::Providers;
+use polity_driver::run::{Engine, Prepared, Summary, prepare};
+use polity_driver::source::Faults;
+use polity_driver::tables::{ColumnData, read_table};
+use polity_kernel::registry::{Card, Registry};
+use polity_kernel::tree::{Node, Value};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Agents of the check over shards: eight blocks, so that seven shards all have work.
+const MANY: i64 = 30_000;
+/// Agents of the same check where everybody hears everybody: two blocks.
+const MANY_COMPLETE: i64 = 4_200;
+
+/// What a leaf's scenario must give.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Golden {
+    /// Digest of the run.
+    pub digest: String,
+    /// Last value of every metric, for people who look at a change.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+/// A leaf that was checked.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// `worlds/guess-average`.
+    pub leaf: String,
+    /// Digest of its scenario.
+    pub digest: String,
+    /// What its golden is, for writing a new one.
+    pub golden: Golden,
+    /// What it does not keep; empty when it conforms.
+    pub failures: Vec<String>,
+}
+
+/// Checks every leaf of a registry that has a scenario; a leaf without one fails.
+#[must_use]
+pub fn check(registry: &Registry) -> Vec<Checked> {
+    let shelves = [
+        ("worlds", registry.worlds()),
+        ("policies", registry.policies()),
+        ("methods", registry.methods()),
+        ("metrics", registry.metrics()),
+    ];
+    shelves.into_iter().flat_map(|(kind, cards)| cards.into_iter().map(move |card| check_leaf(registry, kind, card))).collect()
+}
+
+/// One run of a suite: what differs between two runs that must agree.
+#[derive(Clone, Copy)]
+struct Setting {
+    threads: usize,
+    shards: usize,
+    faults: Option<u64>,
+}
+
+const PLAIN: Setting = Setting { threads: 2, shards: 1, faults: None };
+
+struct Suite<'a> {
+    registry: &'a Registry,
+    prepared: Prepared,
+    failures: Vec<String>,
+}
+
+/// A finished run and the disk it is on.
+struct Ran {
+    disk: Arc<dyn Disk>,
+    summary: Summary,
+}
+
+/// Stops a run after some rounds.
+struct StopAfter(u32, Stop);
+
+impl Watch for StopAfter {
+    fn progress(&mut self, progress: &Progress) {
+        if progress.rounds >= self.0 && progress.waiting.is_none() {
+            self.1.ask();
+        }
+    }
+}
+
+const RUN: &str = "run";
+
+impl<'a> Suite<'a> {
+    fn engine(&self, disk: Arc<dyn Disk>, setting: Setting, stop: Stop) -> Engine<'a> {
+        Engine {
+            registry: self.registry,
+            providers: Arc::new(Providers::standard()),
+            disk,
+            shards: setting.shards,
+            connections: 100,
+            faults: setting.faults.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 }),
+            stop,
+        }
+    }
+
+    /// Runs in a pool of so many threads; the machine takes its threads from there.
+    fn within<T: Send>(&self, setting: Setting, work: impl FnOnce() -> T + Send) -> Result<T, String> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(setting.threads)
+            .build()
+            .map_err(|e| format!("no threads can be started: {e}"))?;
+        Ok(pool.install(work))
+    }
+
+    fn run(&self, prepared: &Prepared, setting: Setting) -> Result<Ran, String> {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+        let summary = self.within(setting, || {
+            self.engine(disk.clone(), setting, Stop::default()).run(prepared, Path::new(RUN), &mut Unwatched)
+        })?;
+        Ok(Ran { summary: summary.map_err(|e| e.to_string())?, disk })
+    }
+
+    fn expect(&mut self, what: &str, expected: &Ran, got: Result<Ran, String>) {
+        match got {
+            Err(error) => self.failures.push(format!("{what}: {error}")),
+            Ok(got) if got.summary.digest != expected.summary.digest => self.failures.push(format!(
+                "{what}: digest {} instead of {}",
+                got.summary.digest, expected.summary.digest
+            )),
+            Ok(got) => match (tables(expected.disk.as_ref()), tables(got.disk.as_ref())) {
+                (Ok(a), Ok(b)) if a == b => {}
+                (Ok(a), Ok(b)) => {
+                    let differ: Vec<&String> = a.iter().filter(|(k, v)| b.get(*k) != Some(v)).map(|(k, _)| k).collect();
+                    self.failures.push(format!("{what}: same digest, other tables: {differ:?}"));
+                }
+                (Err(e), _) | (_, Err(e)) => self.failures.push(format!("{what}: {e}")),
+            },
+        }
+    }
+
+    fn settings(&mut self, base: &Ran) {
+        for threads in [1, 5] {
+            let got = self.run(&self.prepared, Setting { threads, ..PLAIN });
+            self.expect(&format!("{threads} threads"), base, got);
+        }
+        let got = self.run(&self.prepared, PLAIN);
+        self.expect("the same again", base, got);
+        for seed in 1..=3 {
+            let got = self.run(&self.prepared, Setting { faults: Some(seed), ..PLAIN });
+            self.expect(&format!("answers shuffled, repeated and failing (seed {seed})"), base, got);
+        }
+        for shards in [3, 7] {
+            let got = self.run(&self.prepared, Setting { shards, ..PLAIN });
+            self.expect(&format!("{shards} shards"), base, got);
+        }
+    }
+
+    /// Again over shards with enough agents that every shard has some.
+    fn many(&mut self) {
+        let tree = &self.prepared.tree;
+        if tree.get("world").is_none() {
+            return;
+        }
+        let complete = tree.get("topology").and_then(|t| t.split_kind("").ok()).is_some_and(|(k, _)| k.name == "complete");
+        let agents = if complete { MANY_COMPLETE } else { MANY };
+        let mut many = self.prepared.clone();
+        let edits = [("agents", agents), ("rounds", 3)];
+        for (key, value) in edits {
+            if many.tree.edit(key, Node::built(Value::Int(value))).is_err() {
+                return;
+            }
+        }
+        let base = match self.run(&many, PLAIN) {
+            Ok(base) => base,
+            Err(error) => {
+                self.failures.push(format!("{agents} agents: {error}"));
+                return;
+            }
+        };
+        for (shards, threads) in [(3, 1), (7, 5)] {
+            let got = self.run(&many, Setting { shards, threads, faults: None });
+            self.expect(&format!("{agents} agents on {shards} shards"), &base, got);
+        }
+    }
+
+    fn replay(&mut self, base: &Ran) {
+        for shards in [1, 3] {
+            let setting = Setting { shards, ..PLAIN };
+            let engine = self.engine(base.disk.clone(), setting, Stop::default());
+            match engine.replay(Path::new(RUN), &mut Unwatched) {
+                Ok(summary) if summary.status == "same" && summary.digest == base.summary.digest => {}
+                Ok(summary) => self.failures.push(format!("replay: {summary:?}")),
+                Err(error) => self.failures.push(format!("replay: {error}")),
+            }
+        }
+    }
+
+    /// Stops in the middle, resumes with other threads, shards and faults.
+    fn resume(&mut self, base: &Ran) {
+        let rounds = base.summary.rounds;
+        let mut stops: Vec<u32> = vec![1, rounds / 2, rounds.saturating_sub(1)];
+        stops.retain(|r| *r > 0 && *r < rounds);
+        stops.dedup();
+        for after in stops {
+            for (first, second) in [(PLAIN, Setting { shards: 3, threads: 5, faults: Some(9) }), (Setting { shards: 3, ..PLAIN }, PLAIN)] {
+                let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+                let what = format!("stopped after {after} rounds and resumed ({} to {} shards)", first.shards, second.shards);
+                let stop = Stop::default();
+                let stopped = self.within(first, || {
+                    self.engine(disk.clone(), first, stop.clone()).run(
+                        &self.prepared,
+                        Path::new(RUN),
+                        &mut StopAfter(after, stop),
+                    )
+                });
+                match stopped {
+                    Ok(Ok(summary)) if summary.status == "stopped" => {}
+                    Ok(Ok(summary)) => self.failures.push(format!("{what}: it did not stop: {summary:?}")),
+                    Ok(Err(error)) => self.failures.push(format!("{what}: {error}")),
+                    Err(error) => self.failures.push(format!("{what}: {error}")),
+                }
+                let got = self
+                    .within(second, || {
+                        self.engine(disk.clone(), second, Stop::default()).resume(Path::new(RUN), &mut Unwatched)
+                    })
+                    .and_then(|r| r.map_err(|e| e.to_string()))
+                    .map(|summary| Ran { disk, summary });
+                self.expect(&what, base, got);
+            }
+        }
+    }
+
+    /// A fork that changes nothing is the run itself.
+    fn fork(&mut self, base: &Ran) {
+        let at = base.summary.rounds / 2;
+        let engine = self.engine(base.disk.clone(), PLAIN, Stop::default());
+        match engine.fork(Path::new(RUN), at, Vec::new(), None, Path::new("fork"), &mut Unwatched) {
+            Ok(summary) if summary.digest == base.summary.digest => {}
+            Ok(summary) => self.failures.push(format!("a fork without changes: {summary:?}")),
+            Err(error) => self.failures.push(format!("a fork without changes: {error}")),
+        }
+    }
+}
+
+/// The columns of all tables but the volatile ones, by `table.column`.
+fn tables(disk: &dyn Disk) -> Result<BTreeMap<String, ColumnData>, String> {
+    let dir = Path::new(RUN).join("tables");
+    let mut all = BTreeMap::new();
+    for table in disk.list(&dir).map_err(|e| e.to_string())? {
+        for (name, data) in read_table(disk, &dir, &table, &[], usize::MAX).map_err(|e| e.to_string())? {
+            // The one volatile column there is; its metadata say so too.
+            if name != "wall_ms" {
+                all.insert(format!("{table}.{name}"), data);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn last_metrics(disk: &dyn Disk) -> BTreeMap<String, f64> {
+    let mut last = BTreeMap::new();
+    let Ok(table) = read_table(disk, &Path::new(RUN).join("tables"), "metrics", &[], usize::MAX) else { return last };
+    let find = |wanted: &str| table.iter().find(|(name, _)| name == wanted).map(|(_, data)| data);
+    if let (Some(ColumnData::Text(names)), Some(ColumnData::F64(values))) = (find("name"), find("value")) {
+        for (name, value) in names.iter().zip(values) {
+            if let (Some(name), Some(value)) = (name, value) {
+                last.insert(name.clone(), *value);
+            }
+        }
+    }
+    last
+}
+
+fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
+    let leaf = format!("{kind}/{}", card.name);
+    let nothing = Golden { digest: String::new(), metrics: BTreeMap::new() };
+    let failed = |why: String| Checked {
+        leaf: leaf.clone(),
+        digest: String::new(),
+        golden: nothing.clone(),
+        failures: vec![why],
+    };
+    if card.files.scenario.is_empty() {
+        return failed("it has no scenario.yaml".into());
+    }
+    let tree = match yaml::parse(card.files.scenario) {
+        Ok(tree) => tree,
+        Err(error) => return failed(format!("scenario.yaml: {error}")),
+    };
+    // Snapshots at every other round, so that a resumed run goes on from one and recomputes a round besides.
+    let snapshots = serde_json::json!({ "rounds": 2, "seconds": 1e9 });
+    let edits = vec![("snapshot".to_string(), Node::from_json(&snapshots))];
+    let prepared = match prepare(tree, "scenario.yaml", Path::new(card.files.folder), card.name, edits) {
+        Ok(prepared) => prepared,
+        Err(error) => return failed(format!("scenario.yaml: {error}")),
+    };
+    let mut suite = Suite { registry, prepared, failures: Vec::new() };
+    let base = match suite.run(&suite.prepared, PLAIN) {
+        Ok(base) => base,
+        Err(error) => return failed(error),
+    };
+    suite.settings(&base);
+    suite.many();
+    suite.replay(&base);
+    suite.resume(&base);
+    suite.fork(&base);
+    let golden = Golden { digest: base.summary.digest.clone(), metrics: last_metrics(base.disk.as_ref()) };
+    match serde_json::from_str::<Golden>(card.files.golden) {
+        Ok(expected) if expected == golden => {}
+        Ok(expected) => suite.failures.push(format!("golden: {golden:?} instead of {expected:?}")),
+        Err(_) if card.files.golden.is_empty() => suite.failures.push("it has no golden.json".into()),
+        Err(error) => suite.failures.push(format!("golden.json can not be read: {error}")),
+    }
+    Checked { leaf, digest: base.summary.digest, golden, failures: suite.failures }
+}
