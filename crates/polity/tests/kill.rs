@@ -2,9 +2,14 @@
 //!
 //! `POLITY_KILLS=1000 cargo test --release -p polity --test kill` is the campaign.
 
+// Helpers of tests may panic and print as tests do.
+#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+
 mod harness;
 
-use harness::{Tables, arg, assert_asked_once, assert_same_tables, command, events, from_env, polity, rules, said, scratch};
+use harness::{
+    Tables, arg, assert_asked_once, assert_same_tables, command, events, from_env, polity, rules, said, scratch,
+};
 use harness::{tables, team, write_scenario};
 use polity_driver::disk::RealDisk;
 use polity_kernel::ask::EffectId;
@@ -66,7 +71,12 @@ struct Case {
 
 fn journal_len(run: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(run.join("journal")) else { return 0 };
-    entries.flatten().filter(|e| e.path().extension().is_some_and(|x| x == "journal")).filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum()
+    entries
+        .flatten()
+        .filter(|e| e.path().extension().is_some_and(|x| x == "journal"))
+        .filter_map(|e| e.metadata().ok())
+        .map(|m| m.len())
+        .sum()
 }
 
 fn count_files(dir: &Path) -> usize {
@@ -209,13 +219,7 @@ impl Case {
             }
             std::fs::remove_dir_all(&run).unwrap();
         }
-        eprintln!(
-            "{}: {} runs, {:?} each, journal {} bytes, {tally:?}",
-            self.name,
-            number,
-            self.wall,
-            self.journal
-        );
+        eprintln!("{}: {} runs, {:?} each, journal {} bytes, {tally:?}", self.name, number, self.wall, self.journal);
     }
 }
 

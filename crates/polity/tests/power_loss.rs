@@ -1,16 +1,25 @@
 //! Whole runs on a disk that loses power, at every operation that changes it.
 
+// Helpers of tests may panic and print as tests do.
+#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+
 mod harness;
 
-use harness::{Tables, assert_asked_once, assert_same_tables, engine, events, from_env, oracles, prepared, replay, resume};
+use harness::{
+    Tables, assert_asked_once, assert_same_tables, engine, events, from_env, oracles, prepared, replay, resume,
+};
 use harness::{rules, run, scratch, tables, team, village};
 use polity_driver::disk::{Disk, SimDisk};
-use polity_driver::run::Prepared;
+use polity_driver::models::{Answering, Exchange, Provider, Providers};
+use polity_driver::run::{Engine, Prepared};
 use polity_driver::source::Faults;
+use polity_driver::tables::ColumnData;
+use polity_kernel::ask::{Effect, Outcome, Usage, Value};
 use polity_kernel::event::Event;
 use polity_kernel::rng::{Draws, Stream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Operations beyond this many are sampled.
 const ALL: u64 = 300;
@@ -181,10 +190,86 @@ fn a_crashed_run_can_be_replayed() {
             if rounds == 0 || !disk.exists(&out().join("manifest.json")).unwrap() {
                 continue;
             }
-            let summary = replay(&engine(shared(&disk), 1, None), out()).unwrap_or_else(|e| panic!("killed at {at}: {e}"));
+            let summary =
+                replay(&engine(shared(&disk), 1, None), out()).unwrap_or_else(|e| panic!("killed at {at}: {e}"));
             assert_eq!((summary.status.as_str(), summary.rounds as usize), ("same", rounds), "killed at {at}");
             replayed += 1;
         }
     }
     assert!(replayed > 20, "{replayed}");
+}
+
+/// A provider that never says the same twice, as real ones do: what was lost can not come back by asking again.
+#[derive(Default)]
+struct Dice(AtomicU64);
+
+impl Provider for Dice {
+    fn name(&self) -> &'static str {
+        "dice"
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec!["dice/one".into()]
+    }
+
+    fn check(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn simulated(&self) -> bool {
+        true
+    }
+
+    fn answer<'a>(&'a self, _: &'a Effect, _: u64) -> Answering<'a> {
+        Box::pin(async {
+            let text = self.0.fetch_add(1, Ordering::SeqCst).to_string();
+            let outcome = Outcome::Reply { value: Value::Text(text.clone()), raw: text };
+            Ok(Exchange { outcome, usage: Usage::default() })
+        })
+    }
+}
+
+#[test]
+fn answers_that_can_not_be_had_again() {
+    let folder = scratch("power-dice");
+    let mut scenario = team(&folder, "council", 6, 3);
+    scenario["model"] = "dice/one".into();
+    let prepared = prepared(&scenario, &folder);
+    let providers = Arc::new(Providers::of(vec![Box::new(Dice::default())]));
+    let on = |disk: &SimDisk| Engine { providers: providers.clone(), ..engine(shared(disk), 1, misbehaving()) };
+    let whole = SimDisk::with_strict_names();
+    run(&on(&whole), &prepared, out()).unwrap();
+    let mut resumed = 0;
+    for at in 0..=whole.operations() {
+        let disk = SimDisk::with_strict_names();
+        disk.crash_at(at);
+        let _ = run(&on(&disk), &prepared, out());
+        let cuts = disk.cuts(from_env("POLITY_CUTS", 3).max(2) as usize);
+        let lost = cuts.iter().map(|cut| disk.after_power_loss(cut));
+        for disk in std::iter::once(disk.after_kill()).chain(lost) {
+            if !disk.exists(&out().join("manifest.json")).unwrap() {
+                continue;
+            }
+            let before = recorded(&disk);
+            resume(&on(&disk), out()).unwrap_or_else(|e| panic!("crash at {at}: {e}"));
+            resumed += 1;
+            let after = recorded(&disk);
+            assert_eq!(before, after[..before.len()], "crash at {at}: the record only grows");
+            assert_asked_once(&before, &after, &format!("crash at {at}"));
+            // The tables tell of the rounds that the journal tells of, and both follow from the answers.
+            let digests: Vec<Option<String>> = after
+                .iter()
+                .filter_map(|event| match event {
+                    Event::Round { sum, .. } => Some(Some(sum.to_string())),
+                    _ => None,
+                })
+                .collect();
+            let tables = tables(&disk, out());
+            let column = tables["rounds"].iter().find(|(name, _)| name == "digest").map(|(_, values)| values);
+            assert_eq!(column, Some(&ColumnData::Text(digests)), "crash at {at}");
+            let replayed = replay(&on(&disk), out()).unwrap_or_else(|e| panic!("crash at {at}: {e}"));
+            assert_eq!(replayed.status, "same", "crash at {at}");
+        }
+    }
+    assert!(resumed > 100, "{resumed}");
 }

@@ -1,5 +1,6 @@
 //! What the tests of crashes share: scenarios, leaves that only tests have, and ways to compare runs.
-#![allow(dead_code)] // Each test file uses its part.
+// Each test file uses its part.
+#![allow(dead_code)]
 
 use polity_driver::disk::Disk;
 use polity_driver::drive::{Stop, Unwatched};
@@ -214,7 +215,8 @@ impl Method for Council {
                 })
                 .collect();
             let heard = desk.ask_all(asks).await;
-            standing = heard.iter().map(|h| h.as_ref().ok().and_then(Value::as_text).unwrap_or("?").to_string()).collect();
+            standing =
+                heard.iter().map(|h| h.as_ref().ok().and_then(Value::as_text).unwrap_or("?").to_string()).collect();
             for (member, answer) in standing.iter().enumerate() {
                 desk.record(member, 0, answer.clone());
                 desk.tell(member, (member + 1) % standing.len(), answer.clone());
