@@ -107,6 +107,15 @@ impl Totals {
     }
 }
 
+/// What a journal already holds.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// Answers by effect, not used yet.
+    pub answers: BTreeMap<EffectId, Answer>,
+    /// (sum, chain) by round.
+    pub rounds: BTreeMap<u32, (Digest, Digest)>,
+}
+
 impl Past {
     /// What the recorded answers came to.
     #[must_use]
@@ -115,15 +124,6 @@ impl Past {
         self.answers.values().for_each(|answer| totals.count(answer));
         totals
     }
-}
-
-/// What a journal already holds.
-#[derive(Debug, Default)]
-pub struct Past {
-    /// Answers by effect, not used yet.
-    pub answers: BTreeMap<EffectId, Answer>,
-    /// (sum, chain) by round.
-    pub rounds: BTreeMap<u32, (Digest, Digest)>,
 }
 
 /// Where a run is written. A replay has none.
@@ -389,7 +389,8 @@ impl Drive<'_> {
                     .to_string(),
                 ),
                 None if self.strict => Some(format!(
-                    "the journal has no answer to effect {}, and a replay asks nobody: the entry was removed. Asked: {:?}",
+                    "the journal has no answer to effect {}, and a replay asks nobody: the entry was removed. Asked: \
+                     {:?}",
                     effect.id, effect.request
                 )),
                 None => None,

@@ -149,10 +149,19 @@ impl Engine<'_> {
         let Some(end) = reader.end() else {
             return Err(DriveError::Folder(format!("the journal of {at} has no end")));
         };
-        if story.scenario.is_some_and(|digest| digest != manifest.digest()) {
-            return Err(DriveError::Folder(format!(
-                "the manifest of {at} was changed after the run began; put manifest.json back as it was"
-            )));
+        match story.scenario {
+            Some(digest) if digest == manifest.digest() => {}
+            Some(_) => {
+                return Err(DriveError::Folder(format!(
+                    "the manifest of {at} was changed after the run began; put manifest.json back as it was"
+                )));
+            }
+            // It was durable before there was a manifest.
+            None => {
+                return Err(DriveError::Folder(format!(
+                    "the journal of {at} has lost its first record; restore it from a copy, or run the scenario again"
+                )));
+            }
         }
         Ok(Recorded { manifest, prepared, story, end })
     }
