@@ -1,4 +1,5 @@
-//! Whole runs on a disk that loses power, at every operation that changes it.
+//! Whole runs on a disk that loses power, at every operation that changes it. `POLITY_CUTS=20` looks at 20 states of the disk
+//! after each crash instead of 3.
 
 // Helpers of tests may panic and print as tests do.
 #![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
