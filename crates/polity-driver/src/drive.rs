@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 const LINGER: Duration = Duration::from_millis(2);
 /// How often a waiting driver looks at its stop flag.
 const TICK: Duration = Duration::from_millis(100);
+/// Answers in one record of the journal at most: a record has a longest length, a batch of answers has none.
+const ANSWERS_A_RECORD: usize = 1024;
 /// Snapshots kept besides the newest.
 const OLDER_SNAPSHOTS: usize = 1;
 
@@ -83,10 +85,10 @@ pub enum Ending {
     Stopped,
 }
 
-/// What the answers of a run came to.
+/// What the answers of a run came to, whichever process asked for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Answers used.
+    /// Answers.
     pub answers: u64,
     /// Tokens of requests.
     pub tokens_in: u64,
@@ -114,6 +116,16 @@ pub struct Past {
     pub rounds: BTreeMap<u32, (Digest, Digest)>,
 }
 
+impl Past {
+    /// What the recorded answers came to.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.answers.values().for_each(|answer| totals.count(answer));
+        totals
+    }
+}
+
 /// Where a run is written. A replay has none.
 pub struct Writing {
     /// The disk.
@@ -130,8 +142,7 @@ pub struct Writing {
 
 impl Writing {
     fn append(&mut self, event: &Event) -> Result<(), DriveError> {
-        let payload = event.encode().map_err(|e| DriveError::Differs(format!("a journal record can not be written: {e}")))?;
-        Ok(self.journal.append(event.kind(), &payload)?)
+        append(&mut self.journal, event)
     }
 
     /// Saves the state between two rounds: tables, then the snapshot, then the record that names it.
@@ -151,6 +162,27 @@ impl Writing {
         }
         Ok(())
     }
+}
+
+/// Appends a record.
+pub(crate) fn append(journal: &mut JournalWriter, event: &Event) -> Result<(), DriveError> {
+    let payload = event.encode().map_err(|e| DriveError::Differs(format!("a journal record can not be written: {e}")))?;
+    Ok(journal.append(event.kind(), &payload)?)
+}
+
+/// Appends answers, in as many records as they need; hands them back.
+pub(crate) fn append_answers(journal: &mut JournalWriter, mut answers: Vec<Answer>) -> Result<Vec<Answer>, DriveError> {
+    let mut written = Vec::with_capacity(answers.len());
+    while !answers.is_empty() {
+        let rest = answers.split_off(answers.len().min(ANSWERS_A_RECORD));
+        let event = Event::Answers(answers);
+        append(journal, &event)?;
+        if let Event::Answers(answers) = event {
+            written.extend(answers);
+        }
+        answers = rest;
+    }
+    Ok(written)
 }
 
 /// The file of the snapshot that begins with `round`.
@@ -194,8 +226,17 @@ pub struct Drive<'a> {
     pub watch: &'a mut dyn Watch,
     /// Whether a round that differs from the record is only noted (a replay) or stops the run (a resume).
     pub tolerate: bool,
-    /// Whether nobody may be asked: an effect without a recorded answer is an error.
+    /// Whether nobody may be asked: to need an answer that is not recorded is an error, unless an earlier round differs.
     pub strict: bool,
+}
+
+/// Questions without an answer.
+#[derive(Default)]
+struct Open {
+    /// By effect, the group whose answers are used together.
+    groups: BTreeMap<EffectId, u32>,
+    /// In a strict drive: the first question that the record does not answer, in words.
+    unrecorded: Option<String>,
 }
 
 /// What a drive came to.
@@ -207,6 +248,8 @@ pub struct Driven {
     pub totals: Totals,
     /// The first round whose digest differs from the record.
     pub first_difference: Option<u32>,
+    /// Chain up to and with the last round driven; `None` when there was none.
+    pub chain: Option<Digest>,
     /// Commits of the journal.
     pub commits: u64,
     /// Milliseconds of every round driven.
@@ -233,8 +276,9 @@ impl Drive<'_> {
     pub fn run(mut self) -> Result<Driven, DriveError> {
         let mut driven = Driven {
             ending: Ending::Stopped,
-            totals: Totals::default(),
+            totals: self.past.totals(),
             first_difference: None,
+            chain: None,
             commits: 0,
             round_ms: Vec::new(),
         };
@@ -246,11 +290,7 @@ impl Drive<'_> {
                     Ending::Done(outcome) => {
                         let Writing { mut journal, recorder, .. } = writing;
                         recorder.finish(self.machine, next)?;
-                        let event = Event::Ended(outcome.clone());
-                        let payload = event
-                            .encode()
-                            .map_err(|e| DriveError::Differs(format!("a journal record can not be written: {e}")))?;
-                        journal.append(event.kind(), &payload)?;
+                        append(&mut journal, &Event::Ended(outcome.clone()))?;
                         journal.commit()?;
                         driven.commits = journal.commits();
                     }
@@ -275,19 +315,19 @@ impl Drive<'_> {
 
     fn run_inner(&mut self, driven: &mut Driven) -> Result<(), DriveError> {
         let mut ready: Vec<Answer> = Vec::new();
-        let mut open: BTreeMap<EffectId, u32> = BTreeMap::new();
+        let mut open = Open::default();
         let mut began = Instant::now();
         let mut saved = Instant::now();
         let mut progress = Progress { planned: self.planned, ..Progress::default() };
         // A restored machine already waits for some answers.
         let restored = as_machine(self.machine).open_effects();
-        self.begin(restored, &mut ready, &mut open, &mut driven.totals)?;
+        self.begin(restored, &mut ready, &mut open)?;
         loop {
             let seed = self.seed;
             let step = as_machine(self.machine)
                 .poll(std::mem::take(&mut ready))
                 .map_err(|bug| DriveError::Bug { seed, bug })?;
-            self.begin(step.start, &mut ready, &mut open, &mut driven.totals)?;
+            self.begin(step.start, &mut ready, &mut open)?;
             match step.then {
                 Then::Done(outcome) => {
                     driven.ending = Ending::Done(outcome);
@@ -296,6 +336,7 @@ impl Drive<'_> {
                 Then::Round(report) => {
                     let wall_ms = began.elapsed().as_secs_f64() * 1000.0;
                     driven.round_ms.push(wall_ms);
+                    driven.chain = Some(report.chain);
                     self.check(&report, &mut driven.first_difference)?;
                     progress.rounds = report.round + 1;
                     progress.agents = report.agents;
@@ -306,7 +347,7 @@ impl Drive<'_> {
                         self.save()?;
                         return Ok(());
                     }
-                    if !open.is_empty() && ready.is_empty() {
+                    if !open.groups.is_empty() && ready.is_empty() {
                         // Turns with a lag are under way: take what has come, wait for nothing.
                         let answers = self.source.wait(Duration::ZERO);
                         self.hear(answers, &mut ready, &mut open, &mut driven.totals)?;
@@ -316,6 +357,10 @@ impl Drive<'_> {
                 }
                 Then::Wait => {
                     if ready.is_empty() {
+                        if let Some(what) = open.unrecorded.take() {
+                            // After a round that differs it is no wonder that other questions are asked.
+                            return driven.first_difference.map(|_| ()).ok_or(DriveError::Differs(what));
+                        }
                         self.wait(&mut ready, &mut open, driven, &mut progress)?;
                         if ready.is_empty() {
                             return Ok(());
@@ -327,33 +372,37 @@ impl Drive<'_> {
     }
 
     /// Begins effects: those whose answers are recorded have them at once.
-    fn begin(
-        &mut self, effects: Vec<Effect>, ready: &mut Vec<Answer>, open: &mut BTreeMap<EffectId, u32>, totals: &mut Totals,
-    ) -> Result<(), DriveError> {
+    fn begin(&mut self, effects: Vec<Effect>, ready: &mut Vec<Answer>, open: &mut Open) -> Result<(), DriveError> {
         let mut fresh = Vec::new();
         for effect in effects {
-            match self.past.answers.remove(&effect.id) {
+            let unrecorded = match self.past.answers.remove(&effect.id) {
                 Some(answer) if answer.request == effect.request => {
-                    totals.count(&answer);
                     ready.push(answer);
+                    continue;
                 }
-                Some(answer) => {
-                    let bug = polity_kernel::Bug::Mismatch {
+                Some(answer) => Some(
+                    polity_kernel::Bug::Mismatch {
                         id: effect.id,
                         journaled: Box::new(answer.request),
-                        asked: Box::new(effect.request),
-                    };
-                    return Err(DriveError::Bug { seed: self.seed, bug });
+                        asked: Box::new(effect.request.clone()),
+                    }
+                    .to_string(),
+                ),
+                None if self.strict => Some(format!(
+                    "the journal has no answer to effect {}, and a replay asks nobody: the entry was removed. Asked: \
+                     {:?}",
+                    effect.id, effect.request
+                )),
+                None => None,
+            };
+            match unrecorded {
+                Some(what) if self.strict => {
+                    // Not an error yet: earlier rounds may still complete, and the end of a run leaves questions open.
+                    open.unrecorded.get_or_insert(what);
                 }
-                None if self.strict => {
-                    return Err(DriveError::Differs(format!(
-                        "the journal has no answer to effect {}, and a replay asks nobody: the entry was removed, or the run \
-                         was not finished. Asked: {:?}",
-                        effect.id, effect.request
-                    )));
-                }
+                Some(what) => return Err(DriveError::Differs(what)),
                 None => {
-                    open.insert(effect.id, group(self.machine, effect.id));
+                    open.groups.insert(effect.id, group(self.machine, effect.id));
                     fresh.push(effect);
                 }
             }
@@ -366,21 +415,17 @@ impl Drive<'_> {
 
     /// Takes answers that arrived: journals those that are new.
     fn hear(
-        &mut self, mut answers: Vec<Answer>, ready: &mut Vec<Answer>, open: &mut BTreeMap<EffectId, u32>,
+        &mut self, mut answers: Vec<Answer>, ready: &mut Vec<Answer>, open: &mut Open,
         totals: &mut Totals,
     ) -> Result<(), DriveError> {
-        answers.retain(|answer| open.remove(&answer.id).is_some());
+        answers.retain(|answer| open.groups.remove(&answer.id).is_some());
         if answers.is_empty() {
             return Ok(());
         }
         answers.iter().for_each(|answer| totals.count(answer));
         if let Some(writing) = &mut self.writing {
             // Written at once, so that a killed process has paid for nothing twice; synced before use.
-            let event = Event::Answers(answers);
-            writing.append(&event)?;
-            if let Event::Answers(answers) = event {
-                ready.extend(answers);
-            }
+            ready.extend(append_answers(&mut writing.journal, answers)?);
         } else {
             ready.extend(answers);
         }
@@ -398,14 +443,18 @@ impl Drive<'_> {
 
     /// Waits until somebody can move on; one commit for all answers that came meanwhile. Leaves `ready` empty if the run is to stop.
     fn wait(
-        &mut self, ready: &mut Vec<Answer>, open: &mut BTreeMap<EffectId, u32>, driven: &mut Driven, progress: &mut Progress,
+        &mut self, ready: &mut Vec<Answer>, open: &mut Open, driven: &mut Driven, progress: &mut Progress,
     ) -> Result<(), DriveError> {
+        let asked_nobody = || DriveError::Differs("the machine waits for answers that nobody was asked for".into());
+        if open.groups.is_empty() {
+            return Err(asked_nobody());
+        }
         let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
-        for group in open.values() {
+        for group in open.groups.values() {
             *groups.entry(*group).or_default() += 1;
         }
         let mut can_move: Option<Instant> = None;
-        while !open.is_empty() {
+        while !open.groups.is_empty() {
             let stopping = self.stop.asked();
             if stopping {
                 self.source.hold();
@@ -414,15 +463,15 @@ impl Drive<'_> {
                 if stopping {
                     break;
                 }
-                return Err(DriveError::Differs("the machine waits for answers that nobody was asked for".into()));
+                return Err(asked_nobody());
             }
             let patience = if can_move.is_some() { LINGER } else { TICK };
-            let before: BTreeSet<EffectId> = open.keys().copied().collect();
+            let before: BTreeSet<EffectId> = open.groups.keys().copied().collect();
             let answers = self.source.wait(patience);
             let none = answers.is_empty();
             self.hear(answers, ready, open, &mut driven.totals)?;
             for id in before {
-                if !open.contains_key(&id)
+                if !open.groups.contains_key(&id)
                     && let Some(left) = groups.get_mut(&group(self.machine, id))
                 {
                     *left -= 1;
@@ -448,7 +497,12 @@ impl Drive<'_> {
 
     /// Compares a round with the record.
     fn check(&mut self, report: &RoundReport, first_difference: &mut Option<u32>) -> Result<(), DriveError> {
-        let Some((sum, chain)) = self.past.rounds.get(&report.round) else { return Ok(()) };
+        let Some((sum, chain)) = self.past.rounds.get(&report.round) else {
+            if self.strict {
+                first_difference.get_or_insert(report.round);
+            }
+            return Ok(());
+        };
         if *sum == report.sum && *chain == report.chain {
             return Ok(());
         }

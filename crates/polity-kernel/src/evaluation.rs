@@ -131,7 +131,8 @@ impl Evaluation {
 
     /// Begins items while the window has room.
     fn admit(&mut self) {
-        let mut under_way = self.instances.iter().filter(|i| i.begun && i.verdict.is_none()).count();
+        // Who is held at a border waits for those that have not begun, so it takes no place: or the others never begin.
+        let mut under_way = self.instances.iter().filter(|i| i.begun && i.verdict.is_none() && !i.held).count();
         for instance in &mut self.instances {
             if under_way >= self.plan.window {
                 break;

@@ -25,14 +25,7 @@ impl Folder {
             let inside = disk.list(path).map_err(|_| {
                 DriveError::Folder(format!("{} is there already and is no folder; choose another --out", path.display()))
             })?;
-            let manifest = path.join("manifest.json");
-            if disk.exists(&manifest).map_err(error)? {
-                return Err(DriveError::Folder(format!(
-                    "{} already holds a run; resume it (polity resume {}), or choose another --out",
-                    path.display(),
-                    path.display()
-                )));
-            }
+            Self::refuse_a_run(disk.as_ref(), path)?;
             // What a crash left before the manifest was written is no run.
             let ours = ["journal", "tables", "inputs", "lock"];
             if let Some(other) = inside.iter().find(|name| !ours.contains(&name.as_str()) && !name.ends_with(".tmp")) {
@@ -44,6 +37,8 @@ impl Folder {
         }
         create_dir_durably(disk.as_ref(), path).map_err(error)?;
         let lock = Self::lock(disk.as_ref(), path)?;
+        // Another process may have begun a run, and even ended it, since the first look.
+        Self::refuse_a_run(disk.as_ref(), path)?;
         for part in ["journal", "tables", "inputs"] {
             let dir = path.join(part);
             if disk.exists(&dir).map_err(error)? {
@@ -73,6 +68,18 @@ impl Folder {
             return Err(DriveError::Folder(format!("{} {what}", path.display())));
         }
         Ok(Folder { disk, path: path.to_path_buf(), _lock: None })
+    }
+
+    fn refuse_a_run(disk: &dyn Disk, path: &Path) -> Result<(), DriveError> {
+        let manifest = path.join("manifest.json");
+        match disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
+            true => Err(DriveError::Folder(format!(
+                "{} already holds a run; resume it (polity resume {}), or choose another --out",
+                path.display(),
+                path.display()
+            ))),
+            false => Ok(()),
+        }
     }
 
     fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveError> {

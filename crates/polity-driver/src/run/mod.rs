@@ -10,8 +10,10 @@ pub use prepare::{Prepared, SetKey, prepare};
 
 use crate::DriveError;
 use crate::disk::Disk;
-use crate::drive::{Drive, Driven, Ending, Past, Stop, Watch, Writing, digest_of, snapshot_name};
-use crate::journal::{JournalReader, JournalWriter};
+use crate::drive::{
+    Drive, Driven, Ending, Past, Stop, Watch, Writing, append, append_answers, digest_of, snapshot_name,
+};
+use crate::journal::{End, JournalReader, JournalWriter};
 use crate::models::Providers;
 use crate::recorder::Recorder;
 use crate::source::{Faults, Live, Nowhere, Simulated, Source};
@@ -52,7 +54,7 @@ pub struct Summary {
     pub status: String,
     /// The run folder.
     pub run: String,
-    /// Digest of the run; of the rounds so far when it was stopped.
+    /// Digest of the run; of the rounds so far when it was stopped, empty if this process completed none.
     pub digest: String,
     /// Agents at the start (members of the team in an evaluation).
     pub agents: u32,
@@ -60,7 +62,7 @@ pub struct Summary {
     pub rounds: u32,
     /// Seconds this process took.
     pub wall_seconds: f64,
-    /// Answers the run has used.
+    /// Answers the run has had.
     pub answers: u64,
     /// Tokens of requests.
     pub tokens_in: u64,
@@ -128,7 +130,42 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
     Ok(story)
 }
 
+/// What a run folder holds of its run.
+struct Recorded {
+    manifest: Manifest,
+    prepared: Prepared,
+    story: Story,
+    end: End,
+}
+
 impl Engine<'_> {
+    /// Reads a run back, and checks that its parts belong together.
+    fn recorded(&self, folder: &Folder) -> Result<Recorded, DriveError> {
+        let manifest = folder.manifest()?;
+        let prepared = folder.prepared(&manifest)?;
+        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
+        let story = tell(&mut reader)?;
+        let at = folder.path().display();
+        let Some(end) = reader.end() else {
+            return Err(DriveError::Folder(format!("the journal of {at} has no end")));
+        };
+        match story.scenario {
+            Some(digest) if digest == manifest.digest() => {}
+            Some(_) => {
+                return Err(DriveError::Folder(format!(
+                    "the manifest of {at} was changed after the run began; put manifest.json back as it was"
+                )));
+            }
+            // It was durable before there was a manifest.
+            None => {
+                return Err(DriveError::Folder(format!(
+                    "the journal of {at} has lost its first record; restore it from a copy, or run the scenario again"
+                )));
+            }
+        }
+        Ok(Recorded { manifest, prepared, story, end })
+    }
+
     fn assemble(&self, prepared: &Prepared) -> Result<Assembled, TreeError> {
         assemble(&prepared.tree, self.registry, &prepared.inputs, self.shards, Box::new(InMemory::default()))
     }
@@ -178,14 +215,8 @@ impl Engine<'_> {
         let manifest = Manifest::new(prepared, &scenario, models, simulated, origin);
         folder.write_inputs(prepared)?;
         let mut journal = JournalWriter::create(self.disk.clone(), &folder.journal())?;
-        let event = Event::Began { scenario: manifest.digest() };
-        let payload = event.encode().map_err(|e| DriveError::Differs(e.to_string()))?;
-        journal.append(event.kind(), &payload)?;
-        if !past.answers.is_empty() {
-            let event = Event::Answers(past.answers.values().cloned().collect());
-            let payload = event.encode().map_err(|e| DriveError::Differs(e.to_string()))?;
-            journal.append(event.kind(), &payload)?;
-        }
+        append(&mut journal, &Event::Began { scenario: manifest.digest() })?;
+        append_answers(&mut journal, past.answers.values().cloned().collect())?;
         journal.commit()?;
         // The manifest comes last: a folder that has one can be resumed.
         folder.write_manifest(&manifest)?;
@@ -230,7 +261,7 @@ impl Engine<'_> {
     ) -> Summary {
         let (status, rounds, digest, reason) = match driven.ending {
             Ending::Done(outcome) => ("done", outcome.rounds, outcome.digest.to_string(), outcome.reason),
-            Ending::Stopped => ("stopped", round, String::new(), None),
+            Ending::Stopped => ("stopped", round, driven.chain.map_or(String::new(), |d| d.to_string()), None),
         };
         Summary {
             status: status.into(),
@@ -255,33 +286,15 @@ impl Engine<'_> {
     pub fn resume(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
         let began = Instant::now();
         let folder = Folder::open(self.disk.clone(), dir)?;
-        let manifest = folder.manifest()?;
-        let prepared = folder.prepared(&manifest)?;
+        let Recorded { manifest, prepared, story, end } = self.recorded(&folder)?;
         let scenario = Scenario::read(&prepared.tree)?;
-        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
-        let story = tell(&mut reader)?;
-        let Some(end) = reader.end() else {
-            return Err(DriveError::Folder(format!("the journal of {} has no end", dir.display())));
-        };
-        if story.scenario.is_some_and(|digest| digest != manifest.digest()) {
-            return Err(DriveError::Folder(format!(
-                "the manifest of {} was changed after the run began; put manifest.json back as it was",
-                dir.display()
-            )));
-        }
         let mut machine = self.assemble(&prepared)?;
         if let Some(outcome) = story.ended {
-            let mut totals = crate::drive::Totals::default();
-            for answer in story.past.answers.values() {
-                totals.answers += 1;
-                totals.tokens_in += answer.usage.tokens_in;
-                totals.tokens_out += answer.usage.tokens_out;
-                totals.cost_usd += answer.usage.cost_usd;
-            }
             let driven = Driven {
                 ending: Ending::Done(outcome),
-                totals,
+                totals: story.past.totals(),
                 first_difference: None,
+                chain: None,
                 commits: 0,
                 round_ms: Vec::new(),
             };
@@ -323,14 +336,10 @@ impl Engine<'_> {
     pub fn replay(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
         let began = Instant::now();
         let folder = Folder::read(self.disk.clone(), dir)?;
-        let manifest = folder.manifest()?;
-        let prepared = folder.prepared(&manifest)?;
+        let Recorded { manifest, prepared, story, .. } = self.recorded(&folder)?;
         let scenario = Scenario::read(&prepared.tree)?;
-        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
-        let story = tell(&mut reader)?;
         let mut machine = self.assemble(&prepared)?;
         let recorded = story.past.rounds.len() as u32;
-        let last = story.past.rounds.last_key_value().map(|(_, (_, chain))| *chain);
         let ended = story.ended.clone();
         let agents = agents_of(&machine);
         // A run that was stopped is replayed as far as it came.
@@ -363,7 +372,7 @@ impl Engine<'_> {
                 }
                 outcome.digest
             }
-            Ending::Stopped => last.unwrap_or_default(),
+            Ending::Stopped => driven.chain.unwrap_or_default(),
         };
         let round = machine_round(&machine);
         let mut summary = self.summary(&folder, driven, agents, round, manifest.simulated, began);
@@ -378,10 +387,7 @@ impl Engine<'_> {
         &self, dir: &Path, at: u32, edits: Vec<(String, Node)>, rounds: Option<u32>, out: &Path, watch: &mut dyn Watch,
     ) -> Result<Summary, DriveError> {
         let folder = Folder::read(self.disk.clone(), dir)?;
-        let manifest = folder.manifest()?;
-        let mut prepared = folder.prepared(&manifest)?;
-        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
-        let mut story = tell(&mut reader)?;
+        let Recorded { manifest, mut prepared, mut story, .. } = self.recorded(&folder)?;
         if at as usize > story.past.rounds.len() {
             return Err(DriveError::Folder(format!(
                 "{} has {} complete rounds; it can be forked at round 0 to {}",

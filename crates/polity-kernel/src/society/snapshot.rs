@@ -3,6 +3,7 @@
 use super::block::{Block, Segment};
 use super::{Society, Stage, decode, encode, first_of};
 use crate::digest::Digest;
+use crate::machine::Outcome;
 use crate::mail::{Arena, Bucket};
 use crate::policy::Suspended;
 use crate::{AgentId, Bug};
@@ -38,6 +39,8 @@ struct Data {
     /// State of the world on shard 0, and the common state that all shards share.
     world: Vec<u8>,
     blocks: Vec<BlockData>,
+    /// How the run ended, if this is the border after its last round.
+    ended: Option<Outcome>,
 }
 
 pub(super) fn save(society: &Society) -> Result<Vec<u8>, Bug> {
@@ -64,6 +67,10 @@ pub(super) fn save(society: &Society) -> Result<Vec<u8>, Bug> {
             });
         }
     }
+    let ended = match &society.stage {
+        Stage::Ended(outcome) => Some(outcome.clone()),
+        _ => None,
+    };
     encode(&Data {
         round: society.round,
         chain: society.chain,
@@ -72,6 +79,7 @@ pub(super) fn save(society: &Society) -> Result<Vec<u8>, Bug> {
         parents: society.parents.clone(),
         world: society.shards[0].world.save()?,
         blocks,
+        ended,
     })
 }
 
@@ -134,6 +142,6 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
     society.born = data.born;
     society.parents = data.parents;
     society.dead = data.dead;
-    society.stage = Stage::Border;
+    society.stage = data.ended.map_or(Stage::Border, Stage::Ended);
     Ok(())
 }

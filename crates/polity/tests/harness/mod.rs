@@ -1,0 +1,455 @@
+//! What the tests of crashes share: scenarios, leaves that only tests have, and ways to compare runs.
+// Each test file uses its part.
+#![allow(dead_code)]
+
+use polity_driver::disk::Disk;
+use polity_driver::drive::{Stop, Unwatched};
+use polity_driver::journal::{JournalError, read_all};
+use polity_driver::models::Providers;
+use polity_driver::run::{Engine, Prepared, prepare};
+use polity_driver::source::Faults;
+use polity_driver::tables::{ColumnData, TableError, read_table};
+use polity_driver::{DriveError, run::Summary};
+use polity_kernel::Invalid;
+use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Value, Want};
+use polity_kernel::event::Event;
+use polity_kernel::method::{Desk, Method, Records, Verdict};
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::tree::Node;
+use polity_kernel::world::{Deeds, Life, Setup, SplitWorld};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
+
+/// An empty folder of this name, in which a test works.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A number from the environment, which makes a campaign longer than the suite.
+pub fn from_env(name: &str, default: u32) -> u32 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
+
+// ------------------------------------------------------------------ leaves
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// A policy that asks a model for a number; every third agent asks again once it has heard.
+struct Oracle {
+    act: u16,
+    low: f64,
+    high: f64,
+}
+
+fn question(turn: &Turn<'_>, high: f64, low: f64, text: String) -> Request {
+    Request {
+        model: "sim/medium".into(),
+        messages: vec![Message::text(Role::User, text)],
+        want: Want::Number { low, high },
+        sample: turn.who,
+    }
+}
+
+impl Policy for Oracle {
+    const NAME: &'static str = "oracle";
+    const SUMMARY: &'static str = "Ask a model for a number";
+    type Params = Nothing;
+    /// Turns taken, and the sum of what was heard.
+    type State = (u32, f64);
+
+    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let (act, low, high) = binding.number_act()?;
+        Ok(Oracle { act, low, high })
+    }
+
+    fn born(&self, _: Person<'_>, draws: &mut Draws) -> (u32, f64) {
+        (0, draws.unit())
+    }
+
+    async fn act(&self, state: &mut (u32, f64), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let first = question(turn, self.high, self.low, format!("Agent {} guesses in round {}.", turn.who, turn.round));
+        let mut heard = number(&turn.ask(first, None).await.ok());
+        if turn.who.is_multiple_of(3) {
+            let again = question(turn, self.high, self.low, format!("You said {heard}, after {}. Again?", state.1));
+            heard += number(&turn.ask(again, None).await.ok());
+        }
+        state.0 += 1;
+        state.1 += heard;
+        let value = turn.draws.range(self.low, self.high) * 0.5 + heard * 0.25;
+        turn.act(self.act, value.clamp(self.low, self.high));
+        turn.tell_neighbours(0, heard);
+        Ok(())
+    }
+}
+
+fn number(value: &Option<Value>) -> f64 {
+    match value {
+        Some(Value::Number(x)) => *x,
+        _ => 0.0,
+    }
+}
+
+/// A world of births and deaths.
+struct Village;
+
+impl SplitWorld for Village {
+    const NAME: &'static str = "village";
+    const SUMMARY: &'static str = "Agents are born and die";
+    type Params = Nothing;
+    type Row = f64;
+    type Common = f64;
+    type Tally = f64;
+
+    fn open(_: Nothing, _: &Setup<'_>) -> Result<Self, Invalid> {
+        Ok(Village)
+    }
+
+    fn interface(&self) -> Interface {
+        Interface {
+            sight: vec![Field::number("sum", "sum of all acts")],
+            acts: vec![ActKind { name: "work", argument: ActArgument::Number { low: 0.0, high: 1.0 }, doc: "work" }],
+            columns: vec![WorldColumn { name: "wealth", doc: "what the agent has earned", range: None }],
+            scalars: vec![Field::number("sum", "sum of all acts")],
+        }
+    }
+
+    fn begin(&self) -> f64 {
+        0.0
+    }
+
+    fn seat(&self, _: Person<'_>, draws: &mut Draws) -> f64 {
+        draws.unit()
+    }
+
+    fn observe_all(&self, common: &f64, show: &mut dyn FnMut(usize, f64)) {
+        show(0, *common);
+    }
+
+    fn tally(&self) -> f64 {
+        0.0
+    }
+
+    fn apply(&self, _: &f64, row: &mut f64, deeds: &Deeds<'_>, tally: &mut f64, life: &mut Life) {
+        for act in deeds.acts() {
+            *row += act.value;
+            *tally += act.value;
+        }
+        let fate = deeds.draws().unit();
+        if fate < 0.05 {
+            life.death(deeds.person.id);
+        } else if fate < 0.15 {
+            life.birth(deeds.person.id);
+        }
+    }
+
+    fn merge(&self, left: f64, right: f64) -> f64 {
+        left + right
+    }
+
+    fn settle(&self, common: &mut f64, tally: f64, _: &mut Draws) -> Option<String> {
+        *common += tally;
+        // Ends before the planned number of rounds, as a world may.
+        (*common > 150.0).then(|| "the village is rich".into())
+    }
+
+    fn column(&self, _: &f64, row: &f64, _: usize) -> f64 {
+        *row
+    }
+
+    fn scalar(&self, common: &f64, _: usize) -> f64 {
+        *common
+    }
+}
+
+/// A method: everybody answers, hears the others, and answers again.
+struct Council {
+    rounds: u32,
+    loud: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CouncilParams {
+    /// Whether members are told to be sure of themselves.
+    loud: bool,
+}
+
+impl Default for CouncilParams {
+    fn default() -> Self {
+        CouncilParams { loud: true }
+    }
+}
+
+impl Method for Council {
+    const NAME: &'static str = "council";
+    const SUMMARY: &'static str = "Answer, listen, answer again";
+    const RECORDS: &'static [Records] = &[Records { name: "answer", doc: "a member's answer" }];
+    type Params = CouncilParams;
+
+    fn open(params: CouncilParams, _: usize, rounds: u32) -> Result<Self, Invalid> {
+        Ok(Council { rounds, loud: params.loud })
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        let mut standing: Vec<String> = desk.restore()?.unwrap_or_default();
+        let mood = if self.loud { "Be sure." } else { "Be careful." };
+        while desk.round() < self.rounds {
+            let asks = (0..desk.team.len())
+                .map(|member| {
+                    let text = format!("{} {mood} So far: {}", desk.item.question, standing.join(", "));
+                    (member, vec![Message::text(Role::User, text)], Want::Text)
+                })
+                .collect();
+            let heard = desk.ask_all(asks).await;
+            standing =
+                heard.iter().map(|h| h.as_ref().ok().and_then(Value::as_text).unwrap_or("?").to_string()).collect();
+            for (member, answer) in standing.iter().enumerate() {
+                desk.record(member, 0, answer.clone());
+                desk.tell(member, (member + 1) % standing.len(), answer.clone());
+            }
+            desk.end_round(&standing).await?;
+        }
+        Ok(Verdict { answer: standing.first().cloned() })
+    }
+}
+
+/// The catalogue and the leaves above.
+pub fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        let mut registry = polity::registry();
+        registry.policy::<Oracle>(LeafFiles::default());
+        registry.split_world::<Village>(LeafFiles::default());
+        registry.method::<Council>(LeafFiles::default());
+        registry
+    })
+}
+
+// ------------------------------------------------------------------ scenarios
+
+/// Rules only. Also YAML: JSON is.
+pub fn rules(agents: u32, rounds: u32) -> serde_json::Value {
+    json!({
+        "name": "rules", "seed": 7, "rounds": rounds, "agents": agents,
+        "world": {"kind": "guess-average", "fraction": 0.6},
+        "cohorts": [
+            {"name": "thinkers", "share": 0.7, "policy": {"kind": "level-k", "noise": 0.02}},
+            {"name": "learners", "share": 0.3, "policy": {"kind": "adaptive"}},
+        ],
+        "metrics": [{"kind": "mean", "of": "guess"}],
+        "snapshot": {"rounds": 2},
+    })
+}
+
+/// A society that asks; `lag` 0: answers hold the barrier.
+pub fn oracles(agents: u32, rounds: u32, lag: u32) -> serde_json::Value {
+    let mut scenario = json!({
+        "name": "oracles", "seed": 3, "rounds": rounds, "agents": agents,
+        "world": {"kind": "guess-average"},
+        "cohorts": [
+            {"name": "askers", "share": 0.6, "policy": {"kind": "oracle"}},
+            {"name": "guessers", "share": 0.4, "policy": {"kind": "noise"}},
+        ],
+        "topology": {"kind": "ring", "neighbours": 2},
+        "record": {"messages": true},
+        "snapshot": {"rounds": 2},
+    });
+    if lag > 0 {
+        scenario["answers"] = json!({"lag": lag});
+    }
+    scenario
+}
+
+/// Births, deaths, and an end before the planned one.
+pub fn village(agents: u32, rounds: u32) -> serde_json::Value {
+    json!({
+        "name": "village", "seed": 5, "rounds": rounds, "agents": agents,
+        "world": {"kind": "village"},
+        "cohorts": [{"name": "all", "share": 1.0, "policy": {"kind": "noise"}}],
+        "snapshot": {"rounds": 2},
+    })
+}
+
+/// A team on a data set, by a method of this name; the data set is written into `folder`.
+pub fn team(folder: &Path, method: &str, items: u32, rounds: u32) -> serde_json::Value {
+    let mut lines = String::new();
+    for i in 0..items {
+        let difficulty = f64::from(i % 5) * 0.5 - 1.0;
+        let row = json!({"question": format!("What is {i} plus {i}?"), "answer": format!("{}", 2 * i), "difficulty": difficulty});
+        writeln!(lines, "{row}").unwrap();
+    }
+    std::fs::write(folder.join("items.jsonl"), lines).unwrap();
+    json!({
+        "name": "team", "seed": 11, "rounds": rounds, "agents": 3, "model": "sim/medium",
+        "method": {"kind": method},
+        "items": {"file": "items.jsonl", "answer": "answer", "difficulty": "difficulty"},
+        "window": 4,
+        "record": {"messages": true},
+        "snapshot": {"rounds": 1},
+    })
+}
+
+/// A scenario with its inputs from `folder`.
+pub fn prepared(scenario: &serde_json::Value, folder: &Path) -> Prepared {
+    prepare(Node::from_json(scenario), "test.yaml", folder, "test", Vec::new()).unwrap()
+}
+
+/// An engine on a disk, with the leaves of this file.
+pub fn engine(disk: Arc<dyn Disk>, shards: usize, faults: Option<Faults>) -> Engine<'static> {
+    Engine {
+        registry: registry(),
+        providers: Arc::new(Providers::standard()),
+        disk,
+        shards,
+        connections: 100,
+        faults,
+        stop: Stop::default(),
+    }
+}
+
+/// Runs in `out`.
+pub fn run(engine: &Engine<'_>, prepared: &Prepared, out: &Path) -> Result<Summary, DriveError> {
+    engine.run(prepared, out, &mut Unwatched)
+}
+
+/// Resumes `out`.
+pub fn resume(engine: &Engine<'_>, out: &Path) -> Result<Summary, DriveError> {
+    engine.resume(out, &mut Unwatched)
+}
+
+/// Replays `out`.
+pub fn replay(engine: &Engine<'_>, out: &Path) -> Result<Summary, DriveError> {
+    engine.replay(out, &mut Unwatched)
+}
+
+// ------------------------------------------------------------------ comparing
+
+/// Tables by name, columns in order, without those that may differ from run to run.
+pub type Tables = BTreeMap<String, Vec<(String, ColumnData)>>;
+
+/// All tables of a run.
+pub fn tables(disk: &dyn Disk, run: &Path) -> Tables {
+    let dir = run.join("tables");
+    let mut tables = Tables::new();
+    for name in disk.list(&dir).unwrap() {
+        let columns = match read_table(disk, &dir, &name, &[], usize::MAX) {
+            Ok(columns) => columns,
+            Err(TableError::Rounds { .. }) => continue,
+            Err(error) => panic!("{error}"),
+        };
+        tables.insert(name, columns.into_iter().filter(|(column, _)| column != "wall_ms").collect());
+    }
+    tables
+}
+
+/// Says which column differs, not what all hold.
+pub fn assert_same_tables(found: &Tables, expected: &Tables, what: &str) {
+    let names = |tables: &Tables| tables.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(found), names(expected), "{what}: the tables");
+    for (name, columns) in expected {
+        for ((column, values), (other, theirs)) in columns.iter().zip(&found[name]) {
+            assert_eq!(column, other, "{what}: columns of {name}");
+            assert_eq!(values.rows(), theirs.rows(), "{what}: rows of {name}.{column}");
+            assert!(values == theirs, "{what}: {name}.{column} differs");
+        }
+        assert_eq!(columns.len(), found[name].len(), "{what}: columns of {name}");
+    }
+}
+
+/// The records of a run's journal, and whether its end is torn.
+pub fn events(disk: Arc<dyn Disk>, run: &Path) -> Result<(Vec<Event>, bool), JournalError> {
+    let (records, end) = read_all(disk, &run.join("journal"))?;
+    Ok((records.iter().map(|(kind, payload)| Event::decode(*kind, payload).unwrap()).collect(), end.torn()))
+}
+
+/// The answers among records; some effect may have several.
+pub fn answers(events: &[Event]) -> BTreeMap<EffectId, Vec<Answer>> {
+    let mut by_id: BTreeMap<EffectId, Vec<Answer>> = BTreeMap::new();
+    for event in events {
+        if let Event::Answers(answers) = event {
+            answers.iter().for_each(|answer| by_id.entry(answer.id).or_default().push(answer.clone()));
+        }
+    }
+    by_id
+}
+
+/// What was answered before a resume was not asked again, and nothing was asked twice.
+pub fn assert_asked_once(before: &[Event], after: &[Event], what: &str) {
+    let (before, after) = (answers(before), answers(after));
+    for (id, answers) in &after {
+        assert_eq!(answers.len(), 1, "{what}: effect {id} was asked {} times", answers.len());
+    }
+    for (id, answers) in before {
+        assert_eq!(Some(&answers), after.get(&id), "{what}: the answer to effect {id} was kept");
+    }
+}
+
+// ------------------------------------------------------------------ the command
+
+/// What a process said.
+#[derive(Debug)]
+pub struct Said {
+    /// Its exit code; `None` when it was killed.
+    pub code: Option<i32>,
+    /// The object on the last line of standard output.
+    pub json: serde_json::Value,
+    /// Standard error.
+    pub notes: String,
+}
+
+impl Said {
+    /// A text of the object.
+    pub fn text(&self, key: &str) -> &str {
+        self.json[key].as_str().unwrap_or_else(|| panic!("no {key} in {self:?}"))
+    }
+}
+
+/// The command with arguments; streams are piped.
+pub fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
+    command.args(args).args(["--json", "--no-report", "--threads", "2"]);
+    command.env_remove("POLITY_OUT").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What a process that has ended has said.
+pub fn said(output: &std::process::Output) -> Said {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let last = text.lines().last().unwrap_or_default();
+    Said {
+        code: output.status.code(),
+        json: serde_json::from_str(last).unwrap_or_default(),
+        notes: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs the command to its end.
+pub fn polity(args: &[&str]) -> Said {
+    said(&command(args).output().unwrap())
+}
+
+/// Writes a scenario as a file.
+pub fn write_scenario(folder: &Path, scenario: &serde_json::Value) -> PathBuf {
+    let path = folder.join("scenario.yaml");
+    std::fs::write(&path, serde_json::to_string_pretty(scenario).unwrap()).unwrap();
+    path
+}
+
+/// A path as an argument.
+pub fn arg(path: &Path) -> &str {
+    path.to_str().unwrap()
+}

@@ -1,0 +1,244 @@
+//! The command is killed at random moments, again and again, and resumed: nothing of it may show in the result.
+//!
+//! `POLITY_KILLS=1000 cargo test --release -p polity --test kill` is the campaign.
+
+// Helpers of tests may panic and print as tests do.
+#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+
+mod harness;
+
+use harness::{
+    Tables, arg, assert_asked_once, assert_same_tables, command, events, from_env, polity, rules, said, scratch,
+};
+use harness::{tables, team, write_scenario};
+use polity_driver::disk::RealDisk;
+use polity_kernel::ask::EffectId;
+use polity_kernel::event::Event;
+use polity_kernel::rng::{Draws, Stream};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// When a process is killed.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// So long after its start.
+    After(Duration),
+    /// Once the journal is so long, in bytes.
+    Journal(u64),
+    /// Once there are so many files in the run folder.
+    Files(usize),
+}
+
+/// In what state kills found the run.
+#[derive(Debug, Default)]
+struct Tally {
+    kills: u32,
+    /// Nothing to resume yet.
+    before_manifest: u32,
+    /// No round complete yet.
+    before_round_0: u32,
+    during_rounds: u32,
+    /// Of those during rounds or before round 0: with answers that no complete round has used.
+    answers_in_flight: u32,
+    /// Of those: with a snapshot to go on from.
+    with_snapshot: u32,
+    /// All rounds complete, the end not recorded.
+    before_the_end: u32,
+    /// The end was recorded, and the process still there or just gone.
+    after_the_end: u32,
+    /// With a torn end of the journal.
+    torn: u32,
+    /// Kills of a process that resumed.
+    of_a_resume: u32,
+    resumes: u32,
+}
+
+struct Case {
+    name: &'static str,
+    folder: PathBuf,
+    scenario: PathBuf,
+    digest: String,
+    answers: u64,
+    rounds: u32,
+    tables: Tables,
+    wall: Duration,
+    journal: u64,
+    files: usize,
+}
+
+fn journal_len(run: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(run.join("journal")) else { return 0 };
+    entries
+        .flatten()
+        .filter(|e| e.path().extension().is_some_and(|x| x == "journal"))
+        .filter_map(|e| e.metadata().ok())
+        .map(|m| m.len())
+        .sum()
+}
+
+fn count_files(dir: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
+    entries.flatten().map(|e| if e.path().is_dir() { count_files(&e.path()) } else { 1 }).sum()
+}
+
+/// What a killed process left in its journal.
+fn recorded(run: &Path) -> (Vec<Event>, bool) {
+    match run.join("manifest.json").exists() {
+        true => events(Arc::new(RealDisk), run).unwrap(),
+        false => (Vec::new(), false),
+    }
+}
+
+impl Case {
+    fn new(name: &'static str, scenario: &serde_json::Value, folder: PathBuf) -> Case {
+        let scenario = write_scenario(&folder, scenario);
+        let whole = folder.join("whole");
+        let began = Instant::now();
+        let said = polity(&["run", arg(&scenario), "--out", arg(&whole)]);
+        let wall = began.elapsed();
+        assert_eq!(said.code, Some(0), "{said:?}");
+        Case {
+            name,
+            digest: said.text("digest").to_string(),
+            answers: said.json["answers"].as_u64().unwrap(),
+            rounds: said.json["rounds"].as_u64().unwrap() as u32,
+            tables: tables(&RealDisk, &whole),
+            wall,
+            journal: journal_len(&whole),
+            files: count_files(&whole),
+            scenario,
+            folder,
+        }
+    }
+
+    fn moment(&self, draws: &mut Draws) -> Moment {
+        match draws.below(3) {
+            0 => Moment::After(self.wall.mul_f64(draws.unit() * 1.1)),
+            1 => Moment::Journal(draws.below(self.journal + 1)),
+            _ => Moment::Files(draws.below(self.files as u64 + 1) as usize),
+        }
+    }
+
+    /// The arguments that begin the run, or go on with it.
+    fn next<'a>(&'a self, run: &'a Path) -> Vec<&'a str> {
+        match run.join("manifest.json").exists() {
+            true => vec!["resume", arg(run)],
+            false => vec!["run", arg(&self.scenario), "--out", arg(run)],
+        }
+    }
+
+    /// Starts a process, kills it at the moment, and says what it left.
+    fn kill(&self, run: &Path, moment: Moment, tally: &mut Tally) -> Vec<Event> {
+        let resumed = run.join("manifest.json").exists();
+        let began = Instant::now();
+        let mut child = command(&self.next(run)).spawn().unwrap();
+        let ended = loop {
+            if child.try_wait().unwrap().is_some() {
+                break true;
+            }
+            let reached = match moment {
+                Moment::After(time) => began.elapsed() >= time,
+                Moment::Journal(len) => journal_len(run) >= len,
+                Moment::Files(n) => count_files(run) >= n,
+            };
+            if reached {
+                break false;
+            }
+            sleep(Duration::from_micros(100));
+        };
+        // A process that has ended by itself is no longer there to be killed.
+        let _ = child.kill();
+        let output = child.wait_with_output().unwrap();
+        let (left, torn) = recorded(run);
+        tally.kills += 1;
+        tally.torn += u32::from(torn);
+        tally.of_a_resume += u32::from(resumed);
+        let rounds = left.iter().filter(|event| matches!(event, Event::Round { .. })).count() as u32;
+        let over = matches!(left.last(), Some(Event::Ended(_)));
+        if ended {
+            assert!(over, "{}: it ended without an end: {:?}", self.name, said(&output));
+        }
+        if !run.join("manifest.json").exists() {
+            tally.before_manifest += 1;
+        } else if over {
+            tally.after_the_end += 1;
+        } else if rounds == self.rounds {
+            tally.before_the_end += 1;
+        } else {
+            match rounds {
+                0 => tally.before_round_0 += 1,
+                _ => tally.during_rounds += 1,
+            }
+            let unused = |event: &Event| matches!(event, Event::Answers(of) if of.iter().any(|a| a.id.round >= rounds));
+            tally.answers_in_flight += u32::from(left.iter().any(unused));
+            tally.with_snapshot += u32::from(left.iter().any(|event| matches!(event, Event::Snapshot { .. })));
+        }
+        left
+    }
+
+    fn survives(&self, seed: u64) {
+        let kills = from_env("POLITY_KILLS", 20);
+        let mut tally = Tally::default();
+        let mut number = 0;
+        while tally.kills < kills {
+            let mut draws = Draws::new(seed, Stream::Driver, number, 0);
+            let run = self.folder.join(format!("killed-{number}"));
+            number += 1;
+            let mut before = Vec::new();
+            let mut moments = Vec::new();
+            while moments.is_empty() || draws.chance(0.4) {
+                let moment = self.moment(&mut draws);
+                moments.push(moment);
+                let what = format!("{}, seed {seed}, run {number}, {moments:?}", self.name);
+                let left = self.kill(&run, moment, &mut tally);
+                assert_asked_once(&before, &left, &what);
+                before = left;
+            }
+            let what = format!("{}, seed {seed}, run {number}, {moments:?}", self.name);
+            if !run.join("manifest.json").exists() {
+                let refused = polity(&["resume", arg(&run)]);
+                assert_eq!(refused.code, Some(3), "{what}: {refused:?}");
+            }
+            let said = polity(&self.next(&run));
+            tally.resumes += 1;
+            assert_eq!(said.code, Some(0), "{what}: {said:?}");
+            assert_eq!(said.text("status"), "done", "{what}");
+            assert_eq!(said.text("digest"), self.digest, "{what}");
+            assert_eq!(said.json["answers"].as_u64(), Some(self.answers), "{what}: {said:?}");
+            assert_same_tables(&tables(&RealDisk, &run), &self.tables, &what);
+            let (after, torn) = recorded(&run);
+            assert!(!torn, "{what}");
+            assert_asked_once(&before, &after, &what);
+            if number % 5 == 1 {
+                let replayed = polity(&["replay", arg(&run)]);
+                assert_eq!((replayed.code, replayed.text("status")), (Some(0), "same"), "{what}: {replayed:?}");
+                assert_eq!(replayed.text("digest"), self.digest, "{what}");
+            }
+            std::fs::remove_dir_all(&run).unwrap();
+        }
+        eprintln!("{}: {} runs, {:?} each, journal {} bytes, {tally:?}", self.name, number, self.wall, self.journal);
+    }
+}
+
+#[test]
+fn a_rule_society_survives_kills() {
+    Case::new("rules", &rules(3000, 20), scratch("kill-rules")).survives(1);
+}
+
+#[test]
+fn a_debate_survives_kills() {
+    let folder = scratch("kill-debate");
+    let mut scenario = team(&folder, "debate", 80, 8);
+    // The first half of the items passes all rounds before the others begin: kills meet items ahead of the open round, and
+    // rounds that complete one by one.
+    scenario["window"] = 40.into();
+    let case = Case::new("debate", &scenario, folder);
+    assert!(case.answers >= 1500, "{} answers are too few to be killed among", case.answers);
+    let (events, _) = recorded(&case.folder.join("whole"));
+    let ids: BTreeSet<EffectId> = harness::answers(&events).into_keys().collect();
+    assert_eq!(ids.len() as u64, case.answers);
+    case.survives(2);
+}

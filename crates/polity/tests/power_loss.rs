@@ -1,0 +1,276 @@
+//! Whole runs on a disk that loses power, at every operation that changes it. `POLITY_CUTS=20` looks at 20 states of the disk
+//! after each crash instead of 3.
+
+// Helpers of tests may panic and print as tests do.
+#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+
+mod harness;
+
+use harness::{
+    Tables, assert_asked_once, assert_same_tables, engine, events, from_env, oracles, prepared, replay, resume,
+};
+use harness::{rules, run, scratch, tables, team, village};
+use polity_driver::disk::{Disk, SimDisk};
+use polity_driver::models::{Answering, Exchange, Provider, Providers};
+use polity_driver::run::{Engine, Prepared};
+use polity_driver::source::Faults;
+use polity_driver::tables::ColumnData;
+use polity_kernel::ask::{Effect, Outcome, Usage, Value};
+use polity_kernel::event::Event;
+use polity_kernel::rng::{Draws, Stream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Operations beyond this many are sampled.
+const ALL: u64 = 300;
+/// Of those, the first and last ones that are always taken.
+const ENDS: u64 = 50;
+
+struct Case {
+    prepared: Prepared,
+    shards: usize,
+    faults: Option<Faults>,
+    digest: String,
+    tables: Tables,
+    operations: u64,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    resumed: u64,
+    begun_anew: u64,
+    already_ended: u64,
+}
+
+fn out() -> &'static Path {
+    Path::new("runs/one")
+}
+
+fn shared(disk: &SimDisk) -> Arc<dyn Disk> {
+    Arc::new(disk.clone())
+}
+
+/// What a process finds on a disk; an empty journal where there is none.
+fn recorded(disk: &SimDisk) -> Vec<Event> {
+    events(shared(disk), out()).map_or(Vec::new(), |(events, _)| events)
+}
+
+impl Case {
+    fn new(prepared: Prepared, shards: usize, faults: Option<Faults>) -> Case {
+        let disk = SimDisk::with_strict_names();
+        let summary = run(&engine(shared(&disk), shards, faults), &prepared, out()).unwrap();
+        assert_eq!(summary.status, "done");
+        let tables = tables(&disk, out());
+        let operations = disk.operations();
+        Case { prepared, shards, faults, digest: summary.digest, tables, operations }
+    }
+
+    /// The same run on a disk that stops at operation `at`.
+    fn crashed(&self, at: u64) -> SimDisk {
+        let disk = SimDisk::with_strict_names();
+        disk.crash_at(at);
+        let result = run(&engine(shared(&disk), self.shards, self.faults), &self.prepared, out());
+        if let Ok(summary) = result {
+            assert_eq!(summary.digest, self.digest, "the run ended before operation {at}");
+        }
+        disk
+    }
+
+    /// Goes on with what is on a disk, to the end, and compares with the run that nothing interrupted.
+    fn check(&self, disk: &SimDisk, what: &str, tally: &mut Tally) {
+        let began = disk.exists(&out().join("manifest.json")).unwrap();
+        let before = recorded(disk);
+        // Another number of shards than before: a resume must not care.
+        let engine = engine(shared(disk), 3 - self.shards.min(2), self.faults);
+        let summary = match resume(&engine, out()) {
+            Ok(summary) => {
+                tally.resumed += 1;
+                tally.already_ended += u64::from(matches!(before.last(), Some(Event::Ended(_))));
+                summary
+            }
+            Err(error) => {
+                let text = error.to_string();
+                assert!(!began, "{what}: a run with a manifest was refused: {text}");
+                assert!(text.contains("holds no run that began") || text.contains("does not exist"), "{what}: {text}");
+                tally.begun_anew += 1;
+                run(&engine, &self.prepared, out()).unwrap_or_else(|e| panic!("{what}: it can not begin again: {e}"))
+            }
+        };
+        assert_eq!((summary.status.as_str(), summary.digest.as_str()), ("done", self.digest.as_str()), "{what}");
+        assert_same_tables(&tables(disk, out()), &self.tables, what);
+        let after = recorded(disk);
+        assert_asked_once(if began { &before } else { &[] }, &after, what);
+        let ended = after.iter().filter(|event| matches!(event, Event::Ended(_))).count();
+        assert_eq!(ended, 1, "{what}: it ends once");
+    }
+
+    fn survives(&self, name: &str) {
+        let n = self.operations;
+        let cuts = from_env("POLITY_CUTS", 3) as usize;
+        let step = n.saturating_sub(2 * ENDS).div_ceil(ALL - 2 * ENDS).max(1);
+        let points: Vec<u64> = (0..=n).filter(|at| *at < ENDS || at + ENDS > n || at.is_multiple_of(step)).collect();
+        let mut tally = Tally::default();
+        for at in &points {
+            let disk = self.crashed(*at);
+            let killed = disk.after_kill();
+            // A second crash while the first is being mended.
+            let mut draws = Draws::new(*at, Stream::Driver, 0, 0);
+            if draws.chance(0.3) && killed.exists(&out().join("manifest.json")).unwrap() {
+                let again = disk.after_kill();
+                let second = draws.below(n.max(1));
+                again.crash_at(second);
+                let _ = resume(&engine(shared(&again), self.shards, self.faults), out());
+                let what = format!("{name}: killed at {at}, then at {second}");
+                self.check(&again.after_kill(), &what, &mut tally);
+                for cut in again.cuts(2) {
+                    self.check(&again.after_power_loss(&cut), &format!("{what}, {cut:?}"), &mut tally);
+                }
+            }
+            self.check(&killed, &format!("{name}: killed at {at}"), &mut tally);
+            for cut in disk.cuts(cuts.max(2)) {
+                self.check(&disk.after_power_loss(&cut), &format!("{name}: power lost at {at}, {cut:?}"), &mut tally);
+            }
+        }
+        eprintln!("{name}: {n} operations, {} crashes, {tally:?}", points.len());
+        assert!(tally.resumed > 100 && tally.begun_anew > 10 && tally.already_ended > 0, "{tally:?} proves little");
+    }
+}
+
+fn misbehaving() -> Option<Faults> {
+    Some(Faults { seed: 9, failure: 0.2, repeat: 0.2 })
+}
+
+#[test]
+fn a_rule_society() {
+    let folder = scratch("power-rules");
+    Case::new(prepared(&rules(40, 5), &folder), 1, None).survives("rules");
+}
+
+#[test]
+fn births_deaths_and_an_early_end() {
+    let folder = scratch("power-village");
+    let case = Case::new(prepared(&village(40, 30), &folder), 2, None);
+    let rounds = case.tables["rounds"][0].1.rows();
+    assert!((3..30).contains(&rounds), "{rounds} rounds: the village ends early");
+    assert!(case.tables["agents"][0].1.rows() > 40, "somebody is born");
+    case.survives("village");
+}
+
+#[test]
+fn a_society_that_asks() {
+    let folder = scratch("power-oracles");
+    Case::new(prepared(&oracles(12, 4, 0), &folder), 1, misbehaving()).survives("oracles");
+}
+
+#[test]
+fn a_society_whose_answers_come_later() {
+    let folder = scratch("power-lag");
+    Case::new(prepared(&oracles(12, 5, 2), &folder), 1, misbehaving()).survives("oracles with a lag");
+}
+
+#[test]
+fn a_team() {
+    let folder = scratch("power-team");
+    Case::new(prepared(&team(&folder, "council", 6, 2), &folder), 1, misbehaving()).survives("council");
+}
+
+/// What a crash left can be replayed as far as it came.
+#[test]
+fn a_crashed_run_can_be_replayed() {
+    let folder = scratch("power-replay");
+    let cases = [
+        Case::new(prepared(&oracles(12, 5, 2), &folder), 1, misbehaving()),
+        Case::new(prepared(&team(&folder, "council", 6, 3), &folder), 1, misbehaving()),
+    ];
+    let mut replayed = 0;
+    for case in cases {
+        for at in (0..=case.operations).step_by(7) {
+            let disk = case.crashed(at).after_kill();
+            let rounds = recorded(&disk).iter().filter(|event| matches!(event, Event::Round { .. })).count();
+            if rounds == 0 || !disk.exists(&out().join("manifest.json")).unwrap() {
+                continue;
+            }
+            let summary =
+                replay(&engine(shared(&disk), 1, None), out()).unwrap_or_else(|e| panic!("killed at {at}: {e}"));
+            assert_eq!((summary.status.as_str(), summary.rounds as usize), ("same", rounds), "killed at {at}");
+            replayed += 1;
+        }
+    }
+    assert!(replayed > 20, "{replayed}");
+}
+
+/// A provider that never says the same twice, as real ones do: what was lost can not come back by asking again.
+#[derive(Default)]
+struct Dice(AtomicU64);
+
+impl Provider for Dice {
+    fn name(&self) -> &'static str {
+        "dice"
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec!["dice/one".into()]
+    }
+
+    fn check(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn simulated(&self) -> bool {
+        true
+    }
+
+    fn answer<'a>(&'a self, _: &'a Effect, _: u64) -> Answering<'a> {
+        Box::pin(async {
+            let text = self.0.fetch_add(1, Ordering::SeqCst).to_string();
+            let outcome = Outcome::Reply { value: Value::Text(text.clone()), raw: text };
+            Ok(Exchange { outcome, usage: Usage::default() })
+        })
+    }
+}
+
+#[test]
+fn answers_that_can_not_be_had_again() {
+    let folder = scratch("power-dice");
+    let mut scenario = team(&folder, "council", 6, 3);
+    scenario["model"] = "dice/one".into();
+    let prepared = prepared(&scenario, &folder);
+    let providers = Arc::new(Providers::of(vec![Box::new(Dice::default())]));
+    let on = |disk: &SimDisk| Engine { providers: providers.clone(), ..engine(shared(disk), 1, misbehaving()) };
+    let whole = SimDisk::with_strict_names();
+    run(&on(&whole), &prepared, out()).unwrap();
+    let mut resumed = 0;
+    for at in 0..=whole.operations() {
+        let disk = SimDisk::with_strict_names();
+        disk.crash_at(at);
+        let _ = run(&on(&disk), &prepared, out());
+        let cuts = disk.cuts(from_env("POLITY_CUTS", 3).max(2) as usize);
+        let lost = cuts.iter().map(|cut| disk.after_power_loss(cut));
+        for disk in std::iter::once(disk.after_kill()).chain(lost) {
+            if !disk.exists(&out().join("manifest.json")).unwrap() {
+                continue;
+            }
+            let before = recorded(&disk);
+            resume(&on(&disk), out()).unwrap_or_else(|e| panic!("crash at {at}: {e}"));
+            resumed += 1;
+            let after = recorded(&disk);
+            assert_eq!(before, after[..before.len()], "crash at {at}: the record only grows");
+            assert_asked_once(&before, &after, &format!("crash at {at}"));
+            // The tables tell of the rounds that the journal tells of, and both follow from the answers.
+            let digests: Vec<Option<String>> = after
+                .iter()
+                .filter_map(|event| match event {
+                    Event::Round { sum, .. } => Some(Some(sum.to_string())),
+                    _ => None,
+                })
+                .collect();
+            let tables = tables(&disk, out());
+            let column = tables["rounds"].iter().find(|(name, _)| name == "digest").map(|(_, values)| values);
+            assert_eq!(column, Some(&ColumnData::Text(digests)), "crash at {at}");
+            let replayed = replay(&on(&disk), out()).unwrap_or_else(|e| panic!("crash at {at}: {e}"));
+            assert_eq!(replayed.status, "same", "crash at {at}");
+        }
+    }
+    assert!(resumed > 100, "{resumed}");
+}
