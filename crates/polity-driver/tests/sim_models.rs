@@ -204,7 +204,7 @@ fn an_answer_is_a_function_of_seed_and_effect() {
     others[3].id.n = 1;
     others[4].request.sample = 1;
     others[5].request.model = "sim/stubborn".into();
-    let said = |effect: &Effect, seed| (0..40).map(|i| try_ask(&one, effect, seed + i).unwrap()).collect::<Vec<_>>();
+    let said = |effect: &Effect, seed| (0..40u64).map(|i| try_ask(&one, effect, seed + i).unwrap()).collect::<Vec<_>>();
     assert!(others.iter().all(|other| said(other, 1) != said(&base, 1)));
     assert_ne!(said(&base, 1), said(&base, 1000));
 }

@@ -195,6 +195,7 @@ impl Draws {
 }
 
 /// The standard normal quantile function, AS 241 (PPND16), relative accuracy about 1e-16, for `p` in (0, 1).
+#[inline]
 #[must_use]
 pub fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 8] = [

@@ -1,7 +1,7 @@
 //! A shard: a run of consecutive blocks, in lanes that threads take.
 
 use super::block::{Block, Span};
-use super::{Measure, Reads, first_of, values_of};
+use super::{Measure, Policies, Reads, first_of, in_force, values_of};
 use crate::ask::{Answer, Effect};
 use crate::digest::Digest;
 use crate::mail::{Bucket, block_of};
@@ -144,7 +144,7 @@ impl Shard {
     }
 
     pub fn hear(
-        &mut self, answers: Vec<Answer>, now: u32, policies: &[Arc<dyn PolicyHost>], commons: &Commons,
+        &mut self, answers: Vec<Answer>, now: u32, policies: &Policies, commons: &Commons,
     ) -> Result<Vec<Effect>, Bug> {
         let mut of_block: Vec<Vec<Answer>> = Vec::new();
         let blocks = self.range.len();
@@ -184,7 +184,7 @@ impl Shard {
                     else {
                         continue;
                     };
-                    let policy = policies
+                    let policy = in_force(policies, block.suspended[i].began)
                         .get(segment.cohort as usize)
                         .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                     let index = (row - segment.start) as usize;
