@@ -54,7 +54,10 @@ fn outcome(script: &Script, effect: &Effect) -> Outcome {
     match script[id.item as usize][id.round as usize][id.actor as usize] {
         Ok(answer) => {
             let reasons = format!("why {answer} in round {}", id.round);
-            Outcome::Reply { value: Value::Record(vec![Value::Text(answer.into()), Value::Text(reasons)]), raw: String::new() }
+            Outcome::Reply {
+                value: Value::Record(vec![Value::Text(answer.into()), Value::Text(reasons)]),
+                raw: String::new(),
+            }
         }
         Err("invalid") => Outcome::Invalid { raw: "{".into(), why: "broken".into() },
         Err("refused") => Outcome::Refused { raw: "no".into() },
@@ -316,7 +319,8 @@ fn ties_go_to_the_answer_supported_first() {
 
 #[test]
 fn a_persona_stands_first() {
-    let team = json!({"agents": 2, "team": [{"persona": "You doubt.", "model": "test/scripted"}, {"model": "test/scripted"}]});
+    let team =
+        json!({"agents": 2, "team": [{"persona": "You doubt.", "model": "test/scripted"}, {"model": "test/scripted"}]});
     let shown = drive(&mut debate(&scenario(2, 2, &team), 1), &agreeing(2, 2), Order::Together);
     let roles = |effect: &Effect| effect.request.messages.iter().map(|m| m.role).collect::<Vec<_>>();
     assert_eq!(roles(&shown.asked[0]), [Role::System, Role::User]);

@@ -116,8 +116,10 @@ fn any_json() -> impl Strategy<Value = String> {
         any::<f64>().prop_map(serde_json::Value::from),
         "[a-c]{0,2}".prop_map(serde_json::Value::from),
     ];
-    leaf.prop_recursive(3, 12, 4, |json| prop::collection::btree_map("[a-c]{0,2}", json, 0..4).prop_map(|map| map.into_iter().collect()))
-        .prop_map(|json| json.to_string())
+    leaf.prop_recursive(3, 12, 4, |json| {
+        prop::collection::btree_map("[a-c]{0,2}", json, 0..4).prop_map(|map| map.into_iter().collect())
+    })
+    .prop_map(|json| json.to_string())
 }
 
 proptest! {
