@@ -1,4 +1,5 @@
 //! The debate against a plain second implementation, in every order of arrival, and through snapshots.
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy.toml lets tests fail loudly; their helpers are no tests to it.
 
 use polity_kernel::Bug;
 use polity_kernel::ask::{Answer, Effect, Message, Outcome, Part, Role, Usage, Value};
@@ -131,13 +132,16 @@ fn drive(machine: &mut Evaluation, script: &Script, order: Order) -> Shown {
     }
 }
 
+/// A member's own last answer, and those of others by member.
+type Seen = (Option<String>, Vec<(usize, String)>);
+
 /// What a plain reading of the README says must happen on one item: by round, each member's record lines and whom it was shown,
 /// and the team's answer.
 struct Plain {
     /// By round: (member, kind, text).
     records: Vec<Vec<(u32, u16, String)>>,
-    /// By round and member: the answers of (self, others) that it was shown.
-    seen: Vec<Vec<(Option<String>, Vec<(usize, String)>)>>,
+    /// By round and member: what it was shown.
+    seen: Vec<Vec<Seen>>,
     verdict: Option<String>,
 }
 
@@ -189,7 +193,7 @@ fn seen(messages: &[Message]) -> (Option<String>, Vec<String>) {
             Part::Text(_) => None,
         })
     };
-    (said(Role::Assistant).last(), said(Role::User).collect())
+    (said(Role::Assistant).next_back(), said(Role::User).collect())
 }
 
 fn records(report: &RoundReport) -> Vec<Vec<(u32, u16, String)>> {
