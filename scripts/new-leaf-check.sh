@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Shows that a new world and a new method each touch one folder: adds both in a temporary worktree of the last commit, builds,
-# lists them, and prints what git sees. A command of its own and not a test, because it builds.
+# lists them, and prints what git sees. A command of its own and not a test, because it builds. Flags are handed to cargo (--release).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 # Dependencies are taken from the checkout's target folder; the workspace's own crates are built again.
@@ -117,8 +117,8 @@ YAML
 
 cd "$tree"
 for kind in worlds methods; do
-    # No build profile is said, so that the dev build of the tests is used.
-    listed=$(cargo run --quiet --locked -p polity -- list "$kind" --json)
+    # Without a flag the dependencies of the tests are used.
+    listed=$(cargo run --quiet --locked "$@" -p polity -- list "$kind" --json)
     case $listed in
     *'"name":"empty-example"'*) echo "polity list $kind --json: empty-example is listed" ;;
     *)

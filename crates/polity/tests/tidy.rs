@@ -125,8 +125,6 @@ fn leaves_import_no_other_leaf() {
 fn every_leaf_folder_is_complete_and_named_like_its_leaf() {
     let registry = polity::registry();
     let all = leaves();
-    // From the first golden on every leaf has one.
-    let golden_began = all.values().flatten().any(|folder| folder.join("golden.json").is_file());
     let mut wrong = Vec::new();
     for (kind, folders) in &all {
         let cards = match *kind {
@@ -140,10 +138,7 @@ fn every_leaf_folder_is_complete_and_named_like_its_leaf() {
         if names != found {
             wrong.push(format!("{kind}: the folders are {found:?}, the registry has {names:?}"));
         }
-        let mut files = vec!["mod.rs", "README.md", "scenario.yaml"];
-        if golden_began {
-            files.push("golden.json");
-        }
+        let files = ["mod.rs", "README.md", "scenario.yaml", "golden.json"];
         for folder in folders {
             let missing = files.iter().filter(|file| !folder.join(file).is_file());
             wrong.extend(missing.map(|file| format!("{} has no {file}", folder.display())));
