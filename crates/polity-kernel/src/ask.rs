@@ -84,7 +84,9 @@ impl Message {
                 Part::Said { by, answer, reasons } if reasons.is_empty() => {
                     out.push_str(&format!("{by} answers: {answer}"));
                 }
-                Part::Said { by, answer, reasons } => out.push_str(&format!("{by} answers: {answer}\nReasons: {reasons}")),
+                Part::Said { by, answer, reasons } => {
+                    out.push_str(&format!("{by} answers: {answer}\nReasons: {reasons}"))
+                }
             }
         }
         out

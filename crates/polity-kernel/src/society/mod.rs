@@ -106,7 +106,11 @@ pub struct Society {
 
 impl Society {
     pub(crate) fn new(
-        plan: Plan, commons: Commons, leaves: Leaves, changes: Vec<(u32, Leaves)>, transport: Box<dyn Transport>,
+        plan: Plan,
+        commons: Commons,
+        leaves: Leaves,
+        changes: Vec<(u32, Leaves)>,
+        transport: Box<dyn Transport>,
     ) -> Result<Self, Bug> {
         let agents: u32 = plan.cohorts.iter().sum();
         let Leaves { worlds, policies, measures } = leaves;
@@ -466,9 +470,9 @@ impl Society {
             if child == AgentId::MAX {
                 return Err(Bug::Turn { agent: parent, round, message: "no ids are left for more births".into() });
             }
-            report.sum.add(
-                RowHash::new(Kind::Life, round).word(1 << 40 | u64::from(child)).word(u64::from(parent)).finish(),
-            );
+            report
+                .sum
+                .add(RowHash::new(Kind::Life, round).word(1 << 40 | u64::from(child)).word(u64::from(parent)).finish());
             report.births.push((child, parent));
             self.commons.population.push_like(parent);
             self.parents.push(parent);
