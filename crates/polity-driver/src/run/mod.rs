@@ -82,6 +82,16 @@ pub struct Summary {
     pub reason: Option<String>,
     /// Median milliseconds a round.
     pub round_ms: f64,
+    /// The most memory this process held so far, in MB (10^6 bytes); 0 where the system does not tell.
+    pub peak_memory_mb: f64,
+}
+
+/// Linux tells in `/proc`; other systems would need unsafe calls.
+fn peak_memory_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|n| n.trim().parse::<f64>().ok());
+    kib.map_or(0.0, |kib| (kib * 1.024 / 10.0).round() / 100.0)
 }
 
 fn agents_of(machine: &Assembled) -> u32 {
@@ -297,6 +307,7 @@ impl Engine<'_> {
             first_difference: None,
             reason,
             round_ms: median(driven.round_ms),
+            peak_memory_mb: peak_memory_mb(),
         }
     }
 
