@@ -30,7 +30,11 @@ fn main() -> io::Result<()> {
         for name in names {
             let path = folder.join(&name);
             let module = name.replace('-', "_");
-            let _ = writeln!(modules, "    #[path = {:?}]\n    pub mod {module};", path.join("mod.rs").display().to_string());
+            let _ = writeln!(
+                modules,
+                "    #[path = {:?}]\n    pub mod {module};",
+                path.join("mod.rs").display().to_string()
+            );
             let text = |file: &str| {
                 let file = path.join(file);
                 match file.is_file() {

@@ -1,4 +1,5 @@
 //! The debate against a plain second implementation, in every order of arrival, and through snapshots.
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy.toml lets tests fail loudly; their helpers are no tests to it.
 
 use polity_kernel::Bug;
 use polity_kernel::ask::{Answer, Effect, Message, Outcome, Part, Role, Usage, Value};
@@ -54,7 +55,10 @@ fn outcome(script: &Script, effect: &Effect) -> Outcome {
     match script[id.item as usize][id.round as usize][id.actor as usize] {
         Ok(answer) => {
             let reasons = format!("why {answer} in round {}", id.round);
-            Outcome::Reply { value: Value::Record(vec![Value::Text(answer.into()), Value::Text(reasons)]), raw: String::new() }
+            Outcome::Reply {
+                value: Value::Record(vec![Value::Text(answer.into()), Value::Text(reasons)]),
+                raw: String::new(),
+            }
         }
         Err("invalid") => Outcome::Invalid { raw: "{".into(), why: "broken".into() },
         Err("refused") => Outcome::Refused { raw: "no".into() },
@@ -128,13 +132,16 @@ fn drive(machine: &mut Evaluation, script: &Script, order: Order) -> Shown {
     }
 }
 
+/// A member's own last answer, and those of others by member.
+type Seen = (Option<String>, Vec<(usize, String)>);
+
 /// What a plain reading of the README says must happen on one item: by round, each member's record lines and whom it was shown,
 /// and the team's answer.
 struct Plain {
     /// By round: (member, kind, text).
     records: Vec<Vec<(u32, u16, String)>>,
-    /// By round and member: the answers of (self, others) that it was shown.
-    seen: Vec<Vec<(Option<String>, Vec<(usize, String)>)>>,
+    /// By round and member: what it was shown.
+    seen: Vec<Vec<Seen>>,
     verdict: Option<String>,
 }
 
@@ -186,7 +193,7 @@ fn seen(messages: &[Message]) -> (Option<String>, Vec<String>) {
             Part::Text(_) => None,
         })
     };
-    (said(Role::Assistant).last(), said(Role::User).collect())
+    (said(Role::Assistant).next_back(), said(Role::User).collect())
 }
 
 fn records(report: &RoundReport) -> Vec<Vec<(u32, u16, String)>> {
@@ -316,7 +323,8 @@ fn ties_go_to_the_answer_supported_first() {
 
 #[test]
 fn a_persona_stands_first() {
-    let team = json!({"agents": 2, "team": [{"persona": "You doubt.", "model": "test/scripted"}, {"model": "test/scripted"}]});
+    let team =
+        json!({"agents": 2, "team": [{"persona": "You doubt.", "model": "test/scripted"}, {"model": "test/scripted"}]});
     let shown = drive(&mut debate(&scenario(2, 2, &team), 1), &agreeing(2, 2), Order::Together);
     let roles = |effect: &Effect| effect.request.messages.iter().map(|m| m.role).collect::<Vec<_>>();
     assert_eq!(roles(&shown.asked[0]), [Role::System, Role::User]);

@@ -227,9 +227,9 @@ fn deffuant_weisbuch_needs_ties_that_go_both_ways() {
     assert_ne!(played.start, played.society.column(0));
 }
 
-/// Numbers of groups of at least 2% of the agents at the end, for four seeds.
-fn groups(agents: u32, rounds: u32, policy: &Value) -> Vec<f64> {
-    (0..4)
+/// Numbers of groups of at least 2% of the agents at the end, for so many seeds.
+fn groups(seeds: u64, agents: u32, rounds: u32, policy: &Value) -> Vec<f64> {
+    (0..seeds)
         .map(|seed| {
             let mut scenario = society(agents, rounds, seed, json!({"kind": "complete"}), policy.clone());
             scenario["metrics"] = json!([{"kind": "clusters", "of": "opinion", "share": 0.02, "every": 1000}]);
@@ -238,13 +238,14 @@ fn groups(agents: u32, rounds: u32, policy: &Value) -> Vec<f64> {
         .collect()
 }
 
-/// Every run within 1 of 1 / (2 epsilon) up to 5 groups, within 2 of 10.
 #[test]
 fn pairs_with_bounded_confidence_end_in_about_one_over_two_epsilon_groups() {
-    for (epsilon, tolerance) in [(0.5, 0.0), (0.25, 1.0), (0.1, 1.0), (0.05, 2.0)] {
-        let counts = groups(600, 120, &json!({"kind": "deffuant-weisbuch", "epsilon": epsilon}));
+    for epsilon in [0.5, 0.25, 0.1, 0.05] {
+        let counts = groups(16, 1000, 120, &json!({"kind": "deffuant-weisbuch", "epsilon": epsilon}));
         let expected = 0.5 / epsilon;
-        assert!(counts.iter().all(|n| (n - expected).abs() <= tolerance), "epsilon {epsilon}: {counts:?}");
+        let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+        println!("epsilon {epsilon}: {mean} groups on average, 1 / (2 epsilon) = {expected}: {counts:?}");
+        assert!((mean / expected - 1.0).abs() <= 0.2, "epsilon {epsilon}: {mean} groups on average: {counts:?}");
     }
 }
 
@@ -252,7 +253,7 @@ fn pairs_with_bounded_confidence_end_in_about_one_over_two_epsilon_groups() {
 #[test]
 fn bounded_confidence_all_at_once_ends_in_somewhat_fewer_groups() {
     for (epsilon, wanted) in [(0.3, 1.0..=1.0), (0.1, 3.0..=5.0)] {
-        let counts = groups(120, 12, &json!({"kind": "hegselmann-krause", "epsilon": epsilon}));
+        let counts = groups(4, 120, 12, &json!({"kind": "hegselmann-krause", "epsilon": epsilon}));
         assert!(counts.iter().all(|n| wanted.contains(n)), "epsilon {epsilon}: {counts:?}");
     }
 }

@@ -25,9 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::remove_dir_all(&folder)?;
     }
 
-    let words = ["none", "post", "repost", "like", "follow", "vote"]
-        .map(String::from)
-        .to_vec();
+    let words = ["none", "post", "repost", "like", "follow", "vote"].map(String::from).to_vec();
     let acts = TableSpec {
         name: "acts".into(),
         doc: "One act of one agent in one round.".into(),
@@ -64,10 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         pushed.as_secs_f64(),
         rows as f64 / wall.as_secs_f64() / 1e6
     );
-    println!(
-        "{cpu:.2} s CPU, {} MiB above the rows' own {held} MiB",
-        peak.saturating_sub(held)
-    );
+    println!("{cpu:.2} s CPU, {} MiB above the rows' own {held} MiB", peak.saturating_sub(held));
     columns(&folder.join("acts"))
 }
 
@@ -86,10 +81,7 @@ fn batch(agents: std::ops::Range<u32>, round: u32, noise: f64) -> Batch {
         Column::F64(values),
         Column::Code(codes),
     ];
-    Batch {
-        rows: agents.len(),
-        columns,
-    }
+    Batch { rows: agents.len(), columns }
 }
 
 fn columns(folder: &Path) -> Result<(), Box<dyn Error>> {
@@ -117,10 +109,7 @@ fn columns(folder: &Path) -> Result<(), Box<dyn Error>> {
 /// MiB.
 fn memory(field: &str) -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix(field))
-        .ok_or("no such field")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).ok_or("no such field")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
 }
 
@@ -128,11 +117,6 @@ fn memory(field: &str) -> Result<u64, Box<dyn Error>> {
 fn cpu() -> Result<f64, Box<dyn Error>> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit(')').next().ok_or("no such field")?;
-    let ticks = after_name
-        .split_whitespace()
-        .skip(11)
-        .take(2)
-        .map(str::parse::<u64>)
-        .sum::<Result<u64, _>>()?;
+    let ticks = after_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
     Ok(ticks as f64 / 100.0)
 }

@@ -166,7 +166,8 @@ impl Writing {
 
 /// Appends a record.
 pub(crate) fn append(journal: &mut JournalWriter, event: &Event) -> Result<(), DriveError> {
-    let payload = event.encode().map_err(|e| DriveError::Differs(format!("a journal record can not be written: {e}")))?;
+    let payload =
+        event.encode().map_err(|e| DriveError::Differs(format!("a journal record can not be written: {e}")))?;
     Ok(journal.append(event.kind(), &payload)?)
 }
 
@@ -415,7 +416,10 @@ impl Drive<'_> {
 
     /// Takes answers that arrived: journals those that are new.
     fn hear(
-        &mut self, mut answers: Vec<Answer>, ready: &mut Vec<Answer>, open: &mut Open,
+        &mut self,
+        mut answers: Vec<Answer>,
+        ready: &mut Vec<Answer>,
+        open: &mut Open,
         totals: &mut Totals,
     ) -> Result<(), DriveError> {
         answers.retain(|answer| open.groups.remove(&answer.id).is_some());
@@ -443,7 +447,11 @@ impl Drive<'_> {
 
     /// Waits until somebody can move on; one commit for all answers that came meanwhile. Leaves `ready` empty if the run is to stop.
     fn wait(
-        &mut self, ready: &mut Vec<Answer>, open: &mut Open, driven: &mut Driven, progress: &mut Progress,
+        &mut self,
+        ready: &mut Vec<Answer>,
+        open: &mut Open,
+        driven: &mut Driven,
+        progress: &mut Progress,
     ) -> Result<(), DriveError> {
         let asked_nobody = || DriveError::Differs("the machine waits for answers that nobody was asked for".into());
         if open.groups.is_empty() {

@@ -103,22 +103,13 @@ fn run(dir: &Path) -> &Path {
 
 /// Makes the errors of one journal.
 fn format_error(dir: &Path) -> impl Fn(FormatError) -> JournalError {
-    move |source| JournalError::Format {
-        dir: dir.to_owned(),
-        source,
-    }
+    move |source| JournalError::Format { dir: dir.to_owned(), source }
 }
 
 fn disk_error(dir: &Path) -> impl Fn(io::Error) -> JournalError {
     move |source| match source.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => JournalError::DiskFull {
-            dir: dir.to_owned(),
-            source,
-        },
-        _ => JournalError::Disk {
-            dir: dir.to_owned(),
-            source,
-        },
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => JournalError::DiskFull { dir: dir.to_owned(), source },
+        _ => JournalError::Disk { dir: dir.to_owned(), source },
     }
 }
 
@@ -171,25 +162,10 @@ impl JournalReader {
     /// [`JournalError`] when the folder can not be read, holds no segment, or lacks one between others.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path) -> Result<Self, JournalError> {
         let segments = segments(&*disk, dir)?;
-        let last = *segments
-            .last()
-            .ok_or_else(|| format_error(dir)(FormatError::NeverStarted))?;
-        match (FIRST_SEGMENT..)
-            .zip(&segments)
-            .find(|(expected, found)| expected != *found)
-        {
-            Some((segment, _)) => Err(JournalError::Missing {
-                dir: dir.to_owned(),
-                segment,
-            }),
-            None => Ok(JournalReader {
-                disk,
-                dir: dir.to_owned(),
-                last,
-                next: FIRST_SEGMENT,
-                chain: 0,
-                end: None,
-            }),
+        let last = *segments.last().ok_or_else(|| format_error(dir)(FormatError::NeverStarted))?;
+        match (FIRST_SEGMENT..).zip(&segments).find(|(expected, found)| expected != *found) {
+            Some((segment, _)) => Err(JournalError::Missing { dir: dir.to_owned(), segment }),
+            None => Ok(JournalReader { disk, dir: dir.to_owned(), last, next: FIRST_SEGMENT, chain: 0, end: None }),
         }
     }
 
@@ -205,33 +181,16 @@ impl JournalReader {
         let path = self.dir.join(segment_name(segment));
         let len = self.disk.len(&path).map_err(disk_error(&self.dir))?;
         if len > MAX_SEGMENT {
-            return Err(JournalError::TooLong {
-                dir: self.dir.clone(),
-                segment,
-                len,
-            });
+            return Err(JournalError::TooLong { dir: self.dir.clone(), segment, len });
         }
         let mut bytes = self.disk.read(&path).map_err(disk_error(&self.dir))?;
         let previous = self.chain;
         let last = segment == self.last;
-        let scan = scan(
-            Place {
-                segment,
-                previous,
-                last,
-            },
-            &bytes,
-        )
-        .map_err(format_error(&self.dir))?;
+        let scan = scan(Place { segment, previous, last }, &bytes).map_err(format_error(&self.dir))?;
         bytes.truncate(scan.valid_len);
         if last {
-            self.end = Some(End {
-                segment,
-                valid_len: scan.valid_len as u64,
-                torn: scan.torn,
-                previous,
-                chain: scan.chain,
-            });
+            self.end =
+                Some(End { segment, valid_len: scan.valid_len as u64, torn: scan.torn, previous, chain: scan.chain });
         } else {
             self.next = segment + 1;
             self.chain = scan.chain;
@@ -260,9 +219,7 @@ pub fn read_all(disk: Arc<dyn Disk>, dir: &Path) -> Result<(Vec<OwnedRecord>, En
     while let Some(segment) = reader.next_segment()? {
         all.extend(segment.records().map(|record| (record.kind, record.payload.to_vec())));
     }
-    let end = reader
-        .end()
-        .ok_or_else(|| format_error(dir)(FormatError::NeverStarted))?;
+    let end = reader.end().ok_or_else(|| format_error(dir)(FormatError::NeverStarted))?;
     Ok((all, end))
 }
 
@@ -375,10 +332,7 @@ impl JournalWriter {
     /// records before the last commit are kept and the writer stops; some of the batch may be found again on reading.
     pub fn append_batch(&mut self, batch: &[(u8, &[u8])]) -> Result<(), JournalError> {
         self.running()?;
-        batch
-            .iter()
-            .try_for_each(|(_, payload)| check_payload(payload))
-            .map_err(format_error(&self.dir))?;
+        batch.iter().try_for_each(|(_, payload)| check_payload(payload)).map_err(format_error(&self.dir))?;
         for (kind, payload) in batch {
             if self.buffer.is_empty() && self.len >= self.target {
                 self.roll()?;
@@ -413,11 +367,7 @@ impl JournalWriter {
     }
 
     fn running(&self) -> Result<(), JournalError> {
-        if self.stopped {
-            Err(JournalError::Stopped { dir: self.dir.clone() })
-        } else {
-            Ok(())
-        }
+        if self.stopped { Err(JournalError::Stopped { dir: self.dir.clone() }) } else { Ok(()) }
     }
 
     fn or_stop<T>(&mut self, result: io::Result<T>) -> Result<T, JournalError> {
@@ -441,10 +391,7 @@ impl JournalWriter {
 
     /// Begins the next segment. The one before is synced first, so that only a last segment can ever be torn.
     fn roll(&mut self) -> Result<(), JournalError> {
-        let rolled = self
-            .file
-            .sync()
-            .and_then(|()| begin_file(&*self.disk, &self.dir, self.segment + 1, self.chain));
+        let rolled = self.file.sync().and_then(|()| begin_file(&*self.disk, &self.dir, self.segment + 1, self.chain));
         (self.file, self.len, self.chain) = self.or_stop(rolled)?;
         self.segment += 1;
         self.unsynced = false;
@@ -505,9 +452,7 @@ mod tests {
     /// A journal of `n` committed records in short segments.
     fn journal(n: usize, target: u64) -> SimDisk {
         let disk = SimDisk::default();
-        let mut writer = JournalWriter::create(on(&disk), dir())
-            .unwrap()
-            .with_segment_target(target);
+        let mut writer = JournalWriter::create(on(&disk), dir()).unwrap().with_segment_target(target);
         (0..n).for_each(|n| append(&mut writer, n).unwrap());
         writer.commit().unwrap();
         disk
@@ -548,10 +493,7 @@ mod tests {
                     flipped[at] ^= mask;
                     overwrite(&disk, &path(segment), &flipped);
                     let error = read(&disk).expect_err("a flip went unnoticed").to_string();
-                    assert!(
-                        error.contains(&segment_name(segment)),
-                        "byte {at} of {segment}: {error}"
-                    );
+                    assert!(error.contains(&segment_name(segment)), "byte {at} of {segment}: {error}");
                 }
             }
             overwrite(&disk, &path(segment), &bytes);
@@ -575,11 +517,7 @@ mod tests {
         assert!((1..12).contains(&in_earlier));
         assert!(kept.is_sorted());
         kept.dedup();
-        assert_eq!(
-            kept,
-            (in_earlier..=12).collect::<Vec<_>>(),
-            "each record appears as soon as it is whole"
-        );
+        assert_eq!(kept, (in_earlier..=12).collect::<Vec<_>>(), "each record appears as soon as it is whole");
     }
 
     #[test]
@@ -590,10 +528,7 @@ mod tests {
             for cut in 0..bytes.len() {
                 overwrite(&disk, &path(segment), &bytes[..cut]);
                 let error = read(&disk).expect_err("a lost record went unnoticed").to_string();
-                assert!(
-                    error.contains(&segment_name(segment)),
-                    "cut at {cut} of {segment}: {error}"
-                );
+                assert!(error.contains(&segment_name(segment)), "cut at {cut} of {segment}: {error}");
             }
             overwrite(&disk, &path(segment), &bytes);
         }
@@ -609,25 +544,14 @@ mod tests {
 
         // The same numbers and lengths, from a run whose records differ.
         let (disk, other) = (three_segments(), SimDisk::default());
-        let mut writer = JournalWriter::create(on(&other), dir())
-            .unwrap()
-            .with_segment_target(SHORT);
+        let mut writer = JournalWriter::create(on(&other), dir()).unwrap().with_segment_target(SHORT);
         for n in 0..12 {
             let (kind, payload) = record(n);
             writer.append(kind, &vec![9; payload.len()]).unwrap();
         }
         overwrite(&disk, &path(2), &other.read(&path(2)).unwrap());
         let error = read(&disk).unwrap_err();
-        assert!(
-            matches!(
-                error,
-                JournalError::Format {
-                    source: FormatError::Detached { segment: 2 },
-                    ..
-                }
-            ),
-            "{error}"
-        );
+        assert!(matches!(error, JournalError::Format { source: FormatError::Detached { segment: 2 }, .. }), "{error}");
     }
 
     #[test]
@@ -643,15 +567,8 @@ mod tests {
     #[test]
     fn a_journal_that_never_started() {
         let disk = SimDisk::default();
-        let never = |disk: &SimDisk| {
-            matches!(
-                read(disk),
-                Err(JournalError::Format {
-                    source: FormatError::NeverStarted,
-                    ..
-                })
-            )
-        };
+        let never =
+            |disk: &SimDisk| matches!(read(disk), Err(JournalError::Format { source: FormatError::NeverStarted, .. }));
         assert!(never(&disk), "no folder");
         disk.create_dir_all(dir()).unwrap();
         assert!(never(&disk), "an empty folder");
@@ -661,10 +578,7 @@ mod tests {
 
     #[test]
     fn a_second_journal_in_one_folder_is_refused() {
-        let error = JournalWriter::create(on(&three_segments()), dir())
-            .err()
-            .unwrap()
-            .to_string();
+        let error = JournalWriter::create(on(&three_segments()), dir()).err().unwrap().to_string();
         assert!(error.contains("polity resume runs/one"), "{error}");
     }
 
@@ -688,11 +602,7 @@ mod tests {
         let batch: Vec<(u8, &[u8])> = all.iter().map(|(kind, payload)| (*kind, payload.as_slice())).collect();
         writer.append_batch(&batch).unwrap();
         assert_eq!(disk.operations() - before, 1);
-        assert_eq!(
-            read(&disk.after_kill()).unwrap().0,
-            all,
-            "a kill loses nothing that was appended"
-        );
+        assert_eq!(read(&disk.after_kill()).unwrap().0, all, "a kill loses nothing that was appended");
         writer.commit().unwrap();
         writer.commit().unwrap();
         writer.append_batch(&[]).unwrap();
@@ -703,9 +613,7 @@ mod tests {
     #[test]
     fn long_batches_are_written_in_pieces_over_several_segments() {
         let disk = SimDisk::default();
-        let mut writer = JournalWriter::create(on(&disk), dir())
-            .unwrap()
-            .with_segment_target(3 << 20);
+        let mut writer = JournalWriter::create(on(&disk), dir()).unwrap().with_segment_target(3 << 20);
         let payloads: Vec<Vec<u8>> = (0..9).map(|n| vec![n; 700 << 10]).collect();
         let batch: Vec<(u8, &[u8])> = payloads.iter().map(|payload| (5, payload.as_slice())).collect();
         writer.append_batch(&batch).unwrap();
@@ -720,28 +628,18 @@ mod tests {
         let disk = SimDisk::default();
         let mut writer = JournalWriter::create(on(&disk), dir()).unwrap();
         let refused = writer.append_batch(&[(1, b"a"), (2, &vec![0; MAX_PAYLOAD + 1])]);
-        assert!(matches!(
-            refused,
-            Err(JournalError::Format {
-                source: FormatError::TooLarge { .. },
-                ..
-            })
-        ));
+        assert!(matches!(refused, Err(JournalError::Format { source: FormatError::TooLarge { .. }, .. })));
         append(&mut writer, 0).unwrap();
         assert_eq!(read(&disk).unwrap().0, first(1));
     }
 
     #[test]
     fn a_full_disk_stops_the_writer_and_loses_nothing_committed() {
-        let whole: u64 = (1..=3)
-            .map(|segment| three_segments().len(&path(segment)).unwrap())
-            .sum();
+        let whole: u64 = (1..=3).map(|segment| three_segments().len(&path(segment)).unwrap()).sum();
         for capacity in SEGMENT_HEADER as u64..whole {
             let disk = SimDisk::default();
             disk.set_capacity(capacity);
-            let mut writer = JournalWriter::create(on(&disk), dir())
-                .unwrap()
-                .with_segment_target(SHORT);
+            let mut writer = JournalWriter::create(on(&disk), dir()).unwrap().with_segment_target(SHORT);
             let mut committed = 0;
             let error = (0..12)
                 .find_map(|n| {
@@ -752,10 +650,7 @@ mod tests {
                 .unwrap();
             let text = error.to_string();
             assert!(matches!(error, JournalError::DiskFull { .. }), "{text}");
-            assert!(
-                text.contains("disk is full") && text.contains("polity resume runs/one"),
-                "{text}"
-            );
+            assert!(text.contains("disk is full") && text.contains("polity resume runs/one"), "{text}");
             disk.set_capacity(u64::MAX);
             assert!(matches!(append(&mut writer, 0), Err(JournalError::Stopped { .. })));
             assert!(matches!(writer.commit(), Err(JournalError::Stopped { .. })));
@@ -799,17 +694,10 @@ mod tests {
     fn check(disk: &SimDisk, least: usize, most: usize, what: &str) {
         match resume(disk) {
             Ok(records) => {
-                assert!(
-                    (least..=most).contains(&records.len()),
-                    "{what}: {} of {least}..={most}",
-                    records.len()
-                );
+                assert!((least..=most).contains(&records.len()), "{what}: {} of {least}..={most}", records.len());
                 assert_eq!(records, first(records.len()), "{what}");
             }
-            Err(JournalError::Format {
-                source: FormatError::NeverStarted,
-                ..
-            }) => assert_eq!(least, 0, "{what}"),
+            Err(JournalError::Format { source: FormatError::NeverStarted, .. }) => assert_eq!(least, 0, "{what}"),
             Err(error) => panic!("{what}: {error}"),
         }
     }
@@ -826,12 +714,7 @@ mod tests {
             check(&disk.after_kill(), appended, appended, &format!("killed at {at}"));
             for cut in disk.cuts(2000) {
                 states += 1;
-                check(
-                    &disk.after_power_loss(&cut),
-                    committed,
-                    appended,
-                    &format!("{cut:?} at {at}"),
-                );
+                check(&disk.after_power_loss(&cut), committed, appended, &format!("{cut:?} at {at}"));
             }
         }
         assert!(states > 500, "{states} states are too few to mean much");
@@ -892,9 +775,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().join("run/journal");
         let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-        let mut writer = JournalWriter::create(disk.clone(), &dir)
-            .unwrap()
-            .with_segment_target(SHORT);
+        let mut writer = JournalWriter::create(disk.clone(), &dir).unwrap().with_segment_target(SHORT);
         (0..12).for_each(|n| append(&mut writer, n).unwrap());
         writer.commit().unwrap();
         drop(writer);

@@ -42,7 +42,12 @@ fn column(name: &str, kind: Kind, doc: &str) -> ColumnSpec {
 impl Recorder {
     /// Opens the tables of a run that goes on with round `next`. `machine` is as it was before round 0.
     pub fn open(
-        disk: Arc<dyn Disk>, dir: &Path, machine: &Assembled, record: Record, simulated: bool, next: u32,
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        machine: &Assembled,
+        record: Record,
+        simulated: bool,
+        next: u32,
     ) -> Result<Self, DriveError> {
         let mut specs: Vec<TableSpec> = Vec::new();
         let mut add = |name: &str, doc: &str, columns: Vec<ColumnSpec>| {
@@ -176,19 +181,7 @@ impl Recorder {
         );
         remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;
         let tables = Tables::open(disk, dir, specs)?;
-        Ok(Recorder {
-            tables,
-            record,
-            shape,
-            acts,
-            agents,
-            messages,
-            metrics,
-            rounds,
-            items,
-            first,
-            next_part: next,
-        })
+        Ok(Recorder { tables, record, shape, acts, agents, messages, metrics, rounds, items, first, next_part: next })
     }
 
     /// Records a round.
@@ -226,7 +219,8 @@ impl Recorder {
             && !report.items.is_empty()
         {
             let items = report.items;
-            let question = |i: u32| evaluation.items().get(i as usize).map_or(String::new(), |item| item.question.clone());
+            let question =
+                |i: u32| evaluation.items().get(i as usize).map_or(String::new(), |item| item.question.clone());
             let columns = vec![
                 Column::U32(items.iter().map(|i| i.item).collect()),
                 Column::Text(items.iter().map(|i| question(i.item)).collect()),

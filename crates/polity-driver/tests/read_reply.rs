@@ -1,4 +1,5 @@
 //! The reader of replies: what it takes, what it refuses, and that nothing breaks it.
+#![allow(clippy::panic)] // clippy.toml lets tests fail loudly; their helpers are no tests to it.
 
 use polity_driver::models::read_reply;
 use polity_kernel::ask::{Outcome, Value, Want};
@@ -116,8 +117,10 @@ fn any_json() -> impl Strategy<Value = String> {
         any::<f64>().prop_map(serde_json::Value::from),
         "[a-c]{0,2}".prop_map(serde_json::Value::from),
     ];
-    leaf.prop_recursive(3, 12, 4, |json| prop::collection::btree_map("[a-c]{0,2}", json, 0..4).prop_map(|map| map.into_iter().collect()))
-        .prop_map(|json| json.to_string())
+    leaf.prop_recursive(3, 12, 4, |json| {
+        prop::collection::btree_map("[a-c]{0,2}", json, 0..4).prop_map(|map| map.into_iter().collect())
+    })
+    .prop_map(|json| json.to_string())
 }
 
 proptest! {

@@ -3,7 +3,6 @@
 //! What the kernel wants from outside leaves as an [`Effect`] and comes back as an [`Answer`]. The pair is closed: every kind of
 //! effect has its kind of outcome, and a failure is an outcome of its own, never a text that looks like a reply.
 
-use crate::digest::{Kind, RowHash, hash_value};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -85,7 +84,9 @@ impl Message {
                 Part::Said { by, answer, reasons } if reasons.is_empty() => {
                     out.push_str(&format!("{by} answers: {answer}"));
                 }
-                Part::Said { by, answer, reasons } => out.push_str(&format!("{by} answers: {answer}\nReasons: {reasons}")),
+                Part::Said { by, answer, reasons } => {
+                    out.push_str(&format!("{by} answers: {answer}\nReasons: {reasons}"))
+                }
             }
         }
         out
@@ -156,14 +157,6 @@ pub struct Request {
     pub want: Want,
     /// Tells samples of one and the same request apart.
     pub sample: u32,
-}
-
-impl Request {
-    /// Hash of what would be sent, without the sample number: together they are the key of a cache.
-    #[must_use]
-    pub fn hash(&self) -> u128 {
-        hash_value(RowHash::new(Kind::Request, 0), &(&self.model, &self.messages, &self.want))
-    }
 }
 
 /// What a simulated model may know and no prompt may say.

@@ -72,11 +72,7 @@ impl<'a> Door<'a> {
                 }
             }
         }
-        if self.wanted.is_empty() && self.bug.is_none() {
-            heard
-        } else {
-            std::future::pending().await
-        }
+        if self.wanted.is_empty() && self.bug.is_none() { heard } else { std::future::pending().await }
     }
 
     /// Puts one question and waits for the answer.

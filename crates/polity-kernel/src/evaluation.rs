@@ -3,13 +3,13 @@
 //! Each item is its own instance of the method; a bounded window of them is under way at once, each at its own pace. Round r of the
 //! run is complete when every item has passed its round r. One journal, one digest, one table of items.
 
+use crate::Bug;
 use crate::ask::{Answer, Effect};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
 use crate::method::{Item, Log, Member, MethodHost, Records, Start, Verdict, same_answer};
 use crate::society::{decode, encode};
 use crate::topology::Topology;
-use crate::Bug;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -199,23 +199,11 @@ pub fn check_payload(payload: &[u8]) -> Result<(), FormatError> {
 /// # Errors
 /// [`FormatError`] for anything but a whole segment, or a last segment whose end is torn.
 pub fn scan(place: Place, bytes: &[u8]) -> Result<Scan, FormatError> {
-    let Place {
-        segment,
-        previous,
-        last,
-    } = place;
+    let Place { segment, previous, last } = place;
     let tear = |records, valid_len, chain| match (last, segment, valid_len) {
-        (false, ..) => Err(FormatError::Torn {
-            segment,
-            offset: valid_len,
-        }),
+        (false, ..) => Err(FormatError::Torn { segment, offset: valid_len }),
         (true, FIRST_SEGMENT, 0) => Err(FormatError::NeverStarted),
-        (true, ..) => Ok(Scan {
-            records,
-            valid_len,
-            torn: true,
-            chain,
-        }),
+        (true, ..) => Ok(Scan { records, valid_len, torn: true, chain }),
     };
     let damaged = |offset, what| Err(FormatError::Damaged { segment, offset, what });
 
@@ -274,12 +262,7 @@ pub fn scan(place: Place, bytes: &[u8]) -> Result<Scan, FormatError> {
         records += 1;
         at = body + len;
     }
-    Ok(Scan {
-        records,
-        valid_len: at,
-        torn: false,
-        chain,
-    })
+    Ok(Scan { records, valid_len: at, torn: false, chain })
 }
 
 /// The records of a segment that [`scan`] has verified: its first `valid_len` bytes.
@@ -289,10 +272,7 @@ pub fn records(verified: &[u8]) -> impl Iterator<Item = Record<'_>> {
         let (header, after) = rest.split_first_chunk::<RECORD_HEADER>()?;
         let (payload, after) = after.split_at_checked(word(header, 0) as usize)?;
         rest = after;
-        Some(Record {
-            kind: header[4],
-            payload,
-        })
+        Some(Record { kind: header[4], payload })
     })
 }
 
@@ -319,11 +299,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FIRST: Place = Place {
-        segment: 1,
-        previous: 0,
-        last: true,
-    };
+    const FIRST: Place = Place { segment: 1, previous: 0, last: true };
 
     fn segment(place: Place, payloads: &[&[u8]]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -344,20 +320,9 @@ mod tests {
     /// The format is a promise to runs already on disk: these bytes may never change for version 1.
     #[test]
     fn version_1_bytes() {
-        let bytes = segment(
-            Place {
-                segment: 2,
-                previous: 7,
-                last: true,
-            },
-            &[b"abc"],
-        );
+        let bytes = segment(Place { segment: 2, previous: 7, last: true }, &[b"abc"]);
         assert_eq!(&bytes[..20], b"PLTYJRNL\x01\0\0\0\x02\0\0\0\x07\0\0\0");
-        assert_eq!(
-            &bytes[24..36],
-            b"\x03\0\0\0\0\0\0\0\xc2\x41\x24\x35",
-            "CRC-32 of `abc` is 0x352441c2"
-        );
+        assert_eq!(&bytes[24..36], b"\x03\0\0\0\0\0\0\0\xc2\x41\x24\x35", "CRC-32 of `abc` is 0x352441c2");
         assert_eq!(&bytes[40..], b"abc");
     }
 
@@ -366,13 +331,9 @@ mod tests {
         assert_eq!(segment_name(12), "00000012.journal");
         assert_eq!(segment_number("00000012.journal"), Some(12));
         assert_eq!(segment_number(&segment_name(u32::MAX)), Some(u32::MAX));
-        for other in [
-            "00000000.journal",
-            "12.journal",
-            "00000012.journal.tmp",
-            "+0000012.journal",
-            "99999999999.journal",
-        ] {
+        for other in
+            ["00000000.journal", "12.journal", "00000012.journal.tmp", "+0000012.journal", "99999999999.journal"]
+        {
             assert_eq!(segment_number(other), None, "{other}");
         }
     }
@@ -393,21 +354,13 @@ mod tests {
     #[test]
     fn every_cut_reads_exactly_the_whole_records() {
         let payloads: [&[u8]; 4] = [b"one", b"", &[0; 40], b"the last"];
-        let place = Place {
-            segment: 3,
-            previous: 9,
-            last: true,
-        };
+        let place = Place { segment: 3, previous: 9, last: true };
         let whole = segment(place, &payloads);
         let ends: Vec<usize> = (0..=4).map(|n| segment(place, &payloads[..n]).len()).collect();
         for cut in 0..=whole.len() {
             let scan = scan(place, &whole[..cut]).unwrap();
             let kept = ends.iter().filter(|end| **end <= cut).count();
-            assert_eq!(
-                scan.valid_len,
-                if kept == 0 { 0 } else { ends[kept - 1] },
-                "cut at {cut}"
-            );
+            assert_eq!(scan.valid_len, if kept == 0 { 0 } else { ends[kept - 1] }, "cut at {cut}");
             assert_eq!(scan.torn, scan.valid_len != cut || cut == 0, "cut at {cut}");
             let read: Vec<&[u8]> = records(&whole[..scan.valid_len]).map(|r| r.payload).collect();
             assert_eq!(read, payloads[..kept.saturating_sub(1)], "cut at {cut}");
@@ -419,26 +372,15 @@ mod tests {
     fn a_cut_in_an_earlier_segment_is_refused_here_or_by_the_next() {
         let place = Place { last: false, ..FIRST };
         let first = segment(place, &[b"one", b"two"]);
-        let next = Place {
-            segment: 2,
-            previous: scan(place, &first).unwrap().chain,
-            last: true,
-        };
+        let next = Place { segment: 2, previous: scan(place, &first).unwrap().chain, last: true };
         let second = segment(next, &[b"three"]);
         for cut in 0..first.len() {
             match scan(place, &first[..cut]) {
                 Err(FormatError::Torn { segment: 1, .. }) => {}
                 Err(other) => panic!("{other}"),
                 Ok(shorter) => {
-                    let next = Place {
-                        previous: shorter.chain,
-                        ..next
-                    };
-                    assert_eq!(
-                        scan(next, &second),
-                        Err(FormatError::Detached { segment: 2 }),
-                        "cut at {cut}"
-                    );
+                    let next = Place { previous: shorter.chain, ..next };
+                    assert_eq!(scan(next, &second), Err(FormatError::Detached { segment: 2 }), "cut at {cut}");
                 }
             }
         }
@@ -470,10 +412,7 @@ mod tests {
         let error = scan(FIRST, &with_header_crc(newer, 0, 20)).unwrap_err();
         assert_eq!(error, FormatError::Newer { segment: 1, found: 2 });
         let text = error.to_string();
-        assert!(
-            text.contains("version 2") && text.contains("up to 1") && text.contains("00000001.journal"),
-            "{text}"
-        );
+        assert!(text.contains("version 2") && text.contains("up to 1") && text.contains("00000001.journal"), "{text}");
 
         let mut older = whole.clone();
         older[8] = 0;
@@ -482,39 +421,16 @@ mod tests {
             let mut strange = whole.clone();
             strange[SEGMENT_HEADER + at] = value;
             let refused = scan(FIRST, &with_header_crc(strange, SEGMENT_HEADER, 12));
-            assert!(
-                matches!(
-                    refused,
-                    Err(FormatError::Damaged {
-                        offset: SEGMENT_HEADER,
-                        ..
-                    })
-                ),
-                "{refused:?}"
-            );
+            assert!(matches!(refused, Err(FormatError::Damaged { offset: SEGMENT_HEADER, .. })), "{refused:?}");
         }
         let other = scan(Place { segment: 2, ..FIRST }, &whole);
-        assert!(
-            matches!(
-                other,
-                Err(FormatError::Damaged {
-                    segment: 2,
-                    offset: 12,
-                    ..
-                })
-            ),
-            "{other:?}"
-        );
+        assert!(matches!(other, Err(FormatError::Damaged { segment: 2, offset: 12, .. })), "{other:?}");
     }
 
     #[test]
     fn blocks_never_written_are_a_tear_only_at_the_end() {
         let long = vec![7; 3 * BLOCK];
-        let place = Place {
-            segment: 2,
-            previous: 1,
-            last: true,
-        };
+        let place = Place { segment: 2, previous: 1, last: true };
         let whole = segment(place, &[b"kept", &long]);
         let kept = segment(place, &[b"kept"]).len();
         for from in [kept, BLOCK, 2 * BLOCK, 3 * BLOCK] {
@@ -523,11 +439,7 @@ mod tests {
             let torn = scan(place, &hole).unwrap();
             assert_eq!((torn.valid_len, torn.torn), (kept, true), "zero from {from}");
             hole.resize(5 * BLOCK, 0);
-            assert_eq!(
-                scan(place, &hole).unwrap().valid_len,
-                kept,
-                "zero from {from}, and longer"
-            );
+            assert_eq!(scan(place, &hole).unwrap().valid_len, kept, "zero from {from}, and longer");
             assert!(scan(Place { last: false, ..place }, &hole).is_err());
         }
         for hole in [kept + 2..whole.len(), BLOCK + 1..2 * BLOCK, 2 * BLOCK..3 * BLOCK] {

@@ -3,6 +3,7 @@
 //! A method is straight-line code over a [`Desk`]: ask these members, tell that one, close the round. It is run again from its last
 //! checkpoint with the answers so far whenever some have come, and never kept as a future.
 
+use crate::Bug;
 use crate::ask::{Answer, Effect, Heard, Hidden, Message, Request, Want};
 use crate::door::{Ask, Door, poll_once};
 use crate::policy::Fault;
@@ -10,7 +11,6 @@ use crate::rng::{Draws, Stream};
 use crate::sight::{Act, Acts};
 use crate::topology::Topology;
 use crate::tree::Invalid;
-use crate::Bug;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,8 @@ impl Desk<'_> {
 
     /// Ends the round and keeps `state`: from now on the method starts here when it is run again.
     pub async fn end_round<T: Serialize>(&mut self, state: &T) -> Result<(), Fault> {
-        let bytes = postcard::to_allocvec(state).map_err(|e| Fault(format!("the method's state can not be kept: {e}")))?;
+        let bytes =
+            postcard::to_allocvec(state).map_err(|e| Fault(format!("the method's state can not be kept: {e}")))?;
         self.checkpoint = Some(bytes);
         self.ended.push((self.round, std::mem::take(&mut self.log)));
         self.round += 1;
@@ -255,4 +256,3 @@ pub fn same_answer(a: &str, b: &str) -> bool {
         _ => a.trim().eq_ignore_ascii_case(b.trim()),
     }
 }
-

@@ -383,7 +383,13 @@ pub(crate) trait PolicyHost: Send + Sync {
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
     /// Runs a suspended turn again with the answers it has. `true`: it is complete.
     fn rerun(
-        &self, states: &mut States, index: usize, waiting: &mut Suspended, now: u32, commons: &Commons, acts: &mut Acts,
+        &self,
+        states: &mut States,
+        index: usize,
+        waiting: &mut Suspended,
+        now: u32,
+        commons: &Commons,
+        acts: &mut Acts,
         lane: &mut Lane,
     ) -> Result<bool, Bug>;
     fn save(&self, states: &States) -> Result<Vec<u8>, Bug>;
@@ -506,7 +512,13 @@ impl<P: Policy> PolicyHost for Host<P> {
     }
 
     fn rerun(
-        &self, states: &mut States, index: usize, waiting: &mut Suspended, now: u32, commons: &Commons, acts: &mut Acts,
+        &self,
+        states: &mut States,
+        index: usize,
+        waiting: &mut Suspended,
+        now: u32,
+        commons: &Commons,
+        acts: &mut Acts,
         lane: &mut Lane,
     ) -> Result<bool, Bug> {
         let column = self.column(states)?;
@@ -571,10 +583,8 @@ impl<P: Policy> PolicyHost for Host<P> {
     }
 
     fn load(&self, bytes: &[u8]) -> Result<States, Bug> {
-        let column: Vec<P::State> = postcard::from_bytes(bytes).map_err(|e| Bug::Snapshot {
-            what: format!("the states of policy `{}`", P::NAME),
-            why: e.to_string(),
-        })?;
+        let column: Vec<P::State> = postcard::from_bytes(bytes)
+            .map_err(|e| Bug::Snapshot { what: format!("the states of policy `{}`", P::NAME), why: e.to_string() })?;
         Ok(Box::new(column))
     }
 }

@@ -54,7 +54,11 @@ impl<Open> Shelf<Open> {
     }
 
     fn put<P: schemars::JsonSchema>(
-        &mut self, name: &'static str, summary: &'static str, files: LeafFiles, open: Open,
+        &mut self,
+        name: &'static str,
+        summary: &'static str,
+        files: LeafFiles,
+        open: Open,
     ) {
         let parameters = serde_json::to_value(schemars::schema_for!(P)).unwrap_or_default();
         self.leaves.insert(name, (Card { name, summary, parameters, files }, open));
@@ -194,18 +198,32 @@ impl Registry {
         self.metrics.cards()
     }
 
-    pub(crate) fn open_world(&self, node: &Node, path: &str, setup: &Setup<'_>) -> Result<(String, Box<dyn WorldHost>), TreeError> {
+    pub(crate) fn open_world(
+        &self,
+        node: &Node,
+        path: &str,
+        setup: &Setup<'_>,
+    ) -> Result<(String, Box<dyn WorldHost>), TreeError> {
         let (kind, rest) = node.split_kind(path)?;
         Ok((kind.name.clone(), self.worlds.find(&kind, path)?(&rest, path, setup)?))
     }
 
-    pub(crate) fn open_policy(&self, node: &Node, path: &str, binding: &Binding<'_>) -> Result<Arc<dyn PolicyHost>, TreeError> {
+    pub(crate) fn open_policy(
+        &self,
+        node: &Node,
+        path: &str,
+        binding: &Binding<'_>,
+    ) -> Result<Arc<dyn PolicyHost>, TreeError> {
         let (kind, rest) = node.split_kind(path)?;
         self.policies.find(&kind, path)?(&rest, path, binding).map_err(|error| at_kind(error, &kind))
     }
 
     pub(crate) fn open_method(
-        &self, node: &Node, path: &str, members: usize, rounds: u32,
+        &self,
+        node: &Node,
+        path: &str,
+        members: usize,
+        rounds: u32,
     ) -> Result<Box<dyn MethodHost>, TreeError> {
         let (kind, rest) = node.split_kind(path)?;
         self.methods.find(&kind, path)?(&rest, path, members, rounds)
@@ -213,7 +231,11 @@ impl Registry {
 
     /// Opens a metric from its node without the keys that the scenario itself reads.
     pub(crate) fn open_metric(
-        &self, kind: &Key, rest: &Node, path: &str, source: &Source<'_>,
+        &self,
+        kind: &Key,
+        rest: &Node,
+        path: &str,
+        source: &Source<'_>,
     ) -> Result<Box<dyn MetricHost>, TreeError> {
         self.metrics.find(kind, path)?(rest, path, source)
     }

@@ -337,8 +337,7 @@ mod tests {
 
     #[test]
     fn sights_share_common_numbers_until_a_row_differs() {
-        let interface =
-            Interface { sight: vec![Field::number("a", ""), Field::text("t", "")], ..Interface::default() };
+        let interface = Interface { sight: vec![Field::number("a", ""), Field::text("t", "")], ..Interface::default() };
         let mut sights = Sights::new(&interface, 3);
         sights.put_all(NumberSlot(0), 5.0);
         sights.put(1, NumberSlot(0), 7.0);

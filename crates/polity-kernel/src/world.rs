@@ -142,7 +142,12 @@ pub trait SplitWorld: Send + Sync + Sized + 'static {
     fn tally(&self) -> Self::Tally;
     /// Applies one agent's acts to its row. Called for every living agent in order of id, also for those that did nothing.
     fn apply(
-        &self, common: &Self::Common, row: &mut Self::Row, deeds: &Deeds<'_>, tally: &mut Self::Tally, life: &mut Life,
+        &self,
+        common: &Self::Common,
+        row: &mut Self::Row,
+        deeds: &Deeds<'_>,
+        tally: &mut Self::Tally,
+        life: &mut Life,
     );
     /// Joins the tallies of neighbouring runs of agents.
     fn merge(&self, left: Self::Tally, right: Self::Tally) -> Self::Tally;
@@ -225,14 +230,30 @@ pub(crate) trait WorldHost: Send + Sync {
     fn join(&self, rows: &mut RowsBox, who: AgentId, commons: &Commons, round: u32);
     fn observe(&self, rows: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights);
     fn apply_block(
-        &self, rows: &mut RowsBox, deeds: &BlockDeeds<'_>, commons: &Commons, digest: &mut Digest, life: &mut Life,
+        &self,
+        rows: &mut RowsBox,
+        deeds: &BlockDeeds<'_>,
+        commons: &Commons,
+        digest: &mut Digest,
+        life: &mut Life,
     ) -> Result<Tally, Bug>;
     fn merge(&self, tallies: Vec<Tally>) -> Result<Tally, Bug>;
     fn encode_tally(&self, tally: &Tally) -> Result<Vec<u8>, Bug>;
     fn decode_tally(&self, bytes: &[u8]) -> Result<Tally, Bug>;
-    fn settle(&mut self, tally: Tally, round: u32, commons: &Commons, digest: &mut Digest) -> Result<Option<String>, Bug>;
+    fn settle(
+        &mut self,
+        tally: Tally,
+        round: u32,
+        commons: &Commons,
+        digest: &mut Digest,
+    ) -> Result<Option<String>, Bug>;
     fn apply_whole(
-        &mut self, acts: &Acts, round: u32, commons: &Commons, digest: &mut Digest, life: &mut Life,
+        &mut self,
+        acts: &Acts,
+        round: u32,
+        commons: &Commons,
+        digest: &mut Digest,
+        life: &mut Life,
     ) -> Result<Option<String>, Bug>;
     fn column(&self, rows: &RowsBox, first: AgentId, n: usize, column: usize, out: &mut Vec<f64>);
     fn scalar(&self, i: usize) -> f64;
@@ -311,7 +332,12 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
     }
 
     fn apply_block(
-        &self, rows: &mut RowsBox, deeds: &BlockDeeds<'_>, commons: &Commons, digest: &mut Digest, life: &mut Life,
+        &self,
+        rows: &mut RowsBox,
+        deeds: &BlockDeeds<'_>,
+        commons: &Commons,
+        digest: &mut Digest,
+        life: &mut Life,
     ) -> Result<Tally, Bug> {
         let rows = downcast_mut::<Vec<W::Row>>(rows.as_mut())?;
         let mut tally = self.world.tally();
@@ -327,7 +353,8 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
                 continue;
             }
             let person = Person { id: who, population: &commons.population };
-            let of_agent = Deeds { person, round: deeds.round, acts: deeds.acts, range: start..next, seed: commons.seed };
+            let of_agent =
+                Deeds { person, round: deeds.round, acts: deeds.acts, range: start..next, seed: commons.seed };
             let before = row.clone();
             self.world.apply(&self.common, row, &of_agent, &mut tally, life);
             if *row != before {
@@ -354,7 +381,13 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         Ok(Box::new(decode::<W::Tally>(bytes, "a tally")?))
     }
 
-    fn settle(&mut self, tally: Tally, round: u32, commons: &Commons, digest: &mut Digest) -> Result<Option<String>, Bug> {
+    fn settle(
+        &mut self,
+        tally: Tally,
+        round: u32,
+        commons: &Commons,
+        digest: &mut Digest,
+    ) -> Result<Option<String>, Bug> {
         let tally = tally.downcast::<W::Tally>().map_err(|_| Bug::internal("a tally is of another world's type"))?;
         let before = self.common.clone();
         let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
@@ -366,7 +399,12 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
     }
 
     fn apply_whole(
-        &mut self, _: &Acts, _: u32, _: &Commons, _: &mut Digest, _: &mut Life,
+        &mut self,
+        _: &Acts,
+        _: u32,
+        _: &Commons,
+        _: &mut Digest,
+        _: &mut Life,
     ) -> Result<Option<String>, Bug> {
         Err(Bug::internal("a split world has no unsplit state"))
     }
@@ -444,7 +482,12 @@ impl<W: World> WorldHost for WholeHost<W> {
     }
 
     fn apply_block(
-        &self, _: &mut RowsBox, _: &BlockDeeds<'_>, _: &Commons, _: &mut Digest, _: &mut Life,
+        &self,
+        _: &mut RowsBox,
+        _: &BlockDeeds<'_>,
+        _: &Commons,
+        _: &mut Digest,
+        _: &mut Life,
     ) -> Result<Tally, Bug> {
         Ok(Box::new(()))
     }
@@ -466,7 +509,12 @@ impl<W: World> WorldHost for WholeHost<W> {
     }
 
     fn apply_whole(
-        &mut self, acts: &Acts, round: u32, commons: &Commons, digest: &mut Digest, life: &mut Life,
+        &mut self,
+        acts: &Acts,
+        round: u32,
+        commons: &Commons,
+        digest: &mut Digest,
+        life: &mut Life,
     ) -> Result<Option<String>, Bug> {
         let Some(state) = &mut self.state else { return Err(Bug::internal("acts came to a shard without the state")) };
         let before = state.clone();

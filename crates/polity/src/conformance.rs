@@ -53,7 +53,10 @@ pub fn check(registry: &Registry) -> Vec<Checked> {
         ("methods", registry.methods()),
         ("metrics", registry.metrics()),
     ];
-    shelves.into_iter().flat_map(|(kind, cards)| cards.into_iter().map(move |card| check_leaf(registry, kind, card))).collect()
+    shelves
+        .into_iter()
+        .flat_map(|(kind, cards)| cards.into_iter().map(move |card| check_leaf(registry, kind, card)))
+        .collect()
 }
 
 /// One run of a suite: what differs between two runs that must agree.
@@ -124,10 +127,9 @@ impl<'a> Suite<'a> {
     fn expect(&mut self, what: &str, expected: &Ran, got: Result<Ran, String>) {
         match got {
             Err(error) => self.failures.push(format!("{what}: {error}")),
-            Ok(got) if got.summary.digest != expected.summary.digest => self.failures.push(format!(
-                "{what}: digest {} instead of {}",
-                got.summary.digest, expected.summary.digest
-            )),
+            Ok(got) if got.summary.digest != expected.summary.digest => self
+                .failures
+                .push(format!("{what}: digest {} instead of {}", got.summary.digest, expected.summary.digest)),
             Ok(got) => match (tables(expected.disk.as_ref()), tables(got.disk.as_ref())) {
                 (Ok(a), Ok(b)) if a == b => {}
                 (Ok(a), Ok(b)) => {
@@ -162,7 +164,8 @@ impl<'a> Suite<'a> {
         if tree.get("world").is_none() {
             return;
         }
-        let complete = tree.get("topology").and_then(|t| t.split_kind("").ok()).is_some_and(|(k, _)| k.name == "complete");
+        let complete =
+            tree.get("topology").and_then(|t| t.split_kind("").ok()).is_some_and(|(k, _)| k.name == "complete");
         let agents = if complete { MANY_COMPLETE } else { MANY };
         let mut many = self.prepared.clone();
         let edits = [("agents", agents), ("rounds", 3)];
@@ -203,9 +206,12 @@ impl<'a> Suite<'a> {
         stops.retain(|r| *r > 0 && *r < rounds);
         stops.dedup();
         for after in stops {
-            for (first, second) in [(PLAIN, Setting { shards: 3, threads: 5, faults: Some(9) }), (Setting { shards: 3, ..PLAIN }, PLAIN)] {
+            for (first, second) in
+                [(PLAIN, Setting { shards: 3, threads: 5, faults: Some(9) }), (Setting { shards: 3, ..PLAIN }, PLAIN)]
+            {
                 let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
-                let what = format!("stopped after {after} rounds and resumed ({} to {} shards)", first.shards, second.shards);
+                let what =
+                    format!("stopped after {after} rounds and resumed ({} to {} shards)", first.shards, second.shards);
                 let stop = Stop::default();
                 let stopped = self.within(first, || {
                     self.engine(disk.clone(), first, stop.clone()).run(

@@ -57,7 +57,8 @@ struct Stand {
 const ANSWER: u16 = 0;
 const NO_ANSWER: u16 = 1;
 
-const ALONE: &str = "Work this out by yourself. Give your final answer, as short as it can be, and the reasons that lead to it.";
+const ALONE: &str =
+    "Work this out by yourself. Give your final answer, as short as it can be, and the reasons that lead to it.";
 const OTHERS: &str = "Others have worked on the same question. This is where they stand:";
 const NOBODY: &str = "Nobody else has an answer yet.";
 const AGAIN: &str = "Look for mistakes in their work and in your own. Then answer the question again: keep your answer if it \
@@ -65,7 +66,8 @@ const AGAIN: &str = "Look for mistakes in their work and in your own. Then answe
 
 impl Method for Debate {
     const NAME: &'static str = "debate";
-    const SUMMARY: &'static str = "Everybody answers alone, then reads the others and answers again (multiagent debate)";
+    const SUMMARY: &'static str =
+        "Everybody answers alone, then reads the others and answers again (multiagent debate)";
     const RECORDS: &'static [Records] = &[
         Records { name: "answer", doc: "the answer that the member holds at the end of the round" },
         Records { name: "no-answer", doc: "why the member gave no answer in the round; it holds on to its last one" },
@@ -146,7 +148,9 @@ fn stand(value: &Value) -> Result<Stand, String> {
 /// Whether every member has an answer and all are the same.
 fn agreed(stands: &[Option<Stand>]) -> bool {
     let first = stands.first().and_then(Option::as_ref);
-    first.is_some_and(|first| stands.iter().all(|stand| stand.as_ref().is_some_and(|s| same_answer(&s.answer, &first.answer))))
+    first.is_some_and(|first| {
+        stands.iter().all(|stand| stand.as_ref().is_some_and(|s| same_answer(&s.answer, &first.answer)))
+    })
 }
 
 /// The answer of most members, in the words of its first supporter; on a tie the one supported first.

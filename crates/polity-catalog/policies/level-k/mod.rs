@@ -7,6 +7,7 @@ use polity_kernel::rng::Draws;
 use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::sync::OnceLock;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -36,21 +37,34 @@ pub struct LevelK {
     params: Params,
     /// Poisson weights of the levels.
     weights: Vec<f64>,
+    /// Factors of all levels for the fraction first met; a fraction that changes later is computed anew each time.
+    factors: OnceLock<(f64, Vec<f64>)>,
     slots: [NumberSlot; 5],
     act: u16,
 }
 
-/// The guess of every level, when level 0 names `anchor` on average: level k responds to the mix of the levels below it, in the
+/// The guess of a level as a factor of what level 0 names on average: level k responds to the mix of the levels below it, in the
 /// proportions in which they occur, and neglects its own influence on the average.
-pub fn responses(weights: &[f64], fraction: f64, anchor: f64, level: u32) -> f64 {
+pub fn factor(weights: &[f64], fraction: f64, level: u32) -> f64 {
     let (mut mass, mut sum) = (0.0, 0.0);
-    let mut guess = anchor;
+    let mut guess = 1.0;
     for weight in weights.iter().take(level as usize) {
         mass += weight;
         sum += weight * guess;
         guess = if mass > 0.0 { fraction * sum / mass } else { fraction * guess };
     }
     guess
+}
+
+impl LevelK {
+    fn factor(&self, fraction: f64, level: u32) -> f64 {
+        let all = || (0..=self.params.most).map(|k| factor(&self.weights, fraction, k)).collect();
+        let (of, factors) = self.factors.get_or_init(|| (fraction, all()));
+        match factors.get(level as usize) {
+            Some(known) if *of == fraction => *known,
+            _ => factor(&self.weights, fraction, level),
+        }
+    }
 }
 
 impl Policy for LevelK {
@@ -78,6 +92,7 @@ impl Policy for LevelK {
         Ok(LevelK {
             params,
             weights,
+            factors: OnceLock::new(),
             slots: [slot("fraction")?, slot("low")?, slot("high")?, slot("announced")?, slot("last-mean")?],
             act: binding.number_act()?.0,
         })
@@ -94,7 +109,7 @@ impl Policy for LevelK {
         let anchor = if known { last_mean } else { f64::midpoint(low, high) };
         let mut guess = match *level {
             0 if !known => turn.draws.range(low, high),
-            level => responses(&self.weights, fraction, anchor, level),
+            level => self.factor(fraction, level) * anchor,
         };
         if *level > 0 && self.params.noise > 0.0 {
             guess += self.params.noise * (high - low) * turn.draws.normal();
@@ -119,7 +134,7 @@ mod tests {
             by_level.push(2.0 / 3.0 * sum / mass);
         }
         for (k, expected) in by_level.iter().enumerate() {
-            let got = responses(&weights, 2.0 / 3.0, 50.0, k as u32);
+            let got = 50.0 * factor(&weights, 2.0 / 3.0, k as u32);
             assert!((got - expected).abs() < 1e-12, "level {k}: {got} and {expected}");
         }
     }

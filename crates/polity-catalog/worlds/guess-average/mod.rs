@@ -83,7 +83,10 @@ impl SplitWorld for GuessAverage {
             return Err(Invalid { key: "fraction".into(), message: format!("must lie in 0..=2, is {fraction}") });
         }
         if !(low < high && (high - low).is_finite()) {
-            return Err(Invalid { key: "high".into(), message: format!("must be greater than low ({low}), is {high}") });
+            return Err(Invalid {
+                key: "high".into(),
+                message: format!("must be greater than low ({low}), is {high}"),
+            });
         }
         Ok(GuessAverage(params))
     }
@@ -97,7 +100,10 @@ impl SplitWorld for GuessAverage {
                 Field::number("high", "largest allowed guess"),
                 Field::number("played", "rounds played so far"),
                 Field::number("announced", "1 when the results of the last round were announced"),
-                Field::number("last-mean", "mean guess of the last round, as far as it can be told from what was announced"),
+                Field::number(
+                    "last-mean",
+                    "mean guess of the last round, as far as it can be told from what was announced",
+                ),
                 Field::number("last-target", "the fraction of it that won"),
             ],
             acts: vec![ActKind {

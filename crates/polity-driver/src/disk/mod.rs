@@ -85,9 +85,7 @@ pub fn create_dir_durably(disk: &dyn Disk, dir: &Path) -> io::Result<()> {
         made.push(folder);
     }
     disk.create_dir_all(dir)?;
-    made.into_iter()
-        .rev()
-        .try_for_each(|folder| disk.sync_dir(parent(folder)))
+    made.into_iter().rev().try_for_each(|folder| disk.sync_dir(parent(folder)))
 }
 
 /// The folder that holds `path`; `.` for a bare name.

@@ -37,10 +37,7 @@ impl DiskFile for RealFile {
 
 fn open(path: &Path, options: &OpenOptions) -> io::Result<Box<dyn DiskFile>> {
     let file = options.open(path).map_err(about(path))?;
-    Ok(Box::new(RealFile {
-        file,
-        path: path.to_owned(),
-    }))
+    Ok(Box::new(RealFile { file, path: path.to_owned() }))
 }
 
 impl Disk for RealDisk {
@@ -106,21 +103,12 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>> {
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(about(path))?;
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(about(path))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(file)),
             Err(TryLockError::WouldBlock) => Err(io::Error::new(
                 io::ErrorKind::WouldBlock,
-                format!(
-                    "another process is working in {} (it holds {})",
-                    parent(path).display(),
-                    path.display()
-                ),
+                format!("another process is working in {} (it holds {})", parent(path).display(), path.display()),
             )),
             Err(TryLockError::Error(error)) => Err(about(path)(error)),
         }
@@ -136,10 +124,7 @@ mod tests {
     fn tour(disk: &dyn Disk, base: &Path) -> Vec<String> {
         let mut log = Vec::new();
         let mut note = |what: &str, result: io::Result<String>| {
-            log.push(format!(
-                "{what}: {}",
-                result.unwrap_or_else(|e| format!("{:?}", e.kind()))
-            ));
+            log.push(format!("{what}: {}", result.unwrap_or_else(|e| format!("{:?}", e.kind()))));
         };
         let text = |path: &Path| Ok(String::from_utf8_lossy(&disk.read(path)?).into_owned());
         let done = |result: io::Result<()>| result.map(|()| "done".to_owned());
@@ -150,22 +135,10 @@ mod tests {
         note("again", done(create_dir_durably(disk, &dir)));
         note(
             "create",
-            disk.create(&file)
-                .and_then(|mut f| f.write_all(b"one").and_then(|()| f.sync()))
-                .map(|()| String::new()),
+            disk.create(&file).and_then(|mut f| f.write_all(b"one").and_then(|()| f.sync())).map(|()| String::new()),
         );
-        note(
-            "append",
-            disk.append(&file)
-                .and_then(|mut f| f.write_all(b" two"))
-                .map(|()| String::new()),
-        );
-        note(
-            "append to none",
-            disk.append(&other)
-                .and_then(|mut f| f.write_all(b"x"))
-                .map(|()| String::new()),
-        );
+        note("append", disk.append(&file).and_then(|mut f| f.write_all(b" two")).map(|()| String::new()));
+        note("append to none", disk.append(&other).and_then(|mut f| f.write_all(b"x")).map(|()| String::new()));
         note("read", text(&file));
         note("length", disk.len(&file).map(|n| n.to_string()));
         note("cut", done(disk.truncate(&file, 2)));
@@ -182,25 +155,13 @@ mod tests {
         note("read", text(&file));
         note("rename none", done(disk.rename(&other, &file)));
         note("rename folder", done(disk.rename(&dir, &base.join("c"))));
-        note(
-            "rename into itself",
-            done(disk.rename(&base.join("c"), &base.join("c/d"))),
-        );
+        note("rename into itself", done(disk.rename(&base.join("c"), &base.join("c/d"))));
         note("read moved", text(&base.join("c/file")));
-        note(
-            "folder over full folder",
-            done(disk.rename(&base.join("a"), &base.join("c"))),
-        );
-        note(
-            "write atomically",
-            done(write_atomically(disk, &base.join("c/file"), b"new")),
-        );
+        note("folder over full folder", done(disk.rename(&base.join("a"), &base.join("c"))));
+        note("write atomically", done(write_atomically(disk, &base.join("c/file"), b"new")));
         note("read", text(&base.join("c/file")));
         note("list", disk.list(&base.join("c")).map(|names| names.join(",")));
-        note(
-            "create empties",
-            disk.create(&base.join("c/file")).map(|_| String::new()),
-        );
+        note("create empties", disk.create(&base.join("c/file")).map(|_| String::new()));
         note("read", text(&base.join("c/file")));
         note("sync folder", done(disk.sync_dir(&base.join("c"))));
         note("sync none", done(disk.sync_dir(&base.join("none"))));
@@ -209,16 +170,10 @@ mod tests {
         note("remove none", done(disk.remove_file(&base.join("c/file"))));
         note("exists", disk.exists(&base.join("c/file")).map(|yes| yes.to_string()));
         let held = disk.lock(&base.join("lock"));
-        note(
-            "lock",
-            held.as_ref().map(|_| String::new()).map_err(|e| e.kind().into()),
-        );
+        note("lock", held.as_ref().map(|_| String::new()).map_err(|e| e.kind().into()));
         note("lock again", disk.lock(&base.join("lock")).map(|_| String::new()));
         drop(held);
-        note(
-            "lock after release",
-            disk.lock(&base.join("lock")).map(|_| String::new()),
-        );
+        note("lock after release", disk.lock(&base.join("lock")).map(|_| String::new()));
         note("remove all", done(disk.remove_dir_all(&base.join("a"))));
         note("remove all of none", done(disk.remove_dir_all(&base.join("a"))));
         note("list", disk.list(base).map(|names| names.join(",")));
@@ -269,10 +224,7 @@ mod tests {
         let held = RealDisk.lock(&path).unwrap();
         let refused = second();
         assert!(refused.status.success(), "{}", String::from_utf8_lossy(&refused.stdout));
-        assert!(
-            String::from_utf8_lossy(&refused.stdout).contains("1 passed"),
-            "the second process ran its test"
-        );
+        assert!(String::from_utf8_lossy(&refused.stdout).contains("1 passed"), "the second process ran its test");
         drop(held);
         assert!(!second().status.success(), "a released lock is free for others");
     }

@@ -139,12 +139,7 @@ impl SimDisk {
     /// A disk on which syncing a file does not make its creation durable: only [`Disk::sync_dir`] does.
     #[must_use]
     pub fn with_strict_names() -> SimDisk {
-        SimDisk {
-            state: Arc::new(Mutex::new(State {
-                strict_names: true,
-                ..State::default()
-            })),
-        }
+        SimDisk { state: Arc::new(Mutex::new(State { strict_names: true, ..State::default() })) }
     }
 
     /// How many operations have changed something, or tried to.
@@ -186,9 +181,7 @@ impl SimDisk {
     pub fn after_kill(&self) -> SimDisk {
         let mut state = self.state().clone();
         state.forget_process();
-        SimDisk {
-            state: Arc::new(Mutex::new(state)),
-        }
+        SimDisk { state: Arc::new(Mutex::new(state)) }
     }
 
     /// States that a power loss now may leave: all of them when there are at most `limit`, otherwise `limit` (at least 2) of
@@ -243,9 +236,7 @@ impl SimDisk {
         let reachable = state.reachable();
         state.nodes.retain(|inode, _| reachable.contains(inode));
         state.forget_process();
-        SimDisk {
-            state: Arc::new(Mutex::new(state)),
-        }
+        SimDisk { state: Arc::new(Mutex::new(state)) }
     }
 }
 
@@ -259,11 +250,7 @@ impl State {
     }
 
     fn running(&self) -> io::Result<()> {
-        if self.crashed {
-            Err(io::Error::other("simulated crash"))
-        } else {
-            Ok(())
-        }
+        if self.crashed { Err(io::Error::other("simulated crash")) } else { Ok(()) }
     }
 
     /// To be called by everything that changes something, just before it does.
@@ -284,10 +271,7 @@ impl State {
             match part {
                 Component::Normal(name) => {
                     let names = self.names(at, path)?;
-                    at = *names
-                        .now
-                        .get(&*name.to_string_lossy())
-                        .ok_or_else(|| error(ErrorKind::NotFound, path))?;
+                    at = *names.now.get(&*name.to_string_lossy()).ok_or_else(|| error(ErrorKind::NotFound, path))?;
                 }
                 Component::ParentDir => return Err(error(ErrorKind::Unsupported, path)),
                 _ => {}
@@ -328,11 +312,7 @@ impl State {
         self.next += 1;
         let creates = matches!(node, Node::File(_));
         self.nodes.insert(inode, node);
-        self.change(Change {
-            unset: None,
-            set: Some((at, inode)),
-            creates,
-        });
+        self.change(Change { unset: None, set: Some((at, inode)), creates });
         inode
     }
 
@@ -351,11 +331,7 @@ impl State {
     fn remove(&mut self, path: &Path) -> io::Result<()> {
         let at = self.place(path)?;
         self.operation(path)?;
-        self.change(Change {
-            unset: Some(at),
-            set: None,
-            creates: false,
-        });
+        self.change(Change { unset: Some(at), set: None, creates: false });
         Ok(())
     }
 
@@ -378,9 +354,8 @@ impl State {
             }
         }
         let mut chosen = chosen.into_iter();
-        let (durable, pending) = std::mem::take(&mut self.pending)
-            .into_iter()
-            .partition::<Vec<_>, _>(|_| chosen.next() == Some(true));
+        let (durable, pending) =
+            std::mem::take(&mut self.pending).into_iter().partition::<Vec<_>, _>(|_| chosen.next() == Some(true));
         for change in durable {
             change.apply(&mut self.nodes, |names| &mut names.durable);
         }
@@ -389,13 +364,10 @@ impl State {
 
     /// In how many ways each thing may survive a power loss: the files, then the pending changes.
     fn ways(&self) -> Vec<u64> {
-        let files = self
-            .reachable()
-            .into_iter()
-            .filter_map(|inode| match self.nodes.get(&inode) {
-                Some(Node::File(content)) => Some(content.states()),
-                _ => None,
-            });
+        let files = self.reachable().into_iter().filter_map(|inode| match self.nodes.get(&inode) {
+            Some(Node::File(content)) => Some(content.states()),
+            _ => None,
+        });
         files.chain(self.pending.iter().map(|_| 2)).collect()
     }
 
@@ -409,14 +381,7 @@ impl State {
             };
             let pending = self.pending.iter().filter_map(|change| change.set.as_ref());
             let pending = pending.filter(|((dir, _), _)| *dir == inode).map(|(_, inode)| inode);
-            open.extend(
-                names
-                    .now
-                    .values()
-                    .chain(names.durable.values())
-                    .chain(pending)
-                    .filter(|i| found.insert(**i)),
-            );
+            open.extend(names.now.values().chain(names.durable.values()).chain(pending).filter(|i| found.insert(**i)));
         }
         found
     }
@@ -475,10 +440,7 @@ impl Write for SimFile {
             return Err(error(ErrorKind::StorageFull, &self.path));
         }
         let written = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        state
-            .content(self.inode, &self.path)?
-            .bytes
-            .extend_from_slice(&bytes[..written]);
+        state.content(self.inode, &self.path)?.bytes.extend_from_slice(&bytes[..written]);
         Ok(written)
     }
 
@@ -514,11 +476,7 @@ impl Drop for SimLock {
 
 impl SimDisk {
     fn file(&self, inode: Inode, path: &Path) -> Box<dyn DiskFile> {
-        Box::new(SimFile {
-            disk: self.clone(),
-            inode,
-            path: path.to_owned(),
-        })
+        Box::new(SimFile { disk: self.clone(), inode, path: path.to_owned() })
     }
 }
 
@@ -583,11 +541,7 @@ impl Disk for SimDisk {
             _ => {}
         }
         state.operation(from)?;
-        state.change(Change {
-            unset: Some(unset),
-            set: Some((set, inode)),
-            creates: false,
-        });
+        state.change(Change { unset: Some(unset), set: Some((set, inode)), creates: false });
         Ok(())
     }
 
@@ -643,11 +597,7 @@ impl Disk for SimDisk {
         let inode = state.find(dir)?;
         state.names(inode, dir)?;
         state.operation(dir)?;
-        let chosen = state
-            .pending
-            .iter()
-            .map(|change| change.names().any(|(dir, _)| *dir == inode))
-            .collect();
+        let chosen = state.pending.iter().map(|change| change.names().any(|(dir, _)| *dir == inode)).collect();
         state.make_durable(chosen);
         Ok(())
     }
@@ -659,10 +609,7 @@ impl Disk for SimDisk {
         if !state.locked.insert(inode) {
             return Err(error(ErrorKind::WouldBlock, path));
         }
-        Ok(Box::new(SimLock {
-            disk: self.clone(),
-            inode,
-        }))
+        Ok(Box::new(SimLock { disk: self.clone(), inode }))
     }
 }
 
@@ -683,9 +630,7 @@ mod tests {
     fn survivors(disk: &SimDisk, path: &str) -> Vec<Option<String>> {
         let read = |cut: &Cut| disk.after_power_loss(cut).read(Path::new(path)).ok();
         let all: BTreeSet<_> = disk.cuts(10_000).iter().map(read).collect();
-        all.into_iter()
-            .map(|bytes| bytes.map(|b| String::from_utf8(b).unwrap()))
-            .collect()
+        all.into_iter().map(|bytes| bytes.map(|b| String::from_utf8(b).unwrap())).collect()
     }
 
     fn some(texts: &[&str]) -> Vec<Option<String>> {
@@ -787,10 +732,7 @@ mod tests {
         disk.rename(Path::new("a/f"), Path::new("b/f")).unwrap();
         for cut in disk.cuts(100) {
             let disk = disk.after_power_loss(&cut);
-            let places = ["a/f", "b/f"]
-                .iter()
-                .filter(|path| disk.exists(Path::new(path)).unwrap())
-                .count();
+            let places = ["a/f", "b/f"].iter().filter(|path| disk.exists(Path::new(path)).unwrap()).count();
             assert_eq!(places, 1);
         }
     }
@@ -803,10 +745,7 @@ mod tests {
         disk.rename(Path::new("f"), Path::new("g")).unwrap();
         let all = disk.cuts(2002);
         assert_eq!(all.len(), 2002);
-        assert!(
-            all.iter().enumerate().all(|(i, cut)| !all[..i].contains(cut)),
-            "each once"
-        );
+        assert!(all.iter().enumerate().all(|(i, cut)| !all[..i].contains(cut)), "each once");
         let sample = disk.cuts(50);
         assert_eq!((sample.len(), &sample), (50, &disk.cuts(50)));
         assert!(sample.iter().all(|cut| all.contains(cut)));
@@ -825,19 +764,13 @@ mod tests {
         let mut file = disk.append(Path::new("f")).unwrap();
         file.write_all(b"c").unwrap();
         let crash = file.write_all(b"d").unwrap_err();
-        assert_eq!(
-            (crash.kind(), crash.to_string().as_str()),
-            (ErrorKind::Other, "simulated crash")
-        );
+        assert_eq!((crash.kind(), crash.to_string().as_str()), (ErrorKind::Other, "simulated crash"));
         assert!(file.sync().is_err() && disk.read(Path::new("f")).is_err() && disk.lock(Path::new("l")).is_err());
 
         let next = disk.after_kill();
         assert_eq!(next.read(Path::new("f")).unwrap(), b"abc");
         assert!(next.lock(Path::new("lock")).is_ok());
-        assert_eq!(
-            survivors(&next, "f"),
-            [vec![None], some(&["", "a", "ab", "abc"])].concat()
-        );
+        assert_eq!(survivors(&next, "f"), [vec![None], some(&["", "a", "ab", "abc"])].concat());
         next.settle();
         assert_eq!(survivors(&next, "f"), some(&["abc"]));
         drop(held);
@@ -880,11 +813,7 @@ mod tests {
         let whole = start();
         let from = whole.operations();
         write_atomically(&whole, path, b"newer").unwrap();
-        assert_eq!(
-            survivors(&whole, "run/manifest.json"),
-            some(&["newer"]),
-            "durable once it returns"
-        );
+        assert_eq!(survivors(&whole, "run/manifest.json"), some(&["newer"]), "durable once it returns");
         let mut seen = BTreeSet::new();
         for at in from..whole.operations() {
             let disk = start();
@@ -896,14 +825,7 @@ mod tests {
 
         let full = start();
         full.set_capacity(5);
-        assert_eq!(
-            write_atomically(&full, path, b"newer").unwrap_err().kind(),
-            ErrorKind::StorageFull
-        );
-        assert_eq!(
-            full.list(Path::new("run")).unwrap(),
-            ["manifest.json"],
-            "the half-written file is gone"
-        );
+        assert_eq!(write_atomically(&full, path, b"newer").unwrap_err().kind(), ErrorKind::StorageFull);
+        assert_eq!(full.list(Path::new("run")).unwrap(), ["manifest.json"], "the half-written file is gone");
     }
 }

@@ -68,9 +68,7 @@ impl FileError {
     /// The error for a person: with the place in the file when there is one.
     pub fn render(&self, colour: bool) -> String {
         match self {
-            FileError::Syntax { path, text, error } => {
-                render(error, &path.display().to_string(), text, colour)
-            }
+            FileError::Syntax { path, text, error } => render(error, &path.display().to_string(), text, colour),
             other => format!("{other}\n"),
         }
     }
@@ -91,30 +89,19 @@ pub fn read_file(path: &Path) -> Result<(String, Node), FileError> {
     let owned = || path.to_owned();
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => FileError::Missing { path: owned() },
-        _ => FileError::Unreadable {
-            path: owned(),
-            source,
-        },
+        _ => FileError::Unreadable { path: owned(), source },
     };
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.len() > MAX_BYTES {
         return Err(FileError::TooLarge { path: owned() });
     }
-    let text = String::from_utf8(bytes).map_err(|error| FileError::NotUtf8 {
-        path: owned(),
-        byte: error.utf8_error().valid_up_to(),
-    })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| FileError::NotUtf8 { path: owned(), byte: error.utf8_error().valid_up_to() })?;
     match yaml::parse(&text) {
         Ok(node) => Ok((text, node)),
-        Err(error) => Err(FileError::Syntax {
-            path: owned(),
-            text,
-            error: Box::new(error),
-        }),
+        Err(error) => Err(FileError::Syntax { path: owned(), text, error: Box::new(error) }),
     }
 }
 
@@ -133,10 +120,7 @@ mod tests {
     fn a_file_is_read_with_its_text() {
         let (_folder, path) = write(b"a: 1\n");
         let (text, node) = read_file(&path).unwrap();
-        assert_eq!(
-            (text.as_str(), node.to_json()),
-            ("a: 1\n", serde_json::json!({"a": 1}))
-        );
+        assert_eq!((text.as_str(), node.to_json()), ("a: 1\n", serde_json::json!({"a": 1})));
     }
 
     #[test]
@@ -144,25 +128,16 @@ mod tests {
         let (folder, path) = write(b"caf\xe9: 1\n");
         let missing = folder.path().join("nope.yaml");
         let name = path.display();
-        assert_eq!(
-            read_file(&missing).unwrap_err().to_string(),
-            format!("there is no file `{}`", missing.display())
-        );
+        assert_eq!(read_file(&missing).unwrap_err().to_string(), format!("there is no file `{}`", missing.display()));
         assert_eq!(
             read_file(&path).unwrap_err().to_string(),
             format!("`{name}` is not UTF-8 text: byte 3 (counted from 0) belongs to no character")
         );
         std::fs::write(&path, "a: 1\nb: [\n").unwrap();
         let broken = read_file(&path).unwrap_err();
-        assert_eq!(
-            broken.to_string(),
-            format!("{name}:2:4: this `[` is not closed")
-        );
+        assert_eq!(broken.to_string(), format!("{name}:2:4: this `[` is not closed"));
         assert!(broken.render(false).contains("b: ["));
-        assert!(matches!(
-            read_file(folder.path()),
-            Err(FileError::Unreadable { .. })
-        ));
+        assert!(matches!(read_file(folder.path()), Err(FileError::Unreadable { .. })));
     }
 
     #[test]
@@ -178,9 +153,6 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn an_endless_file_is_too_large() {
-        assert!(matches!(
-            read_file(Path::new("/dev/zero")),
-            Err(FileError::TooLarge { .. })
-        ));
+        assert!(matches!(read_file(Path::new("/dev/zero")), Err(FileError::TooLarge { .. })));
     }
 }

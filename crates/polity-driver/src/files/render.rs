@@ -3,8 +3,8 @@
 use std::fmt::{self, Display};
 
 use miette::{
-    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
-    MietteSpanContents, SourceCode, SourceSpan, SpanContents,
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
+    SourceSpan, SpanContents,
 };
 use polity_kernel::tree::{Origin, TreeError};
 
@@ -37,14 +37,8 @@ pub fn render(error: &TreeError, file_name: &str, source: &str, colour: bool) ->
             Origin::Built => None,
         },
     };
-    let theme = if colour {
-        GraphicalTheme::unicode()
-    } else {
-        GraphicalTheme::unicode_nocolor()
-    };
-    let handler = GraphicalReportHandler::new_themed(theme)
-        .with_links(false)
-        .with_width(100);
+    let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+    let handler = GraphicalReportHandler::new_themed(theme).with_links(false).with_width(100);
     let mut text = String::new();
     match handler.render_report(&mut text, &shown) {
         Ok(()) => text,
@@ -83,23 +77,16 @@ impl std::error::Error for Shown {}
 
 impl Diagnostic for Shown {
     fn help<'a>(&'a self) -> Option<Box<dyn Display + 'a>> {
-        self.help
-            .as_ref()
-            .map(|help| Box::new(help) as Box<dyn Display>)
+        self.help.as_ref().map(|help| Box::new(help) as Box<dyn Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.excerpt
-            .as_ref()
-            .map(|excerpt| excerpt as &dyn SourceCode)
+        self.excerpt.as_ref().map(|excerpt| excerpt as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let excerpt = self.excerpt.as_ref()?;
-        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(
-            None,
-            excerpt.span,
-        ))))
+        Some(Box::new(std::iter::once(LabeledSpan::new_with_span(None, excerpt.span))))
     }
 }
 
@@ -120,40 +107,24 @@ impl Excerpt {
     fn new(name: &str, source: &str, start: usize, end: usize) -> Excerpt {
         let start = source.floor_char_boundary(start);
         let line_start = after_newline(&source[..start]);
-        let line_end = source[start..]
-            .find(['\r', '\n'])
-            .map_or(source.len(), |newline| start + newline);
+        let line_end = source[start..].find(['\r', '\n']).map_or(source.len(), |newline| start + newline);
         // Only the first line of the place is marked: a map that lacks a key may go on for pages.
         let end = source.floor_char_boundary(end.clamp(start, line_end));
         let above = after_newline(&source[..line_start.saturating_sub(1)]);
-        let mut breaks = source[start..]
-            .match_indices('\n')
-            .map(|(newline, _)| start + newline);
+        let mut breaks = source[start..].match_indices('\n').map(|(newline, _)| start + newline);
         let below = breaks.nth(1).unwrap_or(source.len());
-        let narrow = source[above..below]
-            .lines()
-            .all(|line| line.len() <= WIDEST);
+        let narrow = source[above..below].lines().all(|line| line.len() <= WIDEST);
         let (from, to) = match narrow {
             true => (above, below),
             false => {
-                let from =
-                    source.floor_char_boundary(start.saturating_sub(WIDEST / 4).max(line_start));
-                (
-                    from,
-                    source.floor_char_boundary((from + WIDEST).min(line_end)),
-                )
+                let from = source.floor_char_boundary(start.saturating_sub(WIDEST / 4).max(line_start));
+                (from, source.floor_char_boundary((from + WIDEST).min(line_end)))
             }
         };
         let first_line = position(source, from).0 - 1;
         let column = position(source, start).1 - 1;
         let span = SourceSpan::new((start - from).into(), end.min(to) - start);
-        Excerpt {
-            name: name.to_owned(),
-            text: printable(&source[from..to]),
-            span,
-            first_line,
-            column,
-        }
+        Excerpt { name: name.to_owned(), text: printable(&source[from..to]), span, first_line, column }
     }
 }
 
@@ -170,11 +141,7 @@ impl SourceCode for Excerpt {
         after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let inner = self.text.read_span(span, before, after)?;
-        let column = if inner.span().offset() == self.span.offset() {
-            self.column
-        } else {
-            0
-        };
+        let column = if inner.span().offset() == self.span.offset() { self.column } else { 0 };
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.clone(),
             inner.data(),
@@ -203,20 +170,12 @@ mod tests {
     /// The error of the first `word` in a source.
     fn shown(source: &str, word: &str) -> String {
         let start = source.find(word).unwrap();
-        render(
-            &error(start, start + word.len()),
-            "demo.yaml",
-            source,
-            false,
-        )
+        render(&error(start, start + word.len()), "demo.yaml", source, false)
     }
 
     #[test]
     fn an_error_shows_its_lines_its_place_and_its_help() {
-        let text = shown(
-            "seed: 1\nworld:\n  frction: 0.5\n  rounds: 3\nend: 1\n",
-            "frction",
-        );
+        let text = shown("seed: 1\nworld:\n  frction: 0.5\n  rounds: 3\nend: 1\n", "frction");
         let expected = "  × world.frction: unknown key `frction`
    ╭─[demo.yaml:3:3]
  2 │ world:
@@ -249,50 +208,26 @@ mod tests {
     fn a_file_can_not_steer_the_terminal() {
         let source = "a: \u{1b}[31m\u{9b}5m frction\u{7}";
         let text = shown(source, "frction");
-        assert!(
-            !text.contains(|c: char| c.is_control() && c != '\n'),
-            "{text:?}"
-        );
-        let excerpt = Excerpt::new(
-            "demo.yaml",
-            source,
-            source.find("frction").unwrap(),
-            source.len() - 1,
-        );
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text:?}");
+        let excerpt = Excerpt::new("demo.yaml", source, source.find("frction").unwrap(), source.len() - 1);
         let from = excerpt.span.offset();
         assert_eq!(&excerpt.text[from..from + excerpt.span.len()], "frction");
     }
 
     #[test]
     fn a_long_line_is_shown_through_a_window() {
-        let source = format!(
-            "a: 1\nb: [{}frction, {}]\n",
-            "one, ".repeat(100_000),
-            "two, ".repeat(100_000)
-        );
+        let source = format!("a: 1\nb: [{}frction, {}]\n", "one, ".repeat(100_000), "two, ".repeat(100_000));
         let text = shown(&source, "frction");
-        assert!(
-            text.contains("frction") && text.contains("[demo.yaml:2:500005]"),
-            "{text}"
-        );
+        assert!(text.contains("frction") && text.contains("[demo.yaml:2:500005]"), "{text}");
         assert!(text.len() < 2000, "{} bytes", text.len());
     }
 
     #[test]
     fn edits_are_shown_as_they_were_given() {
-        let edit = TreeError {
-            origin: Origin::Edit("world.frction=2".into()),
-            ..error(0, 0)
-        };
+        let edit = TreeError { origin: Origin::Edit("world.frction=2".into()), ..error(0, 0) };
         let text = render(&edit, "demo.yaml", "seed: 1", false);
-        assert!(
-            text.contains("[-P:1:1]") && text.contains("world.frction=2"),
-            "{text}"
-        );
-        let built = TreeError {
-            origin: Origin::Built,
-            ..error(0, 0)
-        };
+        assert!(text.contains("[-P:1:1]") && text.contains("world.frction=2"), "{text}");
+        let built = TreeError { origin: Origin::Built, ..error(0, 0) };
         let expected = "  × world.frction: unknown key `frction`\n  help: known keys: fraction\n";
         assert_eq!(render(&built, "demo.yaml", "seed: 1", false), expected);
     }

@@ -31,16 +31,8 @@ pub const MAX_TEXT: usize = 4 * MAX_BYTES;
 /// Parses one document. Nothing at all is [`Value::Null`].
 pub fn parse(text: &str) -> Result<Node, TreeError> {
     if text.len() > MAX_BYTES {
-        let message = format!(
-            "the text has {} bytes; the limit is {MAX_BYTES}",
-            text.len()
-        );
-        return Err(TreeError {
-            message,
-            path: String::new(),
-            origin: Origin::Built,
-            help: None,
-        });
+        let message = format!("the text has {} bytes; the limit is {MAX_BYTES}", text.len());
+        return Err(TreeError { message, path: String::new(), origin: Origin::Built, help: None });
     }
     let options = options! {
         flow_nesting_limit: MAX_DEPTH,
@@ -71,46 +63,31 @@ pub fn parse_edit(edit: &str) -> Result<(String, Node), TreeError> {
         c == '=' && !quoted
     });
     let Some((path, value)) = equals.map(|at| (edit[..at].trim(), edit[at + 1..].trim())) else {
-        return Err(wrong(
-            "an edit is PATH=VALUE, and this has no `=`".to_owned(),
-            "",
-            "write -P world.fraction=0.4",
-        ));
+        return Err(wrong("an edit is PATH=VALUE, and this has no `=`".to_owned(), "", "write -P world.fraction=0.4"));
     };
-    tree::parse_path(path)
-        .map_err(|message| wrong(message, path, "write -P cohorts.NAME.count=3"))?;
+    tree::parse_path(path).map_err(|message| wrong(message, path, "write -P cohorts.NAME.count=3"))?;
     let mut node = parse(value).map_err(|error| TreeError {
         path: path.to_owned(),
         origin: origin.clone(),
         help: error.help.or_else(|| Some(QUOTE_EDIT.to_owned())),
         ..error
     })?;
-    let block =
-        matches!(node.value, Value::List(_) | Value::Map(_)) && !value.starts_with(['[', '{']);
+    let block = matches!(node.value, Value::List(_) | Value::Map(_)) && !value.starts_with(['[', '{']);
     let unread = match node.origin {
         Origin::File { end, .. } => value.get(end..).is_some_and(|rest| !rest.trim().is_empty()),
         _ => false,
     };
     if block {
-        return Err(wrong(
-            format!("the value is {}, by YAML's rules", node.describe()),
-            path,
-            QUOTE_EDIT,
-        ));
+        return Err(wrong(format!("the value is {}, by YAML's rules", node.describe()), path, QUOTE_EDIT));
     }
     if unread {
-        return Err(wrong(
-            "a part of the value is a comment, by YAML's rules".to_owned(),
-            path,
-            QUOTE_EDIT,
-        ));
+        return Err(wrong("a part of the value is a comment, by YAML's rules".to_owned(), path, QUOTE_EDIT));
     }
     stamp(&mut node, &origin);
     Ok((path.to_owned(), node))
 }
 
-const QUOTE_EDIT: &str =
-    "if it is text, quote it for YAML and for the shell: -P 'path=\"text: more\"'";
+const QUOTE_EDIT: &str = "if it is text, quote it for YAML and for the shell: -P 'path=\"text: more\"'";
 
 /// Marks a whole tree with one origin.
 fn stamp(node: &mut Node, origin: &Origin) {

@@ -23,7 +23,10 @@ impl Folder {
         let error = |e| DriveError::disk(path)(e);
         if disk.exists(path).map_err(error)? {
             let inside = disk.list(path).map_err(|_| {
-                DriveError::Folder(format!("{} is there already and is no folder; choose another --out", path.display()))
+                DriveError::Folder(format!(
+                    "{} is there already and is no folder; choose another --out",
+                    path.display()
+                ))
             })?;
             Self::refuse_a_run(disk.as_ref(), path)?;
             // What a crash left before the manifest was written is no run.
@@ -163,11 +166,13 @@ impl Folder {
             }
             match wish.kind {
                 FileKind::Table => {
-                    let table = files::table_from_bytes(&path, bytes.clone()).map_err(|e| DriveError::Input(e.to_string()))?;
+                    let table =
+                        files::table_from_bytes(&path, bytes.clone()).map_err(|e| DriveError::Input(e.to_string()))?;
                     inputs.tables.insert(wish.path.clone(), Arc::new(table));
                 }
                 FileKind::Edges => {
-                    let edges = files::edges_from_bytes(&path, bytes.clone(), None).map_err(|e| DriveError::Input(e.to_string()))?;
+                    let edges = files::edges_from_bytes(&path, bytes.clone(), None)
+                        .map_err(|e| DriveError::Input(e.to_string()))?;
                     inputs.edges.insert(wish.path.clone(), Arc::new(edges.edges));
                 }
             }

@@ -70,7 +70,11 @@ pub struct Manifest {
 
 impl Manifest {
     pub(super) fn new(
-        prepared: &Prepared, scenario: &Scenario, models: Vec<String>, simulated: bool, forked_from: Option<Origin>,
+        prepared: &Prepared,
+        scenario: &Scenario,
+        models: Vec<String>,
+        simulated: bool,
+        forked_from: Option<Origin>,
     ) -> Self {
         Manifest {
             format: FORMAT,

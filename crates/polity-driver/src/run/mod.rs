@@ -111,7 +111,9 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
     while let Some(segment) = reader.next_segment()? {
         for record in segment.records() {
             let event = Event::decode(record.kind, record.payload).map_err(|why| {
-                DriveError::Differs(format!("a journal record can not be read ({why}); it was written by another build"))
+                DriveError::Differs(format!(
+                    "a journal record can not be read ({why}); it was written by another build"
+                ))
             })?;
             match event {
                 Event::Began { scenario } => story.scenario = Some(scenario),
@@ -192,9 +194,7 @@ impl Engine<'_> {
         let no_runtime = |e: std::io::Error| DriveError::Model(format!("no runtime for calls can be started: {e}"));
         Ok(match self.faults {
             None => Box::new(Live::new(self.providers.clone(), seed, self.connections).map_err(no_runtime)?),
-            Some(faults) => {
-                Box::new(Simulated::new(self.providers.clone(), seed, faults).map_err(no_runtime)?)
-            }
+            Some(faults) => Box::new(Simulated::new(self.providers.clone(), seed, faults).map_err(no_runtime)?),
         })
     }
 
@@ -205,7 +205,12 @@ impl Engine<'_> {
 
     /// `origin` and `past`: what a fork brings along.
     fn begin(
-        &self, prepared: &Prepared, out: &Path, origin: Option<Origin>, past: Past, watch: &mut dyn Watch,
+        &self,
+        prepared: &Prepared,
+        out: &Path,
+        origin: Option<Origin>,
+        past: Past,
+        watch: &mut dyn Watch,
     ) -> Result<Summary, DriveError> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
@@ -220,16 +225,23 @@ impl Engine<'_> {
         journal.commit()?;
         // The manifest comes last: a folder that has one can be resumed.
         folder.write_manifest(&manifest)?;
-        let recorder =
-            Recorder::open(self.disk.clone(), &folder.tables(), &machine, scenario.record, simulated, 0)?;
+        let recorder = Recorder::open(self.disk.clone(), &folder.tables(), &machine, scenario.record, simulated, 0)?;
         let past = Past { rounds: Default::default(), ..past };
         self.drive(&mut machine, &scenario, &folder, journal, recorder, past, simulated, began, watch)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a run, each made by one of the callers")]
     fn drive(
-        &self, machine: &mut Assembled, scenario: &Scenario, folder: &Folder, journal: JournalWriter,
-        recorder: Recorder, past: Past, simulated: bool, began: Instant, watch: &mut dyn Watch,
+        &self,
+        machine: &mut Assembled,
+        scenario: &Scenario,
+        folder: &Folder,
+        journal: JournalWriter,
+        recorder: Recorder,
+        past: Past,
+        simulated: bool,
+        began: Instant,
+        watch: &mut dyn Watch,
     ) -> Result<Summary, DriveError> {
         let agents = agents_of(machine);
         let mut source = self.source(scenario.seed)?;
@@ -257,7 +269,13 @@ impl Engine<'_> {
     }
 
     fn summary(
-        &self, folder: &Folder, driven: Driven, agents: u32, round: u32, simulated: bool, began: Instant,
+        &self,
+        folder: &Folder,
+        driven: Driven,
+        agents: u32,
+        round: u32,
+        simulated: bool,
+        began: Instant,
     ) -> Summary {
         let (status, rounds, digest, reason) = match driven.ending {
             Ending::Done(outcome) => ("done", outcome.rounds, outcome.digest.to_string(), outcome.reason),
@@ -384,7 +402,13 @@ impl Engine<'_> {
 
     /// Runs a recorded run again up to round `at`, with its recorded answers, and goes on from there with other parameters.
     pub fn fork(
-        &self, dir: &Path, at: u32, edits: Vec<(String, Node)>, rounds: Option<u32>, out: &Path, watch: &mut dyn Watch,
+        &self,
+        dir: &Path,
+        at: u32,
+        edits: Vec<(String, Node)>,
+        rounds: Option<u32>,
+        out: &Path,
+        watch: &mut dyn Watch,
     ) -> Result<Summary, DriveError> {
         let folder = Folder::read(self.disk.clone(), dir)?;
         let Recorded { manifest, mut prepared, mut story, .. } = self.recorded(&folder)?;
@@ -399,7 +423,9 @@ impl Engine<'_> {
         story.past.answers.retain(|id, _| id.round < at);
         if let Some(rounds) = rounds {
             if rounds < at {
-                return Err(DriveError::Folder(format!("a fork at round {at} runs at least {at} rounds, not {rounds}")));
+                return Err(DriveError::Folder(format!(
+                    "a fork at round {at} runs at least {at} rounds, not {rounds}"
+                )));
             }
             prepared.tree.edit("rounds", Node::built(Value::Int(i64::from(rounds))))?;
         }

@@ -34,7 +34,11 @@ pub type SetKey = (String, Node);
 
 /// Reads the files that a scenario names (relative to `folder`) after edits were made on its tree.
 pub fn prepare(
-    mut tree: Node, source: &str, folder: &Path, default_name: &str, edits: Vec<SetKey>,
+    mut tree: Node,
+    source: &str,
+    folder: &Path,
+    default_name: &str,
+    edits: Vec<SetKey>,
 ) -> Result<Prepared, DriveError> {
     for (path, value) in edits {
         tree.edit(&path, value)?;
@@ -51,7 +55,8 @@ pub fn prepare(
                 inputs.tables.insert(wish.path.clone(), Arc::new(table));
             }
             FileKind::Edges => {
-                let edges = files::edges_from_bytes(&path, bytes.clone(), None).map_err(|e| blame(&tree, wish.key, &e))?;
+                let edges =
+                    files::edges_from_bytes(&path, bytes.clone(), None).map_err(|e| blame(&tree, wish.key, &e))?;
                 inputs.edges.insert(wish.path.clone(), Arc::new(edges.edges));
             }
         }

@@ -108,8 +108,7 @@ impl Source for Live {
         self.pump();
         if self.ready.is_empty() && !self.asking.is_empty() {
             let asking = &mut self.asking;
-            let first =
-                self.runtime.block_on(async { tokio::time::timeout(patience, asking.join_next()).await });
+            let first = self.runtime.block_on(async { tokio::time::timeout(patience, asking.join_next()).await });
             if let Ok(Some(Ok(answer))) = first {
                 self.ready.push(answer);
             }

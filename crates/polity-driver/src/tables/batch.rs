@@ -70,12 +70,7 @@ pub struct Batch {
 impl Batch {
     /// The memory the rows hold, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>()
-            + self
-                .columns
-                .iter()
-                .map(|column| size_of::<Column>() + column.bytes())
-                .sum::<usize>()
+        size_of::<Self>() + self.columns.iter().map(|column| size_of::<Column>() + column.bytes()).sum::<usize>()
     }
 
     /// Errors: [`TableError::Batch`] naming the first column that does not fit.

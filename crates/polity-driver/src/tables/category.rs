@@ -70,16 +70,8 @@ pub(super) fn encode(
         .set_compression(Compression::UNCOMPRESSED)
         .set_encodings(vec![Encoding::PLAIN, Encoding::RLE, Encoding::RLE_DICTIONARY])
         .set_page_encoding_stats(vec![
-            PageEncodingStats {
-                page_type: PageType::DICTIONARY_PAGE,
-                encoding: Encoding::PLAIN,
-                count: 1,
-            },
-            PageEncodingStats {
-                page_type: PageType::DATA_PAGE,
-                encoding: Encoding::RLE_DICTIONARY,
-                count: 1,
-            },
+            PageEncodingStats { page_type: PageType::DICTIONARY_PAGE, encoding: Encoding::PLAIN, count: 1 },
+            PageEncodingStats { page_type: PageType::DATA_PAGE, encoding: Encoding::RLE_DICTIONARY, count: 1 },
         ])
         .set_num_values(rows as i64)
         .set_total_compressed_size(bytes as i64)
@@ -120,13 +112,7 @@ fn dictionary_page(words: &[&String]) -> Page {
 fn statistics(words: &[&String], nulls: usize) -> Statistics {
     let short = words.iter().all(|word| word.len() <= LONGEST_STATISTIC);
     let value = |word: Option<&&String>| word.filter(|_| short).map(|word| ByteArray::from(word.as_str()));
-    Statistics::byte_array(
-        value(words.iter().min()),
-        value(words.iter().max()),
-        None,
-        Some(nulls as u64),
-        false,
-    )
+    Statistics::byte_array(value(words.iter().min()), value(words.iter().max()), None, Some(nulls as u64), false)
 }
 
 /// Calls `put` with the codes that are there, in order.
@@ -138,9 +124,7 @@ fn each_code(piece: &Piece<'_>, mut put: impl FnMut(u16)) -> Result<()> {
         Column::Same(Value::Code(code)) => rows.for_each(|_| put(*code)),
         Column::Same(Value::Missing) => {}
         _ => {
-            return Err(ParquetError::General(
-                "a category column was given something other than codes".into(),
-            ));
+            return Err(ParquetError::General("a category column was given something other than codes".into()));
         }
     }
     Ok(())

@@ -50,20 +50,10 @@ pub(super) fn encode(
         Kind::U32 => chunk::<Int32Type>(descr, numbers(pieces), pieces, out, put_u32)?,
         Kind::U64 => chunk::<Int64Type>(descr, numbers(pieces), pieces, out, put_u64)?,
         Kind::F64 => chunk::<DoubleType>(descr, doubles(pieces)?, pieces, out, put_f64)?,
-        Kind::Bool => chunk::<BoolType>(
-            descr,
-            properties(Encoding::PLAIN, false, zstd(1)?),
-            pieces,
-            out,
-            put_bool,
-        )?,
-        Kind::Text => chunk::<ByteArrayType>(
-            descr,
-            properties(Encoding::PLAIN, true, zstd(1)?),
-            pieces,
-            out,
-            put_text,
-        )?,
+        Kind::Bool => chunk::<BoolType>(descr, properties(Encoding::PLAIN, false, zstd(1)?), pieces, out, put_bool)?,
+        Kind::Text => {
+            chunk::<ByteArrayType>(descr, properties(Encoding::PLAIN, true, zstd(1)?), pieces, out, put_text)?
+        }
     };
     Ok((sink.into_inner()?, close))
 }
@@ -88,11 +78,7 @@ fn zstd(level: i32) -> Result<Compression> {
 
 /// Whole numbers: a dictionary where few values repeat, else differences, which are nothing for ascending agents.
 fn numbers(pieces: &[Piece<'_>]) -> WriterPropertiesPtr {
-    properties(
-        Encoding::DELTA_BINARY_PACKED,
-        distinct(pieces) <= FEW,
-        Compression::UNCOMPRESSED,
-    )
+    properties(Encoding::DELTA_BINARY_PACKED, distinct(pieces) <= FEW, Compression::UNCOMPRESSED)
 }
 
 /// Doubles: a dictionary where few values repeat, compressed where some do; noise stays as it is.
@@ -101,11 +87,7 @@ fn numbers(pieces: &[Piece<'_>]) -> WriterPropertiesPtr {
 /// for 0.35 s.
 fn doubles(pieces: &[Piece<'_>]) -> Result<WriterPropertiesPtr> {
     let distinct = distinct(pieces);
-    let compression = if distinct > FEW && distinct < SOME {
-        zstd(-1)?
-    } else {
-        Compression::UNCOMPRESSED
-    };
+    let compression = if distinct > FEW && distinct < SOME { zstd(-1)? } else { Compression::UNCOMPRESSED };
     Ok(properties(Encoding::PLAIN, distinct <= FEW, compression))
 }
 
@@ -153,12 +135,7 @@ fn chunk<T: DataType>(
 ) -> Result<ColumnCloseResult> {
     let nullable = descr.max_def_level() > 0;
     let writer = ColumnWriterImpl::new(descr, properties, Box::new(SerializedPageWriter::new(sink)));
-    let mut put = Put {
-        writer,
-        nullable,
-        values: &mut Vec::with_capacity(BLOCK),
-        levels: &mut Vec::new(),
-    };
+    let mut put = Put { writer, nullable, values: &mut Vec::with_capacity(BLOCK), levels: &mut Vec::new() };
     for piece in pieces {
         put_piece(&mut put, piece.column, piece.rows.clone())?;
     }
@@ -176,8 +153,7 @@ impl<T: DataType> Put<'_, '_, T> {
             }
             self.levels.clear();
             self.levels.resize(self.values.len(), 1);
-            self.writer
-                .write_batch(self.values, self.nullable.then_some(self.levels), None)?;
+            self.writer.write_batch(self.values, self.nullable.then_some(self.levels), None)?;
         }
     }
 

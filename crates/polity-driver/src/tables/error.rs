@@ -86,12 +86,7 @@ impl TableError {
         let (table, path) = (table.to_string(), path.to_path_buf());
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => TableError::Full { table, doing, path },
-            _ => TableError::Disk {
-                table,
-                doing,
-                path,
-                source: Arc::new(error),
-            },
+            _ => TableError::Disk { table, doing, path, source: Arc::new(error) },
         }
     }
 
@@ -111,16 +106,10 @@ impl TableError {
     }
 
     pub(super) fn batch(table: &str, what: String) -> Self {
-        TableError::Batch {
-            table: table.to_string(),
-            what,
-        }
+        TableError::Batch { table: table.to_string(), what }
     }
 
     pub(super) fn spec(table: &str, what: String) -> Self {
-        TableError::Spec {
-            table: table.to_string(),
-            what,
-        }
+        TableError::Spec { table: table.to_string(), what }
     }
 }

@@ -37,11 +37,7 @@ fn run(values: &[u16]) -> usize {
     let first = values[0];
     let (groups, rest) = values.as_chunks::<GROUP>();
     let equal = groups.iter().take_while(|group| **group == [first; GROUP]).count();
-    let tail = if equal == groups.len() && rest.iter().all(|value| *value == first) {
-        rest.len()
-    } else {
-        0
-    };
+    let tail = if equal == groups.len() && rest.iter().all(|value| *value == first) { rest.len() } else { 0 };
     equal * GROUP + tail
 }
 
@@ -63,11 +59,8 @@ fn pack(values: &[u16], width: u32, out: &mut Vec<u8>) {
 
 fn pack_group(group: &[u16; GROUP], width: u32, out: &mut Vec<u8>) {
     // Four values of 16 bits fill 64: one wide shift for each half instead of one for each value.
-    let half = |values: &[u16]| {
-        (0..)
-            .zip(values)
-            .fold(0u64, |bits, (i, value)| bits | u64::from(*value) << (i * width))
-    };
+    let half =
+        |values: &[u16]| (0..).zip(values).fold(0u64, |bits, (i, value)| bits | u64::from(*value) << (i * width));
     let bits = u128::from(half(&group[..4])) | u128::from(half(&group[4..])) << (4 * width);
     out.extend_from_slice(&bits.to_le_bytes()[..width as usize]);
 }
@@ -100,10 +93,7 @@ mod tests {
             }
             if header & 1 == 0 {
                 let size = width.div_ceil(8) as usize;
-                let value = bytes[at..at + size]
-                    .iter()
-                    .rev()
-                    .fold(0, |v, byte| v << 8 | u16::from(*byte));
+                let value = bytes[at..at + size].iter().rev().fold(0, |v, byte| v << 8 | u16::from(*byte));
                 values.extend(std::iter::repeat_n(value, header >> 1));
                 at += size;
             } else {

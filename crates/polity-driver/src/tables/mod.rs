@@ -71,12 +71,7 @@ impl Tables {
                 tables.discard();
             })
             .map_err(|e| TableError::disk("all", "start the writer for", dir, e))?;
-        Ok(Self {
-            unclosed: vec![0; specs.len()],
-            specs,
-            queue,
-            writer: Some(writer),
-        })
+        Ok(Self { unclosed: vec![0; specs.len()], specs, queue, writer: Some(writer) })
     }
 
     /// Hands rows to the table at this position of the specs. Returns at once unless the writer is too far behind.
@@ -105,10 +100,7 @@ impl Tables {
     pub fn close_parts(&mut self, first_round: u32, last_round: u32) -> Result<()> {
         if first_round > last_round {
             let what = format!("a part can not begin with round {first_round} and end with round {last_round}");
-            return Err(TableError::Rounds {
-                table: "all".into(),
-                what,
-            });
+            return Err(TableError::Rounds { table: "all".into(), what });
         }
         self.queue.push(Job::Close(first_round, last_round), 0)?;
         self.queue.drain()?;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind::{NotADirectory, NotFound};
 use std::path::Path;
 
-use crate::disk::Disk;
 use super::error::{Result, TableError};
 use super::spec::is_table_name;
+use crate::disk::Disk;
 
 /// The part that is being written; `.tmp` marks what a crash may leave.
 pub(super) const OPEN_PART: &str = "open.parquet.tmp";
@@ -25,20 +25,15 @@ impl Part {
 
     fn parse(name: &str) -> Option<Self> {
         let (first, last) = name.strip_prefix("part-")?.strip_suffix(".parquet")?.split_once('-')?;
-        let part = Part {
-            first: first.parse().ok()?,
-            last: last.parse().ok()?,
-        };
+        let part = Part { first: first.parse().ok()?, last: last.parse().ok()? };
         (part.file_name() == name).then_some(part)
     }
 }
 
 /// The closed parts of a table in the order of their rounds. What is no folder has none.
 pub(super) fn list(disk: &dyn Disk, dir: &Path, table: &str) -> Result<Vec<Part>> {
-    let mut parts: Vec<Part> = names(disk, &dir.join(table), table)?
-        .iter()
-        .filter_map(|name| Part::parse(name))
-        .collect();
+    let mut parts: Vec<Part> =
+        names(disk, &dir.join(table), table)?.iter().filter_map(|name| Part::parse(name)).collect();
     parts.sort();
     Ok(parts)
 }
@@ -46,17 +41,11 @@ pub(super) fn list(disk: &dyn Disk, dir: &Path, table: &str) -> Result<Vec<Part>
 /// Creates a table's folder and removes what a crash left in it.
 pub(super) fn prepare(disk: &dyn Disk, dir: &Path, table: &str) -> Result<()> {
     let folder = dir.join(table);
-    disk.create_dir_all(&folder)
-        .map_err(|e| TableError::disk(table, "create", &folder, e))?;
-    disk.sync_dir(dir)
-        .map_err(|e| TableError::disk(table, "sync", dir, e))?;
-    for name in names(disk, &folder, table)?
-        .iter()
-        .filter(|name| name.ends_with(".tmp"))
-    {
+    disk.create_dir_all(&folder).map_err(|e| TableError::disk(table, "create", &folder, e))?;
+    disk.sync_dir(dir).map_err(|e| TableError::disk(table, "sync", dir, e))?;
+    for name in names(disk, &folder, table)?.iter().filter(|name| name.ends_with(".tmp")) {
         let path = folder.join(name);
-        disk.remove_file(&path)
-            .map_err(|e| TableError::disk(table, "remove", &path, e))?;
+        disk.remove_file(&path).map_err(|e| TableError::disk(table, "remove", &path, e))?;
     }
     Ok(())
 }
@@ -66,10 +55,7 @@ pub(super) fn prepare(disk: &dyn Disk, dir: &Path, table: &str) -> Result<()> {
 /// For a resume: the snapshot's round is the last one whose rows are kept. Errors: [`TableError::Rounds`] if a part
 /// holds rounds on both sides (then nothing is removed in any table), [`TableError::Disk`] otherwise.
 pub fn remove_parts_after(disk: &dyn Disk, dir: &Path, round: Option<u32>) -> Result<()> {
-    let tables: Vec<String> = names(disk, dir, "tables")?
-        .into_iter()
-        .filter(|name| is_table_name(name))
-        .collect();
+    let tables: Vec<String> = names(disk, dir, "tables")?.into_iter().filter(|name| is_table_name(name)).collect();
     let newer = |part: &Part| round.is_none_or(|round| part.last > round);
     let mut doomed = Vec::new();
     for table in &tables {
@@ -80,10 +66,7 @@ pub fn remove_parts_after(disk: &dyn Disk, dir: &Path, round: Option<u32>) -> Re
                      so this folder was not written by this run. Nothing was removed",
                     part.file_name()
                 );
-                return Err(TableError::Rounds {
-                    table: table.clone(),
-                    what,
-                });
+                return Err(TableError::Rounds { table: table.clone(), what });
             }
             doomed.push((table, part));
         }
@@ -92,13 +75,11 @@ pub fn remove_parts_after(disk: &dyn Disk, dir: &Path, round: Option<u32>) -> Re
     doomed.sort_by_key(|(_, part)| std::cmp::Reverse(part.first));
     for (table, part) in &doomed {
         let path = dir.join(table).join(part.file_name());
-        disk.remove_file(&path)
-            .map_err(|e| TableError::disk(table, "remove", &path, e))?;
+        disk.remove_file(&path).map_err(|e| TableError::disk(table, "remove", &path, e))?;
     }
     for table in doomed.iter().map(|(table, _)| *table).collect::<BTreeSet<_>>() {
         let folder = dir.join(table);
-        disk.sync_dir(&folder)
-            .map_err(|e| TableError::disk(table, "sync", &folder, e))?;
+        disk.sync_dir(&folder).map_err(|e| TableError::disk(table, "sync", &folder, e))?;
     }
     Ok(())
 }

@@ -37,11 +37,7 @@ struct State {
 
 impl Queue {
     pub(super) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        }
+        Self { limit, state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Hands a job of so many bytes over; waits while the writer is too far behind.
@@ -96,9 +92,7 @@ impl Queue {
     }
 
     fn wait(&self, until: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
-        self.changed
-            .wait_while(self.lock(), |state| !until(state))
-            .unwrap_or_else(PoisonError::into_inner)
+        self.changed.wait_while(self.lock(), |state| !until(state)).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -157,12 +151,7 @@ mod tests {
     fn a_writer_that_dies_leaves_nobody_waiting() {
         let queue = Queue::new(1);
         queue.push(Job::Close(0, 0), 1).unwrap();
-        let died = thread::scope(|scope| {
-            scope
-                .spawn(|| queue.serve(|_| panic!("as a defect would")))
-                .join()
-                .is_err()
-        });
+        let died = thread::scope(|scope| scope.spawn(|| queue.serve(|_| panic!("as a defect would"))).join().is_err());
         assert!(died);
         assert!(matches!(queue.push(Job::Close(0, 0), 1), Err(TableError::Stopped)));
         assert!(matches!(queue.drain(), Err(TableError::Stopped)));

@@ -14,10 +14,10 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, Parq
 use parquet::errors::ParquetError;
 
 use super::bytes::shared;
-use crate::disk::Disk;
 use super::error::{Result, TableError};
 use super::parts;
 use super::spec::{ColumnSpec, Kind, METADATA_KEY, TableSpec};
+use crate::disk::Disk;
 
 /// Rows decoded at once.
 const BLOCK: usize = 65_536;
@@ -64,10 +64,7 @@ impl ColumnData {
             Kind::F64 => ColumnData::F64(Vec::new()),
             Kind::Bool => ColumnData::Bool(Vec::new()),
             Kind::Text => ColumnData::Text(Vec::new()),
-            Kind::Category(words) => ColumnData::Category {
-                words: words.clone(),
-                codes: Vec::new(),
-            },
+            Kind::Category(words) => ColumnData::Category { words: words.clone(), codes: Vec::new() },
         }
     }
 
@@ -79,12 +76,9 @@ impl ColumnData {
             ColumnData::U64(v) => v.extend(array.downcast_ref::<UInt64Array>()?),
             ColumnData::F64(v) => v.extend(array.downcast_ref::<Float64Array>()?),
             ColumnData::Bool(v) => v.extend(array.downcast_ref::<BooleanArray>()?),
-            ColumnData::Text(v) => v.extend(
-                array
-                    .downcast_ref::<StringArray>()?
-                    .iter()
-                    .map(|text| text.map(str::to_string)),
-            ),
+            ColumnData::Text(v) => {
+                v.extend(array.downcast_ref::<StringArray>()?.iter().map(|text| text.map(str::to_string)))
+            }
             ColumnData::Category { words, codes } => {
                 let array = array.downcast_ref::<DictionaryArray<Int32Type>>()?;
                 let position: BTreeMap<&str, u16> = words.iter().map(String::as_str).zip(0..=u16::MAX).collect();
@@ -121,17 +115,11 @@ pub fn read_table(
         let file = disk.read(&path).map_err(|e| TableError::disk(name, "read", &path, e))?;
         // The library panics over some damage; a damaged file must not end the program that asks for a report.
         let read = catch_unwind(AssertUnwindSafe(|| read_part(&mut table, file, columns, left)));
-        left -= read
-            .unwrap_or(Err(Unread::Broken("is damaged".into())))
-            .map_err(|unread| match unread {
-                Unread::NoColumn(error) => error,
-                Unread::Parquet(error) => TableError::parquet(name, "read", &path, error),
-                Unread::Broken(what) => TableError::Format {
-                    table: name.to_string(),
-                    path,
-                    what,
-                },
-            })?;
+        left -= read.unwrap_or(Err(Unread::Broken("is damaged".into()))).map_err(|unread| match unread {
+            Unread::NoColumn(error) => error,
+            Unread::Parquet(error) => TableError::parquet(name, "read", &path, error),
+            Unread::Broken(what) => TableError::Format { table: name.to_string(), path, what },
+        })?;
         if left == 0 {
             break;
         }
@@ -140,10 +128,7 @@ pub fn read_table(
         Some((_, data)) => Ok(data.into_iter().map(|(column, data)| (column.name, data)).collect()),
         None => {
             let what = format!("there is no closed part of it in {} yet", dir.display());
-            Err(TableError::Rounds {
-                table: name.to_string(),
-                what,
-            })
+            Err(TableError::Rounds { table: name.to_string(), what })
         }
     }
 }
@@ -207,12 +192,8 @@ fn read_part(
         rows += batch.num_rows();
         for ((column, data), array) in data.iter_mut().zip(batch.columns()) {
             let appended = data.append(array);
-            appended.ok_or_else(|| {
-                broken(&format!(
-                    "holds values in column `{}` that it does not declare",
-                    column.name
-                ))
-            })?;
+            appended
+                .ok_or_else(|| broken(&format!("holds values in column `{}` that it does not declare", column.name)))?;
         }
     }
     Ok(rows)
@@ -227,39 +208,25 @@ fn declared(metadata: &ArrowReaderMetadata) -> Option<TableSpec> {
 }
 
 fn pick(spec: &TableSpec, names: &[&str]) -> Result<Vec<(ColumnSpec, ColumnData)>> {
-    if let Some(unknown) = names
-        .iter()
-        .find(|name| spec.columns.iter().all(|column| column.name != **name))
-    {
+    if let Some(unknown) = names.iter().find(|name| spec.columns.iter().all(|column| column.name != **name)) {
         let known: Vec<&str> = spec.columns.iter().map(|column| column.name.as_str()).collect();
         return Err(TableError::Spec {
             table: spec.name.clone(),
             what: format!("it has no column `{unknown}`, it has {}", known.join(", ")),
         });
     }
-    let picked = spec
-        .columns
-        .iter()
-        .filter(|column| names.is_empty() || names.contains(&column.name.as_str()));
-    Ok(picked
-        .map(|column| (column.clone(), ColumnData::empty(&column.kind)))
-        .collect())
+    let picked = spec.columns.iter().filter(|column| names.is_empty() || names.contains(&column.name.as_str()));
+    Ok(picked.map(|column| (column.clone(), ColumnData::empty(&column.kind))).collect())
 }
 
 /// The file's schema, with categories as codes instead of a copy of the word for every row.
 fn arrow_schema<'a>(schema: &SchemaRef, columns: impl Iterator<Item = &'a ColumnSpec> + Clone) -> SchemaRef {
-    let coded = |field: &Arc<Field>| {
-        columns
-            .clone()
-            .any(|c| c.name == *field.name() && matches!(c.kind, Kind::Category(_)))
-    };
+    let coded =
+        |field: &Arc<Field>| columns.clone().any(|c| c.name == *field.name() && matches!(c.kind, Kind::Category(_)));
     let codes = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let fields = schema.fields().iter().map(|field| match coded(field) {
         true => Arc::new(field.as_ref().clone().with_data_type(codes.clone())),
         false => field.clone(),
     });
-    Arc::new(Schema::new_with_metadata(
-        fields.collect::<Vec<_>>(),
-        schema.metadata().clone(),
-    ))
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }

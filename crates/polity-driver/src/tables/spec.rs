@@ -48,13 +48,7 @@ pub struct ColumnSpec {
 impl ColumnSpec {
     /// A column in which every row has a value that depends on the seed alone.
     pub fn new(name: impl Into<String>, kind: Kind, doc: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            kind,
-            nullable: false,
-            doc: doc.into(),
-            volatile: false,
-        }
+        Self { name: name.into(), kind, nullable: false, doc: doc.into(), volatile: false }
     }
 
     /// The same column, with values that may be missing.
@@ -113,9 +107,7 @@ impl TableSpec {
             .iter()
             .map(|column| column.parquet_type().map(Arc::new))
             .collect::<std::result::Result<_, _>>()?;
-        Ok(Arc::new(
-            Type::group_type_builder("polity").with_fields(fields).build()?,
-        ))
+        Ok(Arc::new(Type::group_type_builder("polity").with_fields(fields).build()?))
     }
 }
 
@@ -129,11 +121,7 @@ impl ColumnSpec {
             Kind::Bool => (Physical::BOOLEAN, None),
             Kind::Text | Kind::Category(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
-        let repetition = if self.nullable {
-            Repetition::OPTIONAL
-        } else {
-            Repetition::REQUIRED
-        };
+        let repetition = if self.nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         Type::primitive_type_builder(&self.name, physical)
             .with_repetition(repetition)
             .with_logical_type(logical)
@@ -142,8 +130,5 @@ impl ColumnSpec {
 }
 
 pub(super) fn is_table_name(name: &str) -> bool {
-    (1..=64).contains(&name.len())
-        && name
-            .bytes()
-            .all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+    (1..=64).contains(&name.len()) && name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
 }

@@ -38,28 +38,12 @@ fn every_kind() -> TableSpec {
     ];
     let columns = kinds.into_iter().flat_map(|(name, kind)| {
         let full = ColumnSpec::new(name, kind.clone(), format!("A {name}."));
-        [
-            full,
-            ColumnSpec::new(format!("{name}.maybe"), kind, "In seconds; “maybe”.")
-                .nullable()
-                .volatile(),
-        ]
+        [full, ColumnSpec::new(format!("{name}.maybe"), kind, "In seconds; “maybe”.").nullable().volatile()]
     });
-    TableSpec {
-        name: "every_kind".into(),
-        doc: "Jede Zeile.".into(),
-        columns: columns.collect(),
-        volatile: false,
-    }
+    TableSpec { name: "every_kind".into(), doc: "Jede Zeile.".into(), columns: columns.collect(), volatile: false }
 }
 
-const TEXTS: [&str; 5] = [
-    "",
-    "plain",
-    "日本語のテキスト",
-    "🙂 with \0 and \"quotes\"\n",
-    "e\u{301}",
-];
+const TEXTS: [&str; 5] = ["", "plain", "日本語のテキスト", "🙂 with \0 and \"quotes\"\n", "e\u{301}"];
 
 fn some<T>(i: usize, value: T) -> Option<T> {
     (!i.is_multiple_of(3)).then_some(value)
@@ -100,16 +84,10 @@ fn same(rows: usize, missing: bool) -> Batch {
         Value::Text("常".into()),
         Value::Code(1),
     ];
-    let columns = values.into_iter().flat_map(|v| {
-        [
-            Column::Same(v.clone()),
-            Column::Same(if missing { Value::Missing } else { v }),
-        ]
-    });
-    Batch {
-        rows,
-        columns: columns.collect(),
-    }
+    let columns = values
+        .into_iter()
+        .flat_map(|v| [Column::Same(v.clone()), Column::Same(if missing { Value::Missing } else { v })]);
+    Batch { rows, columns: columns.collect() }
 }
 
 /// What a batch says, in the form it is read back in.
@@ -148,11 +126,8 @@ fn append(data: &mut [(String, ColumnData)], batch: &Batch) {
 }
 
 fn expected(spec: &TableSpec, batches: &[Batch]) -> Vec<(String, ColumnData)> {
-    let mut data: Vec<_> = spec
-        .columns
-        .iter()
-        .map(|column| (column.name.clone(), ColumnData::empty(&column.kind)))
-        .collect();
+    let mut data: Vec<_> =
+        spec.columns.iter().map(|column| (column.name.clone(), ColumnData::empty(&column.kind))).collect();
     batches.iter().for_each(|batch| append(&mut data, batch));
     data
 }
@@ -179,11 +154,7 @@ fn everything_written_is_read_back() {
         // Nothing repeats and nothing is missing: the nullable columns are given in full.
         vec![Batch {
             rows: 5000,
-            columns: rows(5, 5000)
-                .columns
-                .chunks(2)
-                .flat_map(|pair| [pair[0].clone(), pair[0].clone()])
-                .collect(),
+            columns: rows(5, 5000).columns.chunks(2).flat_map(|pair| [pair[0].clone(), pair[0].clone()]).collect(),
         }],
     ];
     write(dir.path(), &spec, &parts);
@@ -209,18 +180,8 @@ fn everything_written_is_read_back() {
 #[test]
 fn not_a_number_survives() {
     let dir = TempDir::new().unwrap();
-    let spec = TableSpec {
-        columns: vec![ColumnSpec::new("x", Kind::F64, "")],
-        ..every_kind()
-    };
-    write(
-        dir.path(),
-        &spec,
-        &[vec![Batch {
-            rows: 2,
-            columns: vec![Column::F64(vec![f64::NAN, 1.0])],
-        }]],
-    );
+    let spec = TableSpec { columns: vec![ColumnSpec::new("x", Kind::F64, "")], ..every_kind() };
+    write(dir.path(), &spec, &[vec![Batch { rows: 2, columns: vec![Column::F64(vec![f64::NAN, 1.0])] }]]);
     match &read_table(&RealDisk, dir.path(), "every_kind", &[], 9).unwrap()[0].1 {
         ColumnData::F64(v) => assert!(v[0].unwrap().is_nan() && v[1] == Some(1.0)),
         other => panic!("{other:?}"),
@@ -235,27 +196,15 @@ fn acts() -> TableSpec {
         ColumnSpec::new("value", Kind::F64, "How much."),
         ColumnSpec::new("kind", words(&["none", "post", "like"]), "What."),
     ];
-    TableSpec {
-        name: "acts".into(),
-        doc: "An act.".into(),
-        columns,
-        volatile: false,
-    }
+    TableSpec { name: "acts".into(), doc: "An act.".into(), columns, volatile: false }
 }
 
 fn act(round: u32, agents: std::ops::Range<u32>) -> Batch {
     let values = agents.clone().map(|i| f64::from(i ^ round).sqrt()).collect();
     let kinds = agents.clone().map(|i| ((i / 5 + round) % 2) as u16 * 2).collect();
-    let columns = vec![
-        Column::Range(agents.clone()),
-        Column::Same(Value::U32(round)),
-        Column::F64(values),
-        Column::Code(kinds),
-    ];
-    Batch {
-        rows: agents.len(),
-        columns,
-    }
+    let columns =
+        vec![Column::Range(agents.clone()), Column::Same(Value::U32(round)), Column::F64(values), Column::Code(kinds)];
+    Batch { rows: agents.len(), columns }
 }
 
 #[test]
@@ -273,12 +222,7 @@ fn row_groups_are_cut_across_batches() {
     assert!(read == expected(&spec, &batches), "a value differs");
     let file = fs::File::open(dir.path().join("acts/part-000000-000000.parquet")).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
-    let groups: Vec<i64> = reader
-        .metadata()
-        .row_groups()
-        .iter()
-        .map(|group| group.num_rows())
-        .collect();
+    let groups: Vec<i64> = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
     assert_eq!(groups, [1_000_000, 1_000_000, 1_000_000, 1_400_093]);
 }
 
@@ -291,22 +235,14 @@ fn a_part_says_what_it_is_to_any_reader() {
 
     let reader = SerializedFileReader::new(open()).unwrap();
     let entries = reader.metadata().file_metadata().key_value_metadata().unwrap();
-    let json = entries
-        .iter()
-        .find(|entry| entry.key == METADATA_KEY)
-        .unwrap()
-        .value
-        .as_ref()
-        .unwrap();
+    let json = entries.iter().find(|entry| entry.key == METADATA_KEY).unwrap().value.as_ref().unwrap();
     assert_eq!(serde_json::from_str::<TableSpec>(json).unwrap(), spec);
 
     let group = reader.metadata().row_group(0);
     match group.column(0).statistics().unwrap() {
-        Statistics::Int32(s) => assert_eq!(
-            s.max_opt().map(|max| max.cast_unsigned()),
-            Some(u32::MAX),
-            "compared as unsigned"
-        ),
+        Statistics::Int32(s) => {
+            assert_eq!(s.max_opt().map(|max| max.cast_unsigned()), Some(u32::MAX), "compared as unsigned")
+        }
         other => panic!("{other:?}"),
     }
     match group.column(11).statistics().unwrap() {
@@ -319,21 +255,11 @@ fn a_part_says_what_it_is_to_any_reader() {
     }
 
     // Without any hint of ours: unsigned numbers, and words as plain text.
-    let batch = ParquetRecordBatchReaderBuilder::try_new(open())
-        .unwrap()
-        .build()
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
+    let batch = ParquetRecordBatchReaderBuilder::try_new(open()).unwrap().build().unwrap().next().unwrap().unwrap();
     let first = batch.column(0).as_any().downcast_ref::<UInt32Array>().unwrap();
     assert_eq!(first.value(0), u32::MAX);
     let text = batch.column(10).as_any().downcast_ref::<StringArray>().unwrap();
-    assert!(
-        text.iter()
-            .flatten()
-            .all(|word| ["nie", "häufig", "常に"].contains(&word))
-    );
+    assert!(text.iter().flatten().all(|word| ["nie", "häufig", "常に"].contains(&word)));
     assert_eq!(text.null_count(), 0);
 }
 
@@ -347,25 +273,12 @@ fn limits_and_columns_are_kept_to() {
     let rounds: Vec<Option<u32>> = [vec![Some(0); 10], vec![Some(1); 3]].concat();
     assert_eq!(
         picked,
-        [
-            ("agent".to_string(), ColumnData::U32(agents)),
-            ("round".to_string(), ColumnData::U32(rounds))
-        ]
+        [("agent".to_string(), ColumnData::U32(agents)), ("round".to_string(), ColumnData::U32(rounds))]
     );
     assert_eq!(read(&[], 0).unwrap()[3].1.rows(), 0);
-    assert!(
-        read(&["kinds"], 1)
-            .unwrap_err()
-            .to_string()
-            .contains("agent, round, value, kind")
-    );
-    let missing = read_table(&RealDisk, dir.path(), "messages", &[], 1)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        missing.contains("`messages`") && missing.contains("no closed part"),
-        "{missing}"
-    );
+    assert!(read(&["kinds"], 1).unwrap_err().to_string().contains("agent, round, value, kind"));
+    let missing = read_table(&RealDisk, dir.path(), "messages", &[], 1).unwrap_err().to_string();
+    assert!(missing.contains("`messages`") && missing.contains("no closed part"), "{missing}");
 }
 
 #[test]
@@ -373,10 +286,7 @@ fn a_table_without_rows_has_its_columns() {
     let dir = TempDir::new().unwrap();
     write(dir.path(), &acts(), &[vec![], vec![]]);
     assert_eq!(names(&dir.path().join("acts")), ["part-000000-000000.parquet"]);
-    assert_eq!(
-        read_table(&RealDisk, dir.path(), "acts", &[], 9).unwrap(),
-        expected(&acts(), &[])
-    );
+    assert_eq!(read_table(&RealDisk, dir.path(), "acts", &[], 9).unwrap(), expected(&acts(), &[]));
 }
 
 #[test]
@@ -396,11 +306,7 @@ fn parts_appear_only_when_closed_and_leftovers_go() {
     assert_eq!(names(&folder), ["part-000000-000000.parquet"]);
     tables.push(0, act(1, 0..2_000_000)).unwrap();
     assert!(tables.finish().unwrap_err().to_string().contains("2000000 rows"));
-    assert_eq!(
-        names(&folder),
-        ["part-000000-000000.parquet"],
-        "rows of no closed part are gone"
-    );
+    assert_eq!(names(&folder), ["part-000000-000000.parquet"], "rows of no closed part are gone");
 
     fs::write(folder.join("open.parquet.tmp"), "cut off").unwrap();
     let tables = Tables::open(real(), dir.path(), vec![acts()]).unwrap();
@@ -415,10 +321,7 @@ fn parts_do_not_overlap() {
     for (first, last) in [(1, 5), (0, 0), (3, 2)] {
         let mut tables = Tables::open(real(), dir.path(), vec![acts()]).unwrap();
         tables.push(0, act(first, 0..3)).unwrap();
-        assert!(
-            matches!(tables.close_parts(first, last), Err(TableError::Rounds { .. })),
-            "{first} {last}"
-        );
+        assert!(matches!(tables.close_parts(first, last), Err(TableError::Rounds { .. })), "{first} {last}");
     }
     assert_eq!(
         read_table(&RealDisk, dir.path(), "acts", &[], 99).unwrap(),
@@ -439,17 +342,9 @@ fn resuming_removes_the_parts_after_its_snapshot() {
     tables.finish().unwrap();
     fs::write(folder.join("notes.txt"), "kept").unwrap();
     fs::write(dir.path().join("readme"), "kept").unwrap();
-    let all = [
-        "notes.txt",
-        "part-000000-000009.parquet",
-        "part-000010-000010.parquet",
-        "part-000011-1234567.parquet",
-    ];
+    let all = ["notes.txt", "part-000000-000009.parquet", "part-000010-000010.parquet", "part-000011-1234567.parquet"];
 
-    assert!(matches!(
-        remove_parts_after(&RealDisk, dir.path(), Some(12)),
-        Err(TableError::Rounds { .. })
-    ));
+    assert!(matches!(remove_parts_after(&RealDisk, dir.path(), Some(12)), Err(TableError::Rounds { .. })));
     assert_eq!(names(&folder), all, "nothing is removed where a part would be cut");
     remove_parts_after(&RealDisk, dir.path(), Some(1_234_567)).unwrap();
     assert_eq!(names(&folder), all);
@@ -488,13 +383,7 @@ fn rows_that_do_not_fit_are_refused_and_the_tables_stay_usable() {
         (change(3, Column::Code(vec![0, 3, 1])), "code 3"),
         (change(3, Column::Same(Value::Code(3))), "code 3"),
         (change(3, Column::Text(vec!["post".into(); 3])), "codes of words"),
-        (
-            Batch {
-                rows: 3,
-                columns: act(0, 0..3).columns[..3].to_vec(),
-            },
-            "3 columns",
-        ),
+        (Batch { rows: 3, columns: act(0, 0..3).columns[..3].to_vec() }, "3 columns"),
     ];
     for (batch, says) in wrong {
         let error = tables.push(0, batch).unwrap_err().to_string();
@@ -504,10 +393,7 @@ fn rows_that_do_not_fit_are_refused_and_the_tables_stay_usable() {
     tables.push(0, act(0, 0..3)).unwrap();
     tables.close_parts(0, 0).unwrap();
     tables.finish().unwrap();
-    assert_eq!(
-        read_table(&RealDisk, dir.path(), "acts", &[], 99).unwrap(),
-        expected(&acts(), &[act(0, 0..3)])
-    );
+    assert_eq!(read_table(&RealDisk, dir.path(), "acts", &[], 99).unwrap(), expected(&acts(), &[act(0, 0..3)]));
 }
 
 #[test]
@@ -515,41 +401,17 @@ fn tables_that_can_not_be_stored_are_refused() {
     let dir = TempDir::new().unwrap();
     let column = |name: &str, kind| ColumnSpec::new(name, kind, "");
     let wrong = [
-        TableSpec {
-            name: "../acts".into(),
-            ..acts()
-        },
-        TableSpec {
-            name: String::new(),
-            ..acts()
-        },
-        TableSpec {
-            columns: vec![],
-            ..acts()
-        },
-        TableSpec {
-            columns: vec![column("a", Kind::U32), column("a", Kind::U64)],
-            ..acts()
-        },
-        TableSpec {
-            columns: vec![column("a", words(&[]))],
-            ..acts()
-        },
-        TableSpec {
-            columns: vec![column("a", words(&["x", "x"]))],
-            ..acts()
-        },
+        TableSpec { name: "../acts".into(), ..acts() },
+        TableSpec { name: String::new(), ..acts() },
+        TableSpec { columns: vec![], ..acts() },
+        TableSpec { columns: vec![column("a", Kind::U32), column("a", Kind::U64)], ..acts() },
+        TableSpec { columns: vec![column("a", words(&[]))], ..acts() },
+        TableSpec { columns: vec![column("a", words(&["x", "x"]))], ..acts() },
     ];
     for spec in wrong {
-        assert!(matches!(
-            Tables::open(real(), dir.path(), vec![spec]),
-            Err(TableError::Spec { .. })
-        ));
+        assert!(matches!(Tables::open(real(), dir.path(), vec![spec]), Err(TableError::Spec { .. })));
     }
-    assert!(matches!(
-        Tables::open(real(), dir.path(), vec![acts(), acts()]),
-        Err(TableError::Spec { .. })
-    ));
+    assert!(matches!(Tables::open(real(), dir.path(), vec![acts(), acts()]), Err(TableError::Spec { .. })));
     assert_eq!(names(dir.path()), Vec::<String>::new());
 }
 
@@ -557,11 +419,7 @@ fn tables_that_can_not_be_stored_are_refused() {
 fn the_same_batches_give_the_same_bytes() {
     let bytes = || {
         let dir = TempDir::new().unwrap();
-        write(
-            dir.path(),
-            &every_kind(),
-            &[vec![rows(1, 7000), same(3, true), rows(2, 7000)]],
-        );
+        write(dir.path(), &every_kind(), &[vec![rows(1, 7000), same(3, true), rows(2, 7000)]]);
         fs::read(dir.path().join("every_kind/part-000000-000000.parquet")).unwrap()
     };
     assert!(bytes() == bytes());
@@ -603,11 +461,7 @@ impl DiskFile for FailingFile {
 impl Disk for Failing {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         spend(&self.bytes, 1, self.error)?;
-        Ok(Box::new(FailingFile(
-            RealDisk.create(path)?,
-            self.bytes.clone(),
-            self.error,
-        )))
+        Ok(Box::new(FailingFile(RealDisk.create(path)?, self.bytes.clone(), self.error)))
     }
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -667,9 +521,7 @@ fn a_disk_that_fails_says_so_and_the_parts_before_stay() {
     let size = {
         let dir = TempDir::new().unwrap();
         write(dir.path(), &acts(), &[vec![good.clone()]]);
-        fs::metadata(dir.path().join("acts/part-000000-000000.parquet"))
-            .unwrap()
-            .len() as usize
+        fs::metadata(dir.path().join("acts/part-000000-000000.parquet")).unwrap().len() as usize
     };
     // Open syncs the folder, a part costs its bytes and a create, sync, rename and folder sync; then every call of the
     // second part fails once, and bytes all over it.
@@ -677,43 +529,22 @@ fn a_disk_that_fails_says_so_and_the_parts_before_stay() {
     let failing_at = (0..4).chain((5..size).step_by(size / 9)).chain(size - 3..size + 4);
     for (after, error) in failing_at.zip([io::ErrorKind::StorageFull, io::ErrorKind::Other].into_iter().cycle()) {
         let dir = TempDir::new().unwrap();
-        let disk = Failing {
-            bytes: Arc::new(AtomicUsize::new(first_part + after)),
-            error,
-        };
+        let disk = Failing { bytes: Arc::new(AtomicUsize::new(first_part + after)), error };
         let mut tables = Tables::open(Arc::new(disk), dir.path(), vec![acts()]).unwrap();
         tables.push(0, good.clone()).unwrap();
         tables.close_parts(0, 0).unwrap();
         tables.push(0, good.clone()).unwrap();
         let failure = tables.close_parts(1, 1).unwrap_err();
-        assert_eq!(
-            matches!(failure, TableError::Full { .. }),
-            error == io::ErrorKind::StorageFull,
-            "{failure:?}"
-        );
+        assert_eq!(matches!(failure, TableError::Full { .. }), error == io::ErrorKind::StorageFull, "{failure:?}");
         let says = failure.to_string();
-        assert!(
-            says.contains("`acts`") && says.contains("polity resume") && says.contains("closed before"),
-            "{says}"
-        );
-        assert_eq!(
-            tables.push(0, good.clone()).unwrap_err().to_string(),
-            says,
-            "the failure stays"
-        );
+        assert!(says.contains("`acts`") && says.contains("polity resume") && says.contains("closed before"), "{says}");
+        assert_eq!(tables.push(0, good.clone()).unwrap_err().to_string(), says, "the failure stays");
         assert_eq!(tables.finish().unwrap_err().to_string(), says);
 
         remove_parts_after(&RealDisk, dir.path(), Some(0)).unwrap();
         let read = read_table(&RealDisk, dir.path(), "acts", &[], usize::MAX).unwrap();
-        assert_eq!(
-            read,
-            expected(&acts(), std::slice::from_ref(&good)),
-            "after {after} bytes"
-        );
-        Tables::open(real(), dir.path(), vec![acts()])
-            .unwrap()
-            .finish()
-            .unwrap();
+        assert_eq!(read, expected(&acts(), std::slice::from_ref(&good)), "after {after} bytes");
+        Tables::open(real(), dir.path(), vec![acts()]).unwrap().finish().unwrap();
         assert_eq!(names(&dir.path().join("acts")), ["part-000000-000000.parquet"]);
     }
 }

@@ -14,12 +14,12 @@ use parquet::schema::types::TypePtr;
 
 use super::batch::Batch;
 use super::bytes::shared;
-use crate::disk::{Disk, DiskFile};
 use super::encode::{self, Piece};
 use super::error::{Result, TableError};
 use super::parts::{self, OPEN_PART, Part};
 use super::queue::Job;
 use super::spec::{METADATA_KEY, TableSpec};
+use crate::disk::{Disk, DiskFile};
 
 /// Rows of a row group, and half more rather than a small rest: enough for the encodings to pay, few enough to be held.
 const GROUP_ROWS: usize = 1_000_000;
@@ -83,19 +83,14 @@ impl Writer {
             Job::Rows(table, batch) => self.push(table, batch),
             Job::Close(first, last) => {
                 let part = Part { first, last };
-                self.tables
-                    .iter_mut()
-                    .try_for_each(|table| table.close(&*self.disk, part))
+                self.tables.iter_mut().try_for_each(|table| table.close(&*self.disk, part))
             }
         }
     }
 
     fn push(&mut self, table: usize, batch: Batch) -> Result<()> {
         let Some(into) = self.tables.get_mut(table) else {
-            return Err(TableError::batch(
-                &format!("number {table}"),
-                "there is no such table".into(),
-            ));
+            return Err(TableError::batch(&format!("number {table}"), "there is no such table".into()));
         };
         into.hold(batch);
         while into.held_rows >= GROUP_ROWS || into.held_bytes >= GROUP_BYTES {
@@ -156,17 +151,12 @@ impl Table {
     fn write_group(&mut self, disk: &dyn Disk) -> Result<()> {
         let path = self.folder.join(OPEN_PART);
         let name = self.spec.name.clone();
-        self.append_group(disk, &path)
-            .map_err(|e| TableError::parquet(&name, "write", &path, e))?;
+        self.append_group(disk, &path).map_err(|e| TableError::parquet(&name, "write", &path, e))?;
         Ok(())
     }
 
     fn append_group(&mut self, disk: &dyn Disk, path: &Path) -> parquet::errors::Result<()> {
-        let rows = if self.held_rows < GROUP_ROWS * 3 / 2 {
-            self.held_rows
-        } else {
-            GROUP_ROWS
-        };
+        let rows = if self.held_rows < GROUP_ROWS * 3 / 2 { self.held_rows } else { GROUP_ROWS };
         // The rows of each batch, from the oldest on, that go into this group.
         let (mut spans, mut left, mut from) = (Vec::new(), rows, self.written_of_first);
         for batch in &self.held {
@@ -187,25 +177,15 @@ impl Table {
         let mut group = file.next_row_group()?;
         for (index, (spec, descr)) in self.spec.columns.iter().zip(descriptor).enumerate() {
             let columns = self.held.iter_mut().filter_map(|batch| batch.columns.get_mut(index));
-            let mut pieces: Vec<Piece<'_>> = columns
-                .zip(&spans)
-                .map(|(column, rows)| Piece {
-                    column,
-                    rows: rows.clone(),
-                })
-                .collect();
+            let mut pieces: Vec<Piece<'_>> =
+                columns.zip(&spans).map(|(column, rows)| Piece { column, rows: rows.clone() }).collect();
             let (bytes, close) = encode::encode(spec, descr, &mut pieces)?;
             group.append_column(&shared(bytes), close)?;
         }
         group.close()?;
 
         self.held_rows -= rows;
-        let done = self
-            .held
-            .iter()
-            .zip(&spans)
-            .take_while(|(batch, span)| span.end == batch.rows)
-            .count();
+        let done = self.held.iter().zip(&spans).take_while(|(batch, span)| span.end == batch.rows).count();
         self.held.drain(..done);
         self.written_of_first = spans.get(done).map_or(0, |span| span.end);
         self.held_bytes = self.held.iter().map(Batch::bytes).sum();
@@ -223,10 +203,7 @@ impl Table {
                 part.first,
                 part.last
             );
-            return Err(TableError::Rounds {
-                table: self.spec.name.clone(),
-                what,
-            });
+            return Err(TableError::Rounds { table: self.spec.name.clone(), what });
         }
         while self.held_rows > 0 {
             self.write_group(disk)?;
@@ -241,17 +218,12 @@ impl Table {
             None => start_file(disk, &from, &self.schema, &self.properties)
                 .map_err(|e| TableError::parquet(name, "write", &from, e))?,
         };
-        file.finish()
-            .map_err(|e| TableError::parquet(name, "write", &from, e))?;
+        file.finish().map_err(|e| TableError::parquet(name, "write", &from, e))?;
         let sink = file.inner_mut();
-        sink.flush()
-            .and_then(|()| sink.0.get_mut().sync())
-            .map_err(|e| TableError::disk(name, "write", &from, e))?;
+        sink.flush().and_then(|()| sink.0.get_mut().sync()).map_err(|e| TableError::disk(name, "write", &from, e))?;
         drop(file);
-        disk.rename(&from, &to)
-            .map_err(|e| TableError::disk(name, "rename to", &to, e))?;
-        disk.sync_dir(&self.folder)
-            .map_err(|e| TableError::disk(name, "sync", &self.folder, e))?;
+        disk.rename(&from, &to).map_err(|e| TableError::disk(name, "rename to", &to, e))?;
+        disk.sync_dir(&self.folder).map_err(|e| TableError::disk(name, "sync", &self.folder, e))?;
         self.newest = Some(part);
         Ok(())
     }
@@ -264,9 +236,5 @@ fn start_file(
     properties: &Arc<WriterProperties>,
 ) -> parquet::errors::Result<SerializedFileWriter<Sink>> {
     let file = disk.create(path).map_err(|e| ParquetError::External(Box::new(e)))?;
-    SerializedFileWriter::new(
-        Sink(BufWriter::with_capacity(BUFFER, file)),
-        schema.clone(),
-        properties.clone(),
-    )
+    SerializedFileWriter::new(Sink(BufWriter::with_capacity(BUFFER, file)), schema.clone(), properties.clone())
 }

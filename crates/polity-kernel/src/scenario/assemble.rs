@@ -49,7 +49,11 @@ fn wrong(path: &str, node: Option<&Node>, tree: &Node, message: impl Into<String
 
 /// Builds the machine that a scenario describes, with `shards` shards.
 pub fn assemble(
-    tree: &Node, registry: &Registry, inputs: &Inputs, shards: usize, transport: Box<dyn Transport>,
+    tree: &Node,
+    registry: &Registry,
+    inputs: &Inputs,
+    shards: usize,
+    transport: Box<dyn Transport>,
 ) -> Result<Assembled, TreeError> {
     let scenario = Scenario::read(tree)?;
     check_numbers(&scenario, tree)?;
@@ -231,7 +235,12 @@ fn largest_remainder(weights: &[f64], sum: f64, total: u64) -> Vec<u32> {
 }
 
 fn topology(
-    scenario: &Scenario, tree: &Node, n: u32, population: &Population, inputs: &Inputs, default: Topology,
+    scenario: &Scenario,
+    tree: &Node,
+    n: u32,
+    population: &Population,
+    inputs: &Inputs,
+    default: Topology,
 ) -> Result<Topology, TreeError> {
     let Some(node) = &scenario.topology else { return Ok(default) };
     let path = "topology";
@@ -249,11 +258,8 @@ fn topology(
             return Err(wrong("topology.path", Some(node), tree, format!("`{}` was not read", file.path), None));
         };
         if let Some((from, to)) = edges.iter().find(|(a, b)| *a >= n || *b >= n) {
-            let message = format!(
-                "`{}` has a tie from {from} to {to}, and there are only the agents 0 to {}",
-                file.path,
-                n - 1
-            );
+            let message =
+                format!("`{}` has a tie from {from} to {to}, and there are only the agents 0 to {}", file.path, n - 1);
             let help = "a topology from a file fits one number of agents; use a generated topology to scale";
             return Err(wrong("topology.path", rest.get("path"), tree, message, Some(help)));
         }
@@ -309,7 +315,11 @@ fn changes(scenario: &Scenario, tree: &Node, roots: &[&str]) -> Result<Vec<(u32,
 }
 
 fn society(
-    scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &Inputs, shards: usize,
+    scenario: &Scenario,
+    tree: &Node,
+    registry: &Registry,
+    inputs: &Inputs,
+    shards: usize,
     transport: Box<dyn Transport>,
 ) -> Result<Assembled, TreeError> {
     let table = match &scenario.population {
@@ -353,7 +363,11 @@ fn society(
 }
 
 fn leaves(
-    tree: &Node, registry: &Registry, commons: &Commons, agents: u32, shards: usize,
+    tree: &Node,
+    registry: &Registry,
+    commons: &Commons,
+    agents: u32,
+    shards: usize,
 ) -> Result<Leaves, TreeError> {
     let scenario = Scenario::read(tree)?;
     let setup = Setup { agents, population: &commons.population, topology: &commons.topology };
@@ -379,7 +393,11 @@ fn leaves(
 }
 
 fn measure(
-    node: &Node, path: &str, registry: &Registry, world: &str, interface: &crate::sight::Interface,
+    node: &Node,
+    path: &str,
+    registry: &Registry,
+    world: &str,
+    interface: &crate::sight::Interface,
 ) -> Result<Measure, TreeError> {
     let (kind, rest) = node.split_kind(path)?;
     let Value::Map(entries) = &rest.value else {
@@ -419,10 +437,7 @@ fn measure(
                 path,
                 Invalid {
                     key: "of".into(),
-                    message: format!(
-                        "the world `{world}` has no quantity `{of}`{near} (it has {})",
-                        known.join(", ")
-                    ),
+                    message: format!("the world `{world}` has no quantity `{of}`{near} (it has {})", known.join(", ")),
                 },
             ));
         }
@@ -431,9 +446,7 @@ fn measure(
     Ok(Measure { host, reads, name: format!("{of}.{}", kind.name), every: every.unwrap_or(1) })
 }
 
-fn evaluation(
-    scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &Inputs,
-) -> Result<Assembled, TreeError> {
+fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &Inputs) -> Result<Assembled, TreeError> {
     let team = team(scenario, tree)?;
     let n = team.len() as u32;
     let topology = topology(scenario, tree, n, &Population::empty(n), inputs, Topology::Complete { n })?;
@@ -530,7 +543,13 @@ fn items(scenario: &Scenario, tree: &Node, inputs: &Inputs) -> Result<Vec<Item>,
         return Err(wrong("items.count", node, tree, "there must be 1 to 10,000,000 items", None));
     }
     // The population answers for the rules of reading a row; more items than rows are drawn by seed.
-    let row_of = |i: u32| if count <= rows { i } else { Draws::new(scenario.seed, Stream::Population, 0, i).below(u64::from(rows)) as u32 };
+    let row_of = |i: u32| {
+        if count <= rows {
+            i
+        } else {
+            Draws::new(scenario.seed, Stream::Population, 0, i).below(u64::from(rows)) as u32
+        }
+    };
     let all = Population::from_table(table.clone());
     Ok((0..count)
         .map(|i| {

@@ -121,7 +121,9 @@ impl<'de> Deserialize<'de> for Count {
                 u32::try_from(n).map(Count::Scaled).map_err(|_| E::custom("more agents than ids (4,294,967,295)"))
             }
             fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Count, E> {
-                u64::try_from(n).map_err(|_| E::custom("a number of agents can not be negative")).and_then(|n| self.visit_u64(n))
+                u64::try_from(n)
+                    .map_err(|_| E::custom("a number of agents can not be negative"))
+                    .and_then(|n| self.visit_u64(n))
             }
             fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Count, A::Error> {
                 #[derive(Deserialize)]

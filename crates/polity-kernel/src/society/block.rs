@@ -54,7 +54,11 @@ pub(crate) struct Block {
 
 impl Block {
     pub fn new(
-        first: AgentId, spans: &[Span], agents: u32, world: &dyn WorldHost, policies: &[Arc<dyn PolicyHost>],
+        first: AgentId,
+        spans: &[Span],
+        agents: u32,
+        world: &dyn WorldHost,
+        policies: &[Arc<dyn PolicyHost>],
         commons: &Commons,
     ) -> Result<Self, Bug> {
         let end = agents.min(first.saturating_add(BLOCK as u32)).max(first);
@@ -62,9 +66,8 @@ impl Block {
         for (cohort, ids) in spans {
             let ids = ids.start.max(first)..ids.end.min(end);
             if ids.start < ids.end {
-                let policy = policies
-                    .get(*cohort as usize)
-                    .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
+                let policy =
+                    policies.get(*cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                 segments.push(Segment {
                     cohort: *cohort,
                     start: ids.start - first,
@@ -107,8 +110,13 @@ impl Block {
 
     /// Adds a newborn to the end.
     pub fn join(
-        &mut self, who: AgentId, cohort: u16, world: &dyn WorldHost, policies: &[Arc<dyn PolicyHost>],
-        commons: &Commons, round: u32,
+        &mut self,
+        who: AgentId,
+        cohort: u16,
+        world: &dyn WorldHost,
+        policies: &[Arc<dyn PolicyHost>],
+        commons: &Commons,
+        round: u32,
     ) {
         world.join(&mut self.rows, who, commons, round);
         let Some(policy) = policies.get(cohort as usize) else { return };

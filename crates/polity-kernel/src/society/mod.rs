@@ -55,6 +55,14 @@ pub(crate) struct Leaves {
     pub measures: Vec<Measure>,
 }
 
+/// The policies of all cohorts, and from which round on.
+pub(crate) type Policies = Vec<(u32, Vec<Arc<dyn PolicyHost>>)>;
+
+/// The policies in force for turns that begin in a round.
+pub(crate) fn in_force(policies: &Policies, round: u32) -> &[Arc<dyn PolicyHost>] {
+    policies.iter().rev().find(|(from, _)| *from <= round).map_or(&[], |(_, policies)| policies)
+}
+
 /// What the builder of a society decides.
 pub(crate) struct Plan {
     pub rounds: u32,
@@ -77,7 +85,8 @@ enum Stage {
 pub struct Society {
     plan: Plan,
     commons: Commons,
-    policies: Vec<Arc<dyn PolicyHost>>,
+    /// By the round from which they hold, newest last: a turn that waits goes on with the policy under which it began.
+    policies: Policies,
     measures: Vec<Measure>,
     interface: Interface,
     split: Split,
@@ -97,7 +106,11 @@ pub struct Society {
 
 impl Society {
     pub(crate) fn new(
-        plan: Plan, commons: Commons, leaves: Leaves, changes: Vec<(u32, Leaves)>, transport: Box<dyn Transport>,
+        plan: Plan,
+        commons: Commons,
+        leaves: Leaves,
+        changes: Vec<(u32, Leaves)>,
+        transport: Box<dyn Transport>,
     ) -> Result<Self, Bug> {
         let agents: u32 = plan.cohorts.iter().sum();
         let Leaves { worlds, policies, measures } = leaves;
@@ -113,7 +126,7 @@ impl Society {
         let mut society = Society {
             plan,
             commons,
-            policies,
+            policies: vec![(0, policies)],
             measures,
             interface,
             split,
@@ -129,7 +142,7 @@ impl Society {
         };
         let spans = block::spans(&society.plan.cohorts);
         for shard in &mut society.shards {
-            shard.settle_in(&spans, agents, &society.policies, &society.commons)?;
+            shard.settle_in(&spans, agents, in_force(&society.policies, 0), &society.commons)?;
         }
         Ok(society)
     }
@@ -223,7 +236,7 @@ impl Society {
                 self.plan.lag,
                 blocks,
                 &self.dead,
-                &self.policies,
+                in_force(&self.policies, self.round),
                 &self.commons,
                 &self.interface,
                 self.split,
@@ -457,15 +470,15 @@ impl Society {
             if child == AgentId::MAX {
                 return Err(Bug::Turn { agent: parent, round, message: "no ids are left for more births".into() });
             }
-            report.sum.add(
-                RowHash::new(Kind::Life, round).word(1 << 40 | u64::from(child)).word(u64::from(parent)).finish(),
-            );
+            report
+                .sum
+                .add(RowHash::new(Kind::Life, round).word(1 << 40 | u64::from(child)).word(u64::from(parent)).finish());
             report.births.push((child, parent));
             self.commons.population.push_like(parent);
             self.parents.push(parent);
             self.born += 1;
             if let Some(last) = self.shards.last_mut() {
-                last.join(child, cohort, &self.policies, &self.commons, round + 1);
+                last.join(child, cohort, in_force(&self.policies, round), &self.commons, round + 1);
             }
         }
         Ok(())
@@ -481,8 +494,8 @@ impl Society {
         while let Some((at, _)) = self.changes.first()
             && *at <= self.round
         {
-            let (_, leaves) = self.changes.remove(0);
-            self.policies = leaves.policies;
+            let (at, leaves) = self.changes.remove(0);
+            self.policies.push((at, leaves.policies));
             self.measures = leaves.measures;
             for (shard, mut world) in self.shards.iter_mut().zip(leaves.worlds) {
                 world.load(&shard.world.save()?)?;

@@ -1,7 +1,7 @@
 //! A shard: a run of consecutive blocks, in lanes that threads take.
 
 use super::block::{Block, Span};
-use super::{Measure, Reads, first_of, values_of};
+use super::{Measure, Policies, Reads, first_of, in_force, values_of};
 use crate::ask::{Answer, Effect};
 use crate::digest::Digest;
 use crate::mail::{Bucket, block_of};
@@ -65,7 +65,11 @@ impl Shard {
     }
 
     pub fn settle_in(
-        &mut self, spans: &[Span], agents: u32, policies: &[Arc<dyn PolicyHost>], commons: &Commons,
+        &mut self,
+        spans: &[Span],
+        agents: u32,
+        policies: &[Arc<dyn PolicyHost>],
+        commons: &Commons,
     ) -> Result<(), Bug> {
         let world = self.world.as_ref();
         let blocks: Vec<Block> = self
@@ -95,8 +99,15 @@ impl Shard {
 
     #[expect(clippy::too_many_arguments, reason = "the parts of the society that a round reads")]
     pub fn act(
-        &mut self, round: u32, lag: u32, blocks: usize, dead: &BTreeSet<AgentId>, policies: &[Arc<dyn PolicyHost>],
-        commons: &Commons, interface: &Interface, split: Split,
+        &mut self,
+        round: u32,
+        lag: u32,
+        blocks: usize,
+        dead: &BTreeSet<AgentId>,
+        policies: &[Arc<dyn PolicyHost>],
+        commons: &Commons,
+        interface: &Interface,
+        split: Split,
     ) -> Result<Vec<Effect>, Bug> {
         let world = self.world.as_ref();
         let observe_here = split == Split::Rows || self.index == 0;
@@ -144,7 +155,11 @@ impl Shard {
     }
 
     pub fn hear(
-        &mut self, answers: Vec<Answer>, now: u32, policies: &[Arc<dyn PolicyHost>], commons: &Commons,
+        &mut self,
+        answers: Vec<Answer>,
+        now: u32,
+        policies: &Policies,
+        commons: &Commons,
     ) -> Result<Vec<Effect>, Bug> {
         let mut of_block: Vec<Vec<Answer>> = Vec::new();
         let blocks = self.range.len();
@@ -179,12 +194,11 @@ impl Shard {
                 for who in ready {
                     let Ok(i) = block.suspended.binary_search_by_key(&who, |s| s.who) else { continue };
                     let row = who - block.first;
-                    let Some(segment) =
-                        block.segments.iter_mut().find(|s| (s.start..s.start + s.len).contains(&row))
+                    let Some(segment) = block.segments.iter_mut().find(|s| (s.start..s.start + s.len).contains(&row))
                     else {
                         continue;
                     };
-                    let policy = policies
+                    let policy = in_force(policies, block.suspended[i].began)
                         .get(segment.cohort as usize)
                         .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                     let index = (row - segment.start) as usize;
@@ -278,7 +292,10 @@ impl Shard {
 
     /// Applies the acts of all blocks of a split world: one tally a block, in order.
     pub fn apply(
-        &mut self, round: u32, dead: &BTreeSet<AgentId>, commons: &Commons,
+        &mut self,
+        round: u32,
+        dead: &BTreeSet<AgentId>,
+        commons: &Commons,
     ) -> Result<(Vec<Tally>, Digest), Bug> {
         let world = self.world.as_ref();
         let of_groups: Vec<(Vec<Tally>, Digest)> = self
@@ -367,9 +384,7 @@ impl Shard {
         }
     }
 
-    pub fn join(
-        &mut self, who: AgentId, cohort: u16, policies: &[Arc<dyn PolicyHost>], commons: &Commons, round: u32,
-    ) {
+    pub fn join(&mut self, who: AgentId, cohort: u16, policies: &[Arc<dyn PolicyHost>], commons: &Commons, round: u32) {
         let full = self.groups.last().and_then(|g| g.blocks.last()).is_none_or(|b| b.len as usize == BLOCK);
         if full {
             let block = Block::empty(who, 0, self.world.seat(who..who, commons, round));

@@ -1,7 +1,7 @@
 //! Snapshots: everything a society needs to go on from the border between two rounds, whatever the number of shards.
 
 use super::block::{Block, Segment};
-use super::{Society, Stage, decode, encode, first_of};
+use super::{Society, Stage, decode, encode, first_of, in_force};
 use crate::digest::Digest;
 use crate::machine::Outcome;
 use crate::mail::{Arena, Bucket};
@@ -49,7 +49,9 @@ pub(super) fn save(society: &Society) -> Result<Vec<u8>, Bug> {
         for block in shard.blocks() {
             let mut segments = Vec::new();
             for segment in &block.segments {
-                let policy = &society.policies[segment.cohort as usize];
+                let policy = in_force(&society.policies, society.round)
+                    .get(segment.cohort as usize)
+                    .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                 segments.push(SegmentData {
                     cohort: segment.cohort,
                     start: segment.start,
@@ -87,8 +89,8 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
     let data: Data = decode(bytes)?;
     // Parameters that changed before the snapshot are in force after it.
     while society.changes.first().is_some_and(|(at, _)| *at < data.round) {
-        let (_, leaves) = society.changes.remove(0);
-        society.policies = leaves.policies;
+        let (at, leaves) = society.changes.remove(0);
+        society.policies.push((at, leaves.policies));
         society.measures = leaves.measures;
         for (shard, world) in society.shards.iter_mut().zip(leaves.worlds) {
             society.interface = world.interface().clone();
@@ -119,7 +121,9 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
             let rows = shard.world.load_rows(&block.rows)?;
             let mut segments = Vec::new();
             for segment in block.segments {
-                let policy = society.policies.get(segment.cohort as usize).ok_or_else(|| unfit("an unknown cohort"))?;
+                let policy = in_force(&society.policies, data.round)
+                    .get(segment.cohort as usize)
+                    .ok_or_else(|| unfit("an unknown cohort"))?;
                 segments.push(Segment {
                     cohort: segment.cohort,
                     start: segment.start,

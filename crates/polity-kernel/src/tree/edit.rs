@@ -12,32 +12,17 @@ impl Node {
     /// unknown name or a step into a scalar is an error that says what is there. On an error the tree is unchanged.
     pub fn edit(&mut self, path: &str, value: Node) -> Result<(), TreeError> {
         let origin = value.origin.clone();
-        let wrong = |(message, help): Wrong, path: String| TreeError {
-            message,
-            path,
-            origin: origin.clone(),
-            help,
-        };
-        let steps = parse_path(path)
-            .map_err(|message| wrong((message, Some(HOW.to_owned())), path.to_owned()))?;
+        let wrong = |(message, help): Wrong, path: String| TreeError { message, path, origin: origin.clone(), help };
+        let steps = parse_path(path).map_err(|message| wrong((message, Some(HOW.to_owned())), path.to_owned()))?;
         let mut here = self;
         for (n, step) in steps.iter().enumerate() {
             let so_far = |taken: usize| join("", &steps[..taken]);
             if let Some(name) = here.lacks(step) {
-                let nested =
-                    nest(&steps[n + 1..], value).map_err(|what| wrong(what, so_far(n + 1)))?;
-                here.insert(
-                    Key {
-                        name: name.to_owned(),
-                        origin,
-                    },
-                    nested,
-                );
+                let nested = nest(&steps[n + 1..], value).map_err(|what| wrong(what, so_far(n + 1)))?;
+                here.insert(Key { name: name.to_owned(), origin }, nested);
                 return Ok(());
             }
-            here = here
-                .enter_mut(step)
-                .map_err(|what| wrong(what, so_far(n)))?;
+            here = here.enter_mut(step).map_err(|what| wrong(what, so_far(n)))?;
         }
         *here = value;
         Ok(())
@@ -46,9 +31,7 @@ impl Node {
     /// The key of this step, when an edit may make it here: in a map without it, or where nothing stands.
     fn lacks<'s>(&self, step: &'s Step) -> Option<&'s str> {
         match (&self.value, step) {
-            (Value::Map(_), Step::Word(name) | Step::Name(name)) if self.get(name).is_none() => {
-                Some(name)
-            }
+            (Value::Map(_), Step::Word(name) | Step::Name(name)) if self.get(name).is_none() => Some(name),
             (Value::Null, Step::Word(name) | Step::Name(name)) => Some(name),
             _ => None,
         }
@@ -71,10 +54,9 @@ impl Node {
                 let at = index(items, step)?;
                 items.get_mut(at)
             }
-            (Value::Map(entries), Step::Word(name) | Step::Name(name)) => entries
-                .iter_mut()
-                .find(|(key, _)| key.name == *name)
-                .map(|(_, node)| node),
+            (Value::Map(entries), Step::Word(name) | Step::Name(name)) => {
+                entries.iter_mut().find(|(key, _)| key.name == *name).map(|(_, node)| node)
+            }
             _ => None,
         }
         .ok_or((message, help))
@@ -94,17 +76,10 @@ fn index(items: &[Node], step: &Step) -> Result<usize, Wrong> {
     if let Some(at) = number {
         return match (at < items.len(), items.len()) {
             (true, _) => Ok(at),
-            (false, 0) => Err((
-                format!("the index {at} is out of range: the list is empty"),
-                None,
-            )),
-            (false, len) => Err((
-                format!(
-                    "the index {at} is out of range: the list has the indices 0 to {}",
-                    len - 1
-                ),
-                None,
-            )),
+            (false, 0) => Err((format!("the index {at} is out of range: the list is empty"), None)),
+            (false, len) => {
+                Err((format!("the index {at} is out of range: the list has the indices 0 to {}", len - 1), None))
+            }
         };
     }
     let (Step::Word(name) | Step::Name(name)) = step else {
@@ -117,11 +92,7 @@ fn index(items: &[Node], step: &Step) -> Result<usize, Wrong> {
         })
     };
     let names: Vec<Option<String>> = items.iter().map(named).collect();
-    let mut hits = names
-        .iter()
-        .enumerate()
-        .filter(|(_, other)| other.as_ref() == Some(name))
-        .map(|(at, _)| at);
+    let mut hits = names.iter().enumerate().filter(|(_, other)| other.as_ref() == Some(name)).map(|(at, _)| at);
     match (hits.next(), hits.next()) {
         (Some(at), None) => Ok(at),
         (Some(a), Some(b)) => Err((
@@ -131,11 +102,7 @@ fn index(items: &[Node], step: &Step) -> Result<usize, Wrong> {
         (None, _) => {
             let known: Vec<&str> = names.iter().flatten().map(String::as_str).collect();
             Err((
-                format!(
-                    "no entry of this list is named `{}`{}",
-                    excerpt(name),
-                    meant(name, &known)
-                ),
+                format!("no entry of this list is named `{}`{}", excerpt(name), meant(name, &known)),
                 Some(known_list("names", &known)),
             ))
         }
@@ -144,26 +111,14 @@ fn index(items: &[Node], step: &Step) -> Result<usize, Wrong> {
 
 /// Wraps a value in one map for every step, so that it can be put under a key that did not exist.
 fn nest(steps: &[Step], value: Node) -> Result<Node, Wrong> {
-    steps
-        .iter()
-        .rev()
-        .try_fold(value, |inner, step| match step {
-            Step::Index(at) => Err((
-                format!("there is nothing here, which has no `[{at}]`"),
-                None,
-            )),
-            Step::Word(name) | Step::Name(name) => {
-                let origin = inner.origin.clone();
-                let key = Key {
-                    name: name.clone(),
-                    origin: origin.clone(),
-                };
-                Ok(Node {
-                    value: Value::Map(vec![(key, inner)]),
-                    origin,
-                })
-            }
-        })
+    steps.iter().rev().try_fold(value, |inner, step| match step {
+        Step::Index(at) => Err((format!("there is nothing here, which has no `[{at}]`"), None)),
+        Step::Word(name) | Step::Name(name) => {
+            let origin = inner.origin.clone();
+            let key = Key { name: name.clone(), origin: origin.clone() };
+            Ok(Node { value: Value::Map(vec![(key, inner)]), origin })
+        }
+    })
 }
 
 #[cfg(test)]
@@ -187,10 +142,7 @@ mod tests {
     }
 
     fn seven() -> Node {
-        Node {
-            value: Value::Int(7),
-            origin: Origin::Edit("the edit".into()),
-        }
+        Node { value: Value::Int(7), origin: Origin::Edit("the edit".into()) }
     }
 
     #[test]
@@ -221,8 +173,7 @@ mod tests {
         for path in ["world.b", "new.deep.er", "nothing.more"] {
             tree.edit(path, seven()).unwrap();
         }
-        let expected =
-            json!({"world": {"a": 1, "b": 7}, "nothing": {"more": 7}, "new": {"deep": {"er": 7}}});
+        let expected = json!({"world": {"a": 1, "b": 7}, "nothing": {"more": 7}, "new": {"deep": {"er": 7}}});
         assert_eq!(tree.to_json(), expected);
     }
 
@@ -230,9 +181,7 @@ mod tests {
     fn what_an_edit_makes_is_marked_as_the_edit() {
         let mut tree = society();
         tree.edit("new.deep", seven()).unwrap();
-        let Value::Map(entries) = &tree.value else {
-            panic!()
-        };
+        let Value::Map(entries) = &tree.value else { panic!() };
         let (key, node) = entries.last().unwrap();
         let edit = Origin::Edit("the edit".into());
         assert_eq!((&key.origin, &node.origin), (&edit, &edit));
@@ -242,66 +191,26 @@ mod tests {
     #[test]
     fn wrong_edits_say_what_is_there_and_change_nothing() {
         let cases = [
-            (
-                "cohorts.5",
-                "cohorts: the index 5 is out of range: the list has the indices 0 to 1",
-                None,
-            ),
-            (
-                "cohorts[2].count",
-                "cohorts: the index 2 is out of range: the list has the indices 0 to 1",
-                None,
-            ),
-            (
-                "empty[0]",
-                "empty: the index 0 is out of range: the list is empty",
-                None,
-            ),
+            ("cohorts.5", "cohorts: the index 5 is out of range: the list has the indices 0 to 1", None),
+            ("cohorts[2].count", "cohorts: the index 2 is out of range: the list has the indices 0 to 1", None),
+            ("empty[0]", "empty: the index 0 is out of range: the list is empty", None),
             (
                 "cohorts.thinker.count",
                 "cohorts: no entry of this list is named `thinker`; did you mean `thinkers`?",
                 Some("names: thinkers, crowd"),
             ),
-            (
-                "cohorts.\"0\"",
-                "cohorts: no entry of this list is named `0`",
-                Some("names: thinkers, crowd"),
-            ),
-            (
-                "twins.a.x",
-                "twins: the entries 0 and 1 are both named `a`",
-                Some("use the index"),
-            ),
-            (
-                "world.fraction.x",
-                "world.fraction: there is the number 0.5 here, which has no `x`",
-                None,
-            ),
+            ("cohorts.\"0\"", "cohorts: no entry of this list is named `0`", Some("names: thinkers, crowd")),
+            ("twins.a.x", "twins: the entries 0 and 1 are both named `a`", Some("use the index")),
+            ("world.fraction.x", "world.fraction: there is the number 0.5 here, which has no `x`", None),
             (
                 "cohorts.crowd.policy.mean",
                 "cohorts.crowd.policy: there is text `level-k` here, which has no `mean`",
                 Some(WAS_KIND),
             ),
-            (
-                "world[0]",
-                "world: there is a map here, which has no `[0]`",
-                None,
-            ),
-            (
-                "nothing[0]",
-                "nothing: there is nothing here, which has no `[0]`",
-                None,
-            ),
-            (
-                "new[0].x",
-                "new: there is nothing here, which has no `[0]`",
-                None,
-            ),
-            (
-                "nothing.x[0]",
-                "nothing.x: there is nothing here, which has no `[0]`",
-                None,
-            ),
+            ("world[0]", "world: there is a map here, which has no `[0]`", None),
+            ("nothing[0]", "nothing: there is nothing here, which has no `[0]`", None),
+            ("new[0].x", "new: there is nothing here, which has no `[0]`", None),
+            ("nothing.x[0]", "nothing.x: there is nothing here, which has no `[0]`", None),
             ("a..b", "a..b: a step of the path is empty", Some(HOW)),
             ("", "a step of the path is empty", Some(HOW)),
         ];

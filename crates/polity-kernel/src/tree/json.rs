@@ -14,12 +14,9 @@ impl Node {
             Value::Float(number) => Json::from(*number),
             Value::Text(text) => Json::String(text.clone()),
             Value::List(items) => items.iter().map(Node::to_json).collect(),
-            Value::Map(entries) => Json::Object(
-                entries
-                    .iter()
-                    .map(|(key, node)| (key.name.clone(), node.to_json()))
-                    .collect(),
-            ),
+            Value::Map(entries) => {
+                Json::Object(entries.iter().map(|(key, node)| (key.name.clone(), node.to_json())).collect())
+            }
         }
     }
 
@@ -36,16 +33,8 @@ impl Node {
             Json::String(text) => Value::Text(text.clone()),
             Json::Array(items) => Value::List(items.iter().map(Node::from_json).collect()),
             Json::Object(entries) => {
-                let key = |name: &String| Key {
-                    name: name.clone(),
-                    origin: Origin::Built,
-                };
-                Value::Map(
-                    entries
-                        .iter()
-                        .map(|(name, value)| (key(name), Node::from_json(value)))
-                        .collect(),
-                )
+                let key = |name: &String| Key { name: name.clone(), origin: Origin::Built };
+                Value::Map(entries.iter().map(|(name, value)| (key(name), Node::from_json(value))).collect())
             }
         })
     }
@@ -62,9 +51,7 @@ pub(super) mod tests {
             Just(Value::Null),
             any::<bool>().prop_map(Value::Bool),
             any::<i64>().prop_map(Value::Int),
-            any::<f64>()
-                .prop_filter("finite", |f| f.is_finite())
-                .prop_map(Value::Float),
+            any::<f64>().prop_filter("finite", |f| f.is_finite()).prop_map(Value::Float),
             any::<String>().prop_map(Value::Text),
         ];
         let value = leaf.prop_recursive(4, 40, 5, |inner| {
@@ -72,16 +59,8 @@ pub(super) mod tests {
             prop_oneof![
                 prop::collection::vec(node.clone(), 0..5).prop_map(Value::List),
                 prop::collection::btree_map("[a-z.]{0,4}", node, 0..5).prop_map(|map| {
-                    let key = |name| Key {
-                        name,
-                        origin: Origin::Built,
-                    };
-                    Value::Map(
-                        map.into_iter()
-                            .rev()
-                            .map(|(name, node)| (key(name), node))
-                            .collect(),
-                    )
+                    let key = |name| Key { name, origin: Origin::Built };
+                    Value::Map(map.into_iter().rev().map(|(name, node)| (key(name), node)).collect())
                 }),
             ]
         });

@@ -106,19 +106,13 @@ pub struct Invalid {
 impl Node {
     /// A node that no one wrote.
     pub fn built(value: Value) -> Node {
-        Node {
-            value,
-            origin: Origin::Built,
-        }
+        Node { value, origin: Origin::Built }
     }
 
     /// The value under a map's key; `None` when there is no such key or this is no map.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {
-            Value::Map(entries) => entries
-                .iter()
-                .find(|(k, _)| k.name == key)
-                .map(|(_, node)| node),
+            Value::Map(entries) => entries.iter().find(|(k, _)| k.name == key).map(|(_, node)| node),
             _ => None,
         }
     }
@@ -133,47 +127,21 @@ impl Node {
             help: Some("write `{kind: NAME, ...}`, or the name alone".to_owned()),
         };
         let kind_of = |node: &Node, path: String| match &node.value {
-            Value::Text(name) if !name.is_empty() => Ok(Key {
-                name: name.clone(),
-                origin: node.origin.clone(),
-            }),
-            _ => Err(wrong(
-                format!("a kind is a name, found {}", node.describe()),
-                &node.origin,
-                path,
-            )),
+            Value::Text(name) if !name.is_empty() => Ok(Key { name: name.clone(), origin: node.origin.clone() }),
+            _ => Err(wrong(format!("a kind is a name, found {}", node.describe()), &node.origin, path)),
         };
         let Value::Map(entries) = &self.value else {
-            let empty = Node {
-                value: Value::Map(Vec::new()),
-                origin: self.origin.clone(),
-            };
+            let empty = Node { value: Value::Map(Vec::new()), origin: self.origin.clone() };
             return Ok((kind_of(self, path.to_owned())?, empty));
         };
         let Some(kind) = self.get("kind") else {
             let near = nearest("kind", entries.iter().map(|(key, _)| key.name.as_str()));
-            let typo = near
-                .map(|key| format!("; is `{key}` meant to be it?"))
-                .unwrap_or_default();
-            return Err(wrong(
-                format!("the key `kind` is missing{typo}"),
-                &self.origin,
-                path.to_owned(),
-            ));
+            let typo = near.map(|key| format!("; is `{key}` meant to be it?")).unwrap_or_default();
+            return Err(wrong(format!("the key `kind` is missing{typo}"), &self.origin, path.to_owned()));
         };
         let kind = kind_of(kind, child(path, "kind"))?;
-        let rest = entries
-            .iter()
-            .filter(|(key, _)| key.name != "kind")
-            .cloned()
-            .collect();
-        Ok((
-            kind,
-            Node {
-                value: Value::Map(rest),
-                origin: self.origin.clone(),
-            },
-        ))
+        let rest = entries.iter().filter(|(key, _)| key.name != "kind").cloned().collect();
+        Ok((kind, Node { value: Value::Map(rest), origin: self.origin.clone() }))
     }
 
     /// Points an [`Invalid`] at the value that caused it: at the key when it was written, else (the default was used)
@@ -181,9 +149,7 @@ impl Node {
     pub fn blame(&self, path: &str, invalid: Invalid) -> TreeError {
         let steps = match invalid.key.is_empty() {
             true => Vec::new(),
-            false => {
-                parse_path(&invalid.key).unwrap_or_else(|_| vec![Step::Name(invalid.key.clone())])
-            }
+            false => parse_path(&invalid.key).unwrap_or_else(|_| vec![Step::Name(invalid.key.clone())]),
         };
         let mut here = self;
         let mut written = true;
@@ -232,11 +198,7 @@ impl Node {
 /// The start of a text on one line, short enough for a message.
 fn excerpt(text: &str) -> String {
     const LONGEST: usize = 40;
-    let mut short: String = text
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::escape_debug)
-        .collect();
+    let mut short: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
     if text.chars().nth(LONGEST).is_some() {
         short.push('…');
     }
@@ -244,19 +206,9 @@ fn excerpt(text: &str) -> String {
 }
 
 /// The error for a kind that no leaf has: "there is no policy `levelk`; did you mean `level-k`?".
-pub fn unknown_kind(
-    what: &str,
-    kind: &str,
-    known: &[&str],
-    path: &str,
-    origin: Origin,
-) -> TreeError {
+pub fn unknown_kind(what: &str, kind: &str, known: &[&str], path: &str, origin: Origin) -> TreeError {
     TreeError {
-        message: format!(
-            "there is no {what} `{}`{}",
-            excerpt(kind),
-            meant(kind, known)
-        ),
+        message: format!("there is no {what} `{}`{}", excerpt(kind), meant(kind, known)),
         path: path.to_owned(),
         origin,
         help: Some(known_list("known", known)),
@@ -282,79 +234,32 @@ mod tests {
     use super::*;
 
     fn text(text: &str, start: usize) -> Node {
-        Node {
-            value: Value::Text(text.into()),
-            origin: Origin::File {
-                start,
-                end: start + text.len(),
-            },
-        }
+        Node { value: Value::Text(text.into()), origin: Origin::File { start, end: start + text.len() } }
     }
 
     fn map(entries: Vec<(&str, Node)>) -> Node {
-        let keyed = entries
-            .into_iter()
-            .map(|(k, v)| {
-                (
-                    Key {
-                        name: k.into(),
-                        origin: Origin::Built,
-                    },
-                    v,
-                )
-            })
-            .collect();
-        Node {
-            value: Value::Map(keyed),
-            origin: Origin::File { start: 0, end: 99 },
-        }
+        let keyed = entries.into_iter().map(|(k, v)| (Key { name: k.into(), origin: Origin::Built }, v)).collect();
+        Node { value: Value::Map(keyed), origin: Origin::File { start: 0, end: 99 } }
     }
 
     #[test]
     fn kinds_are_split_from_maps_and_bare_names() {
-        let full = map(vec![
-            ("mean", Node::built(Value::Float(1.5))),
-            ("kind", text("level-k", 7)),
-        ]);
+        let full = map(vec![("mean", Node::built(Value::Float(1.5))), ("kind", text("level-k", 7))]);
         let (kind, rest) = full.split_kind("policy").unwrap();
-        assert_eq!(
-            kind,
-            Key {
-                name: "level-k".into(),
-                origin: Origin::File { start: 7, end: 14 }
-            }
-        );
+        assert_eq!(kind, Key { name: "level-k".into(), origin: Origin::File { start: 7, end: 14 } });
         assert_eq!(rest, map(vec![("mean", Node::built(Value::Float(1.5)))]));
         let (kind, rest) = text("level-k", 3).split_kind("policy").unwrap();
-        assert_eq!(
-            (kind.name.as_str(), &rest.value),
-            ("level-k", &Value::Map(vec![]))
-        );
+        assert_eq!((kind.name.as_str(), &rest.value), ("level-k", &Value::Map(vec![])));
     }
 
     #[test]
     fn kinds_that_are_missing_or_no_names_are_errors() {
         let cases = [
-            (
-                map(vec![("knid", text("x", 1))]),
-                "policy: the key `kind` is missing; is `knid` meant to be it?",
-            ),
-            (
-                map(vec![("mean", text("x", 1))]),
-                "policy: the key `kind` is missing",
-            ),
-            (
-                map(vec![("kind", Node::built(Value::Int(3)))]),
-                "policy.kind: a kind is a name, found the number 3",
-            ),
-            (
-                Node::built(Value::Null),
-                "policy: a kind is a name, found nothing",
-            ),
-            (
-                Node::built(Value::List(vec![])),
-                "policy: a kind is a name, found a list of 0 entries",
-            ),
+            (map(vec![("knid", text("x", 1))]), "policy: the key `kind` is missing; is `knid` meant to be it?"),
+            (map(vec![("mean", text("x", 1))]), "policy: the key `kind` is missing"),
+            (map(vec![("kind", Node::built(Value::Int(3)))]), "policy.kind: a kind is a name, found the number 3"),
+            (Node::built(Value::Null), "policy: a kind is a name, found nothing"),
+            (Node::built(Value::List(vec![])), "policy: a kind is a name, found a list of 0 entries"),
         ];
         for (node, expected) in cases {
             assert_eq!(node.split_kind("policy").unwrap_err().to_string(), expected);
@@ -363,58 +268,25 @@ mod tests {
 
     #[test]
     fn unknown_kinds_name_the_nearest() {
-        let error = unknown_kind(
-            "policy",
-            "levelk",
-            &["cournot", "level-k"],
-            "cohorts[0].policy",
-            Origin::Built,
-        );
-        assert_eq!(
-            error.to_string(),
-            "cohorts[0].policy: there is no policy `levelk`; did you mean `level-k`?"
-        );
+        let error = unknown_kind("policy", "levelk", &["cournot", "level-k"], "cohorts[0].policy", Origin::Built);
+        assert_eq!(error.to_string(), "cohorts[0].policy: there is no policy `levelk`; did you mean `level-k`?");
         assert_eq!(error.help.unwrap(), "known: cournot, level-k");
-        assert!(
-            !unknown_kind("policy", "zebra", &["level-k"], "", Origin::Built)
-                .message
-                .contains("mean")
-        );
+        assert!(!unknown_kind("policy", "zebra", &["level-k"], "", Origin::Built).message.contains("mean"));
     }
 
     #[test]
     fn blame_points_at_what_was_written() {
-        let leaf = map(vec![(
-            "levels",
-            Node::built(Value::List(vec![text("a", 10), text("b", 20)])),
-        )]);
-        let blame = |key: &str| {
-            leaf.blame(
-                "policy",
-                Invalid {
-                    key: key.into(),
-                    message: "is wrong".into(),
-                },
-            )
-        };
-        assert_eq!(
-            blame("levels[1]").origin,
-            Origin::File { start: 20, end: 21 }
-        );
+        let leaf = map(vec![("levels", Node::built(Value::List(vec![text("a", 10), text("b", 20)])))]);
+        let blame = |key: &str| leaf.blame("policy", Invalid { key: key.into(), message: "is wrong".into() });
+        assert_eq!(blame("levels[1]").origin, Origin::File { start: 20, end: 21 });
         assert_eq!(blame("levels.1").path, "policy.levels.1");
         assert_eq!(blame("levels[1]").help, None);
         let default = blame("mean");
-        assert_eq!(
-            (default.path.as_str(), &default.origin),
-            ("policy.mean", &leaf.origin)
-        );
+        assert_eq!((default.path.as_str(), &default.origin), ("policy.mean", &leaf.origin));
         assert!(default.help.unwrap().contains("default"));
         assert_eq!(blame("").path, "policy");
         assert_eq!(blame("").help, None);
-        assert_eq!(
-            blame("no [path").to_string(),
-            "policy.\"no [path\": is wrong"
-        );
+        assert_eq!(blame("no [path").to_string(), "policy.\"no [path\": is wrong");
     }
 
     #[test]

@@ -29,11 +29,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 fn letters(word: &str) -> Option<Vec<char>> {
     let letters: Vec<char> = word.chars().take(LONGEST + 1).collect();
     let plain = |c: char| {
-        if c == '_' {
-            '-'
-        } else {
-            c.to_ascii_lowercase()
-        }
+        if c == '_' { '-' } else { c.to_ascii_lowercase() }
     };
     (letters.len() <= LONGEST).then(|| letters.into_iter().map(plain).collect())
 }
@@ -64,12 +60,7 @@ mod tests {
 
     #[test]
     fn distances_are_the_published_ones() {
-        let d = |a: &str, b: &str| {
-            distance(
-                &a.chars().collect::<Vec<_>>(),
-                &b.chars().collect::<Vec<_>>(),
-            )
-        };
+        let d = |a: &str, b: &str| distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>());
         assert_eq!(d("kitten", "sitting"), 3);
         assert_eq!(d("teh", "the"), 1);
         assert_eq!(d("ca", "abc"), 3);

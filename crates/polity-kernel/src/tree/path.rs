@@ -42,9 +42,7 @@ pub(super) fn join(path: &str, steps: &[Step]) -> String {
 }
 
 fn push_word(text: &mut String, word: &str, quoted: bool) {
-    let plain = |c: char| {
-        !c.is_whitespace() && !c.is_control() && !matches!(c, '.' | '[' | ']' | '"' | '\\' | '=')
-    };
+    let plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '.' | '[' | ']' | '"' | '\\' | '=');
     if !quoted && !word.is_empty() && word.chars().all(plain) {
         text.push_str(word);
         return;
@@ -78,12 +76,8 @@ pub fn parse_path(path: &str) -> Result<Vec<Step>, String> {
 
 fn next_step(rest: &str, first: bool) -> Result<(Step, &str), String> {
     if let Some(inside) = rest.strip_prefix('[') {
-        let (number, after) = inside
-            .split_once(']')
-            .ok_or("a `[` in the path is not closed")?;
-        let at = number
-            .parse()
-            .map_err(|_| format!("`[{}]` in the path is no index", super::excerpt(number)))?;
+        let (number, after) = inside.split_once(']').ok_or("a `[` in the path is not closed")?;
+        let at = number.parse().map_err(|_| format!("`[{}]` in the path is no index", super::excerpt(number)))?;
         return Ok((Step::Index(at), after));
     }
     let rest = match (first, rest.strip_prefix('.')) {
@@ -128,41 +122,23 @@ mod tests {
     fn paths_are_read() {
         let word = |w: &str| Step::Word(w.into());
         let name = |w: &str| Step::Name(w.into());
-        assert_eq!(
-            parse_path("a.b-c.1").unwrap(),
-            [word("a"), word("b-c"), word("1")]
-        );
+        assert_eq!(parse_path("a.b-c.1").unwrap(), [word("a"), word("b-c"), word("1")]);
         assert_eq!(
             parse_path("a[1].b[0][2]").unwrap(),
-            [
-                word("a"),
-                Step::Index(1),
-                word("b"),
-                Step::Index(0),
-                Step::Index(2)
-            ]
+            [word("a"), Step::Index(1), word("b"), Step::Index(0), Step::Index(2)]
         );
-        assert_eq!(
-            parse_path(r#"prices."gpt-4.1".x"#).unwrap(),
-            [word("prices"), name("gpt-4.1"), word("x")]
-        );
+        assert_eq!(parse_path(r#"prices."gpt-4.1".x"#).unwrap(), [word("prices"), name("gpt-4.1"), word("x")]);
         assert_eq!(parse_path(r#""a\"\\b""#).unwrap(), [name(r#"a"\b"#)]);
         assert_eq!(parse_path("[3]").unwrap(), [Step::Index(3)]);
     }
 
     #[test]
     fn wrong_paths_are_errors() {
-        for wrong in [
-            "", ".", "a.", ".a", "a..b", "a[", "a[x]", "a[-1]", "a[1]b", "\"a", "\"a\"b", "a.[1]",
-            "a[]",
-        ] {
+        for wrong in ["", ".", "a.", ".a", "a..b", "a[", "a[x]", "a[-1]", "a[1]b", "\"a", "\"a\"b", "a.[1]", "a[]"] {
             assert!(parse_path(wrong).is_err(), "{wrong}");
         }
         assert!(parse_path(&"a.".repeat(100_000)).is_err());
-        assert_eq!(
-            parse_path(&vec!["a"; MAX_STEPS].join(".")).unwrap().len(),
-            MAX_STEPS
-        );
+        assert_eq!(parse_path(&vec!["a"; MAX_STEPS].join(".")).unwrap().len(), MAX_STEPS);
         assert!(parse_path(&vec!["a"; MAX_STEPS + 1].join(".")).is_err());
     }
 

@@ -42,12 +42,7 @@ struct Fault {
 
 impl Fault {
     fn new(message: String, help: Option<String>) -> Fault {
-        Fault {
-            message,
-            help,
-            origin: None,
-            steps: Vec::new(),
-        }
+        Fault { message, help, origin: None, steps: Vec::new() }
     }
 
     /// "expected WHAT, found ..."
@@ -89,10 +84,7 @@ impl de::Error for Fault {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Fault {
-        Fault::new(
-            format!("expected {expected}, found {}", describe(found)),
-            None,
-        )
+        Fault::new(format!("expected {expected}, found {}", describe(found)), None)
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Fault {
@@ -104,11 +96,7 @@ impl de::Error for Fault {
     }
 
     fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Fault {
-        let message = format!(
-            "unknown choice `{}`{}",
-            excerpt(variant),
-            meant(variant, known)
-        );
+        let message = format!("unknown choice `{}`{}", excerpt(variant), meant(variant, known));
         Fault::new(message, Some(known_list("choices", known)))
     }
 
@@ -143,8 +131,7 @@ fn describe(found: Unexpected<'_>) -> String {
 /// The deserialiser of one node.
 struct Reader<'de>(&'de Node);
 
-const NUMBERS: &str =
-    "a number is written like 12, -0.5 or 1e3: no quotes, leading zeros, underscores or 0x";
+const NUMBERS: &str = "a number is written like 12, -0.5 or 1e3: no quotes, leading zeros, underscores or 0x";
 const QUOTES: &str = "if text is meant, put it in quotes";
 
 impl Reader<'_> {
@@ -154,21 +141,13 @@ impl Reader<'_> {
         const EXACT: f64 = 9_007_199_254_740_992.0;
         let number = match self.0.value {
             Value::Int(number) => i128::from(number),
-            Value::Float(number) if number.fract() == 0.0 && number.abs() <= EXACT => {
-                number as i128
-            }
+            Value::Float(number) if number.fract() == 0.0 && number.abs() <= EXACT => number as i128,
             _ => return Err(self.no_number("a whole number")),
         };
         match (least..=most).contains(&number) {
             true => Ok(number),
-            false if least == 0 && number < 0 => Err(Fault::expected(
-                "a whole number that is not negative",
-                self.0,
-            )),
-            false => Err(Fault::expected(
-                format!("a whole number from {least} to {most}"),
-                self.0,
-            )),
+            false if least == 0 && number < 0 => Err(Fault::expected("a whole number that is not negative", self.0)),
+            false => Err(Fault::expected(format!("a whole number from {least} to {most}"), self.0)),
         }
     }
 
@@ -180,21 +159,14 @@ impl Reader<'_> {
         };
         match number.abs() <= most {
             true => Ok(number),
-            false => Err(Fault::expected(
-                format!("a number from {:?} to {most:?}", -most),
-                self.0,
-            )),
+            false => Err(Fault::expected(format!("a number from {:?} to {most:?}", -most), self.0)),
         }
     }
 
     fn no_number(&self, wanted: &str) -> Fault {
         let mut fault = Fault::expected(wanted, self.0);
-        let digits = |text: &String| {
-            text.trim_start_matches(['+', '-', '.'])
-                .starts_with(|c: char| c.is_ascii_digit())
-        };
-        fault.help =
-            matches!(&self.0.value, Value::Text(text) if digits(text)).then(|| NUMBERS.to_owned());
+        let digits = |text: &String| text.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit());
+        fault.help = matches!(&self.0.value, Value::Text(text) if digits(text)).then(|| NUMBERS.to_owned());
         fault
     }
 }
@@ -236,11 +208,7 @@ impl<'de> Reader<'de> {
     }
 
     /// A struct: every key is one of `known`, checked here so that no type can forget to.
-    fn record<V: Visitor<'de>>(
-        self,
-        known: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
+    fn record<V: Visitor<'de>>(self, known: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
         let entries = match self.entries() {
             Ok(entries) => entries,
             Err(mut fault) => {
@@ -248,25 +216,15 @@ impl<'de> Reader<'de> {
                 return Err(fault);
             }
         };
-        if let Some((key, _)) = entries
-            .iter()
-            .find(|(key, _)| !known.contains(&key.name.as_str()))
-        {
-            return Err(Fault::unknown_key(&key.name, known)
-                .at(&key.origin)
-                .under_key(key));
+        if let Some((key, _)) = entries.iter().find(|(key, _)| !known.contains(&key.name.as_str())) {
+            return Err(Fault::unknown_key(&key.name, known).at(&key.origin).under_key(key));
         }
-        visitor
-            .visit_map(Entries {
-                rest: entries.iter(),
-                next: None,
-            })
-            .map_err(|mut fault| {
-                if fault.origin.is_none() && fault.help.is_none() {
-                    fault.help = Some(known_list("its keys", known));
-                }
-                fault
-            })
+        visitor.visit_map(Entries { rest: entries.iter(), next: None }).map_err(|mut fault| {
+            if fault.origin.is_none() && fault.help.is_none() {
+                fault.help = Some(known_list("its keys", known));
+            }
+            fault
+        })
     }
 }
 
@@ -290,10 +248,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             Value::Float(_) => visitor.visit_f64(self.float(f64::MAX)?),
             Value::Text(text) => visitor.visit_borrowed_str(text),
             Value::List(items) => visitor.visit_seq(Items(items.iter().enumerate())),
-            Value::Map(entries) => visitor.visit_map(Entries {
-                rest: entries.iter(),
-                next: None,
-            }),
+            Value::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), next: None }),
         }
     }
 
@@ -362,19 +317,11 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         }
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
         self.deserialize_unit(visitor)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, Fault> {
         match name == CARRIED {
             true => visitor.visit_byte_buf(pack(self.0).map_err(de::Error::custom)?),
             false => visitor.visit_newtype_struct(self),
@@ -399,10 +346,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_map(Entries {
-            rest: self.entries()?.iter(),
-            next: None,
-        })
+        visitor.visit_map(Entries { rest: self.entries()?.iter(), next: None })
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -421,22 +365,13 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match &self.0.value {
-            Value::Text(name) => visitor.visit_enum(Choice {
-                name: Word(name),
-                node: self.0,
-                entry: None,
-            }),
+            Value::Text(name) => visitor.visit_enum(Choice { name: Word(name), node: self.0, entry: None }),
             Value::Map(entries) if entries.len() == 1 => {
                 let (key, content) = &entries[0];
-                visitor.visit_enum(Choice {
-                    name: Word(&key.name),
-                    node: content,
-                    entry: Some(key),
-                })
+                visitor.visit_enum(Choice { name: Word(&key.name), node: content, entry: Some(key) })
             }
             _ => {
-                let mut fault =
-                    Fault::expected("the name of a choice or a map of one entry", self.0);
+                let mut fault = Fault::expected("the name of a choice or a map of one entry", self.0);
                 fault.help = Some(known_list("choices", known));
                 Err(fault)
             }
@@ -452,16 +387,11 @@ struct Items<'de>(std::iter::Enumerate<std::slice::Iter<'de, Node>>);
 impl<'de> de::SeqAccess<'de> for Items<'de> {
     type Error = Fault;
 
-    fn next_element_seed<T: de::DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Fault> {
+    fn next_element_seed<T: de::DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
         let Some((at, node)) = self.0.next() else {
             return Ok(None);
         };
-        seed.deserialize(Reader(node))
-            .map(Some)
-            .map_err(|fault| fault.at(&node.origin).under(Step::Index(at)))
+        seed.deserialize(Reader(node)).map(Some).map_err(|fault| fault.at(&node.origin).under(Step::Index(at)))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -478,26 +408,17 @@ struct Entries<'de> {
 impl<'de> de::MapAccess<'de> for Entries<'de> {
     type Error = Fault;
 
-    fn next_key_seed<K: de::DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Fault> {
+    fn next_key_seed<K: de::DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
         self.next = self.rest.next();
         let Some((key, _)) = self.next else {
             return Ok(None);
         };
-        seed.deserialize(Word(&key.name))
-            .map(Some)
-            .map_err(|fault| fault.at(&key.origin).under_key(key))
+        seed.deserialize(Word(&key.name)).map(Some).map_err(|fault| fault.at(&key.origin).under_key(key))
     }
 
     fn next_value_seed<V: de::DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let (key, node) = self
-            .next
-            .take()
-            .ok_or_else(|| <Fault as de::Error>::custom("a value before its key"))?;
-        seed.deserialize(Reader(node))
-            .map_err(|fault| fault.at(&node.origin).under_key(key))
+        let (key, node) = self.next.take().ok_or_else(|| <Fault as de::Error>::custom("a value before its key"))?;
+        seed.deserialize(Reader(node)).map_err(|fault| fault.at(&node.origin).under_key(key))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -538,11 +459,7 @@ impl<'de> Deserializer<'de> for Word<'de> {
         deserialize_bool visit_bool "true or false"
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Fault> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -574,23 +491,12 @@ impl<'de> de::EnumAccess<'de> for Choice<'de> {
     type Error = Fault;
     type Variant = Content<'de>;
 
-    fn variant_seed<V: de::DeserializeSeed<'de>>(
-        self,
-        seed: V,
-    ) -> Result<(V::Value, Content<'de>), Fault> {
-        let variant = seed
-            .deserialize(self.name)
-            .map_err(|fault| match self.entry {
-                Some(key) => fault.at(&key.origin).under_key(key),
-                None => fault.at(&self.node.origin),
-            })?;
-        Ok((
-            variant,
-            Content {
-                node: self.node,
-                entry: self.entry,
-            },
-        ))
+    fn variant_seed<V: de::DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Content<'de>), Fault> {
+        let variant = seed.deserialize(self.name).map_err(|fault| match self.entry {
+            Some(key) => fault.at(&key.origin).under_key(key),
+            None => fault.at(&self.node.origin),
+        })?;
+        Ok((variant, Content { node: self.node, entry: self.entry }))
     }
 }
 
@@ -601,22 +507,14 @@ struct Content<'de> {
 }
 
 /// What a choice without content has.
-const NO_ENTRIES: &Node = &Node {
-    value: Value::Map(Vec::new()),
-    origin: Origin::Built,
-};
+const NO_ENTRIES: &Node = &Node { value: Value::Map(Vec::new()), origin: Origin::Built };
 
 impl<'de> Content<'de> {
     /// Reads the content, marking errors with its place.
     fn with<T>(self, read: impl FnOnce(Reader<'de>) -> Result<T, Fault>) -> Result<T, Fault> {
         match self.entry {
-            Some(key) => {
-                read(Reader(self.node)).map_err(|fault| fault.at(&self.node.origin).under_key(key))
-            }
-            None => Err(Fault::new(
-                format!("{} needs a value", self.node.describe()),
-                Some(WITH_VALUE.to_owned()),
-            )),
+            Some(key) => read(Reader(self.node)).map_err(|fault| fault.at(&self.node.origin).under_key(key)),
+            None => Err(Fault::new(format!("{} needs a value", self.node.describe()), Some(WITH_VALUE.to_owned()))),
         }
     }
 }
@@ -641,11 +539,7 @@ impl<'de> de::VariantAccess<'de> for Content<'de> {
         self.with(|reader| reader.exactly(len, visitor))
     }
 
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        known: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
+    fn struct_variant<V: Visitor<'de>>(self, known: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
         match self.entry {
             // The name alone is the choice with all defaults.
             None => Reader(NO_ENTRIES).record(known, visitor),

@@ -36,13 +36,19 @@ fn csv_field(value: &serde_json::Value) -> String {
     }
 }
 
-pub fn export(run: &Path, table: &str, format: Format, out: Option<&Path>, limit: Option<usize>) -> Result<Exit, Failure> {
+pub fn export(
+    run: &Path,
+    table: &str,
+    format: Format,
+    out: Option<&Path>,
+    limit: Option<usize>,
+) -> Result<Exit, Failure> {
     let data = read_table(&RealDisk, &run.join("tables"), table, &[], limit.unwrap_or(usize::MAX))
         .map_err(|e| Failure::new(Exit::Folder, e.to_string()))?;
     let writer: Box<dyn Write> = match out {
-        Some(path) => Box::new(
-            File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?,
-        ),
+        Some(path) => {
+            Box::new(File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?)
+        }
         None => Box::new(std::io::stdout().lock()),
     };
     match write(&data, format, BufWriter::new(writer)) {

@@ -134,7 +134,13 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             let mut flags = Vec::new();
             let mut flag = |name: &str, value: Option<u64>| {
                 if let Some(value) = value {
-                    flags.push((name.to_string(), Node { value: Value::Int(value as i64), origin: polity_kernel::tree::Origin::Edit(format!("--{name} {value}").into()) }));
+                    flags.push((
+                        name.to_string(),
+                        Node {
+                            value: Value::Int(value as i64),
+                            origin: polity_kernel::tree::Origin::Edit(format!("--{name} {value}").into()),
+                        },
+                    ));
                 }
             };
             flag("agents", agents.map(u64::from));
@@ -142,14 +148,12 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             flag("seed", seed);
             run(&file, &common, out, &set, flags, registry)
         }
-        Verb::Resume { run, common } => {
-            with_engine(&common, registry, |engine, stop| {
-                let mut watch = progress::Bar::new(stop);
-                let summary = engine.resume(&run, &mut watch).map_err(|e| failure(&e, None))?;
-                watch.finish();
-                finish(&summary, &common, engine.disk.as_ref(), registry)
-            })
-        }
+        Verb::Resume { run, common } => with_engine(&common, registry, |engine, stop| {
+            let mut watch = progress::Bar::new(stop);
+            let summary = engine.resume(&run, &mut watch).map_err(|e| failure(&e, None))?;
+            watch.finish();
+            finish(&summary, &common, engine.disk.as_ref(), registry)
+        }),
         Verb::Replay { run, common } => with_engine(&common, registry, |engine, stop| {
             let mut watch = progress::Bar::new(stop);
             let summary = engine.replay(&run, &mut watch).map_err(|e| failure(&e, None))?;
@@ -168,8 +172,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                     None => fork_folder(engine.disk.as_ref(), &run, at)?,
                 };
                 let mut watch = progress::Bar::new(stop);
-                let summary =
-                    engine.fork(&run, at, edits, rounds, &out, &mut watch).map_err(|e| failure(&e, None))?;
+                let summary = engine.fork(&run, at, edits, rounds, &out, &mut watch).map_err(|e| failure(&e, None))?;
                 watch.finish();
                 finish(&summary, &common, engine.disk.as_ref(), registry)
             })
@@ -202,7 +205,9 @@ fn load(file: &Path, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prep
 }
 
 fn with_engine<T>(
-    common: &Common, registry: &Registry, work: impl FnOnce(&Engine<'_>, Stop) -> Result<T, Failure>,
+    common: &Common,
+    registry: &Registry,
+    work: impl FnOnce(&Engine<'_>, Stop) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     if let Some(threads) = common.threads {
         // Fails only when the pool is already there, which keeps the first choice.
@@ -231,7 +236,12 @@ fn with_engine<T>(
 }
 
 fn run(
-    file: &Path, common: &Common, out: Option<PathBuf>, set: &[String], flags: Vec<(String, Node)>, registry: &Registry,
+    file: &Path,
+    common: &Common,
+    out: Option<PathBuf>,
+    set: &[String],
+    flags: Vec<(String, Node)>,
+    registry: &Registry,
 ) -> Result<Exit, Failure> {
     let (prepared, source) = load(file, set, flags)?;
     with_engine(common, registry, |engine, stop| {
@@ -295,9 +305,8 @@ fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Exit, 
     };
     let mut wrong = 0;
     for path in paths {
-        let checked = load(path, &[], Vec::new()).and_then(|(prepared, source)| {
-            engine.validate(&prepared).map_err(|e| failure(&e, Some(&source)))
-        });
+        let checked = load(path, &[], Vec::new())
+            .and_then(|(prepared, source)| engine.validate(&prepared).map_err(|e| failure(&e, Some(&source))));
         match checked {
             Ok(()) => note(&format!("{}: ok", path.display())),
             Err(failure) => {

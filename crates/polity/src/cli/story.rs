@@ -2,9 +2,7 @@
 
 use super::output::note;
 use super::{Exit, Failure};
-use crate::report::{
-    BinAxis, DataTable, Figure, Report, Section, Series, automatic_edges, histogram, render,
-};
+use crate::report::{BinAxis, DataTable, Figure, Report, Section, Series, automatic_edges, histogram, render};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::disk::{Disk, write_atomically};
 use polity_driver::run::{Manifest, Summary};
@@ -76,9 +74,10 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
         }
         note(&table.to_string());
     }
-    let mut facts = vec![
-        format!("{}: {} agents, {} rounds, {:.2} s", summary.status, summary.agents, summary.rounds, summary.wall_seconds),
-    ];
+    let mut facts = vec![format!(
+        "{}: {} agents, {} rounds, {:.2} s",
+        summary.status, summary.agents, summary.rounds, summary.wall_seconds
+    )];
     if let Some(reason) = &summary.reason {
         facts.push(format!("ended early: {reason}"));
     }
@@ -105,10 +104,7 @@ pub fn replayed(summary: &Summary) {
             "different: round {round} is the first whose digest is not the recorded one ({} rounds recomputed)",
             summary.rounds
         )),
-        _ => note(&format!(
-            "same: {} rounds recomputed, nobody asked, digest {}",
-            summary.rounds, summary.digest
-        )),
+        _ => note(&format!("same: {} rounds recomputed, nobody asked, digest {}", summary.rounds, summary.digest)),
     }
 }
 
@@ -206,7 +202,10 @@ fn before_and_after(disk: &dyn Disk, run: &Path, simulated: bool) -> Option<Sect
             y_label: "share of agents, %".into(),
             before: histogram(&before, low, high, bins),
             after: Some(histogram(&after, low, high, bins)),
-            caption: format!("Distribution of {base} over {} agents before the first and after the last round.", after.len()),
+            caption: format!(
+                "Distribution of {base} over {} agents before the first and after the last round.",
+                after.len()
+            ),
         });
     }
     let text = simulated.then(|| "Answers come from simulated models.".to_string());
@@ -228,13 +227,18 @@ fn over_rounds(lines: &Lines, evaluation: bool) -> Option<Section> {
             }
             (Some("mean"), None) => levels.entry(quantity.into()).or_default().push(series("mean".into())),
             (Some("quantiles"), Some(q)) => {
-                levels.entry(quantity.into()).or_default().push(series(format!("quantile {}", q.trim_start_matches('q'))));
+                levels
+                    .entry(quantity.into())
+                    .or_default()
+                    .push(series(format!("quantile {}", q.trim_start_matches('q'))));
             }
             _ if evaluation => others.entry("accuracy and agreement".into()).or_default().push(series(name.clone())),
             (Some(metric), Some(suffix)) => {
                 others.entry(format!("{quantity}: {metric}")).or_default().push(series(suffix.into()));
             }
-            (Some(metric), None) => others.entry(format!("{quantity}: {metric}")).or_default().push(series(metric.into())),
+            (Some(metric), None) => {
+                others.entry(format!("{quantity}: {metric}")).or_default().push(series(metric.into()))
+            }
             (None, _) => others.entry(quantity.into()).or_default().push(series(quantity.into())),
         }
     }

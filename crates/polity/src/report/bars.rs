@@ -51,20 +51,10 @@ impl Plan {
         let (low, high) = (low.min(high), low.max(high));
         if self.lying {
             let top = self.area.top;
-            Area {
-                left: low,
-                right: high,
-                top: top + side(across.0),
-                bottom: top + side(across.1),
-            }
+            Area { left: low, right: high, top: top + side(across.0), bottom: top + side(across.1) }
         } else {
             let left = self.area.left;
-            Area {
-                left: left + side(across.0),
-                right: left + side(across.1),
-                top: low,
-                bottom: high,
-            }
+            Area { left: left + side(across.0), right: left + side(across.1), top: low, bottom: high }
         }
     }
 }
@@ -78,10 +68,8 @@ impl BarChart<'_> {
     /// The chart at one size.
     pub fn draw(&self, canvas: &Canvas, figure: &str) -> String {
         let mut svg = Svg::new();
-        let whiskers = self
-            .sets
-            .iter()
-            .flat_map(|s| s.intervals.iter().flatten().flat_map(|(low, high)| [*low, *high]));
+        let whiskers =
+            self.sets.iter().flat_map(|s| s.intervals.iter().flatten().flat_map(|(low, high)| [*low, *high]));
         let values = self.sets.iter().flat_map(|s| s.values.iter().copied());
         // Bars stand on zero: their length is what is compared.
         let range = padded(extent(values.chain(whiskers).chain([0.0])).unwrap_or((0.0, 1.0)));
@@ -102,12 +90,7 @@ impl BarChart<'_> {
         } else {
             let bottom = upright.bottom - if two_lines { LINE } else { 0.0 };
             let area = Area { bottom, ..upright };
-            Plan {
-                area,
-                lying,
-                values: area.y(range),
-                slot,
-            }
+            Plan { area, lying, values: area.y(range), slot }
         };
         self.axes(&mut svg, canvas, &plan, range);
         self.names(&mut svg, &plan, &wrapped, numbered);
@@ -115,17 +98,8 @@ impl BarChart<'_> {
             self.slot(&mut svg, &plan, i);
         }
         let zero = plan.values.at(0.0);
-        let Area {
-            left,
-            right,
-            top,
-            bottom,
-        } = plan.area;
-        let (from, to) = if lying {
-            ((zero, top), (zero, bottom))
-        } else {
-            ((left, zero), (right, zero))
-        };
+        let Area { left, right, top, bottom } = plan.area;
+        let (from, to) = if lying { ((zero, top), (zero, bottom)) } else { ((left, zero), (right, zero)) };
         svg.line("axis", from, to);
         if canvas.roomy {
             for i in 0..self.names.len() {
@@ -137,26 +111,12 @@ impl BarChart<'_> {
     }
 
     fn lying(&self, canvas: &Canvas, range: (f64, f64)) -> Plan {
-        let widest = self
-            .names
-            .iter()
-            .map(|name| text::width(name, FONT))
-            .fold(0.0, f64::max);
+        let widest = self.names.iter().map(|name| text::width(name, FONT)).fold(0.0, f64::max);
         let left = widest.min(canvas.width * NAME_SHARE) + 12.0;
         let slot = LYING * self.sets.len() as f64 + 10.0;
         let bottom = 30.0 + slot * self.names.len() as f64;
-        let area = Area {
-            left,
-            top: 30.0,
-            right: canvas.width - 46.0,
-            bottom,
-        };
-        Plan {
-            area,
-            lying: true,
-            values: area.x(range),
-            slot,
-        }
+        let area = Area { left, top: 30.0, right: canvas.width - 46.0, bottom };
+        Plan { area, lying: true, values: area.x(range), slot }
     }
 
     fn axes(&self, svg: &mut Svg, canvas: &Canvas, plan: &Plan, range: (f64, f64)) {
@@ -172,31 +132,15 @@ impl BarChart<'_> {
         for (value, label) in ticks(range.0, range.1, canvas.ticks / 2 + 2, false) {
             let x = plan.values.at(value);
             svg.line("grid", (x, area.top), (x, area.bottom));
-            svg.text(
-                "tick",
-                (x, area.bottom + LINE + 2.0),
-                Anchor::Middle,
-                &label,
-                area.width(),
-            );
+            svg.text("tick", (x, area.bottom + LINE + 2.0), Anchor::Middle, &label, area.width());
         }
-        svg.text(
-            "name",
-            (2.0, area.top - 14.0),
-            Anchor::Start,
-            self.x_label,
-            canvas.width - 4.0,
-        );
+        svg.text("name", (2.0, area.top - 14.0), Anchor::Start, self.x_label, canvas.width - 4.0);
         svg.base_name(area, self.y_label);
     }
 
     fn names(&self, svg: &mut Svg, plan: &Plan, wrapped: &[Option<Vec<String>>], numbered: bool) {
         let area = plan.area;
-        let widest = self
-            .names
-            .iter()
-            .map(|name| text::width(name, FONT))
-            .fold(1.0, f64::max);
+        let widest = self.names.iter().map(|name| text::width(name, FONT)).fold(1.0, f64::max);
         let every = if numbered { thinning(widest + 8.0, plan.slot) } else { 1 };
         for (i, name) in self.names.iter().enumerate().step_by(every) {
             let middle = (i as f64 + 0.5) * plan.slot;
@@ -226,12 +170,7 @@ impl BarChart<'_> {
             let to = from + breadth;
             svg.rect(&format!("bar {}", set.class), plan.place(i, (from, to), 0.0, value));
             let middle = (from + to) / 2.0;
-            let interval = set
-                .intervals
-                .get(i)
-                .copied()
-                .flatten()
-                .filter(|(l, h)| drawable(*l) && drawable(*h));
+            let interval = set.intervals.get(i).copied().flatten().filter(|(l, h)| drawable(*l) && drawable(*h));
             if let Some((low, high)) = interval {
                 let stem = plan.place(i, (middle, middle), low, high);
                 svg.line("whisker", (stem.left, stem.top), (stem.right, stem.bottom));
@@ -263,11 +202,7 @@ impl BarChart<'_> {
             .iter()
             .map(|set| {
                 let value = set.values.get(i).copied().unwrap_or(f64::NAN);
-                let mut row = if set.name.is_empty() {
-                    String::new()
-                } else {
-                    format!("{}: ", set.name)
-                };
+                let mut row = if set.name.is_empty() { String::new() } else { format!("{}: ", set.name) };
                 row.push_str(&(self.written)(value));
                 if let Some((low, high)) = set.intervals.get(i).copied().flatten() {
                     row.push_str(&format!(" ({} to {})", (self.written)(low), (self.written)(high)));
@@ -280,11 +215,8 @@ impl BarChart<'_> {
         } else {
             format!("{} {}", text::first(self.x_label, 40), self.names[i])
         };
-        let at = if plan.lying {
-            (canvas.width * 0.5, zone.top)
-        } else {
-            ((zone.left + zone.right) / 2.0, zone.top + 60.0)
-        };
+        let at =
+            if plan.lying { (canvas.width * 0.5, zone.top) } else { ((zone.left + zone.right) / 2.0, zone.top + 60.0) };
         svg.tip(zone, None, at, canvas.width, &heading, &rows);
     }
 }
@@ -323,20 +255,14 @@ mod tests {
 
     #[test]
     fn labels_are_thinned_to_round_steps() {
-        let steps: Vec<usize> = [40.0, 20.0, 10.0, 5.0, 2.0, 1.0]
-            .iter()
-            .map(|slot| thinning(20.0, *slot))
-            .collect();
+        let steps: Vec<usize> = [40.0, 20.0, 10.0, 5.0, 2.0, 1.0].iter().map(|slot| thinning(20.0, *slot)).collect();
         assert_eq!(steps, [1, 1, 2, 5, 10, 20]);
     }
 
     #[test]
     fn names_wrap_into_two_lines_or_not_at_all() {
         assert_eq!(wrap("left", 50.0), Some(vec!["left".to_owned()]));
-        assert_eq!(
-            wrap("very liberal", 50.0),
-            Some(vec!["very".to_owned(), "liberal".to_owned()])
-        );
+        assert_eq!(wrap("very liberal", 50.0), Some(vec!["very".to_owned(), "liberal".to_owned()]));
         assert_eq!(wrap("incomprehensibilities", 50.0), None);
     }
 }

@@ -31,20 +31,9 @@ pub struct Bins {
 pub fn histogram(values: &[f64], low: f64, high: f64, bins: usize) -> Bins {
     let bins = bins.clamp(1, MOST_BINS);
     let low = if scale::drawable(low) { low } else { 0.0 };
-    let (low, high) = if scale::drawable(high) && high > low {
-        (low, high)
-    } else {
-        scale::snug((low, low))
-    };
-    let edges: Vec<f64> = (0..=bins)
-        .map(|i| {
-            if i == bins {
-                high
-            } else {
-                low + (high - low) * (i as f64 / bins as f64)
-            }
-        })
-        .collect();
+    let (low, high) = if scale::drawable(high) && high > low { (low, high) } else { scale::snug((low, low)) };
+    let edges: Vec<f64> =
+        (0..=bins).map(|i| if i == bins { high } else { low + (high - low) * (i as f64 / bins as f64) }).collect();
     let mut counts = vec![0; bins];
     let mut left_out = 0;
     for value in values {
@@ -53,17 +42,10 @@ pub fn histogram(values: &[f64], low: f64, high: f64, bins: usize) -> Bins {
             continue;
         }
         // Asking the edges themselves keeps a value that equals an edge in the bin that the axis shows it in.
-        let bin = edges
-            .partition_point(|edge| edge <= value)
-            .saturating_sub(1)
-            .min(bins - 1);
+        let bin = edges.partition_point(|edge| edge <= value).saturating_sub(1).min(bins - 1);
         counts[bin] += 1;
     }
-    Bins {
-        axis: BinAxis::Edges(edges),
-        counts,
-        left_out,
-    }
+    Bins { axis: BinAxis::Edges(edges), counts, left_out }
 }
 
 /// A good `(low, high, bins)` for [`histogram`] over these values, for example those before and after together.
@@ -97,11 +79,7 @@ pub fn automatic_edges(values: impl IntoIterator<Item = f64>) -> (f64, f64, usiz
     let step = (last - first) / inner as f64;
     let below = usize::from(low < *first);
     let above = usize::from(high > *last);
-    (
-        (first - step * below as f64).min(low),
-        (last + step * above as f64).max(high),
-        inner + below + above,
-    )
+    ((first - step * below as f64).min(low), (last + step * above as f64).max(high), inner + below + above)
 }
 
 impl BinAxis {
@@ -153,24 +131,14 @@ impl BinAxis {
         match self {
             Self::Edges(edges) => {
                 let last = edges.last().copied().into_iter();
-                Self::Edges(
-                    groups
-                        .iter()
-                        .filter_map(|g| edges.get(g.start).copied())
-                        .chain(last)
-                        .collect(),
-                )
+                Self::Edges(groups.iter().filter_map(|g| edges.get(g.start).copied()).chain(last).collect())
             }
             Self::Categories(names) => Self::Categories(
                 groups
                     .iter()
                     .map(|g| {
                         let more = format!("{} more", g.len());
-                        if g.len() == 1 {
-                            names.get(g.start).cloned().unwrap_or_default()
-                        } else {
-                            more
-                        }
+                        if g.len() == 1 { names.get(g.start).cloned().unwrap_or_default() } else { more }
                     })
                     .collect(),
             ),
@@ -184,14 +152,9 @@ impl BinAxis {
             _ if count <= most => (0..count).map(|i| i..i + 1).collect(),
             Self::Edges(_) => {
                 let size = count.div_ceil(most);
-                (0..count.div_ceil(size))
-                    .map(|g| g * size..((g + 1) * size).min(count))
-                    .collect()
+                (0..count.div_ceil(size)).map(|g| g * size..((g + 1) * size).min(count)).collect()
             }
-            Self::Categories(_) => (0..most - 1)
-                .map(|i| i..i + 1)
-                .chain(std::iter::once(most - 1..count))
-                .collect(),
+            Self::Categories(_) => (0..most - 1).map(|i| i..i + 1).chain(std::iter::once(most - 1..count)).collect(),
         }
     }
 }
@@ -200,16 +163,7 @@ impl Bins {
     /// Each bin's share of the values in all bins, in per cent; all zero when there are none.
     pub fn shares(&self) -> Vec<f64> {
         let total = self.counts.iter().fold(0_u64, |sum, n| sum.saturating_add(*n));
-        self.counts
-            .iter()
-            .map(|n| {
-                if total == 0 {
-                    0.0
-                } else {
-                    *n as f64 / total as f64 * 100.0
-                }
-            })
-            .collect()
+        self.counts.iter().map(|n| if total == 0 { 0.0 } else { *n as f64 / total as f64 * 100.0 }).collect()
     }
 
     /// The same values in at most `most` bins, one count for each bin of the axis.
@@ -218,17 +172,9 @@ impl Bins {
             .axis
             .groups(most)
             .into_iter()
-            .map(|g| {
-                g.fold(0_u64, |sum, i| {
-                    sum.saturating_add(self.counts.get(i).copied().unwrap_or(0))
-                })
-            })
+            .map(|g| g.fold(0_u64, |sum, i| sum.saturating_add(self.counts.get(i).copied().unwrap_or(0))))
             .collect();
-        Self {
-            axis: self.axis.limited(most),
-            counts,
-            left_out: self.left_out,
-        }
+        Self { axis: self.axis.limited(most), counts, left_out: self.left_out }
     }
 }
 
@@ -273,11 +219,7 @@ mod tests {
     #[test]
     fn long_axes_are_joined_without_losing_a_value() {
         let names = BinAxis::Categories((0..100).map(|i| format!("c{i}")).collect());
-        let bins = Bins {
-            axis: names,
-            counts: (0..100).collect(),
-            left_out: 0,
-        };
+        let bins = Bins { axis: names, counts: (0..100).collect(), left_out: 0 };
         let short = bins.limited(30);
         assert_eq!((short.axis.len(), short.counts.len()), (30, 30));
         assert_eq!(short.axis.label(29), "71 more");

@@ -18,9 +18,7 @@ pub(super) fn decimate(count: usize, most: usize, bounds: impl Fn(usize) -> Opti
         return (0..count).collect();
     }
     let buckets = (most / KEPT_PER_BUCKET).max(1);
-    (0..buckets)
-        .flat_map(|b| bucket(b * count / buckets..(b + 1) * count / buckets, &bounds))
-        .collect()
+    (0..buckets).flat_map(|b| bucket(b * count / buckets..(b + 1) * count / buckets, &bounds)).collect()
 }
 
 fn bucket(range: Range<usize>, bounds: &impl Fn(usize) -> Option<(f64, f64)>) -> Vec<usize> {
@@ -64,10 +62,7 @@ mod tests {
     #[test]
     fn short_series_are_untouched() {
         let points = vec![1.0; MOST_POINTS];
-        assert_eq!(
-            decimate(points.len(), MOST_POINTS, value(&points)),
-            (0..MOST_POINTS).collect::<Vec<_>>()
-        );
+        assert_eq!(decimate(points.len(), MOST_POINTS, value(&points)), (0..MOST_POINTS).collect::<Vec<_>>());
         assert!(decimate(0, MOST_POINTS, |_| None).is_empty());
     }
 

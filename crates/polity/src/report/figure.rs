@@ -32,10 +32,7 @@ struct Parts {
 pub(super) fn html(figure: &Figure, number: usize) -> String {
     let id = format!("figure-{number}");
     let parts = parts(figure, &id);
-    let mut out = format!(
-        "<figure id=\"{id}\">\n<h3 id=\"{id}-title\">{}</h3>\n",
-        text::escape(&parts.title)
-    );
+    let mut out = format!("<figure id=\"{id}\">\n<h3 id=\"{id}-title\">{}</h3>\n", text::escape(&parts.title));
     let Some(charts) = parts.charts else {
         out.push_str("<p class=\"empty\">Nothing was measured yet.</p>\n");
         out.push_str(&caption(number, &parts.caption));
@@ -43,22 +40,11 @@ pub(super) fn html(figure: &Figure, number: usize) -> String {
         return out;
     };
     if !parts.legend.is_empty() {
-        out.push_str(if parts.named {
-            "<ul class=\"legend narrow\">\n"
-        } else {
-            "<ul class=\"legend\">\n"
-        });
+        out.push_str(if parts.named { "<ul class=\"legend narrow\">\n" } else { "<ul class=\"legend\">\n" });
         for (class, name) in &parts.legend {
             let short = text::first(name, 48);
-            let title = if short == *name {
-                String::new()
-            } else {
-                format!(" title=\"{}\"", text::full(name))
-            };
-            out.push_str(&format!(
-                "<li{title}><span class=\"key {class}\"></span>{}</li>\n",
-                text::escape(&short)
-            ));
+            let title = if short == *name { String::new() } else { format!(" title=\"{}\"", text::full(name)) };
+            out.push_str(&format!("<li{title}><span class=\"key {class}\"></span>{}</li>\n", text::escape(&short)));
         }
         out.push_str("</ul>\n");
     }
@@ -67,11 +53,7 @@ pub(super) fn html(figure: &Figure, number: usize) -> String {
     for note in &parts.notes {
         out.push_str(&format!("<p class=\"note\">{}</p>\n", text::escape(note)));
     }
-    let rows = if parts.total == 1 {
-        "1 row".to_owned()
-    } else {
-        format!("{} rows", text::shown(parts.total as f64))
-    };
+    let rows = if parts.total == 1 { "1 row".to_owned() } else { format!("{} rows", text::shown(parts.total as f64)) };
     out.push_str(&format!("<details class=\"data\"><summary>Data ({rows})</summary>\n"));
     out.push_str(&table::html(&parts.columns, &parts.rows, parts.total));
     out.push_str("</details>\n</figure>\n");
@@ -79,10 +61,7 @@ pub(super) fn html(figure: &Figure, number: usize) -> String {
 }
 
 fn caption(number: usize, words: &str) -> String {
-    format!(
-        "<figcaption><b>Figure {number}.</b> {}</figcaption>\n",
-        text::escape(words)
-    )
+    format!("<figcaption><b>Figure {number}.</b> {}</figcaption>\n", text::escape(words))
 }
 
 fn both(draw: impl Fn(&Canvas) -> String) -> String {
@@ -91,18 +70,8 @@ fn both(draw: impl Fn(&Canvas) -> String) -> String {
 
 fn parts(figure: &Figure, id: &str) -> Parts {
     match figure {
-        Figure::Lines {
-            title,
-            x_label,
-            y_label,
-            series,
-            caption,
-        } => {
-            let chart = Lines {
-                x_label,
-                y_label,
-                series,
-            };
+        Figure::Lines { title, x_label, y_label, series, caption } => {
+            let chart = Lines { x_label, y_label, series };
             let names = series.iter().take(MOST_SERIES).enumerate();
             let (columns, rows, total) = chart.table(MOST_ROWS);
             Parts {
@@ -117,14 +86,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
                 total,
             }
         }
-        Figure::Histogram {
-            title,
-            x_label,
-            y_label,
-            before,
-            after,
-            caption,
-        } => {
+        Figure::Histogram { title, x_label, y_label, before, after, caption } => {
             let chart = Distribution::new(x_label, y_label, before, after.as_ref());
             let (columns, rows, total) = chart.table(MOST_ROWS);
             Parts {
@@ -139,13 +101,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
                 total,
             }
         }
-        Figure::Bars {
-            title,
-            x_label,
-            y_label,
-            bars,
-            caption,
-        } => {
+        Figure::Bars { title, x_label, y_label, bars, caption } => {
             let chart = bar_chart(x_label, y_label, &bars[..bars.len().min(MOST_BARS)]);
             let drawn = format!("Only the first {MOST_BARS} of {} bars are drawn.", bars.len());
             let (columns, rows) = bar_table(x_label, y_label, bars);
@@ -155,25 +111,13 @@ fn parts(figure: &Figure, id: &str) -> Parts {
                 legend: Vec::new(),
                 named: false,
                 charts: chart.has_bars().then(|| both(|canvas| chart.draw(canvas, id))),
-                notes: if bars.len() > MOST_BARS {
-                    vec![drawn]
-                } else {
-                    Vec::new()
-                },
+                notes: if bars.len() > MOST_BARS { vec![drawn] } else { Vec::new() },
                 columns,
                 rows,
                 total: bars.len(),
             }
         }
-        Figure::Heat {
-            title,
-            x_label,
-            y_label,
-            rounds,
-            bins,
-            cells,
-            caption,
-        } => {
+        Figure::Heat { title, x_label, y_label, rounds, bins, cells, caption } => {
             let chart = Heat::new(x_label, y_label, rounds, bins, cells);
             let (columns, rows, total) = chart.table(MOST_ROWS);
             Parts {
@@ -194,11 +138,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
 fn bar_chart<'a>(x_label: &'a str, y_label: &'a str, bars: &[Bar]) -> BarChart<'a> {
     let mut summary = format!("Bar chart of {y_label} by {x_label}.");
     for bar in bars.iter().take(10) {
-        summary.push_str(&format!(
-            " {}: {}.",
-            text::first(&bar.label, 80),
-            text::shown(bar.value)
-        ));
+        summary.push_str(&format!(" {}: {}.", text::first(&bar.label, 80), text::shown(bar.value)));
     }
     BarChart {
         x_label,

@@ -33,11 +33,8 @@ pub(super) struct Heat<'a> {
 
 impl<'a> Heat<'a> {
     pub fn new(x_label: &'a str, y_label: &'a str, rounds: &[u64], axis: &BinAxis, cells: &[Vec<f64>]) -> Self {
-        let mut exact: Vec<(u64, Vec<f64>)> = rounds
-            .iter()
-            .zip(cells)
-            .map(|(round, cells)| (*round, shares(cells, axis.len())))
-            .collect();
+        let mut exact: Vec<(u64, Vec<f64>)> =
+            rounds.iter().zip(cells).map(|(round, cells)| (*round, shares(cells, axis.len()))).collect();
         exact.sort_by_key(|(round, _)| *round);
         exact.dedup_by_key(|(round, _)| *round);
         let bins = axis.limited(MOST_ROWS);
@@ -50,9 +47,7 @@ impl<'a> Heat<'a> {
                 let shares = groups
                     .iter()
                     .map(|group| {
-                        let sums = exact[start..end]
-                            .iter()
-                            .map(|(_, s)| s[group.clone()].iter().sum::<f64>());
+                        let sums = exact[start..end].iter().map(|(_, s)| s[group.clone()].iter().sum::<f64>());
                         let (sum, count) = sums.filter(|s| drawable(*s)).fold((0.0, 0), |(s, n), v| (s + v, n + 1));
                         if count == 0 { f64::NAN } else { sum / f64::from(count) }
                     })
@@ -65,14 +60,7 @@ impl<'a> Heat<'a> {
                 }
             })
             .collect();
-        Self {
-            x_label,
-            y_label,
-            bins,
-            columns,
-            exact,
-            axis: axis.clone(),
-        }
+        Self { x_label, y_label, bins, columns, exact, axis: axis.clone() }
     }
 
     /// Whether there is a cell to draw.
@@ -81,11 +69,7 @@ impl<'a> Heat<'a> {
     }
 
     fn highest(&self) -> f64 {
-        self.columns
-            .iter()
-            .flat_map(|c| c.shares.iter().copied())
-            .filter(|s| drawable(*s))
-            .fold(0.0, f64::max)
+        self.columns.iter().flat_map(|c| c.shares.iter().copied()).filter(|s| drawable(*s)).fold(0.0, f64::max)
     }
 
     /// What can not be seen in the chart and must be said under it.
@@ -93,9 +77,7 @@ impl<'a> Heat<'a> {
         let mut notes = Vec::new();
         if self.columns.len() < self.exact.len() {
             let (rounds, columns) = (self.exact.len(), self.columns.len());
-            notes.push(format!(
-                "{rounds} rounds are drawn in {columns} columns; each shows the mean of its rounds."
-            ));
+            notes.push(format!("{rounds} rounds are drawn in {columns} columns; each shows the mean of its rounds."));
         }
         if self.bins.len() < self.axis.len() {
             notes.push(format!("{} bins are joined for drawing.", self.axis.len()));
@@ -112,11 +94,7 @@ impl<'a> Heat<'a> {
             let mut row = vec![round.to_string()];
             row.extend(groups.iter().map(|group| {
                 let share = shares[group.clone()].iter().sum::<f64>();
-                if drawable(share) {
-                    text::fixed(share, 2, false)
-                } else {
-                    String::new()
-                }
+                if drawable(share) { text::fixed(share, 2, false) } else { String::new() }
             }));
             row
         });
@@ -124,10 +102,7 @@ impl<'a> Heat<'a> {
     }
 
     fn summary(&self) -> String {
-        let mut words = format!(
-            "Heat map of the distribution of {} against {}.",
-            self.y_label, self.x_label
-        );
+        let mut words = format!("Heat map of the distribution of {} against {}.", self.y_label, self.x_label);
         for (round, shares) in self.exact.first().into_iter().chain(self.exact.last()) {
             let used = shares.iter().filter(|s| **s > 0.0).count();
             words.push_str(&format!(" At {round}: {used} of {} values occupied.", self.axis.len()));
@@ -141,21 +116,11 @@ impl<'a> Heat<'a> {
         let rows = self.bins.len().max(1);
         let area = {
             let widest = match self.bins.edges() {
-                Some(edges) => edges
-                    .iter()
-                    .map(|e| text::width(&text::shown(*e), FONT))
-                    .fold(12.0, f64::max),
-                None => (0..rows)
-                    .map(|i| text::width(&self.bins.label(i), FONT))
-                    .fold(12.0, f64::max),
+                Some(edges) => edges.iter().map(|e| text::width(&text::shown(*e), FONT)).fold(12.0, f64::max),
+                None => (0..rows).map(|i| text::width(&self.bins.label(i), FONT)).fold(12.0, f64::max),
             };
             let left = widest.min(canvas.width * 0.35) + 14.0;
-            Area {
-                left,
-                top: 38.0,
-                right: canvas.width - 14.0,
-                bottom: canvas.height - 46.0,
-            }
+            Area { left, top: 38.0, right: canvas.width - 14.0, bottom: canvas.height - 46.0 }
         };
         let (first, last) = match (self.columns.first(), self.columns.last()) {
             (Some(first), Some(last)) => (first.from, last.to),
@@ -171,12 +136,7 @@ impl<'a> Heat<'a> {
                     continue;
                 }
                 let bottom = area.bottom - row * i as f64;
-                let cell = Area {
-                    left: x.at(column.from),
-                    right: x.at(column.to),
-                    top: bottom - row,
-                    bottom,
-                };
+                let cell = Area { left: x.at(column.from), right: x.at(column.to), top: bottom - row, bottom };
                 let rounds = match column.rounds {
                     (first, last) if first == last => format!("{first}"),
                     (first, last) => format!("{first} to {last}"),
@@ -189,46 +149,30 @@ impl<'a> Heat<'a> {
         }
         self.row_labels(&mut svg, area, row);
         svg.base_axis(area, &x, &ticks(first, last, canvas.ticks, true), self.x_label);
-        svg.text(
-            "name",
-            (2.0, area.top - 22.0),
-            Anchor::Start,
-            self.y_label,
-            canvas.width * 0.4,
-        );
+        svg.text("name", (2.0, area.top - 22.0), Anchor::Start, self.y_label, canvas.width * 0.4);
         key(&mut svg, area, highest);
         svg.finish(canvas, canvas.height, figure, &self.summary())
     }
 
     fn row_labels(&self, svg: &mut Svg, area: Area, row: f64) {
         let room = area.left - 10.0;
-        let centred = self.bins.edges().is_none_or(|edges| {
-            edges
-                .windows(2)
-                .all(|e| e[1] - e[0] == 1.0 && (e[0] + 0.5).fract() == 0.0)
-        });
+        let centred = self
+            .bins
+            .edges()
+            .is_none_or(|edges| edges.windows(2).all(|e| e[1] - e[0] == 1.0 && (e[0] + 0.5).fract() == 0.0));
         if let Some(edges) = self.bins.edges().filter(|_| !centred) {
             let rows = edges.len() - 1;
             let even = Area { top: area.top, ..area };
-            let equal = edges
-                .windows(2)
-                .all(|e| ((e[1] - e[0]) * rows as f64 / (edges[rows] - edges[0]) - 1.0).abs() < 1e-6);
+            let equal =
+                edges.windows(2).all(|e| ((e[1] - e[0]) * rows as f64 / (edges[rows] - edges[0]) - 1.0).abs() < 1e-6);
             let y = even.y((edges[0], edges[rows]));
             // Rows have one height, so only equal bins may carry a linear axis; others are named at their edges.
             let labels: Vec<(f64, String)> = if equal {
-                ticks(edges[0], edges[rows], 6, false)
-                    .into_iter()
-                    .map(|(v, label)| (y.at(v), label))
-                    .collect()
+                ticks(edges[0], edges[rows], 6, false).into_iter().map(|(v, label)| (y.at(v), label)).collect()
             } else {
                 let every = (LINE / row).ceil().max(1.0) as usize;
                 let at = |i: usize| area.bottom - row * i as f64;
-                edges
-                    .iter()
-                    .enumerate()
-                    .step_by(every)
-                    .map(|(i, e)| (at(i), text::shown(*e)))
-                    .collect()
+                edges.iter().enumerate().step_by(every).map(|(i, e)| (at(i), text::shown(*e))).collect()
             };
             for (y, label) in labels {
                 svg.line("axis", (area.left - 4.0, y), (area.left, y));
@@ -250,22 +194,11 @@ fn key(svg: &mut Svg, area: Area, highest: f64) {
     let left = area.right - STEP * KEY.len() as f64;
     for (i, part) in KEY.iter().enumerate() {
         let from = left + STEP * i as f64;
-        let swatch = Area {
-            left: from,
-            right: from + STEP,
-            top: area.top - 30.0,
-            bottom: area.top - 22.0,
-        };
+        let swatch = Area { left: from, right: from + STEP, top: area.top - 30.0, bottom: area.top - 22.0 };
         let share = text::percent(highest * part);
         svg.rect("ground", swatch);
         svg.cell(swatch, part.sqrt(), &share);
-        svg.text(
-            "tick",
-            (from + STEP / 2.0, area.top - 8.0),
-            Anchor::Middle,
-            &share,
-            STEP,
-        );
+        svg.text("tick", (from + STEP / 2.0, area.top - 8.0), Anchor::Middle, &share, STEP);
     }
 }
 
@@ -274,15 +207,9 @@ fn shares(cells: &[f64], bins: usize) -> Vec<f64> {
     let usable = |v: f64| drawable(v) && v >= 0.0;
     let total: f64 = cells.iter().take(bins).copied().filter(|v| usable(*v)).sum();
     let share = |v: f64| {
-        if usable(v) && total > 0.0 && drawable(total) {
-            v / total * 100.0
-        } else {
-            f64::NAN
-        }
+        if usable(v) && total > 0.0 && drawable(total) { v / total * 100.0 } else { f64::NAN }
     };
-    (0..bins)
-        .map(|i| share(cells.get(i).copied().unwrap_or(f64::NAN)))
-        .collect()
+    (0..bins).map(|i| share(cells.get(i).copied().unwrap_or(f64::NAN))).collect()
 }
 
 /// Where the column of round number `at` begins: half way from the one before it.
@@ -292,13 +219,7 @@ fn border(columns: &[(u64, Vec<f64>)], at: usize) -> f64 {
     match (before, round(at)) {
         (Some(before), Some(next)) => (before + next) / 2.0,
         (None, Some(first)) => first - round(1).map_or(0.5, |second| (second - first) / 2.0),
-        (Some(last), None) => {
-            last + columns
-                .len()
-                .checked_sub(2)
-                .and_then(round)
-                .map_or(0.5, |one| (last - one) / 2.0)
-        }
+        (Some(last), None) => last + columns.len().checked_sub(2).and_then(round).map_or(0.5, |one| (last - one) / 2.0),
         (None, None) => 0.0,
     }
 }
@@ -331,10 +252,7 @@ mod tests {
     #[test]
     fn many_rounds_are_joined_by_their_mean() {
         let rounds: Vec<u64> = (0..1000).collect();
-        let cells: Vec<Vec<f64>> = rounds
-            .iter()
-            .map(|r| vec![(r % 2) as f64, ((r + 1) % 2) as f64])
-            .collect();
+        let cells: Vec<Vec<f64>> = rounds.iter().map(|r| vec![(r % 2) as f64, ((r + 1) % 2) as f64]).collect();
         let axis = BinAxis::Edges(vec![0.0, 1.0, 2.0]);
         let heat = Heat::new("round", "value", &rounds, &axis, &cells);
         assert!(heat.columns.len() <= MOST_COLUMNS);

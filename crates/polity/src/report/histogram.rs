@@ -28,11 +28,7 @@ pub(super) struct Distribution<'a> {
 
 impl<'a> Distribution<'a> {
     pub fn new(x_label: &'a str, y_label: &'a str, before: &Bins, after: Option<&Bins>) -> Self {
-        let most = if before.axis.edges().is_some() {
-            MOST_NUMERIC
-        } else {
-            MOST_CATEGORIES
-        };
+        let most = if before.axis.edges().is_some() { MOST_NUMERIC } else { MOST_CATEGORIES };
         let mut notes = Vec::new();
         let same = after.filter(|after| after.axis == before.axis);
         if after.is_some() && same.is_none() {
@@ -44,40 +40,25 @@ impl<'a> Distribution<'a> {
             if left_out > 0 {
                 let when = if both { when } else { "" };
                 let count = text::shown(left_out as f64);
-                notes.push(format!(
-                    "Values{when} that are missing or outside the axis, not drawn: {count}."
-                ));
+                notes.push(format!("Values{when} that are missing or outside the axis, not drawn: {count}."));
             }
         }
         if before.axis.len() > most {
             notes.push(format!("{} bins are joined for drawing.", before.axis.len()));
         }
-        Self {
-            x_label,
-            y_label,
-            before: before.limited(most),
-            after: same.map(|bins| bins.limited(most)),
-            notes,
-        }
+        Self { x_label, y_label, before: before.limited(most), after: same.map(|bins| bins.limited(most)), notes }
     }
 
     /// Whether any value lies in a bin.
     pub fn has_values(&self) -> bool {
-        [Some(&self.before), self.after.as_ref()]
-            .into_iter()
-            .flatten()
-            .any(|b| b.counts.iter().any(|n| *n > 0))
+        [Some(&self.before), self.after.as_ref()].into_iter().flatten().any(|b| b.counts.iter().any(|n| *n > 0))
     }
 
     /// Names and classes for a legend; none for a single distribution.
     pub fn legend(&self) -> Vec<(String, String)> {
         let names = [(BEFORE, "before"), (AFTER, "after")];
         let shown = if self.after.is_some() { names.len() } else { 0 };
-        names
-            .iter()
-            .take(shown)
-            .map(|(class, name)| ((*class).to_owned(), (*name).to_owned()))
-            .collect()
+        names.iter().take(shown).map(|(class, name)| ((*class).to_owned(), (*name).to_owned())).collect()
     }
 
     /// What can not be seen in the chart and must be said under it.
@@ -90,16 +71,9 @@ impl<'a> Distribution<'a> {
         let sets = self.sets();
         let mut columns = vec![self.x_label.to_owned()];
         let when = |name: &str| {
-            if name.is_empty() {
-                String::new()
-            } else {
-                format!(", {name}")
-            }
+            if name.is_empty() { String::new() } else { format!(", {name}") }
         };
-        columns.extend(
-            sets.iter()
-                .flat_map(|s| [format!("count{}", when(&s.name)), format!("%{}", when(&s.name))]),
-        );
+        columns.extend(sets.iter().flat_map(|s| [format!("count{}", when(&s.name)), format!("%{}", when(&s.name))]));
         let counts = [Some(&self.before), self.after.as_ref()];
         let total = self.before.axis.len();
         let rows = (0..total.min(most)).map(|i| {
@@ -156,16 +130,8 @@ impl<'a> Distribution<'a> {
             }
             if let Some((bin, share)) = most {
                 let name = self.before.axis.label(bin);
-                let when = if set.name.is_empty() {
-                    "Most frequent"
-                } else {
-                    set.name.as_str()
-                };
-                words.push_str(&format!(
-                    " {when}: {} with {}.",
-                    text::first(&name, 80),
-                    text::percent(share)
-                ));
+                let when = if set.name.is_empty() { "Most frequent" } else { set.name.as_str() };
+                words.push_str(&format!(" {when}: {} with {}.", text::first(&name, 80), text::percent(share)));
             }
         }
         words
@@ -177,12 +143,8 @@ impl<'a> Distribution<'a> {
         let highest = sets.iter().flat_map(|s| s.values.iter().copied()).fold(0.0, f64::max);
         let range = padded((0.0, highest));
         let y_ticks = ticks(range.0, range.1, 5, false);
-        let area = Area {
-            left: label_room(&y_ticks),
-            top: 30.0,
-            right: canvas.width - 14.0,
-            bottom: canvas.height - 46.0,
-        };
+        let area =
+            Area { left: label_room(&y_ticks), top: 30.0, right: canvas.width - 14.0, bottom: canvas.height - 46.0 };
         let reach = (edges[0], edges[edges.len() - 1]);
         let (x, y) = (area.x(reach), area.y(range));
         svg.value_axis(area, &y, &y_ticks, self.y_label, canvas);
@@ -220,32 +182,17 @@ impl<'a> Distribution<'a> {
         svg.base_axis(area, &x, &ticks(reach.0, reach.1, canvas.ticks, false), self.x_label);
         if canvas.roomy {
             for (i, pair) in edges.windows(2).enumerate() {
-                let zone = Area {
-                    left: x.at(pair[0]),
-                    right: x.at(pair[1]),
-                    ..area
-                };
+                let zone = Area { left: x.at(pair[0]), right: x.at(pair[1]), ..area };
                 let rows: Vec<(String, String)> = sets
                     .iter()
                     .map(|set| {
                         let share = text::percent(set.values.get(i).copied().unwrap_or(0.0));
-                        let row = if set.name.is_empty() {
-                            share
-                        } else {
-                            format!("{}: {share}", set.name)
-                        };
+                        let row = if set.name.is_empty() { share } else { format!("{}: {share}", set.name) };
                         (format!("dot {}", set.class), row)
                     })
                     .collect();
                 let heading = self.before.axis.label(i);
-                svg.tip(
-                    zone,
-                    None,
-                    (zone.right - 6.0, area.top + 50.0),
-                    canvas.width,
-                    &heading,
-                    &rows,
-                );
+                svg.tip(zone, None, (zone.right - 6.0, area.top + 50.0), canvas.width, &heading, &rows);
             }
         }
         svg.finish(canvas, canvas.height, figure, &self.summary())

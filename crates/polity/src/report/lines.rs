@@ -34,17 +34,9 @@ struct Lookup {
 
 impl Lookup {
     fn new(series: &Series) -> Self {
-        let mut values: Vec<_> = series
-            .points
-            .iter()
-            .filter(|p| p.0.is_finite())
-            .map(|p| (p.0 + 0.0, p.1))
-            .collect();
+        let mut values: Vec<_> = series.points.iter().filter(|p| p.0.is_finite()).map(|p| (p.0 + 0.0, p.1)).collect();
         let band = series.band.iter().flatten();
-        let mut bands: Vec<_> = band
-            .filter(|b| b.0.is_finite())
-            .map(|b| (b.0 + 0.0, (b.1, b.2)))
-            .collect();
+        let mut bands: Vec<_> = band.filter(|b| b.0.is_finite()).map(|b| (b.0 + 0.0, (b.1, b.2))).collect();
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
         bands.sort_by(|a, b| a.0.total_cmp(&b.0));
         Self { values, bands }
@@ -76,19 +68,14 @@ impl Lines<'_> {
 
     /// Whether there is a point to draw.
     pub fn has_points(&self) -> bool {
-        self.drawn()
-            .iter()
-            .any(|s| s.points.iter().any(|p| drawable(p.0) && drawable(p.1)) || has_band(s))
+        self.drawn().iter().any(|s| s.points.iter().any(|p| drawable(p.0) && drawable(p.1)) || has_band(s))
     }
 
     /// What can not be seen in the chart and must be said under it.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.series.len() > MOST_SERIES {
-            notes.push(format!(
-                "Only the first {MOST_SERIES} of {} series are drawn.",
-                self.series.len()
-            ));
+            notes.push(format!("Only the first {MOST_SERIES} of {} series are drawn.", self.series.len()));
         }
         for series in self.drawn() {
             if !series.points.iter().any(|p| drawable(p.0) && drawable(p.1)) {
@@ -167,17 +154,10 @@ impl Lines<'_> {
         };
         let (x, y) = (area.x(x_range), area.y(y_range));
         svg.value_axis(area, &y, &y_ticks, self.y_label, canvas);
-        svg.base_axis(
-            area,
-            &x,
-            &ticks(x_range.0, x_range.1, canvas.ticks, whole),
-            self.x_label,
-        );
+        svg.base_axis(area, &x, &ticks(x_range.0, x_range.1, canvas.ticks, whole), self.x_label);
         for (i, series) in self.drawn().iter().enumerate() {
             let band = series.band.as_deref().unwrap_or_default();
-            for run in runs(band, |b| {
-                (drawable(b.0) && drawable(b.1) && drawable(b.2)).then_some((b.1, b.2))
-            }) {
+            for run in runs(band, |b| (drawable(b.0) && drawable(b.1) && drawable(b.2)).then_some((b.1, b.2))) {
                 let upper = run.iter().map(|b| (x.at(b.0), y.at(b.2)));
                 let lower = run.iter().rev().map(|b| (x.at(b.0), y.at(b.1)));
                 svg.path(&format!("band {}", colour(i)), upper.chain(lower), true);
@@ -185,9 +165,7 @@ impl Lines<'_> {
         }
         for (i, series) in self.drawn().iter().enumerate() {
             let dots = series.points.len() <= DOTTED_POINTS;
-            for run in runs(&series.points, |p| {
-                (drawable(p.0) && drawable(p.1)).then_some((p.1, p.1))
-            }) {
+            for run in runs(&series.points, |p| (drawable(p.0) && drawable(p.1)).then_some((p.1, p.1))) {
                 let points = run.iter().map(|p| (x.at(p.0), y.at(p.1)));
                 if run.len() > 1 {
                     svg.path(&format!("line {}", colour(i)), points.clone(), false);
@@ -208,11 +186,7 @@ impl Lines<'_> {
     }
 
     fn name_room(&self) -> f64 {
-        let widest = self
-            .drawn()
-            .iter()
-            .map(|s| text::width(&s.name, FONT))
-            .fold(0.0, f64::max);
+        let widest = self.drawn().iter().map(|s| text::width(&s.name, FONT)).fold(0.0, f64::max);
         widest.min(150.0) + 34.0
     }
 
@@ -227,24 +201,10 @@ impl Lines<'_> {
         ends.sort_by(|a, b| a.1.total_cmp(&b.1));
         let places = apart(ends.iter().map(|(_, y)| *y).collect(), area.top, area.bottom);
         for ((i, end), place) in ends.into_iter().zip(places) {
-            svg.line(
-                &format!("leader {}", colour(i)),
-                (area.right + 3.0, end),
-                (area.right + 12.0, place),
-            );
-            svg.line(
-                &format!("line {}", colour(i)),
-                (area.right + 12.0, place),
-                (area.right + 24.0, place),
-            );
+            svg.line(&format!("leader {}", colour(i)), (area.right + 3.0, end), (area.right + 12.0, place));
+            svg.line(&format!("line {}", colour(i)), (area.right + 12.0, place), (area.right + 24.0, place));
             let room = self.name_room() - 32.0;
-            svg.text(
-                "direct",
-                (area.right + 29.0, place + 4.0),
-                Anchor::Start,
-                &self.series[i].name,
-                room,
-            );
+            svg.text("direct", (area.right + 29.0, place + 4.0), Anchor::Start, &self.series[i].name, room);
         }
     }
 
@@ -252,17 +212,11 @@ impl Lines<'_> {
         let lookups: Vec<Lookup> = self.drawn().iter().map(Lookup::new).collect();
         let all: Vec<f64> = positions(&lookups).into_iter().filter(|x| drawable(*x)).collect();
         let count = all.len().min(MOST_TIPS);
-        let chosen: Vec<f64> = (0..count)
-            .map(|i| all[i * (all.len() - 1) / (count - 1).max(1)])
-            .collect();
+        let chosen: Vec<f64> = (0..count).map(|i| all[i * (all.len() - 1) / (count - 1).max(1)]).collect();
         for (i, at) in chosen.iter().enumerate() {
             let middle = x(*at);
-            let left = i
-                .checked_sub(1)
-                .map_or(area.left - 8.0, |before| (x(chosen[before]) + middle) / 2.0);
-            let right = chosen
-                .get(i + 1)
-                .map_or(area.right + 8.0, |after| (x(*after) + middle) / 2.0);
+            let left = i.checked_sub(1).map_or(area.left - 8.0, |before| (x(chosen[before]) + middle) / 2.0);
+            let right = chosen.get(i + 1).map_or(area.right + 8.0, |after| (x(*after) + middle) / 2.0);
             let mut rows = Vec::new();
             let mut highest = area.bottom;
             for (i, (series, lookup)) in self.drawn().iter().zip(&lookups).enumerate().take(MOST_TIP_ROWS) {
@@ -299,11 +253,7 @@ fn apart(mut wanted: Vec<f64>, top: f64, bottom: f64) -> Vec<f64> {
 }
 
 fn has_band(series: &Series) -> bool {
-    series
-        .band
-        .iter()
-        .flatten()
-        .any(|b| drawable(b.0) && drawable(b.1) && drawable(b.2))
+    series.band.iter().flatten().any(|b| drawable(b.0) && drawable(b.1) && drawable(b.2))
 }
 
 /// The points to draw, decimated, in pieces without a gap.
@@ -322,10 +272,8 @@ fn runs<T: Copy>(points: &[T], bounds: impl Fn(&T) -> Option<(f64, f64)>) -> Vec
 
 /// Every position at which some series has a value or a gap, rising.
 fn positions(lookups: &[Lookup]) -> Vec<f64> {
-    let mut all: Vec<f64> = lookups
-        .iter()
-        .flat_map(|l| l.values.iter().map(|v| v.0).chain(l.bands.iter().map(|b| b.0)))
-        .collect();
+    let mut all: Vec<f64> =
+        lookups.iter().flat_map(|l| l.values.iter().map(|v| v.0).chain(l.bands.iter().map(|b| b.0))).collect();
     all.sort_by(f64::total_cmp);
     all.dedup();
     all
@@ -338,24 +286,14 @@ mod tests {
     #[test]
     fn labels_keep_apart_and_inside() {
         let places = apart(vec![100.0, 101.0, 102.0, 298.0, 299.0], 30.0, 300.0);
-        assert!(
-            places.windows(2).all(|pair| pair[1] - pair[0] >= LINE - 1e-9),
-            "{places:?}"
-        );
+        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= LINE - 1e-9), "{places:?}");
         assert!(places.iter().all(|place| (30.0..=300.0).contains(place)), "{places:?}");
         assert_eq!(apart(vec![50.0, 200.0], 30.0, 300.0), [50.0, 200.0]);
     }
 
     #[test]
     fn gaps_split_a_line() {
-        let points = [
-            (0.0, 1.0),
-            (1.0, 2.0),
-            (2.0, f64::NAN),
-            (3.0, 4.0),
-            (4.0, f64::INFINITY),
-            (5.0, 1.0),
-        ];
+        let points = [(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 4.0), (4.0, f64::INFINITY), (5.0, 1.0)];
         let runs = runs(&points, |p| drawable(p.1).then_some((p.1, p.1)));
         assert_eq!(runs, [vec![(0.0, 1.0), (1.0, 2.0)], vec![(3.0, 4.0)], vec![(5.0, 1.0)]]);
     }

@@ -205,11 +205,7 @@ fn header(report: &Report, title: &str) -> String {
     let status = (!report.status.is_empty()).then(|| ("status".to_owned(), report.status.clone()));
     for (name, value) in status.iter().chain(&report.facts) {
         // Digests and paths need the room of two ordinary facts.
-        let class = if value.chars().count() > LONG_FACT {
-            " class=\"long\""
-        } else {
-            ""
-        };
+        let class = if value.chars().count() > LONG_FACT { " class=\"long\"" } else { "" };
         let (name, value) = (text::escape(name), text::escape(value));
         out.push_str(&format!("<div{class}><dt>{name}</dt><dd>{value}</dd></div>\n"));
     }
@@ -259,9 +255,7 @@ fn ending(report: &Report) -> String {
     }
     if !report.reproduce.is_empty() {
         let commands = text::escape(&report.reproduce.join("\n"));
-        out.push_str(&format!(
-            "<section>\n<h2>Reproduce</h2>\n<pre tabindex=\"0\">{commands}</pre>\n</section>\n"
-        ));
+        out.push_str(&format!("<section>\n<h2>Reproduce</h2>\n<pre tabindex=\"0\">{commands}</pre>\n</section>\n"));
     }
     if !report.scenario_yaml_or_json.is_empty() {
         let short = text::first(&report.scenario_yaml_or_json, LONGEST_SCENARIO);

@@ -12,13 +12,10 @@ pub(super) fn drawable(value: f64) -> bool {
 
 /// Smallest and largest drawable value, if there is one.
 pub(super) fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
-    values
-        .into_iter()
-        .filter(|v| drawable(*v))
-        .fold(None, |extent, v| match extent {
-            None => Some((v, v)),
-            Some((low, high)) => Some((low.min(v), high.max(v))),
-        })
+    values.into_iter().filter(|v| drawable(*v)).fold(None, |extent, v| match extent {
+        None => Some((v, v)),
+        Some((low, high)) => Some((low.min(v), high.max(v))),
+    })
 }
 
 /// An axis range around data: 5 % of air, zero where the data come near it, and room around a constant.
@@ -26,23 +23,11 @@ pub(super) fn padded((low, high): (f64, f64)) -> (f64, f64) {
     let size = low.abs().max(high.abs());
     let span = high - low;
     if span <= size * 1e-9 {
-        return if size == 0.0 {
-            (0.0, 1.0)
-        } else {
-            (low - size * 0.1, high + size * 0.1)
-        };
+        return if size == 0.0 { (0.0, 1.0) } else { (low - size * 0.1, high + size * 0.1) };
     }
     let air = span * 0.05;
-    let bottom = if low >= 0.0 && low <= span * 0.5 {
-        0.0
-    } else {
-        low - air
-    };
-    let top = if high <= 0.0 && -high <= span * 0.5 {
-        0.0
-    } else {
-        high + air
-    };
+    let bottom = if low >= 0.0 && low <= span * 0.5 { 0.0 } else { low - air };
+    let top = if high <= 0.0 && -high <= span * 0.5 { 0.0 } else { high + air };
     (bottom, top)
 }
 
@@ -103,19 +88,14 @@ pub(super) fn ticks(low: f64, high: f64, target: usize, whole: bool) -> Vec<Tick
     if last - first > 4.0 * target.max(1) as f64 || first.abs().max(last.abs()) > 1e12 {
         return Vec::new();
     }
-    let values: Vec<f64> = (first as i64..=last as i64)
-        .map(|i| decimal(i * digits, exponent))
-        .collect();
+    let values: Vec<f64> = (first as i64..=last as i64).map(|i| decimal(i * digits, exponent)).collect();
     let largest = values.iter().fold(0.0_f64, |size, v| size.max(v.abs()));
     let decimals = usize::try_from(-exponent).unwrap_or(0);
     values
         .into_iter()
         .map(|v| {
-            let label = if decimals > 5 || largest >= 1e7 {
-                text::shown(v)
-            } else {
-                text::fixed(v, decimals, largest >= 1e4)
-            };
+            let label =
+                if decimals > 5 || largest >= 1e7 { text::shown(v) } else { text::fixed(v, decimals, largest >= 1e4) };
             (v, label)
         })
         .collect()
@@ -130,11 +110,7 @@ mod tests {
     use super::*;
 
     fn labels(low: f64, high: f64, target: usize, whole: bool) -> String {
-        ticks(low, high, target, whole)
-            .into_iter()
-            .map(|(_, label)| label)
-            .collect::<Vec<_>>()
-            .join(" ")
+        ticks(low, high, target, whole).into_iter().map(|(_, label)| label).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -160,11 +136,7 @@ mod tests {
             (0.0, f64::INFINITY, 5, false, ""),
         ];
         for (low, high, target, whole, expected) in cases {
-            assert_eq!(
-                labels(low, high, target, whole),
-                expected,
-                "{low}..{high} by {target}, whole {whole}"
-            );
+            assert_eq!(labels(low, high, target, whole), expected, "{low}..{high} by {target}, whole {whole}");
         }
     }
 
@@ -178,23 +150,12 @@ mod tests {
     fn ticks_stay_few_and_inside() {
         for exponent in -300..300 {
             let size = decimal(1, exponent);
-            for (low, high) in [
-                (0.0, size),
-                (-size, size),
-                (size, size * 1.7),
-                (size * 3.0, size * 97.0),
-            ] {
+            for (low, high) in [(0.0, size), (-size, size), (size, size * 1.7), (size * 3.0, size * 97.0)] {
                 for target in 2..10 {
                     let ticks = ticks(low, high, target, false);
-                    assert!(
-                        !ticks.is_empty() && ticks.len() <= 2 * target + 2,
-                        "{low} {high} {target} {ticks:?}"
-                    );
+                    assert!(!ticks.is_empty() && ticks.len() <= 2 * target + 2, "{low} {high} {target} {ticks:?}");
                     let air = (high - low) * 1e-5;
-                    assert!(
-                        ticks.iter().all(|(v, _)| *v >= low - air && *v <= high + air),
-                        "{low} {high} {ticks:?}"
-                    );
+                    assert!(ticks.iter().all(|(v, _)| *v >= low - air && *v <= high + air), "{low} {high} {ticks:?}");
                 }
             }
         }
@@ -209,10 +170,7 @@ mod tests {
         assert_eq!(padded((100.0, 110.0)), (99.5, 110.5));
         assert_eq!(padded((-51.0, -1.0)), (-53.5, 0.0));
         assert_eq!(snug((3.0, 3.0)), (2.5, 3.5));
-        assert_eq!(
-            extent([f64::NAN, 2.0, f64::INFINITY, -1.0, f64::MAX]),
-            Some((-1.0, 2.0))
-        );
+        assert_eq!(extent([f64::NAN, 2.0, f64::INFINITY, -1.0, f64::MAX]), Some((-1.0, 2.0)));
         assert_eq!(extent([f64::NAN]), None);
     }
 }

@@ -27,22 +27,10 @@ pub(super) struct Canvas {
 }
 
 /// For pages of at least 600 pixels and for paper.
-pub(super) const WIDE: Canvas = Canvas {
-    class: "wide",
-    width: 720.0,
-    height: 330.0,
-    ticks: 10,
-    roomy: true,
-};
+pub(super) const WIDE: Canvas = Canvas { class: "wide", width: 720.0, height: 330.0, ticks: 10, roomy: true };
 
 /// For phones.
-pub(super) const NARROW: Canvas = Canvas {
-    class: "narrow",
-    width: 360.0,
-    height: 260.0,
-    ticks: 7,
-    roomy: false,
-};
+pub(super) const NARROW: Canvas = Canvas { class: "narrow", width: 360.0, height: 260.0, ticks: 7, roomy: false };
 
 /// A rectangle in pixels; `bottom` is larger than `top`.
 #[derive(Clone, Copy)]
@@ -63,21 +51,11 @@ impl Area {
     }
 
     pub fn x(&self, (low, high): (f64, f64)) -> Scale {
-        Scale {
-            low,
-            high,
-            start: self.left,
-            end: self.right,
-        }
+        Scale { low, high, start: self.left, end: self.right }
     }
 
     pub fn y(&self, (low, high): (f64, f64)) -> Scale {
-        Scale {
-            low,
-            high,
-            start: self.bottom,
-            end: self.top,
-        }
+        Scale { low, high, start: self.bottom, end: self.top }
     }
 }
 
@@ -97,11 +75,7 @@ pub(super) fn colour(series: usize) -> String {
 
 /// The room that tick labels need to the left of a vertical axis.
 pub(super) fn label_room(ticks: &[Tick]) -> f64 {
-    ticks
-        .iter()
-        .map(|(_, label)| text::width(label, FONT))
-        .fold(12.0, f64::max)
-        + 12.0
+    ticks.iter().map(|(_, label)| text::width(label, FONT)).fold(12.0, f64::max) + 12.0
 }
 
 /// The inside of one SVG element, in writing.
@@ -127,14 +101,11 @@ impl Svg {
 
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let (x1, y1, x2, y2) = (px(from.0), px(from.1), px(to.0), px(to.1));
-        self.body.push_str(&format!(
-            "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>\n"
-        ));
+        self.body.push_str(&format!("<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\"/>\n"));
     }
 
     pub fn rect(&mut self, class: &str, area: Area) {
-        self.body
-            .push_str(&format!("<rect class=\"{class}\" {}/>\n", place(area)));
+        self.body.push_str(&format!("<rect class=\"{class}\" {}/>\n", place(area)));
     }
 
     /// A rectangle of some opacity (0 to 1) with a native hover title.
@@ -147,23 +118,14 @@ impl Svg {
     }
 
     pub fn circle(&mut self, class: &str, (x, y): (f64, f64)) {
-        self.body.push_str(&format!(
-            "<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>\n",
-            px(x),
-            px(y)
-        ));
+        self.body.push_str(&format!("<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"2.5\"/>\n", px(x), px(y)));
     }
 
     /// A path through points; `closed` makes it an area.
     pub fn path(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>, closed: bool) {
         let mut data = String::new();
         for (x, y) in points {
-            data.push_str(&format!(
-                "{}{} {}",
-                if data.is_empty() { 'M' } else { 'L' },
-                px(x),
-                px(y)
-            ));
+            data.push_str(&format!("{}{} {}", if data.is_empty() { 'M' } else { 'L' }, px(x), px(y)));
         }
         if closed {
             data.push('Z');
@@ -179,11 +141,7 @@ impl Svg {
             Anchor::End => " end",
         };
         let short = text::cut(words, room, FONT);
-        let title = if short == words {
-            String::new()
-        } else {
-            format!("<title>{}</title>", text::full(words))
-        };
+        let title = if short == words { String::new() } else { format!("<title>{}</title>", text::full(words)) };
         self.body.push_str(&format!(
             "<text class=\"{class}{anchor}\" x=\"{}\" y=\"{}\">{title}{}</text>\n",
             px(x),
@@ -208,13 +166,7 @@ impl Svg {
         for (value, label) in ticks {
             let x = scale.at(*value);
             self.line("axis", (x, area.bottom), (x, area.bottom + 4.0));
-            self.text(
-                "tick",
-                (x, area.bottom + LINE + 2.0),
-                Anchor::Middle,
-                label,
-                area.width(),
-            );
+            self.text("tick", (x, area.bottom + LINE + 2.0), Anchor::Middle, label, area.width());
         }
         self.base_name(area, name);
     }
@@ -222,13 +174,7 @@ impl Svg {
     /// The name of a horizontal axis, below its labels.
     pub fn base_name(&mut self, area: Area, name: &str) {
         let middle = (area.left + area.right) / 2.0;
-        self.text(
-            "name",
-            (middle, area.bottom + LINE * 2.0 + 6.0),
-            Anchor::Middle,
-            name,
-            area.width(),
-        );
+        self.text("name", (middle, area.bottom + LINE * 2.0 + 6.0), Anchor::Middle, name, area.width());
     }
 
     /// A zone that shows exact values while the pointer is on it: a heading and rows, each with its series' colour class.
@@ -243,16 +189,9 @@ impl Svg {
     ) {
         // A tenth more than estimated: some of the readers' fonts are wide.
         let room = |words: &str, besides: f64| text::width(words, FONT) * 1.1 + besides;
-        let widest = rows
-            .iter()
-            .map(|(_, row)| room(row, 28.0))
-            .fold(room(heading, 16.0), f64::max);
+        let widest = rows.iter().map(|(_, row)| room(row, 28.0)).fold(room(heading, 16.0), f64::max);
         let (width, height) = (widest.min(edge), LINE * (rows.len() + 1) as f64 + 12.0);
-        let left = if at.0 + 12.0 + width <= edge {
-            at.0 + 12.0
-        } else {
-            (at.0 - 12.0 - width).max(0.0)
-        };
+        let left = if at.0 + 12.0 + width <= edge { at.0 + 12.0 } else { (at.0 - 12.0 - width).max(0.0) };
         let top = (at.1 - height / 2.0).clamp(0.0, (zone.bottom - height).max(0.0));
         self.body.push_str("<g class=\"hit\">");
         self.rect("zone", zone);
@@ -260,15 +199,7 @@ impl Svg {
         if let Some(x) = mark {
             self.line("mark", (x, zone.top), (x, zone.bottom));
         }
-        self.rect(
-            "box",
-            Area {
-                left,
-                top,
-                right: left + width,
-                bottom: top + height,
-            },
-        );
+        self.rect("box", Area { left, top, right: left + width, bottom: top + height });
         self.text("head", (left + 8.0, top + LINE + 2.0), Anchor::Start, heading, edge);
         for (i, (class, row)) in rows.iter().enumerate() {
             let y = top + LINE * (i + 2) as f64 + 2.0;
@@ -283,11 +214,7 @@ impl Svg {
 
 fn place(area: Area) -> String {
     let (x, y) = (px(area.left), px(area.top));
-    format!(
-        "x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\"",
-        px(area.width().max(0.0)),
-        px(area.height().max(0.0))
-    )
+    format!("x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\"", px(area.width().max(0.0)), px(area.height().max(0.0)))
 }
 
 /// A coordinate with a tenth of a pixel: finer can not be seen, and the page stays small.

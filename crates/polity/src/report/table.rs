@@ -18,10 +18,7 @@ pub(super) fn html(columns: &[String], rows: &[Vec<String>], total: usize) -> St
     let blank = String::new();
     let cell = |row: &'_ [String], i: usize| row.get(i).unwrap_or(&blank).clone();
     let numeric: Vec<bool> = (0..shown)
-        .map(|i| {
-            rows.iter()
-                .all(|row| row.get(i).is_none_or(|c| c.is_empty() || c.parse::<f64>().is_ok()))
-        })
+        .map(|i| rows.iter().all(|row| row.get(i).is_none_or(|c| c.is_empty() || c.parse::<f64>().is_ok())))
         .collect();
     let class = |i: usize| if numeric[i] { " class=\"number\"" } else { "" };
     let mut out = String::from("<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>");
@@ -45,10 +42,7 @@ pub(super) fn html(columns: &[String], rows: &[Vec<String>], total: usize) -> St
         ));
     }
     if columns.len() > shown {
-        out.push_str(&format!(
-            "<p class=\"note\">The first {shown} of {} columns.</p>\n",
-            columns.len()
-        ));
+        out.push_str(&format!("<p class=\"note\">The first {shown} of {} columns.</p>\n", columns.len()));
     }
     out
 }

@@ -14,9 +14,7 @@ fn facts(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 fn noise() -> impl FnMut() -> f64 {
     let mut state = 1_u64;
     move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -32,12 +30,7 @@ fn guesses() -> Section {
             Series {
                 name: text("mean guess"),
                 points: rounds.clone().map(|r| (r as f64, mean(r))).collect(),
-                band: Some(
-                    rounds
-                        .clone()
-                        .map(|r| (r as f64, mean(r) * 0.45, mean(r) * 1.7))
-                        .collect(),
-                ),
+                band: Some(rounds.clone().map(|r| (r as f64, mean(r) * 0.45, mean(r) * 1.7)).collect()),
             },
             Series {
                 name: text("target"),
@@ -69,9 +62,7 @@ fn guesses() -> Section {
     };
     Section {
         title: text("Guesses"),
-        text: Some(text(
-            "Every agent guesses a number; the guess nearest to two thirds of the mean wins.",
-        )),
+        text: Some(text("Every agent guesses a number; the guess nearest to two thirds of the mean wins.")),
         figures: vec![lines, distribution],
         table: Some(DataTable {
             columns: ["metric", "round 0", "round 10", "change"].map(text).to_vec(),
@@ -96,11 +87,7 @@ fn opinions() -> Section {
         "extremely conservative",
     ];
     let axis = BinAxis::Categories(ideology.map(text).to_vec());
-    let bins = |counts: [u64; 7], left_out| Bins {
-        axis: axis.clone(),
-        counts: counts.to_vec(),
-        left_out,
-    };
+    let bins = |counts: [u64; 7], left_out| Bins { axis: axis.clone(), counts: counts.to_vec(), left_out };
     let named = Figure::Histogram {
         title: text("Ideology before and after 40 rounds"),
         x_label: text("ideology"),
@@ -110,11 +97,7 @@ fn opinions() -> Section {
         caption: text("Self-placement of 944 respondents (ANES 1996), before and after the exchange of opinions."),
     };
     let numbers = |counts: &[u64]| {
-        let values: Vec<f64> = counts
-            .iter()
-            .enumerate()
-            .flat_map(|(i, n)| vec![i as f64 + 1.0; *n as usize])
-            .collect();
+        let values: Vec<f64> = counts.iter().enumerate().flat_map(|(i, n)| vec![i as f64 + 1.0; *n as usize]).collect();
         histogram(&values, 0.5, 7.5, 7)
     };
     let numeric = Figure::Histogram {
@@ -131,10 +114,7 @@ fn opinions() -> Section {
         .map(|round| {
             let narrow = 1.0 / (0.02 + 0.3 * (-0.09 * *round as f64).exp());
             let near = |x: f64, centre: f64| (-narrow * (x - centre) * (x - centre)).exp();
-            (0..20)
-                .map(|i| f64::from(i) / 10.0 - 0.95)
-                .map(|x| (near(x, -0.45) + 0.7 * near(x, 0.5)) * 1e3)
-                .collect()
+            (0..20).map(|i| f64::from(i) / 10.0 - 0.95).map(|x| (near(x, -0.45) + 0.7 * near(x, 0.5)) * 1e3).collect()
         })
         .collect();
     let heat = Figure::Heat {
@@ -146,12 +126,7 @@ fn opinions() -> Section {
         cells,
         caption: text("Share of agents at each opinion. Colour grows with the square root of the share."),
     };
-    Section {
-        title: text("Opinions"),
-        text: None,
-        figures: vec![named, numeric, heat],
-        table: None,
-    }
+    Section { title: text("Opinions"), text: None, figures: vec![named, numeric, heat], table: None }
 }
 
 fn debate() -> Section {
@@ -164,11 +139,7 @@ fn debate() -> Section {
             interval: Some((value - half, value + half)),
         })
         .collect();
-    let methods = [
-        ("single answer", 61.0),
-        ("self-consistency, five samples", 69.0),
-        ("debate, three agents", 72.5),
-    ];
+    let methods = [("single answer", 61.0), ("self-consistency, five samples", 69.0), ("debate, three agents", 72.5)];
     Section {
         title: text("Debate"),
         text: None,
@@ -186,11 +157,7 @@ fn debate() -> Section {
                 y_label: text("correct answers (%)"),
                 bars: methods
                     .iter()
-                    .map(|(name, value)| Bar {
-                        label: text(name),
-                        value: *value,
-                        interval: None,
-                    })
+                    .map(|(name, value)| Bar { label: text(name), value: *value, interval: None })
                     .collect(),
                 caption: text("The same 400 questions."),
             },
@@ -215,19 +182,10 @@ fn edges() -> Section {
         series,
         caption: text("An edge case."),
     };
-    let one = |name: &str, points: Vec<(f64, f64)>| Series {
-        name: text(name),
-        points,
-        band: None,
-    };
+    let one = |name: &str, points: Vec<(f64, f64)>| Series { name: text(name), points, band: None };
     let many = (0..9).map(|k| {
-        let points = (0..30)
-            .map(|r| (f64::from(r), f64::from(k) + (f64::from(r) * 0.3).sin()))
-            .collect();
-        one(
-            &format!("cohort {k} of the society with a long name that goes on and on"),
-            points,
-        )
+        let points = (0..30).map(|r| (f64::from(r), f64::from(k) + (f64::from(r) * 0.3).sin())).collect();
+        one(&format!("cohort {k} of the society with a long name that goes on and on"), points)
     });
     Section {
         title: text("Edge cases"),
@@ -237,16 +195,11 @@ fn edges() -> Section {
             line("No point", vec![one("nothing", vec![])]),
             line("One point", vec![one("single", vec![(3.0, 2.0)])]),
             line("Two points", vec![one("pair", vec![(0.0, 1.0), (1.0, 3.0)])]),
-            line(
-                "A constant",
-                vec![one("always five", (0..10).map(|r| (f64::from(r), 5.0)).collect())],
-            ),
+            line("A constant", vec![one("always five", (0..10).map(|r| (f64::from(r), 5.0)).collect())]),
             line("Nine series", many.collect()),
             line(
                 "Near lines",
-                (0..5)
-                    .map(|k| one(&format!("s{k}"), vec![(0.0, 1.0), (9.0, 2.0 + f64::from(k) * 0.01)]))
-                    .collect(),
+                (0..5).map(|k| one(&format!("s{k}"), vec![(0.0, 1.0), (9.0, 2.0 + f64::from(k) * 0.01)])).collect(),
             ),
         ],
         table: None,
@@ -304,11 +257,8 @@ fn check_tags(page: &str) -> Result<(), String> {
         if tag.contains('<') || tag.matches('"').count() % 2 == 1 {
             return Err(format!("bad tag {tag:?}"));
         }
-        let mut names: Vec<&str> = tag
-            .split('"')
-            .step_by(2)
-            .filter_map(|part| part.strip_suffix('=')?.split(' ').next_back())
-            .collect();
+        let mut names: Vec<&str> =
+            tag.split('"').step_by(2).filter_map(|part| part.strip_suffix('=')?.split(' ').next_back()).collect();
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(format!("an attribute twice in {tag:?}"));
@@ -318,31 +268,20 @@ fn check_tags(page: &str) -> Result<(), String> {
             open.push(name);
         }
     }
-    if open.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("left open: {open:?}"))
-    }
+    if open.is_empty() { Ok(()) } else { Err(format!("left open: {open:?}")) }
 }
 
 /// The page of a report, which must be sound whatever is in it.
 fn sound(report: &Report) -> String {
     let page = render(report);
     assert_eq!(check_tags(&page), Ok(()));
-    let ids: Vec<&str> = page
-        .split(" id=\"")
-        .skip(1)
-        .filter_map(|rest| rest.split('"').next())
-        .collect();
+    let ids: Vec<&str> = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let mut unique = ids.clone();
     unique.sort_unstable();
     unique.dedup();
     assert_eq!(unique.len(), ids.len(), "an id is used twice");
-    for (i, part) in page
-        .split("aria-labelledby=\"")
-        .skip(1)
-        .chain(page.split("aria-describedby=\"").skip(1))
-        .enumerate()
+    for (i, part) in
+        page.split("aria-labelledby=\"").skip(1).chain(page.split("aria-describedby=\"").skip(1)).enumerate()
     {
         let id = part.split('"').next().unwrap_or_default();
         assert!(unique.binary_search(&id).is_ok(), "reference {i} to nowhere: {id}");
@@ -356,14 +295,7 @@ fn sound(report: &Report) -> String {
 
 #[test]
 fn the_checker_sees_bad_tags() {
-    for page in [
-        "<p>",
-        "<p></b>",
-        "</p>",
-        "<p a=\"></p>",
-        "a > b<p></p>",
-        "<p a=\"1\" a=\"2\"></p>",
-    ] {
+    for page in ["<p>", "<p></b>", "</p>", "<p a=\"></p>", "a > b<p></p>", "<p a=\"1\" a=\"2\"></p>"] {
         assert!(check_tags(&format!("<!DOCTYPE html>\n{page}")).is_err(), "{page}");
     }
     assert_eq!(check_tags("<!DOCTYPE html>\n<p a=\"1\" b=\"2\">x<i/></p>"), Ok(()));
@@ -374,22 +306,14 @@ fn the_checker_sees_bad_tags() {
 fn an_example_is_well_formed_and_complete() {
     let report = example();
     let page = sound(&report);
-    for words in [
-        "Guesses fall towards zero",
-        "Figure 7.",
-        "Table 1.",
-        "Simulated models.",
-        "Data (11 rows)",
-        "50 at 0",
-    ] {
+    for words in
+        ["Guesses fall towards zero", "Figure 7.", "Table 1.", "Simulated models.", "Data (11 rows)", "50 at 0"]
+    {
         assert!(page.contains(words), "{words}");
     }
     assert_eq!(page.matches("<svg").count(), 14);
     assert_eq!(page.matches("role=\"img\"").count(), 14);
-    let with_edges = Report {
-        sections: vec![guesses(), opinions(), debate(), edges()],
-        ..report
-    };
+    let with_edges = Report { sections: vec![guesses(), opinions(), debate(), edges()], ..report };
     let page = sound(&with_edges);
     if let Ok(path) = std::env::var("POLITY_EXAMPLE_REPORT") {
         std::fs::write(path, &page).unwrap();
@@ -405,28 +329,15 @@ fn the_same_report_gives_the_same_bytes() {
 #[test]
 fn nothing_is_loaded_and_nothing_runs() {
     let page = render(&example()).to_lowercase();
-    for forbidden in [
-        "http://",
-        "https://",
-        "url(",
-        "src=",
-        "@import",
-        "<script",
-        "<link",
-        "<iframe",
-        "javascript:",
-        " on",
-    ] {
+    for forbidden in
+        ["http://", "https://", "url(", "src=", "@import", "<script", "<link", "<iframe", "javascript:", " on"]
+    {
         // " on" begins every event handler attribute; as a word it appears in text, never inside a tag.
         let found = if forbidden == " on" {
             page.split('<')
                 .skip(1)
                 .filter_map(|tag| tag.split('>').next())
-                .any(|tag| {
-                    tag.split('"')
-                        .step_by(2)
-                        .any(|part| part.trim_start().starts_with("on"))
-                })
+                .any(|tag| tag.split('"').step_by(2).any(|part| part.trim_start().starts_with("on")))
         } else {
             page.contains(forbidden)
         };
@@ -440,33 +351,12 @@ fn nothing_that_comes_from_outside_becomes_markup() {
     let evil = "\"><script>alert('x')</script><img onerror=a>]]>&amp;\u{0}\u{1b}";
     let e = || text(evil);
     let axis = BinAxis::Categories(vec![e(), format!("{evil}{evil}")]);
-    let bins = Bins {
-        axis: axis.clone(),
-        counts: vec![1, 2],
-        left_out: 1,
-    };
+    let bins = Bins { axis: axis.clone(), counts: vec![1, 2], left_out: 1 };
     let long = e().repeat(50);
-    let series = |name: String, y: f64| Series {
-        name,
-        points: vec![(0.0, y), (1.0, 2.0)],
-        band: None,
-    };
-    let lines = |series| Figure::Lines {
-        title: e(),
-        x_label: e(),
-        y_label: e(),
-        series,
-        caption: e(),
-    };
+    let series = |name: String, y: f64| Series { name, points: vec![(0.0, y), (1.0, 2.0)], band: None };
+    let lines = |series| Figure::Lines { title: e(), x_label: e(), y_label: e(), series, caption: e() };
     let figures = vec![
-        lines(vec![
-            series(e(), 1.0),
-            series(long.clone(), f64::NAN),
-            Series {
-                name: e(),
-                ..Series::default()
-            },
-        ]),
+        lines(vec![series(e(), 1.0), series(long.clone(), f64::NAN), Series { name: e(), ..Series::default() }]),
         lines((0..30).map(|_| series(long.clone(), 1.0)).collect()),
         lines(vec![]),
         Figure::Histogram {
@@ -482,16 +372,8 @@ fn nothing_that_comes_from_outside_becomes_markup() {
             x_label: e(),
             y_label: e(),
             bars: vec![
-                Bar {
-                    label: e(),
-                    value: 1.0,
-                    interval: Some((0.5, 1.5)),
-                },
-                Bar {
-                    label: long.clone(),
-                    value: 2.0,
-                    interval: None,
-                },
+                Bar { label: e(), value: 1.0, interval: Some((0.5, 1.5)) },
+                Bar { label: long.clone(), value: 2.0, interval: None },
             ],
             caption: e(),
         },
@@ -505,23 +387,14 @@ fn nothing_that_comes_from_outside_becomes_markup() {
             caption: e(),
         },
     ];
-    let table = DataTable {
-        columns: vec![e(), long.clone()],
-        rows: vec![vec![e(), long], vec![]],
-        caption: e(),
-    };
+    let table = DataTable { columns: vec![e(), long.clone()], rows: vec![vec![e(), long], vec![]], caption: e() };
     let report = Report {
         title: e(),
         description: Some(e()),
         simulated: false,
         status: e(),
         facts: vec![(e(), e())],
-        sections: vec![Section {
-            title: e(),
-            text: Some(e()),
-            figures,
-            table: Some(table),
-        }],
+        sections: vec![Section { title: e(), text: Some(e()), figures, table: Some(table) }],
         scenario_yaml_or_json: e(),
         reproduce: vec![e()],
         methods: e(),
@@ -536,11 +409,7 @@ fn nothing_that_comes_from_outside_becomes_markup() {
 
 #[test]
 fn an_empty_run_says_so() {
-    let page = sound(&Report {
-        title: text("Nothing yet"),
-        status: text("stopped"),
-        ..Report::default()
-    });
+    let page = sound(&Report { title: text("Nothing yet"), status: text("stopped"), ..Report::default() });
     assert_eq!(page.matches("Nothing was measured yet.").count(), 1);
     let empty = Section {
         title: text("Metrics"),
@@ -560,13 +429,7 @@ fn an_empty_run_says_so() {
                 after: None,
                 caption: text(""),
             },
-            Figure::Bars {
-                title: text("c"),
-                x_label: text("x"),
-                y_label: text("y"),
-                bars: vec![],
-                caption: text(""),
-            },
+            Figure::Bars { title: text("c"), x_label: text("x"), y_label: text("y"), bars: vec![], caption: text("") },
             Figure::Heat {
                 title: text("d"),
                 x_label: text("round"),
@@ -579,35 +442,15 @@ fn an_empty_run_says_so() {
         ],
         ..Section::default()
     };
-    let sections = vec![
-        empty,
-        Section {
-            title: text("None"),
-            ..Section::default()
-        },
-    ];
-    let page = sound(&Report {
-        sections,
-        ..Report::default()
-    });
+    let sections = vec![empty, Section { title: text("None"), ..Section::default() }];
+    let page = sound(&Report { sections, ..Report::default() });
     assert_eq!(page.matches("Nothing was measured yet.").count(), 5);
     assert!(!page.contains("<svg"));
 }
 
 #[test]
 fn odd_values_draw_without_harm() {
-    let odd = [
-        f64::NAN,
-        f64::INFINITY,
-        f64::MIN,
-        f64::MAX,
-        -0.0,
-        5e-324,
-        1e300,
-        -1e300,
-        1e15,
-        1e15 + 1.0,
-    ];
+    let odd = [f64::NAN, f64::INFINITY, f64::MIN, f64::MAX, -0.0, 5e-324, 1e300, -1e300, 1e15, 1e15 + 1.0];
     let mut figures = Vec::new();
     for a in odd {
         for b in odd {
@@ -616,22 +459,14 @@ fn odd_values_draw_without_harm() {
                 title: text("odd"),
                 x_label: text("x"),
                 y_label: text("y"),
-                series: vec![Series {
-                    name: text("s"),
-                    points,
-                    band: Some(vec![(0.0, a, b), (a, b, a)]),
-                }],
+                series: vec![Series { name: text("s"), points, band: Some(vec![(0.0, a, b), (a, b, a)]) }],
                 caption: text(""),
             });
             figures.push(Figure::Bars {
                 title: text("odd"),
                 x_label: text("x"),
                 y_label: text("y"),
-                bars: vec![Bar {
-                    label: text("n"),
-                    value: a,
-                    interval: Some((b, a)),
-                }],
+                bars: vec![Bar { label: text("n"), value: a, interval: Some((b, a)) }],
                 caption: text(""),
             });
             figures.push(Figure::Heat {
@@ -657,38 +492,16 @@ fn odd_values_draw_without_harm() {
             });
         }
     }
-    sound(&Report {
-        sections: vec![Section {
-            figures,
-            ..Section::default()
-        }],
-        ..Report::default()
-    });
+    sound(&Report { sections: vec![Section { figures, ..Section::default() }], ..Report::default() });
 }
 
 #[test]
 fn long_data_stay_a_small_page() {
     let points: Vec<(f64, f64)> = (0..200_000).map(|i| (f64::from(i), f64::from(i % 977))).collect();
-    let series = (0..6)
-        .map(|k| Series {
-            name: format!("s{k}"),
-            points: points.clone(),
-            band: None,
-        })
-        .collect();
-    let lines = Figure::Lines {
-        title: text("t"),
-        x_label: text("x"),
-        y_label: text("y"),
-        series,
-        caption: text("c"),
-    };
+    let series = (0..6).map(|k| Series { name: format!("s{k}"), points: points.clone(), band: None }).collect();
+    let lines = Figure::Lines { title: text("t"), x_label: text("x"), y_label: text("y"), series, caption: text("c") };
     let names = (0..50_000).map(|i| format!("choice {i}")).collect();
-    let many = Bins {
-        axis: BinAxis::Categories(names),
-        counts: vec![1; 50_000],
-        left_out: 0,
-    };
+    let many = Bins { axis: BinAxis::Categories(names), counts: vec![1; 50_000], left_out: 0 };
     let histogram = Figure::Histogram {
         title: text("t"),
         x_label: text("x"),
@@ -697,21 +510,8 @@ fn long_data_stay_a_small_page() {
         after: None,
         caption: text("c"),
     };
-    let bars = vec![
-        Bar {
-            label: text("b"),
-            value: 1.0,
-            interval: None
-        };
-        5000
-    ];
-    let bars = Figure::Bars {
-        title: text("t"),
-        x_label: text("x"),
-        y_label: text("y"),
-        bars,
-        caption: text("c"),
-    };
+    let bars = vec![Bar { label: text("b"), value: 1.0, interval: None }; 5000];
+    let bars = Figure::Bars { title: text("t"), x_label: text("x"), y_label: text("y"), bars, caption: text("c") };
     let heat = Figure::Heat {
         title: text("t"),
         x_label: text("x"),
@@ -721,20 +521,9 @@ fn long_data_stay_a_small_page() {
         cells: vec![vec![1.0; 300]; 3000],
         caption: text("c"),
     };
-    let table = DataTable {
-        columns: vec![text("n")],
-        rows: vec![vec![text("1")]; 10_000],
-        caption: text("c"),
-    };
-    let section = Section {
-        figures: vec![lines, histogram, bars, heat],
-        table: Some(table),
-        ..Section::default()
-    };
-    let page = sound(&Report {
-        sections: vec![section],
-        ..Report::default()
-    });
+    let table = DataTable { columns: vec![text("n")], rows: vec![vec![text("1")]; 10_000], caption: text("c") };
+    let section = Section { figures: vec![lines, histogram, bars, heat], table: Some(table), ..Section::default() };
+    let page = sound(&Report { sections: vec![section], ..Report::default() });
     assert!(page.len() < 2_500_000, "{} bytes", page.len());
     assert!(page.contains("The first 200 of 10,000 rows"));
     assert!(page.contains("Data (200,000 rows)"));
@@ -745,18 +534,9 @@ fn long_data_stay_a_small_page() {
 fn a_gap_splits_the_drawn_line() {
     let drawn = |middle: f64| {
         let points = vec![(0.0, 1.0), (1.0, 2.0), (2.0, middle), (3.0, 4.0), (4.0, 5.0)];
-        let series = vec![Series {
-            name: text("s"),
-            points,
-            band: None,
-        }];
-        let lines = Figure::Lines {
-            title: text("t"),
-            x_label: text("x"),
-            y_label: text("y"),
-            series,
-            caption: text("c"),
-        };
+        let series = vec![Series { name: text("s"), points, band: None }];
+        let lines =
+            Figure::Lines { title: text("t"), x_label: text("x"), y_label: text("y"), series, caption: text("c") };
         figure::html(&lines, 1).matches("<path class=\"line c0\"").count()
     };
     assert_eq!(drawn(3.0), 2);

@@ -91,11 +91,7 @@ pub(super) fn plain(value: f64) -> String {
         return String::new();
     }
     let size = value.abs();
-    if size != 0.0 && !(1e-6..1e15).contains(&size) {
-        format!("{value:e}")
-    } else {
-        format!("{}", value + 0.0)
-    }
+    if size != 0.0 && !(1e-6..1e15).contains(&size) { format!("{value:e}") } else { format!("{}", value + 0.0) }
 }
 
 /// A value in per cent with its sign, such as `12.3 %`.
@@ -106,10 +102,7 @@ pub(super) fn percent(value: f64) -> String {
 
 /// `value` with a fixed number of decimals; `group` says whether thousands are grouped, alike for all ticks of an axis.
 pub(super) fn fixed(value: f64, decimals: usize, group: bool) -> String {
-    grouped(
-        &format!("{:.decimals$}", value + 0.0),
-        if group { 4 } else { usize::MAX },
-    )
+    grouped(&format!("{:.decimals$}", value + 0.0), if group { 4 } else { usize::MAX })
 }
 
 /// Mantissa with `digits` decimals and decimal exponent, through the formatter: exact on every platform, which `log10` is not.
@@ -122,16 +115,8 @@ pub(super) fn parts(value: f64, digits: usize) -> (String, i32) {
 }
 
 fn trimmed(number: &str) -> String {
-    let short = if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        number
-    };
-    if short == "-0" {
-        "0".to_owned()
-    } else {
-        short.to_owned()
-    }
+    let short = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number };
+    if short == "-0" { "0".to_owned() } else { short.to_owned() }
 }
 
 fn scientific(mantissa: &str, exponent: i32) -> String {
@@ -149,9 +134,7 @@ fn scientific(mantissa: &str, exponent: i32) -> String {
 /// Thousands grouped from `least` digits on, so that years and round numbers stay plain.
 fn grouped(number: &str, least: usize) -> String {
     let (sign, digits) = number.strip_prefix('-').map_or(("", number), |rest| ("−", rest));
-    let (whole, fraction) = digits
-        .split_once('.')
-        .map_or((digits, None), |(whole, rest)| (whole, Some(rest)));
+    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(whole, rest)| (whole, Some(rest)));
     let mut text = sign.to_owned();
     for (i, c) in whole.chars().enumerate() {
         if i > 0 && whole.len() >= least && (whole.len() - i).is_multiple_of(3) {

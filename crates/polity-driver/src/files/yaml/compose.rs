@@ -25,31 +25,16 @@ fn weigh(value: &Value) -> Weight {
             text: a.text + b.text,
             depth: a.depth.max(b.depth),
         });
-        Weight {
-            nodes: sum.nodes + 1,
-            text: sum.text,
-            depth: sum.depth + 1,
-        }
+        Weight { nodes: sum.nodes + 1, text: sum.text, depth: sum.depth + 1 }
     };
     match value {
         Value::List(items) => inner(&mut items.iter().map(|item| weigh(&item.value))),
         Value::Map(entries) => inner(&mut entries.iter().map(|(key, item)| {
             let weight = weigh(&item.value);
-            Weight {
-                text: weight.text + key.name.len(),
-                ..weight
-            }
+            Weight { text: weight.text + key.name.len(), ..weight }
         })),
-        Value::Text(text) => Weight {
-            nodes: 1,
-            text: text.len(),
-            depth: 0,
-        },
-        _ => Weight {
-            nodes: 1,
-            text: 0,
-            depth: 0,
-        },
+        Value::Text(text) => Weight { nodes: 1, text: text.len(), depth: 0 },
+        _ => Weight { nodes: 1, text: 0, depth: 0 },
     }
 }
 
@@ -87,21 +72,12 @@ pub(super) struct Composer<'t> {
 
 impl<'t> Composer<'t> {
     pub(super) fn new(text: &'t str) -> Composer<'t> {
-        Composer {
-            text,
-            open: Vec::new(),
-            root: None,
-            anchors: BTreeMap::new(),
-            spent: Weight::default(),
-        }
+        Composer { text, open: Vec::new(), root: None, anchors: BTreeMap::new(), spent: Weight::default() }
     }
 
     /// The tree, after the last event; an empty document is [`Value::Null`].
     pub(super) fn done(self) -> Node {
-        let nothing = Node {
-            value: Value::Null,
-            origin: Origin::File { start: 0, end: 0 },
-        };
+        let nothing = Node { value: Value::Null, origin: Origin::File { start: 0, end: 0 } };
         self.root.unwrap_or(nothing)
     }
 
@@ -112,21 +88,13 @@ impl<'t> Composer<'t> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span)?;
-                let end = start
-                    + self
-                        .text
-                        .get(start..end)
-                        .unwrap_or_default()
-                        .trim_end()
-                        .len();
+                let end = start + self.text.get(start..end).unwrap_or_default().trim_end().len();
                 let origin = Origin::File { start, end };
                 if self.wants_key() {
                     return self.key(text.into_owned(), style, origin, anchor);
                 }
                 let value = match style {
-                    ScalarStyle::Plain => {
-                        plain(&text).map_err(|what| self.wrong(what, start, end))?
-                    }
+                    ScalarStyle::Plain => plain(&text).map_err(|what| self.wrong(what, start, end))?,
                     _ => Value::Text(text.into_owned()),
                 };
                 self.spend(weigh(&value), start, end)?;
@@ -138,22 +106,14 @@ impl<'t> Composer<'t> {
             }
             Event::MappingStart(style, anchor, tag) => {
                 self.refuse_tag(tag.is_some(), span)?;
-                let so_far = SoFar::Map {
-                    entries: Vec::new(),
-                    key: None,
-                    seen: BTreeMap::new(),
-                };
+                let so_far = SoFar::Map { entries: Vec::new(), key: None, seen: BTreeMap::new() };
                 self.begin(so_far, style, anchor, start, end)
             }
             Event::SequenceEnd | Event::MappingEnd => self.finish(end),
             Event::Alias(anchor) => self.alias(anchor, start, end),
             Event::DocumentStart(..) if self.root.is_some() => {
                 let help = "put each scenario into a file of its own".to_owned();
-                Err(self.wrong(
-                    ("a second document begins here".to_owned(), Some(help)),
-                    start,
-                    end,
-                ))
+                Err(self.wrong(("a second document begins here".to_owned(), Some(help)), start, end))
             }
             _ => Ok(()),
         }
@@ -168,31 +128,13 @@ impl<'t> Composer<'t> {
         end: usize,
     ) -> Result<(), TreeError> {
         if self.wants_key() {
-            return Err(self.wrong(
-                ("a key is a name, not a list or a map".to_owned(), None),
-                start,
-                end,
-            ));
+            return Err(self.wrong(("a key is a name, not a list or a map".to_owned(), None), start, end));
         }
         if self.open.len() == MAX_DEPTH {
             return Err(self.wrong(too_deep(), start, end));
         }
-        self.spend(
-            Weight {
-                nodes: 1,
-                text: 0,
-                depth: 0,
-            },
-            start,
-            end,
-        )?;
-        self.open.push(Open {
-            so_far,
-            start,
-            end,
-            anchor,
-            block: style == StructureStyle::Block,
-        });
+        self.spend(Weight { nodes: 1, text: 0, depth: 0 }, start, end)?;
+        self.open.push(Open { so_far, start, end, anchor, block: style == StructureStyle::Block });
         Ok(())
     }
 
@@ -202,26 +144,12 @@ impl<'t> Composer<'t> {
             return Ok(());
         };
         // A block ends in the file where its last entry ends; the event comes at the start of whatever follows.
-        let end = if open.block {
-            open.end
-        } else {
-            end.max(open.end)
-        };
+        let end = if open.block { open.end } else { end.max(open.end) };
         let value = match open.so_far {
             SoFar::List(items) => Value::List(items),
             SoFar::Map { entries, .. } => Value::Map(entries),
         };
-        self.put(
-            Node {
-                value,
-                origin: Origin::File {
-                    start: open.start,
-                    end,
-                },
-            },
-            end,
-            open.anchor,
-        )
+        self.put(Node { value, origin: Origin::File { start: open.start, end } }, end, open.anchor)
     }
 
     /// Puts a finished node where it belongs.
@@ -240,9 +168,7 @@ impl<'t> Composer<'t> {
                 open.end = end;
                 match &mut open.so_far {
                     SoFar::List(items) => items.push(node),
-                    SoFar::Map { entries, key, .. } => {
-                        entries.extend(key.take().map(|key| (key, node)))
-                    }
+                    SoFar::Map { entries, key, .. } => entries.extend(key.take().map(|key| (key, node))),
                 }
             }
         }
@@ -250,22 +176,10 @@ impl<'t> Composer<'t> {
     }
 
     fn wants_key(&self) -> bool {
-        matches!(
-            self.open.last(),
-            Some(Open {
-                so_far: SoFar::Map { key: None, .. },
-                ..
-            })
-        )
+        matches!(self.open.last(), Some(Open { so_far: SoFar::Map { key: None, .. }, .. }))
     }
 
-    fn key(
-        &mut self,
-        name: String,
-        style: ScalarStyle,
-        origin: Origin,
-        anchor: usize,
-    ) -> Result<(), TreeError> {
+    fn key(&mut self, name: String, style: ScalarStyle, origin: Origin, anchor: usize) -> Result<(), TreeError> {
         let (start, end) = match origin {
             Origin::File { start, end } => (start, end),
             _ => (0, 0),
@@ -283,20 +197,8 @@ impl<'t> Composer<'t> {
         if let Some(wrong) = wrong {
             return Err(self.wrong((wrong.to_owned(), None), start, end));
         }
-        self.spend(
-            Weight {
-                nodes: 0,
-                text: name.len(),
-                depth: 0,
-            },
-            start,
-            end,
-        )?;
-        let Some(Open {
-            so_far: SoFar::Map { key, seen, .. },
-            ..
-        }) = self.open.last_mut()
-        else {
+        self.spend(Weight { nodes: 0, text: name.len(), depth: 0 }, start, end)?;
+        let Some(Open { so_far: SoFar::Map { key, seen, .. }, .. }) = self.open.last_mut() else {
             return Ok(());
         };
         let first = seen.get(&name).copied();
@@ -307,29 +209,17 @@ impl<'t> Composer<'t> {
             Some(first) => {
                 let (line, _) = position(self.text, first);
                 let help = format!("it was first given in line {line}");
-                Err(self.wrong(
-                    ("this key is given twice in one map".to_owned(), Some(help)),
-                    start,
-                    end,
-                ))
+                Err(self.wrong(("this key is given twice in one map".to_owned(), Some(help)), start, end))
             }
         }
     }
 
     fn alias(&mut self, anchor: usize, start: usize, end: usize) -> Result<(), TreeError> {
         if self.wants_key() {
-            return Err(self.wrong(
-                ("an alias is not read as a key".to_owned(), None),
-                start,
-                end,
-            ));
+            return Err(self.wrong(("an alias is not read as a key".to_owned(), None), start, end));
         }
         let Some(node) = self.anchors.get(&anchor).cloned() else {
-            return Err(self.wrong(
-                ("this alias stands inside its own anchor".to_owned(), None),
-                start,
-                end,
-            ));
+            return Err(self.wrong(("this alias stands inside its own anchor".to_owned(), None), start, end));
         };
         let weight = weigh(&node.value);
         if self.open.len() + weight.depth > MAX_DEPTH {
@@ -343,15 +233,8 @@ impl<'t> Composer<'t> {
         if !tagged {
             return Ok(());
         }
-        let place = span
-            .tag_span()
-            .and_then(|span| span.byte_range())
-            .or(span.byte_range())
-            .unwrap_or_default();
-        let what = (
-            "tags are not read".to_owned(),
-            Some("leave it out; quotes make text".to_owned()),
-        );
+        let place = span.tag_span().and_then(|span| span.byte_range()).or(span.byte_range()).unwrap_or_default();
+        let what = ("tags are not read".to_owned(), Some("leave it out; quotes make text".to_owned()));
         Err(self.wrong(what, place.start, place.end))
     }
 
@@ -359,44 +242,26 @@ impl<'t> Composer<'t> {
         self.spent.nodes += weight.nodes;
         self.spent.text += weight.text;
         let message = if self.spent.nodes > MAX_NODES {
-            format!(
-                "more than {MAX_NODES} values, counting the copies that anchors and aliases make"
-            )
+            format!("more than {MAX_NODES} values, counting the copies that anchors and aliases make")
         } else if self.spent.text > MAX_TEXT {
-            format!(
-                "more than {MAX_TEXT} bytes of text, counting the copies that anchors and aliases make"
-            )
+            format!("more than {MAX_TEXT} bytes of text, counting the copies that anchors and aliases make")
         } else {
             return Ok(());
         };
-        Err(self.wrong(
-            (
-                message,
-                Some("keep large data in a table of its own".to_owned()),
-            ),
-            start,
-            end,
-        ))
+        Err(self.wrong((message, Some("keep large data in a table of its own".to_owned())), start, end))
     }
 
     fn wrong(&self, (message, help): Wrong, start: usize, end: usize) -> TreeError {
-        TreeError {
-            message,
-            path: self.path(),
-            origin: Origin::File { start, end },
-            help,
-        }
+        TreeError { message, path: self.path(), origin: Origin::File { start, end }, help }
     }
 
     /// The path of what is being read.
     fn path(&self) -> String {
-        self.open
-            .iter()
-            .fold(String::new(), |path, open| match &open.so_far {
-                SoFar::List(items) => tree::item(&path, items.len()),
-                SoFar::Map { key: Some(key), .. } => tree::child(&path, &key.name),
-                SoFar::Map { key: None, .. } => path,
-            })
+        self.open.iter().fold(String::new(), |path, open| match &open.so_far {
+            SoFar::List(items) => tree::item(&path, items.len()),
+            SoFar::Map { key: Some(key), .. } => tree::child(&path, &key.name),
+            SoFar::Map { key: None, .. } => path,
+        })
     }
 
     /// An error of the event parser, in words for someone who writes a scenario.
@@ -406,43 +271,27 @@ impl<'t> Composer<'t> {
         let what = match error.kind() {
             ErrorKind::RecursionLimitExceeded => too_deep(),
             ErrorKind::UnknownAnchor => ("there is no anchor of this name above".to_owned(), None),
-            ErrorKind::MappingValueNotAllowed => (
-                "a `:` can not stand here".to_owned(),
-                help("text with `: ` in it needs quotes"),
-            ),
-            ErrorKind::UnexpectedCharacter { character } => (
-                format!("a plain word can not begin with `{character}`"),
-                help("put the text in quotes"),
-            ),
-            ErrorKind::UnclosedFlowCollection { open } => {
-                (format!("this `{open}` is not closed"), None)
+            ErrorKind::MappingValueNotAllowed => {
+                ("a `:` can not stand here".to_owned(), help("text with `: ` in it needs quotes"))
             }
+            ErrorKind::UnexpectedCharacter { character } => {
+                (format!("a plain word can not begin with `{character}`"), help("put the text in quotes"))
+            }
+            ErrorKind::UnclosedFlowCollection { open } => (format!("this `{open}` is not closed"), None),
             ErrorKind::UnclosedQuotedScalar => ("this quote is not closed".to_owned(), None),
-            ErrorKind::TabNotAllowed
-            | ErrorKind::TabInBlockIndentation
-            | ErrorKind::TabInIndentation => (
-                "a tab can not indent".to_owned(),
-                help("indent with spaces"),
-            ),
-            ErrorKind::ExpectedBlockMappingKey | ErrorKind::ExpectedBlockSequenceEntry => (
-                error.info(),
-                help("check the indentation of this line and of those above it"),
-            ),
+            ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => {
+                ("a tab can not indent".to_owned(), help("indent with spaces"))
+            }
+            ErrorKind::ExpectedBlockMappingKey | ErrorKind::ExpectedBlockSequenceEntry => {
+                (error.info(), help("check the indentation of this line and of those above it"))
+            }
             _ => (error.info(), None),
         };
         // No path: the parser reads ahead, so the error may stand far from what is being composed.
-        TreeError {
-            message: what.0,
-            path: String::new(),
-            origin: Origin::File { start: at, end: at },
-            help: what.1,
-        }
+        TreeError { message: what.0, path: String::new(), origin: Origin::File { start: at, end: at }, help: what.1 }
     }
 }
 
 fn too_deep() -> Wrong {
-    (
-        format!("lists and maps are nested more than {MAX_DEPTH} deep"),
-        None,
-    )
+    (format!("lists and maps are nested more than {MAX_DEPTH} deep"), None)
 }

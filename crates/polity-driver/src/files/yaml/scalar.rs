@@ -14,31 +14,19 @@ pub(super) fn plain(text: &str) -> Result<Value, Wrong> {
         _ => {}
     }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if matches!(
-        unsigned,
-        ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN"
-    ) {
+    if matches!(unsigned, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
         return Err((format!("a number must be finite, found `{text}`"), quotes()));
     }
     let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
     let leading_zero = digits > 1 && unsigned.starts_with('0');
     let numeric = |b: u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-');
-    if leading_zero
-        || !unsigned.bytes().all(numeric)
-        || !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    if leading_zero || !unsigned.bytes().all(numeric) || !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.')
     {
         return Ok(Value::Text(text.to_owned()));
     }
     if digits == unsigned.len() {
-        let help = Some(format!(
-            "whole numbers lie between {} and {}; text goes in quotes",
-            i64::MIN,
-            i64::MAX
-        ));
-        return text
-            .parse()
-            .map(Value::Int)
-            .map_err(|_| ("this whole number is too large".to_owned(), help));
+        let help = Some(format!("whole numbers lie between {} and {}; text goes in quotes", i64::MIN, i64::MAX));
+        return text.parse().map(Value::Int).map_err(|_| ("this whole number is too large".to_owned(), help));
     }
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(Value::Float(number)),

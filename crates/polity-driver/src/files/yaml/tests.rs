@@ -14,9 +14,7 @@ fn value(text: &str) -> Json {
 /// The place and the message of the error that a text gives.
 fn refused(text: &str) -> (usize, usize, String) {
     let error = parse(text).unwrap_err();
-    let Origin::File { start, .. } = error.origin else {
-        panic!("{error} has no place")
-    };
+    let Origin::File { start, .. } = error.origin else { panic!("{error} has no place") };
     let (line, column) = position(text, start);
     (line, column, error.to_string())
 }
@@ -81,8 +79,7 @@ fn scalars_mean_what_they_say() {
 fn files_keep_their_order_and_copy_their_anchors() {
     let text = "b: &base {k: [1, two], e: }\na: *base\n# end\n\"1\": x\n2: y\ntrue: z\n";
     let tree = parse(text).unwrap();
-    let expected =
-        r#"{"b":{"k":[1,"two"],"e":null},"a":{"k":[1,"two"],"e":null},"1":"x","2":"y","true":"z"}"#;
+    let expected = r#"{"b":{"k":[1,"two"],"e":null},"a":{"k":[1,"two"],"e":null},"1":"x","2":"y","true":"z"}"#;
     assert_eq!(tree.to_json().to_string(), expected);
     assert_eq!(tree.get("a").unwrap().origin, tree.get("b").unwrap().origin);
 }
@@ -96,87 +93,39 @@ fn every_part_knows_where_it_was_written() {
         _ => panic!(),
     };
     let world = tree.get("world").unwrap();
-    let Value::List(items) = &world.get("list").unwrap().value else {
-        panic!()
-    };
+    let Value::List(items) = &world.get("list").unwrap().value else { panic!() };
     assert_eq!(written(world.get("kind").unwrap()), "'x y'");
     assert_eq!(written(&items[0]), "{é: 🔑}");
     assert_eq!(written(items[0].get("é").unwrap()), "🔑");
     assert_eq!(written(&items[1]), "long\n    text");
-    assert_eq!(
-        written(world.get("list").unwrap()),
-        "{é: 🔑}   # note\n  - |\n    long\n    text"
-    );
+    assert_eq!(written(world.get("list").unwrap()), "{é: 🔑}   # note\n  - |\n    long\n    text");
     assert!(written(world).starts_with("kind:") && written(world).ends_with("text"));
     assert_eq!(written(tree.get("end").unwrap()), "[]");
     assert_eq!(written(&tree), text.trim_end());
-    let Value::Map(entries) = &tree.value else {
-        panic!()
-    };
-    assert_eq!(
-        entries[1].0.origin,
-        Origin::File {
-            start: text.find("end").unwrap(),
-            end: text.len() - 5
-        }
-    );
+    let Value::Map(entries) = &tree.value else { panic!() };
+    assert_eq!(entries[1].0.origin, Origin::File { start: text.find("end").unwrap(), end: text.len() - 5 });
 }
 
 #[test]
 fn wrong_yaml_says_where_and_what() {
     let cases = [
-        (
-            "a: 1\nb: 2\na: 3\n",
-            3,
-            1,
-            "a: this key is given twice in one map",
-        ),
-        (
-            "x:\n- {a: 1, a: 2}\n",
-            2,
-            10,
-            "x[0].a: this key is given twice in one map",
-        ),
+        ("a: 1\nb: 2\na: 3\n", 3, 1, "a: this key is given twice in one map"),
+        ("x:\n- {a: 1, a: 2}\n", 2, 10, "x[0].a: this key is given twice in one map"),
         ("a: .nan", 1, 4, "a: a number must be finite, found `.nan`"),
-        (
-            "a:\n  b: [1, -.inf]",
-            2,
-            10,
-            "a.b[1]: a number must be finite, found `-.inf`",
-        ),
+        ("a:\n  b: [1, -.inf]", 2, 10, "a.b[1]: a number must be finite, found `-.inf`"),
         ("a: 1e999", 1, 4, "a: this number is too large"),
-        (
-            "a: 9223372036854775808",
-            1,
-            4,
-            "a: this whole number is too large",
-        ),
+        ("a: 9223372036854775808", 1, 4, "a: this whole number is too large"),
         ("a: !!str 12", 1, 4, "a: tags are not read"),
         ("a: !thing {b: 1}", 1, 4, "a: tags are not read"),
         ("a: !!seq [1]", 1, 4, "a: tags are not read"),
-        (
-            "d: &d {a: 1}\ne:\n  <<: *d",
-            3,
-            3,
-            "e: merge keys (`<<`) are not read: write the keys out",
-        ),
+        ("d: &d {a: 1}\ne:\n  <<: *d", 3, 3, "e: merge keys (`<<`) are not read: write the keys out"),
         ("? [a]\n: b", 1, 3, "a key is a name, not a list or a map"),
         ("a: &x 1\n*x : 2", 2, 1, "an alias is not read as a key"),
-        (
-            "&k a: 1",
-            1,
-            4,
-            "an anchor on a key is not read: put it on the value",
-        ),
+        ("&k a: 1", 1, 4, "an anchor on a key is not read: put it on the value"),
         (": x", 1, 1, "a key is missing before this `:`"),
         ("a: 1\n---\nb: 2", 2, 1, "a second document begins here"),
         ("a: *nope", 1, 4, "there is no anchor of this name above"),
-        (
-            "a: &a [*a]",
-            1,
-            8,
-            "a[0]: this alias stands inside its own anchor",
-        ),
+        ("a: &a [*a]", 1, 8, "a[0]: this alias stands inside its own anchor"),
         ("a: [1, 2", 1, 4, "this `[` is not closed"),
         ("a: 'x", 1, 4, "this quote is not closed"),
         ("a: b: c", 1, 5, "a `:` can not stand here"),
@@ -238,116 +187,28 @@ cohorts:
 fn wrong_scenarios_are_found_where_they_were_written() {
     parse(GOOD).unwrap().read::<Scenario>("").unwrap();
     let cases = [
-        (
-            "seed: 7",
-            "sede: 7",
-            1,
-            1,
-            "sede: unknown key `sede`; did you mean `seed`?",
-        ),
-        (
-            "fraction:",
-            "frction:",
-            4,
-            3,
-            "world.frction: unknown key `frction`; did you mean `fraction`?",
-        ),
-        (
-            "fraction: 0.5",
-            "fraction: half",
-            4,
-            13,
-            "world.fraction: expected a number, found text `half`",
-        ),
-        (
-            "fraction: 0.5",
-            "{}: 0.5",
-            4,
-            3,
-            "world: a key is a name, not a list or a map",
-        ),
-        (
-            "  fraction: 0.5",
-            "",
-            3,
-            3,
-            "world: the key `fraction` is missing",
-        ),
-        (
-            "rounds: 10",
-            "rounds: 012",
-            5,
-            11,
-            "world.rounds: expected a whole number, found text `012`",
-        ),
-        (
-            "rounds: 10",
-            "rounds: 0x10",
-            5,
-            11,
-            "world.rounds: expected a whole number, found text `0x10`",
-        ),
-        (
-            "rounds: 10",
-            "rounds: 1.5",
-            5,
-            11,
-            "world.rounds: expected a whole number, found the number 1.5",
-        ),
-        (
-            "count: 80",
-            "coutn: 80",
-            10,
-            5,
-            "cohorts[1].coutn: unknown key `coutn`; did you mean `count`?",
-        ),
-        (
-            "name: crowd",
-            "name: 12",
-            9,
-            11,
-            "cohorts[1].name: expected text, found the number 12",
-        ),
-        (
-            "0.5]",
-            "x]",
-            11,
-            26,
-            "cohorts[1].shares.left[1]: expected a number, found text `x`",
-        ),
-        (
-            "[1]",
-            "1",
-            11,
-            39,
-            "cohorts[1].shares.right: expected a list, found the number 1",
-        ),
+        ("seed: 7", "sede: 7", 1, 1, "sede: unknown key `sede`; did you mean `seed`?"),
+        ("fraction:", "frction:", 4, 3, "world.frction: unknown key `frction`; did you mean `fraction`?"),
+        ("fraction: 0.5", "fraction: half", 4, 13, "world.fraction: expected a number, found text `half`"),
+        ("fraction: 0.5", "{}: 0.5", 4, 3, "world: a key is a name, not a list or a map"),
+        ("  fraction: 0.5", "", 3, 3, "world: the key `fraction` is missing"),
+        ("rounds: 10", "rounds: 012", 5, 11, "world.rounds: expected a whole number, found text `012`"),
+        ("rounds: 10", "rounds: 0x10", 5, 11, "world.rounds: expected a whole number, found text `0x10`"),
+        ("rounds: 10", "rounds: 1.5", 5, 11, "world.rounds: expected a whole number, found the number 1.5"),
+        ("count: 80", "coutn: 80", 10, 5, "cohorts[1].coutn: unknown key `coutn`; did you mean `count`?"),
+        ("name: crowd", "name: 12", 9, 11, "cohorts[1].name: expected text, found the number 12"),
+        ("0.5]", "x]", 11, 26, "cohorts[1].shares.left[1]: expected a number, found text `x`"),
+        ("[1]", "1", 11, 39, "cohorts[1].shares.right: expected a list, found the number 1"),
     ];
     for (from, to, line, column, message) in cases {
         let text = GOOD.replacen(from, to, 1);
         assert_ne!(text, GOOD, "{from}");
-        let error = parse(&text)
-            .and_then(|tree| tree.read::<Scenario>(""))
-            .unwrap_err();
-        let Origin::File { start, .. } = error.origin else {
-            panic!("{error} has no place")
-        };
-        assert_eq!(
-            (error.to_string().as_str(), position(&text, start)),
-            (message, (line, column)),
-            "{to}"
-        );
+        let error = parse(&text).and_then(|tree| tree.read::<Scenario>("")).unwrap_err();
+        let Origin::File { start, .. } = error.origin else { panic!("{error} has no place") };
+        assert_eq!((error.to_string().as_str(), position(&text, start)), (message, (line, column)), "{to}");
     }
     let lower = GOOD.replacen("rounds: 10", "rounds: 1e3", 1);
-    assert_eq!(
-        parse(&lower)
-            .unwrap()
-            .read::<Scenario>("")
-            .unwrap()
-            .world
-            .rounds,
-        1000
-    );
+    assert_eq!(parse(&lower).unwrap().read::<Scenario>("").unwrap().world.rounds, 1000);
 }
 
 #[test]
@@ -372,18 +233,9 @@ fn edits_are_parsed_and_shown_when_wrong() {
         ("=1", "a step of the path is empty"),
         ("a..b=1", "a..b: a step of the path is empty"),
         ("a=b: c", "a: the value is a map, by YAML's rules"),
-        (
-            "a=- b",
-            "a: the value is a list of 1 entry, by YAML's rules",
-        ),
-        (
-            "a=#fff",
-            "a: a part of the value is a comment, by YAML's rules",
-        ),
-        (
-            "a=issue #3",
-            "a: a part of the value is a comment, by YAML's rules",
-        ),
+        ("a=- b", "a: the value is a list of 1 entry, by YAML's rules"),
+        ("a=#fff", "a: a part of the value is a comment, by YAML's rules"),
+        ("a=issue #3", "a: a part of the value is a comment, by YAML's rules"),
         ("a=[1, 2", "a: this `[` is not closed"),
         ("a=.nan", "a: a number must be finite, found `.nan`"),
     ];
@@ -403,10 +255,7 @@ fn a_mistyped_edit_is_blamed_on_the_edit() {
         tree.edit(&path, node).unwrap();
     }
     let error = tree.read::<Scenario>("").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "world.frction: unknown key `frction`; did you mean `fraction`?"
-    );
+    assert_eq!(error.to_string(), "world.frction: unknown key `frction`; did you mean `fraction`?");
     assert_eq!(error.origin, Origin::Edit("world.frction=0.4".into()));
 }
 
@@ -429,11 +278,7 @@ fn hostile_files_are_refused_in_bounded_time_and_memory() {
     }
     assert!(refused_in_time("alias bomb", &bomb).contains("more than 200000 values"));
 
-    let long = format!(
-        "a: &a {}\nb: [{}]\n",
-        "x".repeat(1 << 20),
-        "*a, ".repeat(100_000)
-    );
+    let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), "*a, ".repeat(100_000));
     assert!(refused_in_time("alias bomb of text", &long).contains("bytes of text"));
 
     let mut deep = "a0: &a0 [x]\n".to_owned();
@@ -441,40 +286,26 @@ fn hostile_files_are_refused_in_bounded_time_and_memory() {
     assert!(refused_in_time("aliases nested", &deep).contains("more than 64 deep"));
 
     for (what, open) in [("brackets", "["), ("braces", "{a: "), ("dashes", "- ")] {
-        assert!(
-            refused_in_time(what, &open.repeat(100_000)).contains("more than 64 deep"),
-            "{what}"
-        );
+        assert!(refused_in_time(what, &open.repeat(100_000)).contains("more than 64 deep"), "{what}");
     }
-    let stairs: String = (0..1000)
-        .map(|n| format!("{}a:\n", " ".repeat(n)))
-        .collect();
+    let stairs: String = (0..1000).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
     assert!(refused_in_time("stairs", &stairs).contains("more than 64 deep"));
 
     let many = "- 1\n".repeat(MAX_NODES);
     assert!(refused_in_time("many values", &many).contains("more than 200000 values"));
     assert!(parse(&"- 1\n".repeat(MAX_NODES - 1)).is_ok());
 
-    let garbage: String = (0..10_000_000_u32)
-        .map(|n| char::from((n.wrapping_mul(2_654_435_761) >> 25) as u8))
-        .collect();
+    let garbage: String =
+        (0..10_000_000_u32).map(|n| char::from((n.wrapping_mul(2_654_435_761) >> 25) as u8)).collect();
     assert!(refused_in_time("10 MB of garbage", &garbage).contains("the limit is 4194304"));
     for part in [
-        "a", "[", "\"", "'", "- ", "? ", "&a ", "*a ", "{", "a: ", "\n", " ", "#", "|\n", "%",
-        "\u{feff}", "é", "]", "\\", "a:\n",
+        "a", "[", "\"", "'", "- ", "? ", "&a ", "*a ", "{", "a: ", "\n", " ", "#", "|\n", "%", "\u{feff}", "é", "]",
+        "\\", "a:\n",
     ] {
         let start = Instant::now();
         let outcome = parse(&part.repeat(MAX_BYTES / part.len())).map(|_| ());
-        assert!(
-            start.elapsed() < Duration::from_secs(30),
-            "{part:?} took {:?}",
-            start.elapsed()
-        );
-        println!(
-            "4 MiB of {part:?}: {:?}, {:?}",
-            start.elapsed(),
-            outcome.err().map(|error| error.message)
-        );
+        assert!(start.elapsed() < Duration::from_secs(30), "{part:?} took {:?}", start.elapsed());
+        println!("4 MiB of {part:?}: {:?}, {:?}", start.elapsed(), outcome.err().map(|error| error.message));
     }
 }
 
@@ -483,11 +314,7 @@ fn nesting_up_to_the_limit_is_read() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     assert!(parse(&nested(MAX_DEPTH)).is_ok());
     assert!(parse(&nested(MAX_DEPTH + 1)).is_err());
-    let block = |depth: usize| {
-        (0..depth)
-            .map(|n| format!("{}a:\n", " ".repeat(n)))
-            .collect::<String>()
-    };
+    let block = |depth: usize| (0..depth).map(|n| format!("{}a:\n", " ".repeat(n))).collect::<String>();
     assert!(parse(&block(MAX_DEPTH)).is_ok());
     assert!(parse(&block(MAX_DEPTH + 1)).is_err());
 }
@@ -533,13 +360,8 @@ fn check(text: &str) {
 }
 
 fn within(node: &Node, text: &str) {
-    let Origin::File { start, end } = node.origin else {
-        panic!("a node without a place")
-    };
-    assert!(
-        start <= end && text.get(start..end).is_some(),
-        "{start}..{end} of {text:?}"
-    );
+    let Origin::File { start, end } = node.origin else { panic!("a node without a place") };
+    assert!(start <= end && text.get(start..end).is_some(), "{start}..{end} of {text:?}");
     match &node.value {
         Value::List(items) => items.iter().for_each(|item| within(item, text)),
         Value::Map(entries) => entries.iter().for_each(|(_, item)| within(item, text)),

@@ -116,8 +116,7 @@ impl<'a> Call<'a> {
 
     fn mistake(&self, want: &Want, hidden: &Hidden) -> String {
         let named = hidden.lure.clone().filter(|lure| !same_answer(lure, &hidden.gold));
-        let tempting =
-            named.unwrap_or_else(|| wrong(want, &hidden.gold, None, &mut self.item_draws(For::Temptation)));
+        let tempting = named.unwrap_or_else(|| wrong(want, &hidden.gold, None, &mut self.item_draws(For::Temptation)));
         match self.draws(For::Temptation).chance(self.model.lure) {
             true => tempting,
             false => wrong(want, &hidden.gold, Some(&tempting), &mut self.draws(For::Mistake)),
