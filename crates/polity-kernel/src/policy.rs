@@ -381,14 +381,13 @@ pub(crate) trait PolicyHost: Send + Sync {
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States;
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32);
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
-    /// Runs a suspended turn again with the answers it has. `true`: it is complete.
+    /// Runs a suspended turn again with the answers it has, in the round that `round` says. `true`: it is complete.
     fn rerun(
         &self,
         states: &mut States,
         index: usize,
         waiting: &mut Suspended,
-        now: u32,
-        commons: &Commons,
+        round: &Round<'_>,
         acts: &mut Acts,
         lane: &mut Lane,
     ) -> Result<bool, Bug>;
@@ -516,11 +515,11 @@ impl<P: Policy> PolicyHost for Host<P> {
         states: &mut States,
         index: usize,
         waiting: &mut Suspended,
-        now: u32,
-        commons: &Commons,
+        round: &Round<'_>,
         acts: &mut Acts,
         lane: &mut Lane,
     ) -> Result<bool, Bug> {
+        let Round { round: now, commons, .. } = *round;
         let column = self.column(states)?;
         let state = column.get_mut(index).ok_or_else(|| Bug::internal("a suspended turn has no agent"))?;
         let who = waiting.who;

@@ -173,6 +173,8 @@ impl Shard {
             let n = group.blocks.len();
             work.push((group, rest.by_ref().take(n).collect()));
         }
+        // A turn that began earlier keeps its own round; this one is the round whose barrier it reaches.
+        let round = Round { round: now, lag: 0, commons };
         work.par_iter_mut().try_for_each(|(group, answers)| {
             for (block, answers) in group.blocks.iter_mut().zip(answers) {
                 if block.suspended.is_empty() {
@@ -203,15 +205,8 @@ impl Shard {
                         .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                     let index = (row - segment.start) as usize;
                     let waiting = &mut block.suspended[i];
-                    let done = policy.rerun(
-                        &mut segment.states,
-                        index,
-                        waiting,
-                        now,
-                        commons,
-                        &mut block.acts,
-                        &mut group.lane,
-                    )?;
+                    let done =
+                        policy.rerun(&mut segment.states, index, waiting, &round, &mut block.acts, &mut group.lane)?;
                     if done {
                         let done = block.suspended.remove(i);
                         block.kept.extend(done.held.inbox());
