@@ -321,3 +321,23 @@ fn commands_in_documents_work_as_written() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(commands.len() >= 10, "only {} commands were found in the documents", commands.len());
 }
+
+#[test]
+fn the_digest_in_the_readme_is_that_of_the_main_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_polity"))
+        .args(["run", "scenarios/guess-average.yaml", "--no-report", "--json", "--out"])
+        .arg(folder.path().join("run"))
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let summary: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let digest = summary["digest"].as_str().unwrap();
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(
+        readme.contains(digest),
+        "README.md shows other runs than this build makes ({digest}): make its transcripts anew"
+    );
+}
