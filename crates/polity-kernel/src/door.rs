@@ -37,6 +37,7 @@ pub struct Door<'a> {
 
 impl<'a> Door<'a> {
     /// A door for one turn; `answers` must be sorted by id.
+    #[inline]
     #[must_use]
     pub fn new(item: u32, round: u32, answers: &'a [Answer]) -> Self {
         Door { item, round, answers, next: Vec::new(), wanted: Vec::new(), bug: None }

@@ -310,10 +310,14 @@ impl Lane {
     }
 
     /// Sends what a completed turn has posted.
+    #[inline]
     fn commit_posts(&mut self, from: AgentId, round: u32, commons: &Commons) {
-        if self.posts.is_empty() {
-            return;
+        if !self.posts.is_empty() {
+            self.send_posts(from, round, commons);
         }
+    }
+
+    fn send_posts(&mut self, from: AgentId, round: u32, commons: &Commons) {
         let base = RowHash::new(Kind::Letter, round).word(u64::from(from));
         let mut n = 0u64;
         for Post { to, channel, words } in self.posts.drain(..) {
@@ -412,6 +416,7 @@ impl<P: Policy> Host<P> {
     }
 }
 
+#[inline]
 fn digest_acts(digest: &mut Digest, round: u32, acts: &Acts, from: usize) {
     for (n, act) in acts.rows[from..].iter().enumerate() {
         let mut hash = RowHash::new(Kind::Act, round)
@@ -424,11 +429,13 @@ fn digest_acts(digest: &mut Digest, round: u32, acts: &Acts, from: usize) {
     }
 }
 
+#[inline]
 fn take_back(acts: &mut Acts, rows: usize, texts: usize) {
     acts.rows.truncate(rows);
     acts.texts.truncate(texts);
 }
 
+#[inline]
 fn check_acts(acts: &Acts, from: usize, who: AgentId, round: u32) -> Result<(), Bug> {
     match acts.rows[from..].iter().find(|act| act.value.is_nan()) {
         Some(_) => Err(Bug::Turn { agent: who, round, message: "an act's value is not a number (NaN)".into() }),

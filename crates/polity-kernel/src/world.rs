@@ -89,6 +89,7 @@ pub struct Deeds<'a> {
 
 impl<'a> Deeds<'a> {
     /// The acts, in the order performed.
+    #[inline]
     #[must_use]
     pub fn acts(&self) -> &'a [Act] {
         &self.acts.rows[self.range.clone()]

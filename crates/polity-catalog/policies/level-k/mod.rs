@@ -103,7 +103,8 @@ impl Policy for LevelK {
     }
 
     async fn act(&self, level: &mut u32, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let [fraction, low, high, announced, last_mean] = self.slots.map(|slot| turn.sight.number(slot));
+        let see = |i: usize| turn.sight.number(self.slots[i]);
+        let (fraction, low, high, announced, last_mean) = (see(0), see(1), see(2), see(3), see(4));
         // Before anything is known level 0 guesses anything; afterwards it repeats the last mean (Nagel 1995).
         let known = announced > 0.0;
         let anchor = if known { last_mean } else { f64::midpoint(low, high) };

@@ -160,7 +160,7 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
     if let Some(section) = before_and_after(disk, run, manifest.simulated) {
         sections.push(section);
     }
-    sections.extend(over_rounds(&lines, evaluation));
+    sections.extend(over_rounds(&lines, evaluation, scenario));
     if let Some(section) = items(disk, run) {
         sections.push(section);
     }
@@ -195,7 +195,7 @@ fn before_and_after(disk: &dyn Disk, run: &Path, simulated: bool) -> Option<Sect
             column.unwrap_or_default().into_iter().flatten().collect::<Vec<f64>>()
         };
         let (before, after) = (value(&first), value(&last));
-        let (low, high, bins) = automatic_edges(before.iter().chain(&after).copied());
+        let (low, high, bins) = shared_edges(&before, &after);
         figures.push(Figure::Histogram {
             title: format!("{base}: before and after"),
             x_label: base.clone(),
@@ -212,8 +212,18 @@ fn before_and_after(disk: &dyn Disk, run: &Path, simulated: bool) -> Option<Sect
     (!figures.is_empty()).then_some(Section { title: "Before and after".into(), text, figures, table: None })
 }
 
+/// Bins that suit both distributions. Where the first one fits in the bins of its own (a scale with whole answers, say), those are
+/// what a reader knows; else bins for both together.
+fn shared_edges(before: &[f64], after: &[f64]) -> (f64, f64, usize) {
+    let own = automatic_edges(before.iter().copied());
+    if after.iter().all(|x| (own.0..=own.1).contains(x)) {
+        return own;
+    }
+    automatic_edges(before.iter().chain(after).copied())
+}
+
 /// Metrics over rounds: one figure a quantity for its levels, one for each other metric, a heat map for histograms.
-fn over_rounds(lines: &Lines, evaluation: bool) -> Option<Section> {
+fn over_rounds(lines: &Lines, evaluation: bool, scenario: &serde_json::Value) -> Option<Section> {
     let mut levels: BTreeMap<String, Vec<Series>> = BTreeMap::new();
     let mut others: BTreeMap<String, Vec<Series>> = BTreeMap::new();
     let mut heats: BTreeMap<String, BTreeMap<String, Vec<(f64, f64)>>> = BTreeMap::new();
@@ -254,7 +264,7 @@ fn over_rounds(lines: &Lines, evaluation: bool) -> Option<Section> {
         figures.push(figure(format!("{quantity}: level and spread"), quantity, series));
     }
     for (quantity, bins) in heats {
-        figures.push(heat(&quantity, &bins));
+        figures.push(heat(&quantity, &bins, scenario));
     }
     for (title, series) in others {
         let label = if evaluation { "share".to_string() } else { title.clone() };
@@ -263,7 +273,24 @@ fn over_rounds(lines: &Lines, evaluation: bool) -> Option<Section> {
     (!figures.is_empty()).then_some(Section { title: "Over the rounds".into(), text: None, figures, table: None })
 }
 
-fn heat(quantity: &str, bins: &BTreeMap<String, Vec<(f64, f64)>>) -> Figure {
+/// The edges of a histogram whose range the scenario gives; elsewhere the bins keep the names that the metric wrote.
+fn edges(quantity: &str, bins: &BTreeMap<String, Vec<(f64, f64)>>, scenario: &serde_json::Value) -> BinAxis {
+    let metrics = scenario.get("metrics").and_then(|m| m.as_array());
+    let of = |metric: &&serde_json::Value| {
+        metric.get("kind").is_some_and(|k| k == "histogram") && metric.get("of").is_some_and(|of| of == quantity)
+    };
+    let range = metrics.and_then(|m| m.iter().find(of)).and_then(|m| m.get("range")).and_then(|r| r.as_array());
+    let end = |i: usize| range.and_then(|r| r.get(i)).and_then(serde_json::Value::as_f64);
+    match (end(0), end(1)) {
+        (Some(low), Some(high)) if high > low => {
+            let n = bins.len();
+            BinAxis::Edges((0..=n).map(|i| low + (high - low) * i as f64 / n as f64).collect())
+        }
+        _ => BinAxis::Categories(bins.keys().cloned().collect()),
+    }
+}
+
+fn heat(quantity: &str, bins: &BTreeMap<String, Vec<(f64, f64)>>, scenario: &serde_json::Value) -> Figure {
     let mut rounds: Vec<u64> = bins.values().flatten().map(|(round, _)| *round as u64).collect();
     rounds.sort_unstable();
     rounds.dedup();
@@ -281,7 +308,7 @@ fn heat(quantity: &str, bins: &BTreeMap<String, Vec<(f64, f64)>>) -> Figure {
         x_label: "round".into(),
         y_label: quantity.into(),
         rounds,
-        bins: BinAxis::Categories(bins.keys().cloned().collect()),
+        bins: edges(quantity, bins, scenario),
         cells,
         caption: format!("Share of agents in every bin of {quantity}, %, by round."),
     }
