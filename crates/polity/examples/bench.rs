@@ -92,7 +92,9 @@ fn table() {
     let debates = file("debates.yaml", &DEBATES.replace("QUESTIONS", &questions.display().to_string()));
     let quiet = ["-P", "record.acts=false", "-P", "record.agents=false", "--no-report"];
 
-    println!("| what | agents | ms a round | million agent-rounds/s | process, s | peak MB | bytes an agent | MB on disk |");
+    println!(
+        "| what | agents | ms a round | million agent-rounds/s | process, s | peak MB | bytes an agent | MB on disk |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     let empty = median(folder.path(), GUESS, &[&["--agents", "3"], &quiet[..]].concat()).number("peak_memory_mb");
     let print = |what: &str, agents: u64, line: &Line| {
