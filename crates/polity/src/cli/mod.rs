@@ -259,7 +259,12 @@ fn run(
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
             let mut failure = failure(&e, Some(&source));
             if matches!(failure.exit, Exit::Disk) {
-                failure.message.push_str(&format!("\nfree some space, then: polity resume {}", out.display()));
+                // Before the manifest is there nothing has begun, and the same command takes the folder again.
+                let begun = engine.disk.exists(&out.join("manifest.json")).unwrap_or(false);
+                failure.message.push_str(&match begun {
+                    true => format!("\nfree some space, then: polity resume {}", out.display()),
+                    false => "\nfree some space, then run the same command again: the run had not begun".to_string(),
+                });
             }
             failure
         })?;
