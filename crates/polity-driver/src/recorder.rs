@@ -188,13 +188,12 @@ impl Recorder {
     pub fn round(&mut self, report: RoundReport, machine: &Assembled, wall_ms: f64) -> Result<(), DriveError> {
         let round = report.round;
         let same = |value: u32| Column::Same(Value::U32(value));
-        let acts: u64 = report.acts.iter().map(|a| a.rows.len() as u64).sum();
         let batch = Batch {
             rows: 1,
             columns: vec![
                 same(round),
                 same(report.agents),
-                Column::U64(vec![acts]),
+                Column::U64(vec![report.acts]),
                 Column::U64(vec![report.letters]),
                 same(report.births.len() as u32),
                 same(report.deaths.len() as u32),
@@ -210,7 +209,7 @@ impl Recorder {
             self.tables.push(self.metrics, Batch { rows: values.len(), columns })?;
         }
         if let Some(table) = self.acts {
-            self.push_acts(table, round, report.acts, &report.items_of_acts)?;
+            self.push_acts(table, round, machine)?;
         }
         if let Some(table) = self.messages {
             self.push_messages(table, round, machine)?;
@@ -235,42 +234,44 @@ impl Recorder {
         Ok(())
     }
 
-    fn push_acts(&mut self, table: usize, round: u32, blocks: Vec<Acts>, of: &[u32]) -> Result<(), DriveError> {
+    fn push_acts(&mut self, table: usize, round: u32, machine: &Assembled) -> Result<(), DriveError> {
         // Blocks go in runs of about 128k rows: large enough for the writer, small enough to overlap with the next round.
         const RUN: usize = 1 << 17;
-        let mut run: Vec<Acts> = Vec::new();
-        let mut rows = 0;
-        let mut blocks = blocks.into_iter().enumerate().peekable();
-        let mut items: Vec<u32> = Vec::new();
-        while let Some((i, acts)) = blocks.next() {
-            rows += acts.rows.len();
-            items.push(of.get(i).copied().unwrap_or_default());
-            run.push(acts);
-            if rows > 0 && (rows >= RUN || blocks.peek().is_none()) {
-                let batch = self.acts_batch(round, &run, &items, rows);
+        let blocks: Vec<(u32, &Acts)> = match machine {
+            Assembled::Society(society) => society.acts().map(|acts| (0, acts)).collect(),
+            Assembled::Evaluation(evaluation) => evaluation.acts().iter().map(|(item, acts)| (*item, acts)).collect(),
+        };
+        let mut rest = blocks.as_slice();
+        while !rest.is_empty() {
+            let mut rows = 0;
+            let full = rest.iter().position(|(_, acts)| {
+                rows += acts.rows.len();
+                rows >= RUN
+            });
+            let (run, later) = rest.split_at(full.map_or(rest.len(), |i| i + 1));
+            if rows > 0 {
+                let batch = self.acts_batch(round, run, rows);
                 self.tables.push(table, batch)?;
-                run.clear();
-                items.clear();
-                rows = 0;
             }
+            rest = later;
         }
         Ok(())
     }
 
-    fn acts_batch(&self, round: u32, run: &[Acts], items: &[u32], rows: usize) -> Batch {
-        let each = || run.iter().flat_map(|acts| acts.rows.iter());
+    fn acts_batch(&self, round: u32, run: &[(u32, &Acts)], rows: usize) -> Batch {
+        let each = || run.iter().flat_map(|(_, acts)| acts.rows.iter());
         let who = Column::U32(each().map(|a| a.who).collect());
         let kind = Column::Code(each().map(|a| a.kind).collect());
         let texts = || {
             let mut texts = Vec::with_capacity(rows);
-            for acts in run {
+            for (_, acts) in run {
                 texts.extend((0..acts.rows.len()).map(|i| acts.text(i).map(str::to_string)));
             }
             Column::MaybeText(texts)
         };
         let round = Column::Same(Value::U32(round));
         if self.shape.evaluation {
-            let item = run.iter().zip(items).flat_map(|(acts, item)| std::iter::repeat_n(*item, acts.rows.len()));
+            let item = run.iter().flat_map(|(item, acts)| std::iter::repeat_n(*item, acts.rows.len()));
             return Batch { rows, columns: vec![Column::U32(item.collect()), round, who, kind, texts()] };
         }
         let mut columns = vec![who, round];

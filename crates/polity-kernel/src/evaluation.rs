@@ -8,6 +8,7 @@ use crate::ask::{Answer, Effect};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
 use crate::method::{Item, Log, Member, MethodHost, Records, Start, Verdict, same_answer};
+use crate::sight::Acts;
 use crate::society::{decode, encode};
 use crate::topology::Topology;
 use rayon::prelude::*;
@@ -68,6 +69,8 @@ pub struct Evaluation {
     logs: BTreeMap<u32, Vec<(u32, Log)>>,
     /// Letters of the last complete round.
     letters: Vec<(u32, u32, u32, String)>,
+    /// Acts of the last complete round: (item, acts).
+    acts: Vec<(u32, Acts)>,
     round: u32,
     chain: Digest,
 }
@@ -81,6 +84,7 @@ impl Evaluation {
             changes,
             logs: BTreeMap::new(),
             letters: Vec::new(),
+            acts: Vec::new(),
             round: 0,
             chain: Digest::default(),
         }
@@ -102,6 +106,12 @@ impl Evaluation {
     #[must_use]
     pub fn records(&self) -> &'static [Records] {
         self.method.records()
+    }
+
+    /// Acts of the last complete round: (item, acts), in order of item.
+    #[must_use]
+    pub fn acts(&self) -> &[(u32, Acts)] {
+        &self.acts
     }
 
     /// Letters of the last complete round: (item, from, to, text).
@@ -216,6 +226,7 @@ impl Evaluation {
         let mut logs = self.logs.remove(&round).unwrap_or_default();
         logs.sort_by_key(|(item, _)| *item);
         report.agents = logs.len() as u32;
+        self.acts.clear();
         self.letters.clear();
         let (mut answers, mut right, mut teams, mut agreed) = (0u64, 0u64, 0u64, 0u64);
         for (item, log) in logs {
@@ -248,8 +259,8 @@ impl Evaluation {
                 report.sum.add(hash.bytes(text.as_bytes()).finish());
                 self.letters.push((item, from, to, text));
             }
-            report.acts.push(log.acts);
-            report.items_of_acts.push(item);
+            report.acts += log.acts.rows.len() as u64;
+            self.acts.push((item, log.acts));
         }
         let mut share = |name: &str, part: u64, of: u64| {
             if of > 0 {

@@ -3,7 +3,6 @@
 use crate::Bug;
 use crate::ask::{Answer, Effect};
 use crate::digest::Digest;
-use crate::sight::Acts;
 use serde::{Deserialize, Serialize};
 
 /// One step of a machine.
@@ -65,10 +64,8 @@ pub struct RoundReport {
     pub chain: Digest,
     /// Agents alive when it began (in an evaluation: items under way).
     pub agents: u32,
-    /// Acts by block, in order of agent. In an evaluation: by item, the items being `items_of_acts`.
-    pub acts: Vec<Acts>,
-    /// In an evaluation: the items to which `acts` belong.
-    pub items_of_acts: Vec<u32>,
+    /// Number of acts; the acts themselves lie with the machine until its next round.
+    pub acts: u64,
     /// Number of letters sent.
     pub letters: u64,
     /// Results of metrics and the world's scalars: (name, value).

@@ -6,9 +6,9 @@
 use crate::ask::{Answer, Effect, Heard, Hidden, Request};
 use crate::digest::{Digest, Kind, RowHash, hash_value};
 use crate::door::{Ask, Door, poll_once};
-use crate::mail::{Bucket, Inbox, LONGEST_TEXT, block_of};
+use crate::mail::{Arena, Bucket, Inbox, LONGEST_TEXT, block_of};
 use crate::population::{NumberColumn, Population, TextColumn};
-use crate::rng::{Draws, Stream};
+use crate::rng::{AHEAD, Draws, Stream, first_blocks};
 use crate::sight::{Act, ActArgument, Acts, Interface, NumberSlot, Sight, Sights, TextSlot};
 use crate::topology::Topology;
 use crate::tree::Invalid;
@@ -370,7 +370,7 @@ pub(crate) struct Rows<'a> {
     /// Rows of the block, relative to its first agent.
     pub range: std::ops::Range<usize>,
     pub sights: &'a Sights,
-    pub mail: &'a crate::mail::Arena,
+    pub mail: &'a Arena,
     /// Whether a row takes a turn (alive and not waiting); `None`: all do.
     pub awake: Option<&'a dyn Fn(usize) -> bool>,
     pub acts: &'a mut Acts,
@@ -411,36 +411,136 @@ impl<P: Policy> Host<P> {
         self.0.born(Person { id: who, population: &commons.population }, &mut draws)
     }
 
-    fn digest_state(digest: &mut Digest, round: u32, who: AgentId, state: &P::State) {
-        digest.add(hash_value(RowHash::new(Kind::Agent, round).word(u64::from(who)), state));
+    /// Runs the turns of consecutive agents. Those that complete commit; those that wait for answers leave nothing behind but
+    /// their open questions, which are returned.
+    ///
+    /// This is the only place where a policy is called: with one caller the compiler puts a rule's turn into this loop.
+    fn turns(
+        &self,
+        column: &mut [P::State],
+        given: &Given<'_>,
+        acts: &mut Acts,
+        lane: &mut Lane,
+    ) -> Result<Vec<(AgentId, Vec<Effect>)>, Bug> {
+        let Given { first, base, awake, sights, mail, answers, began, commit, commons } = *given;
+        let start = acts.rows.len();
+        let mut waiting = Vec::new();
+        // Random numbers are computed some agents ahead as long as turns use them; that changes when, never what.
+        let (mut used, mut ahead) = (false, None);
+        for (i, state) in column.iter_mut().enumerate() {
+            let who = first + i as AgentId;
+            if i % AHEAD == 0 {
+                ahead = used.then(|| first_blocks(commons.seed, Stream::Turn, began, who));
+                used = false;
+            }
+            let row = base + i;
+            if awake.is_some_and(|awake| !awake(row)) {
+                continue;
+            }
+            let (rows_before, texts_before) = (acts.rows.len(), acts.texts.len());
+            let mut next = state.clone();
+            let mut turn = Turn {
+                who,
+                round: began,
+                sight: sights.row(row),
+                inbox: match mail {
+                    Letters::OfBlock(arena) => arena.inbox(row),
+                    Letters::OfTurn(inbox) => inbox,
+                },
+                draws: match &ahead {
+                    Some(blocks) => Draws::with_block(commons.seed, Stream::Turn, began, who, blocks[i % AHEAD]),
+                    None => Draws::new(commons.seed, Stream::Turn, began, who),
+                },
+                commons,
+                door: Door::new(0, began, answers),
+                acts,
+                posts: &mut lane.posts,
+            };
+            let polled = poll_once(self.0.act(&mut next, &mut turn));
+            used |= turn.draws.used();
+            match (polled, commit) {
+                (Some(Ok(())), Some(now)) => {
+                    if next != *state {
+                        lane.digest.add(hash_value(RowHash::new(Kind::Agent, now).word(u64::from(who)), &next));
+                        *state = next;
+                    }
+                    lane.commit_posts(who, now, commons);
+                }
+                (Some(Ok(())), None) => take_back(acts, rows_before, texts_before, lane),
+                (Some(Err(fault)), _) => return Err(Bug::Turn { agent: who, round: began, message: fault.0 }),
+                (None, _) => {
+                    let open = turn.door.close()?;
+                    if open.is_empty() {
+                        let message = "the turn awaits something that is not its own door".into();
+                        return Err(Bug::Turn { agent: who, round: began, message });
+                    }
+                    take_back(acts, rows_before, texts_before, lane);
+                    waiting.push((who, open));
+                }
+            }
+        }
+        if let Some(now) = commit {
+            // Not turn by turn: the hashes of several acts overlap.
+            digest_acts(&mut lane.digest, now, acts, start)?;
+        }
+        Ok(waiting)
     }
 }
 
-#[inline]
-fn digest_acts(digest: &mut Digest, round: u32, acts: &Acts, from: usize) {
-    for (n, act) in acts.rows[from..].iter().enumerate() {
+/// What the turns of consecutive agents are run with.
+struct Given<'a> {
+    /// The first agent.
+    first: AgentId,
+    /// Its row in `sights` and `mail`.
+    base: usize,
+    /// Whether a row takes a turn; `None`: all do.
+    awake: Option<&'a dyn Fn(usize) -> bool>,
+    sights: &'a Sights,
+    mail: Letters<'a>,
+    /// Sorted by id.
+    answers: &'a [Answer],
+    /// The round in which the turns began.
+    began: u32,
+    /// The round in which complete turns count; `None`: they only show whether they are complete.
+    commit: Option<u32>,
+    commons: &'a Commons,
+}
+
+/// Where turns find their letters.
+#[derive(Clone, Copy)]
+enum Letters<'a> {
+    OfBlock(&'a Arena),
+    OfTurn(Inbox<'a>),
+}
+
+/// Takes the acts from index `from` on into the digest. An act that carries NaN is a defect of its policy.
+fn digest_acts(digest: &mut Digest, round: u32, acts: &Acts, from: usize) -> Result<(), Bug> {
+    let (mut last, mut n) = (None, 0u64);
+    for (i, act) in acts.rows.iter().enumerate().skip(from) {
+        if act.value.is_nan() {
+            return Err(Bug::Turn { agent: act.who, round, message: "an act's value is not a number (NaN)".into() });
+        }
+        n = if last == Some(act.who) { n + 1 } else { 0 };
+        last = Some(act.who);
         let mut hash = RowHash::new(Kind::Act, round)
-            .word(u64::from(act.who) << 32 | u64::from(act.kind) << 16 | n as u64 & 0xFFFF)
+            .word(u64::from(act.who) << 32 | u64::from(act.kind) << 16 | n & 0xFFFF)
             .number(act.value);
-        if let Some(text) = acts.texts.last().and_then(|_| acts.text(from + n)) {
+        if !acts.texts.is_empty()
+            && let Some(text) = acts.text(i)
+        {
             hash = hash.bytes(text.as_bytes());
         }
         digest.add(hash.finish());
     }
+    Ok(())
 }
 
-#[inline]
-fn take_back(acts: &mut Acts, rows: usize, texts: usize) {
+/// Undoes what a turn did beyond its first `rows` acts and `texts` texts.
+#[cold]
+fn take_back(acts: &mut Acts, rows: usize, texts: usize, lane: &mut Lane) {
     acts.rows.truncate(rows);
     acts.texts.truncate(texts);
-}
-
-#[inline]
-fn check_acts(acts: &Acts, from: usize, who: AgentId, round: u32) -> Result<(), Bug> {
-    match acts.rows[from..].iter().find(|act| act.value.is_nan()) {
-        Some(_) => Err(Bug::Turn { agent: who, round, message: "an act's value is not a number (NaN)".into() }),
-        None => Ok(()),
-    }
+    lane.posts.clear();
 }
 
 impl<P: Policy> PolicyHost for Host<P> {
@@ -456,63 +556,34 @@ impl<P: Policy> PolicyHost for Host<P> {
     }
 
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug> {
-        let column = self.column(states)?;
         let Rows { first, range, sights, mail, awake, acts, suspended } = rows;
-        for (state, row) in column.iter_mut().zip(range) {
-            if awake.is_some_and(|awake| !awake(row)) {
-                continue;
-            }
-            let who = first + row as u32;
-            let (rows_before, texts_before) = (acts.rows.len(), acts.texts.len());
-            let mut next = state.clone();
-            let mut turn = Turn {
+        let given = Given {
+            first: first + range.start as AgentId,
+            base: range.start,
+            awake,
+            sights,
+            mail: Letters::OfBlock(mail),
+            answers: &[],
+            began: round.round,
+            commit: Some(round.round),
+            commons: round.commons,
+        };
+        let waiting = self.turns(self.column(states)?, &given, acts, lane)?;
+        for (who, open) in waiting {
+            let row = (who - first) as usize;
+            lane.effects.extend(open.iter().cloned());
+            let mut letters = Bucket::default();
+            letters.extend(mail.inbox(row));
+            suspended.push(Suspended {
                 who,
-                round: round.round,
-                sight: sights.row(row),
-                inbox: mail.inbox(row),
-                draws: Draws::new(round.commons.seed, Stream::Turn, round.round, who),
-                commons: round.commons,
-                door: Door::new(0, round.round, &[]),
-                acts,
-                posts: &mut lane.posts,
-            };
-            match poll_once(self.0.act(&mut next, &mut turn)) {
-                Some(Ok(())) => {
-                    check_acts(acts, rows_before, who, round.round)?;
-                    digest_acts(&mut lane.digest, round.round, acts, rows_before);
-                    if next != *state {
-                        Self::digest_state(&mut lane.digest, round.round, who, &next);
-                        *state = next;
-                    }
-                    lane.commit_posts(who, round.round, round.commons);
-                }
-                Some(Err(fault)) => return Err(Bug::Turn { agent: who, round: round.round, message: fault.0 }),
-                None => {
-                    let open = turn.door.close()?;
-                    if open.is_empty() {
-                        return Err(Bug::Turn {
-                            agent: who,
-                            round: round.round,
-                            message: "the turn awaits something that is not its own door".into(),
-                        });
-                    }
-                    take_back(acts, rows_before, texts_before);
-                    lane.posts.clear();
-                    lane.effects.extend(open.iter().cloned());
-                    let mut letters = Bucket::default();
-                    letters.extend(mail.inbox(row));
-                    suspended.push(Suspended {
-                        who,
-                        began: round.round,
-                        due: round.round + round.lag,
-                        sights: sights.keep(row),
-                        letters,
-                        answers: Vec::new(),
-                        open,
-                        held: Bucket::default(),
-                    });
-                }
-            }
+                began: round.round,
+                due: round.round + round.lag,
+                sights: sights.keep(row),
+                letters,
+                answers: Vec::new(),
+                open,
+                held: Bucket::default(),
+            });
         }
         Ok(())
     }
@@ -527,52 +598,29 @@ impl<P: Policy> PolicyHost for Host<P> {
         lane: &mut Lane,
     ) -> Result<bool, Bug> {
         let Round { round: now, commons, .. } = *round;
-        let column = self.column(states)?;
-        let state = column.get_mut(index).ok_or_else(|| Bug::internal("a suspended turn has no agent"))?;
-        let who = waiting.who;
-        let (rows_before, texts_before) = (acts.rows.len(), acts.texts.len());
-        let mut next = state.clone();
-        let mut turn = Turn {
-            who,
-            round: waiting.began,
-            sight: waiting.sights.row(0),
-            inbox: waiting.letters.inbox(),
-            draws: Draws::new(commons.seed, Stream::Turn, waiting.began, who),
+        let state = self
+            .column(states)?
+            .get_mut(index..index + 1)
+            .ok_or_else(|| Bug::internal("a suspended turn has no agent"))?;
+        // A turn that is complete before its barrier has come is run once more then, with the same answers.
+        let due = waiting.due <= now;
+        let given = Given {
+            first: waiting.who,
+            base: 0,
+            awake: None,
+            sights: &waiting.sights,
+            mail: Letters::OfTurn(waiting.letters.inbox()),
+            answers: &waiting.answers,
+            began: waiting.began,
+            commit: due.then_some(now),
             commons,
-            door: Door::new(0, waiting.began, &waiting.answers),
-            acts,
-            posts: &mut lane.posts,
         };
-        match poll_once(self.0.act(&mut next, &mut turn)) {
-            Some(Ok(())) if now < waiting.due => {
-                // Complete, but its barrier has not come: it is run once more then, with the same answers.
-                take_back(acts, rows_before, texts_before);
-                lane.posts.clear();
-                Ok(false)
-            }
-            Some(Ok(())) => {
-                check_acts(acts, rows_before, who, now)?;
-                digest_acts(&mut lane.digest, now, acts, rows_before);
-                if next != *state {
-                    Self::digest_state(&mut lane.digest, now, who, &next);
-                    *state = next;
-                }
-                lane.commit_posts(who, now, commons);
-                lane.late = true;
-                Ok(true)
-            }
-            Some(Err(fault)) => Err(Bug::Turn { agent: who, round: waiting.began, message: fault.0 }),
+        match self.turns(state, &given, acts, lane)?.pop() {
             None => {
-                let wanted = turn.door.close()?;
-                take_back(acts, rows_before, texts_before);
-                lane.posts.clear();
-                if wanted.is_empty() {
-                    return Err(Bug::Turn {
-                        agent: who,
-                        round: waiting.began,
-                        message: "the turn awaits something that is not its own door".into(),
-                    });
-                }
+                lane.late |= due;
+                Ok(due)
+            }
+            Some((_, wanted)) => {
                 let known = |effect: &Effect| waiting.open.iter().any(|open| open.id == effect.id);
                 let new: Vec<Effect> = wanted.into_iter().filter(|effect| !known(effect)).collect();
                 lane.effects.extend(new.iter().cloned());

@@ -3,6 +3,7 @@
 use polity_kernel::Invalid;
 use polity_kernel::metric::{Metric, Source};
 use polity_kernel::registry::{LeafFiles, Registry};
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -51,12 +52,21 @@ fn bucket(key: u64) -> usize {
 /// The values that stand at `ranks` (ascending, different, each below the number of values) when all are sorted. One pass counts
 /// the values by bucket, a second collects those of the buckets where ranks lie; only these are searched.
 fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
-    let mut counts = vec![0u32; 1 << BUCKET_BITS];
-    for value in runs.iter().flatten() {
-        counts[bucket(key(*value))] += 1;
-    }
-    // Of each bucket where ranks lie: their places in it, and room for its keys.
-    let mut parts: Vec<(Vec<usize>, Vec<u64>)> = Vec::new();
+    let share = runs.len().div_ceil(rayon::current_num_threads()).max(1);
+    let count = |runs: &[Vec<f64>]| {
+        let mut counts = vec![0u32; 1 << BUCKET_BITS];
+        for value in runs.iter().flatten() {
+            counts[bucket(key(*value))] += 1;
+        }
+        counts
+    };
+    let add = |mut left: Vec<u32>, right: Vec<u32>| {
+        left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
+        left
+    };
+    let counts = runs.par_chunks(share).map(count).reduce(|| vec![0; 1 << BUCKET_BITS], add);
+    // Of each bucket where ranks lie: their places in it.
+    let mut parts: Vec<Vec<usize>> = Vec::new();
     let mut part_of = vec![u8::MAX; 1 << BUCKET_BITS];
     let mut ranks = ranks.iter().copied().peekable();
     let mut begin = 0;
@@ -68,18 +78,24 @@ fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
         }
         if !places.is_empty() {
             *part = parts.len() as u8;
-            parts.push((places, Vec::with_capacity(*count as usize)));
+            parts.push(places);
         }
         begin = end;
     }
-    for value in runs.iter().flatten() {
-        let key = key(*value);
-        if let Some((_, keys)) = parts.get_mut(part_of[bucket(key)] as usize) {
-            keys.push(key);
+    let collect = |runs: &[Vec<f64>]| {
+        let mut keys: Vec<Vec<u64>> = vec![Vec::new(); parts.len()];
+        for value in runs.iter().flatten() {
+            let key = key(*value);
+            if let Some(keys) = keys.get_mut(part_of[bucket(key)] as usize) {
+                keys.push(key);
+            }
         }
-    }
+        keys
+    };
+    let keys: Vec<Vec<Vec<u64>>> = runs.par_chunks(share).map(collect).collect();
     let mut found = Vec::new();
-    for (places, mut keys) in parts {
+    for (part, places) in parts.into_iter().enumerate() {
+        let mut keys = keys.iter().map(|keys| keys[part].as_slice()).collect::<Vec<_>>().concat();
         let mut done = 0;
         for place in places {
             // What earlier searches left to the left is no greater.

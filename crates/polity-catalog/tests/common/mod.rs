@@ -11,13 +11,28 @@ use polity_kernel::society::Society;
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError};
 use serde_json::Value;
+use std::ops::Deref;
 use std::sync::Arc;
+
+/// What a round did, and the values of its acts in order of agent.
+pub struct Round {
+    report: RoundReport,
+    acts: Vec<f64>,
+}
+
+impl Deref for Round {
+    type Target = RoundReport;
+
+    fn deref(&self) -> &RoundReport {
+        &self.report
+    }
+}
 
 /// A society that has run to its end.
 pub struct Played {
     /// The values of the column `opinion` or `last-guess` before the first round.
     pub start: Vec<f64>,
-    pub rounds: Vec<RoundReport>,
+    pub rounds: Vec<Round>,
     pub outcome: Outcome,
     pub society: Society,
 }
@@ -38,7 +53,10 @@ pub fn play_with(scenario: &Value, inputs: &Inputs, shards: usize) -> Played {
     let mut rounds = Vec::new();
     loop {
         match society.poll(Vec::new()).unwrap().then {
-            Then::Round(report) => rounds.push(*report),
+            Then::Round(report) => {
+                let acts = society.acts().flat_map(|block| block.rows.iter().map(|act| act.value)).collect();
+                rounds.push(Round { report: *report, acts });
+            }
             Then::Done(outcome) => return Played { start, rounds, outcome, society },
             Then::Wait => panic!("these leaves ask nobody"),
         }
@@ -50,8 +68,8 @@ pub fn play(scenario: &Value) -> Played {
 }
 
 /// What the agents did in a round, by id; each acts once.
-pub fn acts(report: &RoundReport) -> Vec<f64> {
-    report.acts.iter().flat_map(|block| block.rows.iter().map(|act| act.value)).collect()
+pub fn acts(round: &Round) -> Vec<f64> {
+    round.acts.clone()
 }
 
 /// The value of a metric in a round.

@@ -20,7 +20,6 @@ use crate::sight::{Acts, Interface};
 use crate::transport::{Frame, Transport};
 use crate::world::{Birth, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
-use block::Block;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shard::Shard;
@@ -183,6 +182,11 @@ impl Society {
         self.dead.contains(&agent)
     }
 
+    /// The acts of the last complete round by block, in order of agent.
+    pub fn acts(&self) -> impl Iterator<Item = &Acts> {
+        self.shards.iter().flat_map(Shard::blocks).map(|block| &block.acts)
+    }
+
     /// Bytes that crossed between shards.
     #[must_use]
     pub fn carried(&self) -> u64 {
@@ -288,9 +292,7 @@ impl Society {
         report.letters = self.deliver()?;
         let reason = self.apply(round, &mut report)?;
         self.measure(round, &mut report)?;
-        for shard in &mut self.shards {
-            report.acts.extend(shard.take_acts());
-        }
+        report.acts = self.acts().map(|acts| acts.rows.len() as u64).sum();
         self.live_and_die(round, &mut report)?;
         for (name, value) in &report.metrics {
             report.sum.add(RowHash::new(Kind::Metric, round).bytes(name.as_bytes()).number(*value).finish());
@@ -385,40 +387,47 @@ impl Society {
             report.metrics.push((scalar.name.to_string(), self.shards[0].world.scalar(i)));
         }
         let last = round + 1 >= self.plan.rounds;
-        for (i, measure) in self.measures.iter().enumerate() {
-            if !last && !(round + 1).is_multiple_of(measure.every) {
-                continue;
-            }
-            let mut folds: Vec<Fold> = Vec::new();
-            let whole_column = self.split == Split::None && matches!(measure.reads, Reads::Column(_));
-            if whole_column {
+        let mut due: Vec<&Measure> = Vec::new();
+        due.extend(self.measures.iter().filter(|m| last || (round + 1).is_multiple_of(m.every)));
+        // Metrics that stand together and read the same share one pass over the agents.
+        for measures in due.chunk_by(|a, b| a.reads == b.reads) {
+            let mut folds: Vec<Vec<Fold>> = measures.iter().map(|_| Vec::new()).collect();
+            let mut take = |of_block: Vec<Fold>| folds.iter_mut().zip(of_block).for_each(|(all, fold)| all.push(fold));
+            if self.split == Split::None && matches!(measures[0].reads, Reads::Column(_)) {
                 // The state lies on shard 0, and so does this reduction.
+                let mut values = Vec::new();
                 for block in self.shards.iter().flat_map(Shard::blocks) {
-                    folds.push(self.shards[0].fold(measure, block, &self.dead));
+                    take(self.shards[0].fold(measures, block, &self.dead, &mut values));
                 }
             } else {
                 let mut frames = Vec::new();
                 for shard in &self.shards {
-                    let of_blocks = shard.folds(measure, &self.dead);
+                    let of_blocks = shard.folds(measures, &self.dead);
                     if shard.index == 0 {
-                        folds = of_blocks;
-                    } else {
-                        let bytes: Vec<Vec<u8>> =
-                            of_blocks.iter().map(|f| measure.host.encode(f)).collect::<Result<_, _>>()?;
-                        frames.push(Frame { from: shard.index, to: 0, bytes: encode(&bytes)? });
+                        of_blocks.into_iter().for_each(&mut take);
+                        continue;
                     }
+                    let encode_block = |folds: &Vec<Fold>| -> Result<Vec<Vec<u8>>, Bug> {
+                        folds.iter().zip(measures).map(|(fold, measure)| measure.host.encode(fold)).collect()
+                    };
+                    let bytes: Vec<Vec<Vec<u8>>> = of_blocks.iter().map(encode_block).collect::<Result<_, _>>()?;
+                    frames.push(Frame { from: shard.index, to: 0, bytes: encode(&bytes)? });
                 }
                 for frame in self.transport.exchange(frames)? {
-                    let bytes: Vec<Vec<u8>> = decode(&frame.bytes)?;
-                    for fold in bytes {
-                        folds.push(self.measures[i].host.decode(&fold)?);
+                    let blocks: Vec<Vec<Vec<u8>>> = decode(&frame.bytes)?;
+                    for bytes in blocks {
+                        let decoded = bytes.iter().zip(measures).map(|(bytes, measure)| measure.host.decode(bytes));
+                        take(decoded.collect::<Result<_, _>>()?);
                     }
                 }
             }
-            measure.host.finish(folds, &mut |suffix, value| {
-                let name = if suffix.is_empty() { measure.name.clone() } else { format!("{}.{suffix}", measure.name) };
-                report.metrics.push((name, value));
-            })?;
+            for (measure, folds) in measures.iter().zip(folds) {
+                measure.host.finish(folds, &mut |suffix, value| {
+                    let name =
+                        if suffix.is_empty() { measure.name.clone() } else { format!("{}.{suffix}", measure.name) };
+                    report.metrics.push((name, value));
+                })?;
+            }
         }
         Ok(())
     }
@@ -566,9 +575,4 @@ impl Society {
 /// All blocks of a run of rows start at multiples of [`BLOCK`].
 pub(crate) fn first_of(block: usize) -> AgentId {
     (block * BLOCK) as AgentId
-}
-
-/// The acts of a block's agents, for a reader that wants one.
-pub(crate) fn values_of(block: &Block, kind: u16) -> Vec<f64> {
-    block.acts.rows.iter().filter(|a| a.kind == kind).map(|a| a.value).collect()
 }

@@ -1,13 +1,13 @@
 //! A shard: a run of consecutive blocks, in lanes that threads take.
 
 use super::block::{Block, Span};
-use super::{Measure, Policies, Reads, first_of, in_force, values_of};
+use super::{Measure, Policies, Reads, first_of, in_force};
 use crate::ask::{Answer, Effect};
 use crate::digest::Digest;
 use crate::mail::{Bucket, block_of};
 use crate::metric::Fold;
 use crate::policy::{Commons, Lane, PolicyHost, Round, Rows};
-use crate::sight::{Acts, Interface, Sights};
+use crate::sight::{Interface, Sights};
 use crate::world::{Birth, BlockDeeds, Life, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use rayon::prelude::*;
@@ -322,12 +322,22 @@ impl Shard {
         Ok((tallies, sum))
     }
 
-    pub fn fold(&self, measure: &Measure, block: &Block, dead: &BTreeSet<AgentId>) -> Fold {
-        let values = match measure.reads {
-            Reads::Act(kind) => values_of(block, kind),
-            Reads::Column(column) => {
-                let mut values = Vec::with_capacity(block.len as usize);
-                self.world.column(&block.rows, block.first, block.len as usize, column, &mut values);
+    /// Folds a block for metrics that read the same values. `values` is scratch.
+    pub fn fold(
+        &self,
+        measures: &[&Measure],
+        block: &Block,
+        dead: &BTreeSet<AgentId>,
+        values: &mut Vec<f64>,
+    ) -> Vec<Fold> {
+        values.clear();
+        match measures.first().map(|measure| measure.reads) {
+            Some(Reads::Act(kind)) => {
+                values.reserve(block.acts.rows.len());
+                values.extend(block.acts.rows.iter().filter(|act| act.kind == kind).map(|act| act.value));
+            }
+            Some(Reads::Column(column)) => {
+                self.world.column(&block.rows, block.first, block.len as usize, column, values);
                 let gone = deads(dead, block);
                 if !gone.is_empty() {
                     let mut row = 0;
@@ -336,24 +346,20 @@ impl Shard {
                         gone.binary_search(&(row - 1)).is_err()
                     });
                 }
-                values
             }
+            None => {}
+        }
+        measures.iter().map(|measure| measure.host.fold(values)).collect()
+    }
+
+    /// The folds of all blocks in order: of each block one a metric.
+    pub fn folds(&self, measures: &[&Measure], dead: &BTreeSet<AgentId>) -> Vec<Vec<Fold>> {
+        let of_group = |group: &Group| -> Vec<Vec<Fold>> {
+            let mut values = Vec::new();
+            group.blocks.iter().map(|block| self.fold(measures, block, dead, &mut values)).collect()
         };
-        measure.host.fold(&values)
-    }
-
-    pub fn folds(&self, measure: &Measure, dead: &BTreeSet<AgentId>) -> Vec<Fold> {
-        let of_groups: Vec<Vec<Fold>> = self
-            .groups
-            .par_iter()
-            .map(|g| g.blocks.iter().map(|block| self.fold(measure, block, dead)).collect())
-            .collect();
+        let of_groups: Vec<_> = self.groups.par_iter().map(of_group).collect();
         of_groups.into_iter().flatten().collect()
-    }
-
-    /// Hands the acts of the round out, one entry a block.
-    pub fn take_acts(&mut self) -> Vec<Acts> {
-        self.blocks_mut().map(|block| std::mem::take(&mut block.acts)).collect()
     }
 
     /// Births with the cohort of the parent, and deaths, in order of agent.
