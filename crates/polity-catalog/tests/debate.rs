@@ -10,6 +10,7 @@ use polity_kernel::population::{Table, TextBuilder};
 use polity_kernel::registry::Registry;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::sight::Acts;
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use proptest::prelude::*;
@@ -88,6 +89,8 @@ struct Shown {
     /// By round: (item, from, to, answer).
     letters: Vec<Vec<(u32, u32, u32, String)>>,
     reports: Vec<RoundReport>,
+    /// By round and item: (member, kind, text) of each act.
+    records: Vec<Vec<Vec<(u32, u16, String)>>>,
     digest: String,
     /// After each round: the snapshot.
     snapshots: Vec<Vec<u8>>,
@@ -113,6 +116,7 @@ fn drive(machine: &mut Evaluation, script: &Script, order: Order) -> Shown {
             Then::Round(report) => {
                 shown.letters.push(machine.letters().to_vec());
                 shown.reports.push(*report);
+                shown.records.push(machine.acts().iter().map(|(_, acts)| records(acts)).collect());
                 shown.snapshots.push(machine.snapshot().unwrap());
             }
             Then::Wait => {
@@ -196,11 +200,8 @@ fn seen(messages: &[Message]) -> (Option<String>, Vec<String>) {
     (said(Role::Assistant).next_back(), said(Role::User).collect())
 }
 
-fn records(report: &RoundReport) -> Vec<Vec<(u32, u16, String)>> {
-    let of_item = |acts: &polity_kernel::sight::Acts| {
-        acts.rows.iter().enumerate().map(|(n, act)| (act.who, act.kind, acts.text(n).unwrap().to_owned())).collect()
-    };
-    report.acts.iter().map(of_item).collect()
+fn records(acts: &Acts) -> Vec<(u32, u16, String)> {
+    acts.rows.iter().enumerate().map(|(n, act)| (act.who, act.kind, acts.text(n).unwrap().to_owned())).collect()
 }
 
 fn any_reply() -> impl Strategy<Value = Result<&'static str, &'static str>> {
@@ -236,10 +237,10 @@ proptest! {
         let shown = drive(&mut debate(&scenario(members, rounds, &more), script.len()), &script, Order::Random(seed));
         let plains: Vec<Plain> = script.iter().map(|script| plain(script, &hears, stop)).collect();
 
-        for (round, report) in shown.reports.iter().enumerate() {
+        for (round, recorded) in shown.records.iter().enumerate() {
             let under_way = plains.iter().enumerate().filter(|(_, plain)| plain.records.len() > round);
             let expected: Vec<_> = under_way.clone().map(|(_, plain)| plain.records[round].clone()).collect();
-            prop_assert_eq!(records(report), expected);
+            prop_assert_eq!(recorded, &expected);
             let mut letters = Vec::new();
             for (item, plain) in under_way {
                 for (to, (_, others)) in plain.seen[round].iter().enumerate() {

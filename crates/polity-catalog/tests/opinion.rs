@@ -170,9 +170,8 @@ fn deffuant_weisbuch_agrees_with_a_plain_loop_on_a_graph() {
     let met = Cell::new(0);
     compare(&played, |round, x, hears| {
         let priority = |i: usize, j: usize| {
-            let counter = [i.min(j) as u32, i.max(j) as u32, round - 1, Stream::Matching as u32];
-            let [a, b, ..] = philox(counter, [seed as u32, (seed >> 32) as u32]);
-            (a, b)
+            let tie = (i.max(j) as u64) << 32 | i.min(j) as u64;
+            philox([tie, (Stream::Matching as u64) << 32 | u64::from(round - 1)], seed)[0]
         };
         // A tie is a pair when it comes before every other tie of either end.
         let mut pairs = Vec::new();

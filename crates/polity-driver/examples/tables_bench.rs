@@ -69,8 +69,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn batch(agents: std::ops::Range<u32>, round: u32, noise: f64) -> Batch {
     let (mut values, mut codes) = (Vec::with_capacity(agents.len()), Vec::with_capacity(agents.len()));
     for agent in agents.clone() {
-        let [a, b, c, d] = philox([agent, round, 0, 0], [1, 2]);
-        let random = (u64::from(a) << 21 | u64::from(b) >> 11) as f64 / (1u64 << 53) as f64;
+        let [ab, cd] = philox([u64::from(agent), u64::from(round)], 1);
+        let (c, d) = (cd as u32, (cd >> 32) as u32);
+        let random = (ab >> 11) as f64 / (1u64 << 53) as f64;
         let noisy = f64::from(c) < noise * f64::from(u32::MAX);
         values.push(if noisy { random } else { f64::from(d % 4) / 4.0 });
         codes.push((d >> 8) as u16 % 6);

@@ -791,8 +791,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(200))]
-
         /// Whatever lies in the folder: no panic, and reading twice says the same.
         #[test]
         fn arbitrary_files_are_read_or_refused(

@@ -29,13 +29,13 @@ pub struct Door<'a> {
     round: u32,
     /// Sorted by id.
     answers: &'a [Answer],
-    /// Boxed, because most turns never knock: a door that nobody uses costs nothing to make and to drop.
-    book: Option<Box<Book>>,
+    /// Lent, because most turns never knock: a door that nobody uses costs nothing to make and to drop.
+    book: &'a mut Book,
 }
 
-/// What has gone through a door.
+/// What has gone through a door. Empty between turns.
 #[derive(Debug, Default)]
-struct Book {
+pub(crate) struct Book {
     /// Next number per actor, in order of first use; a turn has one actor, a team a handful.
     next: Vec<(u32, u32)>,
     wanted: Vec<Effect>,
@@ -43,6 +43,12 @@ struct Book {
 }
 
 impl Book {
+    #[cold]
+    pub fn close(&mut self) -> Result<Vec<Effect>, Bug> {
+        let Book { wanted, bug, .. } = std::mem::take(self);
+        bug.map_or(Ok(wanted), Err)
+    }
+
     fn number(&mut self, actor: u32) -> u32 {
         if let Some((_, n)) = self.next.iter_mut().find(|(a, _)| *a == actor) {
             *n += 1;
@@ -57,35 +63,32 @@ impl<'a> Door<'a> {
     /// A door for one turn; `answers` must be sorted by id.
     #[inline]
     #[must_use]
-    pub fn new(item: u32, round: u32, answers: &'a [Answer]) -> Self {
-        Door { item, round, answers, book: None }
+    pub(crate) fn new(item: u32, round: u32, answers: &'a [Answer], book: &'a mut Book) -> Self {
+        Door { item, round, answers, book }
     }
 
     /// Begins another round of the same item: questions are numbered anew.
     pub fn set_round(&mut self, round: u32) {
         self.round = round;
-        if let Some(book) = &mut self.book {
-            book.next.clear();
-        }
+        self.book.next.clear();
     }
 
     /// Puts questions together and waits for all of them; the answers come in the order asked.
     pub async fn ask_all(&mut self, asks: Vec<Ask>) -> Vec<Heard> {
         let mut heard = Vec::with_capacity(asks.len());
-        let book = self.book.get_or_insert_default();
         for Ask { actor, request, hidden } in asks {
-            let n = book.number(actor);
+            let n = self.book.number(actor);
             let id = EffectId { item: self.item, round: self.round, actor, n };
             match self.answers.binary_search_by_key(&id, |a| a.id) {
-                Err(_) => book.wanted.push(Effect { id, request, hidden }),
+                Err(_) => self.book.wanted.push(Effect { id, request, hidden }),
                 Ok(i) if self.answers[i].request == request => heard.push(self.answers[i].heard()),
                 Ok(i) => {
                     let journaled = Box::new(self.answers[i].request.clone());
-                    book.bug = Some(Bug::Mismatch { id, journaled, asked: Box::new(request) });
+                    self.book.bug = Some(Bug::Mismatch { id, journaled, asked: Box::new(request) });
                 }
             }
         }
-        if book.wanted.is_empty() && book.bug.is_none() { heard } else { std::future::pending().await }
+        if self.book.wanted.is_empty() && self.book.bug.is_none() { heard } else { std::future::pending().await }
     }
 
     /// Puts one question and waits for the answer.
@@ -97,10 +100,14 @@ impl<'a> Door<'a> {
 
     /// Ends the turn's run: the questions still open, or the bug that was met.
     pub fn close(self) -> Result<Vec<Effect>, Bug> {
-        match self.book.map(|book| *book) {
-            Some(Book { bug: Some(bug), .. }) => Err(bug),
-            Some(Book { wanted, .. }) => Ok(wanted),
-            None => Ok(Vec::new()),
+        self.book.close()
+    }
+
+    /// Empties the book after a turn that is complete.
+    #[inline(always)]
+    pub(crate) fn forget(self) {
+        if !self.book.next.is_empty() {
+            *self.book = Book::default();
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::Bug;
 use crate::ask::{Answer, Effect, Heard, Hidden, Message, Request, Want};
-use crate::door::{Ask, Door, poll_once};
+use crate::door::{Ask, Book, Door, poll_once};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::sight::{Act, Acts};
@@ -210,6 +210,7 @@ pub(crate) struct Host<M: Method>(pub M);
 impl<M: Method> MethodHost for Host<M> {
     fn run(&self, start: Start<'_>) -> Result<Ran, Bug> {
         let Start { item, team, topology, seed, round, checkpoint, answers, hold_at } = start;
+        let mut book = Book::default();
         let mut desk = Desk {
             item,
             team,
@@ -217,7 +218,7 @@ impl<M: Method> MethodHost for Host<M> {
             seed,
             round,
             restored: checkpoint,
-            door: Door::new(item.index, round, answers),
+            door: Door::new(item.index, round, answers, &mut book),
             log: Log::default(),
             ended: Vec::new(),
             checkpoint: None,

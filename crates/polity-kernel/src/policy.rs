@@ -5,7 +5,7 @@
 
 use crate::ask::{Answer, Effect, Heard, Hidden, Request};
 use crate::digest::{Digest, Kind, RowHash, hash_value};
-use crate::door::{Ask, Door, poll_once};
+use crate::door::{Ask, Book, Door, poll_once};
 use crate::mail::{Arena, Bucket, Inbox, LONGEST_TEXT, block_of};
 use crate::population::{NumberColumn, Population, TextColumn};
 use crate::rng::{AHEAD, Draws, Stream, first_blocks};
@@ -164,21 +164,30 @@ pub struct Turn<'a> {
     pub round: u32,
     /// What the world shows.
     pub sight: Sight<'a>,
-    /// Letters sent to the agent since its last turn, sorted by (round, sender, number).
-    pub inbox: Inbox<'a>,
     /// The agent's random numbers of this round.
     pub draws: Draws,
+    mail: Letters<'a>,
     commons: &'a Commons,
     door: Door<'a>,
     acts: &'a mut Acts,
     posts: &'a mut Vec<Post>,
 }
 
-impl Turn<'_> {
+impl<'a> Turn<'a> {
     /// The agent's attributes.
     #[must_use]
     pub fn person(&self) -> Person<'_> {
         Person { id: self.who, population: &self.commons.population }
+    }
+
+    /// Letters sent to the agent since its last turn, sorted by (round, sender, number).
+    #[inline]
+    #[must_use]
+    pub fn inbox(&self) -> Inbox<'a> {
+        match self.mail {
+            Letters::OfBlock(arena) => arena.inbox(self.sight.row()),
+            Letters::OfTurn(inbox) => inbox,
+        }
     }
 
     /// Who can hear whom.
@@ -297,6 +306,7 @@ pub(crate) struct Lane {
     /// Letters whose sender had waited stand out of order.
     pub late: bool,
     posts: Vec<Post>,
+    book: Book,
 }
 
 impl Lane {
@@ -426,12 +436,14 @@ impl<P: Policy> Host<P> {
         let start = acts.rows.len();
         let mut waiting = Vec::new();
         // Random numbers are computed some agents ahead as long as turns use them; that changes when, never what.
-        let (mut used, mut ahead) = (false, None);
+        let (mut used, mut ahead, mut blocks) = (false, false, [[0; 2]; AHEAD]);
         for (i, state) in column.iter_mut().enumerate() {
             let who = first + i as AgentId;
             if i % AHEAD == 0 {
-                ahead = used.then(|| first_blocks(commons.seed, Stream::Turn, began, who));
-                used = false;
+                ahead = std::mem::take(&mut used);
+                if ahead {
+                    first_blocks(commons.seed, Stream::Turn, began, who, &mut blocks);
+                }
             }
             let row = base + i;
             if awake.is_some_and(|awake| !awake(row)) {
@@ -443,25 +455,26 @@ impl<P: Policy> Host<P> {
                 who,
                 round: began,
                 sight: sights.row(row),
-                inbox: match mail {
-                    Letters::OfBlock(arena) => arena.inbox(row),
-                    Letters::OfTurn(inbox) => inbox,
-                },
-                draws: match &ahead {
-                    Some(blocks) => Draws::with_block(commons.seed, Stream::Turn, began, who, blocks[i % AHEAD]),
-                    None => Draws::new(commons.seed, Stream::Turn, began, who),
+                mail,
+                draws: if ahead {
+                    Draws::with_block(commons.seed, Stream::Turn, began, who, blocks[i % AHEAD])
+                } else {
+                    Draws::new(commons.seed, Stream::Turn, began, who)
                 },
                 commons,
-                door: Door::new(0, began, answers),
+                door: Door::new(0, began, answers, &mut lane.book),
                 acts,
                 posts: &mut lane.posts,
             };
             let polled = poll_once(self.0.act(&mut next, &mut turn));
             used |= turn.draws.used();
+            if polled.is_some() {
+                turn.door.forget();
+            }
             match (polled, commit) {
                 (Some(Ok(())), Some(now)) => {
                     if next != *state {
-                        lane.digest.add(hash_value(RowHash::new(Kind::Agent, now).word(u64::from(who)), &next));
+                        lane.digest.add(hash_value(RowHash::new(Kind::Agent, now), u64::from(who), &next));
                         *state = next;
                     }
                     lane.commit_posts(who, now, commons);
@@ -469,7 +482,7 @@ impl<P: Policy> Host<P> {
                 (Some(Ok(())), None) => take_back(acts, rows_before, texts_before, lane),
                 (Some(Err(fault)), _) => return Err(Bug::Turn { agent: who, round: began, message: fault.0 }),
                 (None, _) => {
-                    let open = turn.door.close()?;
+                    let open = lane.book.close()?;
                     if open.is_empty() {
                         let message = "the turn awaits something that is not its own door".into();
                         return Err(Bug::Turn { agent: who, round: began, message });
@@ -507,7 +520,7 @@ struct Given<'a> {
 }
 
 /// Where turns find their letters.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Letters<'a> {
     OfBlock(&'a Arena),
     OfTurn(Inbox<'a>),
@@ -515,19 +528,19 @@ enum Letters<'a> {
 
 /// Takes the acts from index `from` on into the digest. An act that carries NaN is a defect of its policy.
 fn digest_acts(digest: &mut Digest, round: u32, acts: &Acts, from: usize) -> Result<(), Bug> {
-    let (mut last, mut n) = (None, 0u64);
-    for (i, act) in acts.rows.iter().enumerate().skip(from) {
+    let kind = RowHash::new(Kind::Act, round);
+    let texts = !acts.texts.is_empty();
+    let (mut last, mut n) = (AgentId::MAX, 0u64);
+    for (i, act) in acts.rows[from..].iter().enumerate() {
         if act.value.is_nan() {
             return Err(Bug::Turn { agent: act.who, round, message: "an act's value is not a number (NaN)".into() });
         }
-        n = if last == Some(act.who) { n + 1 } else { 0 };
-        last = Some(act.who);
-        let mut hash = RowHash::new(Kind::Act, round)
-            .word(u64::from(act.who) << 32 | u64::from(act.kind) << 16 | n & 0xFFFF)
-            .number(act.value);
-        if !acts.texts.is_empty()
-            && let Some(text) = acts.text(i)
-        {
+        // The highest id is never given out.
+        n = if last == act.who { n + 1 } else { 0 };
+        last = act.who;
+        let head = u64::from(act.who) << 32 | u64::from(act.kind) << 16 | n & 0xFFFF;
+        let mut hash = kind.words(head, act.value.to_bits());
+        if texts && let Some(text) = acts.text(from + i) {
             hash = hash.bytes(text.as_bytes());
         }
         digest.add(hash.finish());

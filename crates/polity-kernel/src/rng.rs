@@ -1,61 +1,42 @@
 //! Counter-based random numbers.
 //!
 //! A draw is a pure function of (seed, stream, round, agent, n): nothing is stored between rounds, so thread count, shard
-//! count and resume can not reach it. The block function is Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random
+//! count and resume can not reach it. The block function is Philox2x64-10 (Salmon, Moraes, Dror, Shaw: "Parallel random
 //! numbers: as easy as 1, 2, 3", SC 2011), checked below against the known answers of the authors' Random123 library.
 
 use std::sync::LazyLock;
 
-const M0: u32 = 0xD251_1F53;
-const M1: u32 = 0xCD9E_8D57;
-const W0: u32 = 0x9E37_79B9;
-const W1: u32 = 0xBB67_AE85;
+/// Multiplier and key increment of Philox2x64.
+const M: u64 = 0xD2B7_4407_B1CE_6E93;
+const W: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// One Philox4x32-10 block: 128 random bits from a 128-bit counter and a 64-bit key.
-#[inline]
+/// One Philox2x64-10 block: 128 random bits from a 128-bit counter and a 64-bit key.
+#[inline(always)]
 #[must_use]
-pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
-    for i in 0..10 {
-        if i > 0 {
-            key[0] = key[0].wrapping_add(W0);
-            key[1] = key[1].wrapping_add(W1);
-        }
-        let p0 = u64::from(M0) * u64::from(counter[0]);
-        let p1 = u64::from(M1) * u64::from(counter[2]);
-        counter =
-            [(p1 >> 32) as u32 ^ counter[1] ^ key[0], p1 as u32, (p0 >> 32) as u32 ^ counter[3] ^ key[1], p0 as u32];
+pub fn philox(mut counter: [u64; 2], mut key: u64) -> [u64; 2] {
+    for _ in 0..10 {
+        let product = u128::from(M) * u128::from(counter[0]);
+        counter = [(product >> 64) as u64 ^ key ^ counter[1], product as u64];
+        key = key.wrapping_add(W);
     }
     counter
+}
+
+/// The counter of the first block of an agent's draws. The lowest 32 bits count blocks.
+#[inline(always)]
+fn first_counter(stream: Stream, round: u32, agent: u32) -> [u64; 2] {
+    [u64::from(agent) << 32, (stream as u64) << 32 | u64::from(round)]
 }
 
 /// Agents whose first blocks are computed together.
 pub(crate) const AHEAD: usize = 16;
 
-/// The first blocks of the draws of consecutive agents, side by side: one block is a chain of twenty products that wait for each
+/// The first blocks of the draws of consecutive agents, side by side: one block is a chain of ten products that wait for each
 /// other, several keep the processor busy.
-pub(crate) fn first_blocks(seed: u64, stream: Stream, round: u32, first: u32) -> [[u64; 2]; AHEAD] {
-    let mut a = [0u32; AHEAD];
-    let mut b: [u32; AHEAD] = std::array::from_fn(|i| first.wrapping_add(i as u32));
-    let mut c = [round; AHEAD];
-    let mut d = [stream as u32; AHEAD];
-    let mut key = [seed as u32, (seed >> 32) as u32];
-    for _ in 0..10 {
-        for i in 0..AHEAD {
-            let p0 = u64::from(M0) * u64::from(a[i]);
-            let p1 = u64::from(M1) * u64::from(c[i]);
-            (a[i], b[i], c[i], d[i]) =
-                ((p1 >> 32) as u32 ^ b[i] ^ key[0], p1 as u32, (p0 >> 32) as u32 ^ d[i] ^ key[1], p0 as u32);
-        }
-        key = [key[0].wrapping_add(W0), key[1].wrapping_add(W1)];
+pub(crate) fn first_blocks(seed: u64, stream: Stream, round: u32, first: u32, blocks: &mut [[u64; 2]; AHEAD]) {
+    for (i, block) in blocks.iter_mut().enumerate() {
+        *block = philox(first_counter(stream, round, first.wrapping_add(i as u32)), seed);
     }
-    std::array::from_fn(|i| {
-        [u64::from(b[i]) << 32 | u64::from(a[i]), u64::from(d[i]) << 32 | u64::from(c[i])]
-    })
-}
-
-fn halves(counter: [u32; 4], key: [u32; 2]) -> (u64, u64) {
-    let [a, b, c, d] = philox(counter, key).map(u64::from);
-    (b << 32 | a, d << 32 | c)
 }
 
 /// What a stream of draws is for. Streams of one seed never overlap, so that adding draws in one place can not shift
@@ -88,9 +69,8 @@ pub enum Stream {
 /// A lazy, endless sequence of draws with one key. Cheap to make (no block is computed before the first draw).
 #[derive(Clone, Debug)]
 pub struct Draws {
-    key: [u32; 2],
-    /// (n, agent, round, stream)
-    counter: [u32; 4],
+    key: u64,
+    counter: [u64; 2],
     block: [u64; 2],
     /// Words of 32 bits that are left of the block.
     left: u8,
@@ -101,35 +81,28 @@ impl Draws {
     #[inline]
     #[must_use]
     pub fn new(seed: u64, stream: Stream, round: u32, agent: u32) -> Self {
-        Draws {
-            key: [seed as u32, (seed >> 32) as u32],
-            counter: [0, agent, round, stream as u32],
-            block: [0; 2],
-            left: 0,
-        }
-    }
-
-    #[inline]
-    fn refill(&mut self) {
-        // In halves that pass through registers: a block in memory, written by 32 bits and read by 64, stalls.
-        let (low, high) = halves(self.counter, self.key);
-        self.block = [low, high];
-        self.counter[0] = self.counter[0].wrapping_add(1);
-        self.left = 4;
+        Draws { key: seed, counter: first_counter(stream, round, agent), block: [0; 2], left: 0 }
     }
 
     /// The draws of an agent whose first block has been computed ahead, by [`first_blocks`].
     #[inline(always)]
     pub(crate) fn with_block(seed: u64, stream: Stream, round: u32, agent: u32, block: [u64; 2]) -> Self {
-        let mut draws = Draws::new(seed, stream, round, agent);
-        draws.counter[0] = 1;
-        Draws { block, left: 4, ..draws }
+        let [low, high] = first_counter(stream, round, agent);
+        Draws { key: seed, counter: [low + 1, high], block, left: 4 }
     }
 
     /// Whether something has been drawn.
     #[inline(always)]
     pub(crate) fn used(&self) -> bool {
-        self.counter[0] > 1 || (self.counter[0] == 1 && self.left < 4)
+        // All four words of the first block are left, or no block has been computed.
+        self.left != 4 && self.counter[0] as u32 != 0 || self.counter[0] as u32 > 1
+    }
+
+    #[inline]
+    fn refill(&mut self) {
+        self.block = philox(self.counter, self.key);
+        self.counter[0] = self.counter[0].wrapping_add(1);
+        self.left = 4;
     }
 
     /// 32 random bits.
@@ -395,15 +368,14 @@ pub fn normal_quantile(p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The `kat_vectors` of Random123 for philox4x32-10.
+    /// The `kat_vectors` of Random123 for philox2x64-10.
     #[test]
     fn known_answers() {
-        let max = u32::MAX;
-        assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
-        assert_eq!(philox([max; 4], [max; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
+        assert_eq!(philox([0; 2], 0), [0xca00_a045_9843_d731, 0x66c2_4222_c9a8_45b5]);
+        assert_eq!(philox([u64::MAX; 2], u64::MAX), [0x65b0_21d6_0cd8_310f, 0x4d02_f322_2f86_df20]);
         assert_eq!(
-            philox([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]),
-            [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
+            philox([0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344], 0xa409_3822_299f_31d0),
+            [0x0a5e_742c_2997_341c, 0xb0f8_83d3_8000_de5d]
         );
     }
 
@@ -439,7 +411,8 @@ mod tests {
     #[test]
     fn blocks_computed_ahead_are_the_same() {
         for (seed, round, first) in [(0, 0, 0), (u64::MAX, 7, 4096), (1 << 40 | 3, 9, u32::MAX - 20)] {
-            let blocks = first_blocks(seed, Stream::Turn, round, first);
+            let mut blocks = [[0; 2]; AHEAD];
+            first_blocks(seed, Stream::Turn, round, first, &mut blocks);
             for (i, block) in blocks.into_iter().enumerate() {
                 let agent = first + i as u32;
                 let mut plain = Draws::new(seed, Stream::Turn, round, agent);

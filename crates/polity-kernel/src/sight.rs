@@ -140,9 +140,18 @@ impl Interface {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Numbers {
-    /// The value of all rows, when they share it.
-    same: Option<f64>,
-    each: Vec<f64>,
+    /// One value a row, or one that all rows share.
+    values: Vec<f64>,
+    /// From the value of a row to that of the next: 1, or 0 when it is shared.
+    step: usize,
+}
+
+impl Numbers {
+    fn share(&mut self, value: f64) {
+        self.values.clear();
+        self.values.push(value);
+        self.step = 0;
+    }
 }
 
 /// The sights of a run of agents, in columns.
@@ -169,8 +178,7 @@ impl Sights {
         self.texts.resize(count(FieldKind::Text), Vec::new());
         self.rows = rows;
         for numbers in &mut self.numbers {
-            numbers.same = Some(0.0);
-            numbers.each.clear();
+            numbers.share(0.0);
         }
         for texts in &mut self.texts {
             texts.clear();
@@ -180,7 +188,7 @@ impl Sights {
     /// Writes a number that all rows see.
     pub fn put_all(&mut self, slot: NumberSlot, value: f64) {
         if let Some(numbers) = self.numbers.get_mut(slot.0) {
-            numbers.same = Some(value);
+            numbers.share(value);
         }
     }
 
@@ -189,11 +197,12 @@ impl Sights {
     pub fn put(&mut self, row: usize, slot: NumberSlot, value: f64) {
         let rows = self.rows;
         if let Some(numbers) = self.numbers.get_mut(slot.0) {
-            if let Some(same) = numbers.same.take() {
-                numbers.each.clear();
-                numbers.each.resize(rows, same);
+            if numbers.step == 0 {
+                let shared = numbers.values.first().copied().unwrap_or(0.0);
+                numbers.values.resize(rows, shared);
+                numbers.step = 1;
             }
-            if let Some(cell) = numbers.each.get_mut(row) {
+            if let Some(cell) = numbers.values.get_mut(row) {
                 *cell = value;
             }
         }
@@ -223,7 +232,7 @@ impl Sights {
         let sight = self.row(row);
         Sights {
             numbers: (0..self.numbers.len())
-                .map(|i| Numbers { same: Some(sight.number(NumberSlot(i))), each: Vec::new() })
+                .map(|i| Numbers { values: vec![sight.number(NumberSlot(i))], step: 0 })
                 .collect(),
             texts: (0..self.texts.len()).map(|i| vec![sight.text(TextSlot(i)).to_string()]).collect(),
             rows: 1,
@@ -243,11 +252,13 @@ impl<'a> Sight<'a> {
     #[inline]
     #[must_use]
     pub fn number(self, slot: NumberSlot) -> f64 {
-        match self.sights.numbers.get(slot.0) {
-            Some(Numbers { same: Some(value), .. }) => *value,
-            Some(Numbers { each, .. }) => each.get(self.row).copied().unwrap_or(0.0),
-            None => 0.0,
-        }
+        let numbers = self.sights.numbers.get(slot.0);
+        numbers.and_then(|numbers| numbers.values.get(self.row * numbers.step)).copied().unwrap_or(0.0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn row(self) -> usize {
+        self.row
     }
 
     /// A text.

@@ -359,7 +359,7 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
             let before = row.clone();
             self.world.apply(&self.common, row, &of_agent, &mut tally, life);
             if *row != before {
-                digest.add(hash_value(RowHash::new(Kind::Row, deeds.round).word(u64::from(who)), row));
+                digest.add(hash_value(RowHash::new(Kind::Row, deeds.round), u64::from(who), row));
             }
         }
         Ok(Box::new(tally))
@@ -394,7 +394,7 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
         let end = self.world.settle(&mut self.common, *tally, &mut draws);
         if self.common != before {
-            digest.add(hash_value(RowHash::new(Kind::Common, round), &self.common));
+            digest.add(hash_value(RowHash::new(Kind::Common, round), 0, &self.common));
         }
         Ok(end)
     }
@@ -522,7 +522,7 @@ impl<W: World> WorldHost for WholeHost<W> {
         let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
         let end = self.world.apply(state, acts, &mut draws, life);
         if *state != before {
-            digest.add(hash_value(RowHash::new(Kind::Common, round), state));
+            digest.add(hash_value(RowHash::new(Kind::Common, round), 0, state));
         }
         Ok(end)
     }

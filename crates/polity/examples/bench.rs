@@ -111,7 +111,12 @@ fn table() {
     for agents in [1_000u64, 10_000, 100_000, 1_000_000] {
         let n = agents.to_string();
         let line = median(folder.path(), GUESS, &[&["--agents", &n, "--rounds", "20"], &quiet[..]].concat());
-        print("guess-average, rounds alone", agents, &line);
+        print("guess-average, rounds alone with mean and exact quantiles", agents, &line);
+    }
+    for agents in [1_000u64, 10_000, 100_000, 1_000_000] {
+        let n = agents.to_string();
+        let line = [&["--agents", &n, "--rounds", "20", "-P", "metrics=[]"], &quiet[..]].concat();
+        print("guess-average, rounds alone, no metrics", agents, &median(folder.path(), GUESS, &line));
     }
     for agents in [1_000u64, 10_000, 100_000, 1_000_000] {
         let line = median(folder.path(), GUESS, &["--agents", &agents.to_string()]);

@@ -2,6 +2,11 @@
 //!
 //! This crate joins the kernel, the catalogue and the driver, and holds the command line.
 
+/// Rounds take and give back the same blocks of memory again and again; the allocators of glibc and musl hand them to the system
+/// in between.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 pub mod cli;
 pub mod conformance;
 pub mod report;

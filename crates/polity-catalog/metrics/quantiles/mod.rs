@@ -45,6 +45,9 @@ fn number(key: u64) -> f64 {
 /// The leading bits of a key by which values are first told apart: sign, exponent and 4 bits of the fraction.
 const BUCKET_BITS: u32 = 16;
 
+/// Runs that one task counts.
+const TASK: usize = 64;
+
 fn bucket(key: u64) -> usize {
     (key >> (u64::BITS - BUCKET_BITS)) as usize
 }
@@ -52,7 +55,6 @@ fn bucket(key: u64) -> usize {
 /// The values that stand at `ranks` (ascending, different, each below the number of values) when all are sorted. One pass counts
 /// the values by bucket, a second collects those of the buckets where ranks lie; only these are searched.
 fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
-    let share = runs.len().div_ceil(rayon::current_num_threads()).max(1);
     let count = |runs: &[Vec<f64>]| {
         let mut counts = vec![0u32; 1 << BUCKET_BITS];
         for value in runs.iter().flatten() {
@@ -64,7 +66,7 @@ fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
         left.iter_mut().zip(right).for_each(|(left, right)| *left += right);
         left
     };
-    let counts = runs.par_chunks(share).map(count).reduce(|| vec![0; 1 << BUCKET_BITS], add);
+    let counts = runs.par_chunks(TASK).map(count).reduce(|| vec![0; 1 << BUCKET_BITS], add);
     // Of each bucket where ranks lie: their places in it.
     let mut parts: Vec<Vec<usize>> = Vec::new();
     let mut part_of = vec![u8::MAX; 1 << BUCKET_BITS];
@@ -92,7 +94,7 @@ fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
         }
         keys
     };
-    let keys: Vec<Vec<Vec<u64>>> = runs.par_chunks(share).map(collect).collect();
+    let keys: Vec<Vec<Vec<u64>>> = runs.par_chunks(TASK).map(collect).collect();
     let mut found = Vec::new();
     for (part, places) in parts.into_iter().enumerate() {
         let mut keys = keys.iter().map(|keys| keys[part].as_slice()).collect::<Vec<_>>().concat();

@@ -49,10 +49,9 @@ pub fn choice(topology: &Topology, seed: u64, round: u32, who: AgentId) -> Optio
     if let Some(matching) = topology.matching(seed, round) {
         return matching.partner(who);
     }
-    let key = [seed as u32, (seed >> 32) as u32];
     let priority = |other: AgentId| {
-        let block = philox([who.min(other), who.max(other), round, Stream::Matching as u32], key);
-        u64::from(block[0]) << 32 | u64::from(block[1])
+        let tie = u64::from(who.max(other)) << 32 | u64::from(who.min(other));
+        philox([tie, (Stream::Matching as u64) << 32 | u64::from(round)], seed)[0]
     };
     topology.neighbours(who).map(|other| (priority(other), other)).min().map(|(_, other)| other)
 }
@@ -83,9 +82,9 @@ impl Policy for DeffuantWeisbuch {
         let mut new = own;
         // A letter from the agent chosen in the last round says that the choice was mutual: it is sent to nobody else.
         if let Some(last) = round.checked_sub(1)
-            && !turn.inbox.is_empty()
+            && !turn.inbox().is_empty()
             && let Some(partner) = choice(turn.topology(), seed, last, who)
-            && let Some((_, other)) = turn.inbox.numbers().find(|(from, _)| *from == partner)
+            && let Some((_, other)) = turn.inbox().numbers().find(|(from, _)| *from == partner)
             && (other - own).abs() <= self.epsilon
         {
             new = (own + self.mu * (other - own)).clamp(self.low, self.high);

@@ -57,7 +57,7 @@ impl Policy for DeGroot {
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let own = turn.sight.number(self.opinion);
         // Differences from the own opinion are summed, not opinions: so agreement is kept to the last bit.
-        let (sum, n) = turn.inbox.numbers().fold((0.0, 0u32), |(sum, n), (_, other)| (sum + (other - own), n + 1));
+        let (sum, n) = turn.inbox().numbers().fold((0.0, 0u32), |(sum, n), (_, other)| (sum + (other - own), n + 1));
         let new = if n > 0 { (own + self.others * (sum / f64::from(n))).clamp(self.low, self.high) } else { own };
         turn.act(self.act, new);
         turn.tell_neighbours(0, new);

@@ -50,9 +50,10 @@ impl Policy for HegselmannKrause {
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let own = turn.sight.number(self.opinion);
         // The own opinion is one of those near it. Differences from it are summed, so that agreement is kept to the last bit.
-        let (sum, n) = turn.inbox.numbers().map(|(_, other)| other - own).fold((0.0, 1u32), |(sum, n), difference| {
-            if difference.abs() <= self.epsilon { (sum + difference, n + 1) } else { (sum, n) }
-        });
+        let (sum, n) =
+            turn.inbox().numbers().map(|(_, other)| other - own).fold((0.0, 1u32), |(sum, n), difference| {
+                if difference.abs() <= self.epsilon { (sum + difference, n + 1) } else { (sum, n) }
+            });
         let new = (own + sum / f64::from(n)).clamp(self.low, self.high);
         turn.act(self.act, new);
         turn.tell_neighbours(0, new);

@@ -55,10 +55,10 @@ impl Policy for Voter {
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let own = turn.sight.number(self.opinion);
-        let heard = turn.inbox.numbers().count();
+        let heard = turn.inbox().numbers().count();
         let new = if heard > 0 && turn.draws.chance(self.rate) {
             let pick = turn.draws.below(heard as u64) as usize;
-            turn.inbox.numbers().nth(pick).map_or(own, |(_, other)| other).clamp(self.low, self.high)
+            turn.inbox().numbers().nth(pick).map_or(own, |(_, other)| other).clamp(self.low, self.high)
         } else {
             own
         };

@@ -406,8 +406,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(400))]
-
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), end in 0..3usize) {
             let _ = read(["a.csv", "a.tsv", "a.jsonl"][end], &bytes);

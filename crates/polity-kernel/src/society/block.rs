@@ -1,9 +1,10 @@
 //! A block: 4,096 consecutive agents and everything that is theirs.
 
+use crate::digest::Digest;
 use crate::mail::{Arena, Bucket};
 use crate::policy::{Commons, PolicyHost, States, Suspended};
 use crate::sight::{Acts, Sights};
-use crate::world::{Life, RowsBox, WorldHost};
+use crate::world::{BlockDeeds, Life, RowsBox, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub(crate) struct Block {
     /// Scratch: what the agents see.
     pub sights: Sights,
     pub life: Life,
+    /// What the acts of the round under way come to, once they are applied; of a split world.
+    pub tally: Option<Tally>,
 }
 
 impl Block {
@@ -92,12 +95,33 @@ impl Block {
             late: false,
             sights: Sights::default(),
             life: Life::default(),
+            tally: None,
         }
     }
 
     pub fn cohort_of(&self, agent: AgentId) -> Option<u16> {
         let row = agent.checked_sub(self.first)?;
         self.segments.iter().find(|s| (s.start..s.start + s.len).contains(&row)).map(|s| s.cohort)
+    }
+
+    /// Applies the acts of the round to the rows of a split world. `gone`: the rows of the dead.
+    pub fn apply(
+        &mut self,
+        world: &dyn WorldHost,
+        round: u32,
+        gone: &[u32],
+        commons: &Commons,
+        digest: &mut Digest,
+    ) -> Result<(), Bug> {
+        let alive = |row: usize| gone.binary_search(&(row as u32)).is_err();
+        let deeds = BlockDeeds {
+            first: self.first,
+            alive: if gone.is_empty() { None } else { Some(&alive) },
+            acts: &self.acts,
+            round,
+        };
+        self.tally = Some(world.apply_block(&mut self.rows, &deeds, commons, digest, &mut self.life)?);
+        Ok(())
     }
 
     /// Where the mail of the round goes besides the arena: to agents whose turn waits, and from those who have just completed.

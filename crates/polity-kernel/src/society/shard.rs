@@ -8,7 +8,7 @@ use crate::mail::{Bucket, block_of};
 use crate::metric::Fold;
 use crate::policy::{Commons, Lane, PolicyHost, Round, Rows};
 use crate::sight::{Interface, Sights};
-use crate::world::{Birth, BlockDeeds, Life, Split, Tally, WorldHost};
+use crate::world::{Birth, Life, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Lanes of a shard. More lanes than threads even the load out; the number can not reach a result.
-const LANES: usize = 32;
+const LANES: usize = 64;
 
 #[derive(Default)]
 struct Group {
@@ -147,6 +147,11 @@ impl Shard {
                 }
                 if !waiting.is_empty() {
                     block.suspended.sort_by_key(|s| s.who);
+                }
+                block.tally = None;
+                if split == Split::Rows && block.suspended.is_empty() {
+                    // Nobody's act is still to come: apply them while they lie in the cache.
+                    block.apply(world, round.round, &gone, commons, &mut lane.digest)?;
                 }
             }
             Ok(())
@@ -285,7 +290,7 @@ impl Shard {
         letters
     }
 
-    /// Applies the acts of all blocks of a split world: one tally a block, in order.
+    /// Applies the acts of the blocks of a split world that are not applied yet; one tally a block, in order.
     pub fn apply(
         &mut self,
         round: u32,
@@ -293,33 +298,21 @@ impl Shard {
         commons: &Commons,
     ) -> Result<(Vec<Tally>, Digest), Bug> {
         let world = self.world.as_ref();
-        let of_groups: Vec<(Vec<Tally>, Digest)> = self
+        let late: Vec<Digest> = self
             .groups
             .par_iter_mut()
             .map(|group| {
                 let mut digest = Digest::default();
-                let mut tallies = Vec::with_capacity(group.blocks.len());
-                for block in &mut group.blocks {
+                for block in group.blocks.iter_mut().filter(|block| block.tally.is_none()) {
                     let gone = deads(dead, block);
-                    let alive = |row: usize| gone.binary_search(&(row as u32)).is_err();
-                    let deeds = BlockDeeds {
-                        first: block.first,
-                        alive: if gone.is_empty() { None } else { Some(&alive) },
-                        acts: &block.acts,
-                        round,
-                    };
-                    tallies.push(world.apply_block(&mut block.rows, &deeds, commons, &mut digest, &mut block.life)?);
+                    block.apply(world, round, &gone, commons, &mut digest)?;
                 }
-                Ok((tallies, digest))
+                Ok(digest)
             })
             .collect::<Result<_, Bug>>()?;
         let mut sum = Digest::default();
-        let mut tallies = Vec::new();
-        for (of_blocks, digest) in of_groups {
-            sum.merge(digest);
-            tallies.extend(of_blocks);
-        }
-        Ok((tallies, sum))
+        late.into_iter().for_each(|digest| sum.merge(digest));
+        Ok((self.blocks_mut().filter_map(|block| block.tally.take()).collect(), sum))
     }
 
     /// Folds a block for metrics that read the same values. `values` is scratch.

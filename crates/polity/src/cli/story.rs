@@ -395,7 +395,7 @@ fn methods(manifest: &Manifest, rounds: usize, agents: Option<f64>, registry: &R
         out.push_str("Answers came from simulated models with declared skills, not from language models. ");
     }
     out.push_str(&format!(
-        "Random numbers are counter-based (Philox4x32-10, seed {}); the run is identified by its digest and can be recomputed \
+        "Random numbers are counter-based (Philox2x64-10, seed {}); the run is identified by its digest and can be recomputed \
          exactly with polity {}.",
         manifest.seed, manifest.build.version
     ));

@@ -320,7 +320,7 @@ fn nesting_up_to_the_limit_is_read() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig { cases: 4 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_parsed_or_refused_and_shown(text in any::<String>()) {
