@@ -55,6 +55,11 @@ fn bucket(key: u64) -> usize {
 /// The values that stand at `ranks` (ascending, different, each below the number of values) when all are sorted. One pass counts
 /// the values by bucket, a second collects those of the buckets where ranks lie; only these are searched.
 fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
+    if runs.iter().map(Vec::len).sum::<usize>() <= 1 << BUCKET_BITS {
+        // Fewer values than buckets: there is nothing to gain.
+        let mut keys: Vec<u64> = runs.iter().flatten().map(|value| key(*value)).collect();
+        return search(&mut keys, ranks.iter().copied()).collect();
+    }
     let count = |runs: &[Vec<f64>]| {
         let mut counts = vec![0u32; 1 << BUCKET_BITS];
         for value in runs.iter().flatten() {
@@ -98,14 +103,20 @@ fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
     let mut found = Vec::new();
     for (part, places) in parts.into_iter().enumerate() {
         let mut keys = keys.iter().map(|keys| keys[part].as_slice()).collect::<Vec<_>>().concat();
-        let mut done = 0;
-        for place in places {
-            // What earlier searches left to the left is no greater.
-            found.push(number(*keys[done..].select_nth_unstable(place - done).1));
-            done = place;
-        }
+        found.extend(search(&mut keys, places.into_iter()));
     }
     found
+}
+
+/// The values at ascending places of the sorted keys.
+fn search(keys: &mut [u64], places: impl Iterator<Item = usize>) -> impl Iterator<Item = f64> {
+    let mut done = 0;
+    places.map(move |place| {
+        // What earlier searches left to the left is no greater.
+        let key = *keys[done..].select_nth_unstable(place - done).1;
+        done = place;
+        number(key)
+    })
 }
 
 impl Metric for Quantiles {
