@@ -12,7 +12,7 @@ use crate::society::{Leaves, Measure, Plan, Reads, Society};
 use crate::topology::{self, Csr, Topology, TopologySpec};
 use crate::transport::Transport;
 use crate::tree::{Invalid, Key, Node, Origin, TreeError, Value, nearest};
-use crate::world::Setup;
+use crate::world::{Activation, Setup, Split, WorldHost};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -356,10 +356,52 @@ fn society(
     for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {
         later.push((at, self::leaves(&tree, registry, &commons, agents, shards)?));
     }
-    let plan = Plan { rounds: scenario.rounds, lag, cohorts: sizes, names };
+    let (activation, window) = activation(scenario, tree, leaves.worlds[0].as_ref(), lag)?;
+    for (at, later) in &later {
+        if later.worlds[0].delay() != window {
+            let message = format!("the world's least delay can not change (in round {at}): events are planned by it");
+            return Err(wrong("changes", tree.get("changes"), tree, message, None));
+        }
+    }
+    let plan = Plan { rounds: scenario.rounds, lag, activation, window, cohorts: sizes, names };
     let society = Society::new(plan, commons, leaves, later, transport)
         .map_err(|bug| wrong("", None, tree, bug.to_string(), None))?;
     Ok(Assembled::Society(Box::new(society)))
+}
+
+/// How agents take their turns, and in event time the length of a round.
+fn activation(
+    scenario: &Scenario,
+    tree: &Node,
+    world: &dyn WorldHost,
+    lag: u32,
+) -> Result<(Activation, Option<f64>), TreeError> {
+    let wrong = |path: &str, message: String, help: &str| Err(wrong(path, tree.get(path), tree, message, Some(help)));
+    let activation = scenario.activation.unwrap_or(world.activation());
+    let window = world.delay();
+    match (activation, window) {
+        (Activation::EventTime, None) => {
+            return wrong(
+                "activation",
+                "nothing happens in this world by itself: it has no event time".into(),
+                "leave it out",
+            );
+        }
+        (Activation::Simultaneous | Activation::RandomOrder, Some(_)) => {
+            return wrong("activation", "this world lives in event time".into(), "leave it out, or write event-time");
+        }
+        (Activation::EventTime, Some(window)) if !(window > 0.0 && window.is_finite()) => {
+            let message = format!("the world's least delay is {window}; it must be greater than 0");
+            return wrong("world", message, "a greater least delay makes rounds that can be computed at once");
+        }
+        (Activation::RandomOrder, _) if lag > 0 && world.split() == Split::None => {
+            let message =
+                "in random order each agent sees what those before it have done, so none can act rounds later".into();
+            return wrong("answers", message, "write `answers: wait`, or `activation: simultaneous`");
+        }
+        _ => {}
+    }
+    Ok((activation, window))
 }
 
 fn leaves(

@@ -5,6 +5,7 @@ mod assemble;
 pub use assemble::{Assembled, Inputs, assemble};
 
 use crate::tree::{Node, TreeError};
+use crate::world::Activation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ pub struct Scenario {
     /// When the state is saved.
     #[serde(default)]
     pub snapshot: SnapshotPlan,
+    /// When agents act: `simultaneous`, `random-order` or `event-time`. Without it, as the world has it.
+    pub activation: Option<Activation>,
     /// Whether answers hold the barrier.
     #[serde(default)]
     pub answers: Answers,
