@@ -529,7 +529,9 @@ impl<P: Policy> Host<P> {
                 }
             }
         }
-        if let Some(now) = commit {
+        if let Some(now) = commit
+            && acts.rows.len() > start
+        {
             // Not turn by turn: the hashes of several acts overlap.
             digest_acts(&mut lane.digest, now, acts, start)?;
         }

@@ -176,6 +176,12 @@ impl Sights {
         let count = |kind| interface.sight.iter().filter(|f| f.kind == kind).count();
         self.numbers.resize(count(FieldKind::Number), Numbers::default());
         self.texts.resize(count(FieldKind::Text), Vec::new());
+        self.clear(rows);
+    }
+
+    /// The same for the interface of the last time.
+    #[inline]
+    pub(crate) fn clear(&mut self, rows: usize) {
         self.rows = rows;
         for numbers in &mut self.numbers {
             numbers.share(0.0);

@@ -329,7 +329,7 @@ pub(crate) trait WorldHost: Send + Sync {
         commons: &Commons,
         digest: &mut Digest,
     ) -> Result<Option<String>, Bug>;
-    /// Writes what one agent sees of an unsplit state into row 0.
+    /// Writes what one agent sees of an unsplit state into row 0 of sights that were made for this world.
     fn observe_one(&self, who: AgentId, commons: &Commons, sights: &mut Sights);
     /// Applies acts to an unsplit state, in order; acts of one agent stand together.
     fn apply_acts(
@@ -635,7 +635,7 @@ impl<W: World> WorldHost for WholeHost<W> {
     }
 
     fn observe_one(&self, who: AgentId, commons: &Commons, sights: &mut Sights) {
-        sights.reset(&self.interface, 1);
+        sights.clear(1);
         if let Some(state) = &self.state {
             let person = Person { id: who, population: &commons.population };
             self.world.observe(state, person, &mut SightRow { sights, row: 0 });

@@ -290,10 +290,13 @@ impl Society {
         let now = Round { round: self.round, lag: 0, commons };
         let policies = in_force(policies, self.round);
         let home = |who: AgentId, shards: &[Shard]| {
+            if shards.len() == 1 {
+                return 0;
+            }
             let block = block_of(who);
             shards.iter().position(|shard| shard.range.contains(&block)).unwrap_or(0)
         };
-        let mut sights = Sights::default();
+        let mut sights = Sights::new(&self.interface, 1);
         loop {
             if let Some(who) = order.waits {
                 let at = home(who, shards);
