@@ -272,8 +272,12 @@ fn find<'a>(table: &'a [(String, ColumnData)], name: &str) -> Option<&'a ColumnD
 fn rows(disk: &dyn Disk, tables: &Path) -> Vec<(u32, String, String, f64)> {
     let table = read_table(disk, tables, "health", &[], usize::MAX).unwrap_or_default();
     let parts = ["round", "subject", "measure", "value"].map(|name| find(&table, name));
-    let [Some(ColumnData::U32(round)), Some(ColumnData::Text(subject)), Some(ColumnData::Text(measure)), Some(ColumnData::F64(value))] =
-        parts
+    let [
+        Some(ColumnData::U32(round)),
+        Some(ColumnData::Text(subject)),
+        Some(ColumnData::Text(measure)),
+        Some(ColumnData::F64(value)),
+    ] = parts
     else {
         return Vec::new();
     };
@@ -366,7 +370,9 @@ fn unchanged(disk: &dyn Disk, tables: &Path, rounds: u32) -> Option<u32> {
     let mut last: BTreeMap<&str, u64> = BTreeMap::new();
     let mut change = None;
     for ((round, name), value) in round.iter().zip(name).zip(value) {
+        // After a power loss a part of one table may be there whose rounds another one lacks.
         if let (Some(round), Some(name), Some(value)) = (round, name, value)
+            && *round < rounds
             && let Some(before) = last.insert(name, value.to_bits())
         {
             let changed = if before == value.to_bits() { 0 } else { *round };

@@ -256,7 +256,11 @@ impl Recorder {
                 "validation",
                 "One row a distance between the society and data.",
                 vec![
-                    column("at", Kind::Text, "first (before the first round), last (after the last), or after that round"),
+                    column(
+                        "at",
+                        Kind::Text,
+                        "first (before the first round), last (after the last), or after that round",
+                    ),
                     column("of", Kind::Text, "the quantity"),
                     column("against", Kind::Text, "file and column it is compared with"),
                     column("distance", Kind::Text, "ks, wasserstein (in the unit of the quantity) or total-variation"),

@@ -355,9 +355,8 @@ pub fn quotas(
             return Err(FitError { entry: Some(i), level: None, message });
         }
     }
-    let join = |part: fn(&(String, String)) -> &str, cell: &Cell| {
-        cell.levels.iter().map(part).collect::<Vec<_>>().join(" × ")
-    };
+    let join =
+        |part: fn(&(String, String)) -> &str, cell: &Cell| cell.levels.iter().map(part).collect::<Vec<_>>().join(" × ");
     let column = join(|(column, _)| column, first);
     let levels = cells.iter().map(|cell| (join(|(_, level)| level, cell), cell.share));
     let shares = shares(&column, levels, &sizes).collect();
@@ -465,7 +464,9 @@ mod tests {
         let twice = [cells[0].clone(), cells[1].clone(), cell("f", "0", 0.65)];
         assert_eq!((error(&twice).entry, error(&twice).message.as_str()), (Some(2), "the same cell was given before"));
         let few = [cell("m", "1", 0.4), cell("f", "0", 0.6)];
-        assert!(error(&few).message.starts_with("row 1 of the data, counted from 0, is in no cell of the quotas by sex"));
+        assert!(
+            error(&few).message.starts_with("row 1 of the data, counted from 0, is in no cell of the quotas by sex")
+        );
         let other = Cell { levels: vec![("sex".into(), "f".into())], share: 0.9 };
         assert_eq!(error(&[cells[0].clone(), other]).entry, Some(1));
         let weightless = quotas(&table, Some(&[1.0, 1.0, 1.0, 0.0]), &cells, 10, &mut draws(3)).unwrap_err();

@@ -178,14 +178,17 @@ mod tests {
             (error.level, error.message)
         };
         let (level, message) = error("party", &["green", "red", "none", "blue"]);
-        assert_eq!((level, message.as_str()), (
-            Some(3),
-            "no row has the level `blue` of column `party` (it has green, red, none)"
-        ));
+        assert_eq!(
+            (level, message.as_str()),
+            (Some(3), "no row has the level `blue` of column `party` (it has green, red, none)")
+        );
         assert!(error("party", &["Green", "red", "none", "green"]).1.contains("did you mean `green`?"));
         let (level, message) = error("party", &["green", "red"]);
         assert!(level.is_none() && message.starts_with("column `party` has the value `none`, which has no share"));
-        assert_eq!(error("age", &["..65", "60..70"]).1, "64.5 is of the levels `..65` and `60..70`; a value has one level");
+        assert_eq!(
+            error("age", &["..65", "60..70"]).1,
+            "64.5 is of the levels `..65` and `60..70`; a value has one level"
+        );
         assert_eq!(error("age", &["30..30"]).1, "the range `30..30` is empty, for 30 is not less than 30");
         assert!(error("age", &["young"]).1.starts_with("`young` is no level of a column of numbers"));
         assert!(error("agee", &["1"]).1.contains("did you mean `age`?"));

@@ -33,7 +33,9 @@ impl Template {
                 continue;
             }
             let Some(end) = rest.find(['{', '}']).filter(|_| brace == "{") else {
-                return Err(format!("a `{brace}` stands alone; write `{{age}}` for a column, `{brace}{brace}` for a brace"));
+                return Err(format!(
+                    "a `{brace}` stands alone; write `{{age}}` for a column, `{brace}{brace}` for a brace"
+                ));
             };
             if rest[end..].starts_with('{') {
                 return Err("a `{` stands alone; write `{age}` for a column, `{{` for a brace".into());
@@ -71,7 +73,9 @@ impl Template {
                         text.push_str(match labels.get(name) {
                             None => &value,
                             Some(labels) => labels.get(&value).ok_or_else(|| {
-                                format!("the value `{value}` of column `{name}` has no label; give all of them, or none")
+                                format!(
+                                    "the value `{value}` of column `{name}` has no label; give all of them, or none"
+                                )
                             })?,
                         });
                     }

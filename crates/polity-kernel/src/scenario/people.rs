@@ -113,7 +113,9 @@ impl<'a> People<'a> {
         let no_file = source.file.is_none();
         match (&source.marginals, &source.quotas) {
             (Some(_), Some(_)) => Err(invalid("quotas", "give `marginals` or `quotas`, not both")),
-            (None, Some(_)) if no_file => Err(invalid("quotas", "quotas are drawn from people; add a `file` with them")),
+            (None, Some(_)) if no_file => {
+                Err(invalid("quotas", "quotas are drawn from people; add a `file` with them"))
+            }
             (None, None) if no_file => Err(invalid("", "give a `file` with people, or `marginals`")),
             (Some(marginals), _) if marginals.is_empty() => Err(invalid("marginals", "the list is empty")),
             _ if no_file && source.weight.is_some() => Err(invalid("weight", "the weights of which `file`?")),
@@ -144,13 +146,17 @@ impl<'a> People<'a> {
         let template = Template::read(template, table).map_err(|message| invalid("persona", message))?;
         let texts = template.render(table, &self.source.labels).map_err(|message| invalid("labels", message))?;
         table.with(PERSONA, texts).map_err(|_| {
-            invalid("persona", format!("the data have a column `{PERSONA}` of their own; rename it, or leave the template out"))
+            invalid(
+                "persona",
+                format!("the data have a column `{PERSONA}` of their own; rename it, or leave the template out"),
+            )
         })
     }
 
     fn people(&self, table: Option<&Arc<Table>>, n: u32, seed: u64) -> Result<Population, Invalid> {
         let (marginals, places) = self.marginals()?;
-        let at = |error: FitError| match error.entry.and_then(|entry| Some((marginals.get(entry)?, places.get(entry)?))) {
+        let at = |error: FitError| match error.entry.and_then(|entry| Some((marginals.get(entry)?, places.get(entry)?)))
+        {
             Some((marginal, place)) => place.blame(marginal, error),
             None => invalid(if self.source.weight.is_some() { "weight" } else { "marginals" }, error.message),
         };
@@ -169,13 +175,14 @@ impl<'a> People<'a> {
         let mut draws = Draws::new(seed, Stream::Population, 1, 0);
         if let Some(quotas) = &self.source.quotas {
             let (cells, of_file) = self.cells(quotas)?;
-            let (counts, shares) = fit::quotas(table, base, &cells, n, &mut draws).map_err(|error| {
-                match (error.entry, of_file) {
-                    (Some(entry), true) => invalid("quotas.file", format!("row {entry}, counted from 0: {}", error.message)),
+            let (counts, shares) =
+                fit::quotas(table, base, &cells, n, &mut draws).map_err(|error| match (error.entry, of_file) {
+                    (Some(entry), true) => {
+                        invalid("quotas.file", format!("row {entry}, counted from 0: {}", error.message))
+                    }
                     (Some(entry), false) => invalid(item("quotas", entry), error.message),
                     (None, _) => invalid("quotas", error.message),
-                }
-            })?;
+                })?;
             return Ok(Population::of_counts(table.clone(), &counts, seed).with_shares(shares));
         }
         if marginals.is_empty() && base.is_none() {
@@ -194,7 +201,8 @@ impl<'a> People<'a> {
             let key = item("marginals", i);
             match (&source.column, &source.shares, &source.file) {
                 (Some(column), Some(shares), None) => {
-                    marginals.push(Marginal { column: column.clone(), shares: levels(shares, &child(&key, "shares"))? });
+                    marginals
+                        .push(Marginal { column: column.clone(), shares: levels(shares, &child(&key, "shares"))? });
                     places.push(Place { key, file: false });
                 }
                 (None, None, Some(file)) => {
@@ -209,7 +217,10 @@ impl<'a> People<'a> {
         }
         for (i, marginal) in marginals.iter().enumerate() {
             if marginals[..i].iter().any(|other| other.column == marginal.column) {
-                return Err(invalid(&places[i].key, format!("the shares of column `{}` are given twice", marginal.column)));
+                return Err(invalid(
+                    &places[i].key,
+                    format!("the shares of column `{}` are given twice", marginal.column),
+                ));
             }
         }
         Ok((marginals, places))
@@ -223,7 +234,10 @@ impl<'a> People<'a> {
                 for (i, node) in items.iter().enumerate() {
                     let key = item("quotas", i);
                     let Value::Map(entries) = &node.value else {
-                        return Err(invalid(key, format!("a quota is `{{COLUMN: LEVEL, share: 0.2}}`, not {}", node.describe())));
+                        return Err(invalid(
+                            key,
+                            format!("a quota is `{{COLUMN: LEVEL, share: 0.2}}`, not {}", node.describe()),
+                        ));
                     };
                     let mut cell = Cell { levels: Vec::new(), share: f64::NAN };
                     for (name, value) in entries {

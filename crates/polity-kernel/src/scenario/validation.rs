@@ -254,7 +254,14 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
     if let At::Round(round) = at
         && round >= scenario.rounds
     {
-        return Err(invalid("at", format!("round {round} is never reached: the last of {} is {}", scenario.rounds, i64::from(scenario.rounds) - 1)));
+        return Err(invalid(
+            "at",
+            format!(
+                "round {round} is never reached: the last of {} is {}",
+                scenario.rounds,
+                i64::from(scenario.rounds) - 1
+            ),
+        ));
     }
     let reference = reference(&against, inputs)?;
     let of_words = match quantity {
@@ -280,7 +287,8 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
         None => vec![Distance::Ks, Distance::Wasserstein, Distance::TotalVariation],
     };
     if let Some(i) = distances.iter().position(|distance| words && *distance != Distance::TotalVariation) {
-        let message = format!("words have no order, so `{}` says nothing of them; take total-variation", distances[i].name());
+        let message =
+            format!("words have no order, so `{}` says nothing of them; take total-variation", distances[i].name());
         return Err(invalid(&item("distances", i), message));
     }
     let declared = match quantity {
@@ -289,8 +297,12 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
     };
     let bins = match (bins, range.or(declared)) {
         (Some(_), _) if words => return Err(invalid("bins", "words are categories already, and have no bins".into())),
-        (Some(n), _) if !(1..=100_000).contains(&n) => return Err(invalid("bins", format!("must lie in 1..=100000, is {n}"))),
-        (Some(_), None) => return Err(invalid("bins", format!("`{of}` has no declared range; give one, `range: [0, 1]`"))),
+        (Some(n), _) if !(1..=100_000).contains(&n) => {
+            return Err(invalid("bins", format!("must lie in 1..=100000, is {n}")));
+        }
+        (Some(_), None) => {
+            return Err(invalid("bins", format!("`{of}` has no declared range; give one, `range: [0, 1]`")));
+        }
         (Some(n), Some((low, high))) if low < high && (high - low).is_finite() => Some(Bins { low, high, n }),
         (Some(_), Some((low, high))) => {
             return Err(invalid("range", format!("must be two numbers, the smaller first, is [{low}, {high}]")));

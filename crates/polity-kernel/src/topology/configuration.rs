@@ -81,7 +81,10 @@ impl Configuration {
                 for (text, share) in distribution {
                     let key = crate::tree::child("distribution", text);
                     let degree: u32 = text.trim().parse().map_err(|_| {
-                        TopologyError::at(&key, format!("`{text}` is no number of ties; write a whole number, 0 or more"))
+                        TopologyError::at(
+                            &key,
+                            format!("`{text}` is no number of ties; write a whole number, 0 or more"),
+                        )
                     })?;
                     if !(0.0..=1.0).contains(share) {
                         return Err(TopologyError::range(&key, share, "a share between 0 and 1"));

@@ -30,7 +30,8 @@ impl Homophily {
         within("mean_degree", self.mean_degree, f64::from(n.saturating_sub(1)), &format!(" with {n} agents"))?;
         let (inside, outside) = (self.mean_degree * self.same, self.mean_degree * (1.0 - self.same));
         let sizes: Vec<f64> = members(&self.by, n, population)?.iter().map(|group| group.len() as f64).collect();
-        let possible = sizes.iter().map(|size| size * inside.min((size - 1.0).max(0.0))).sum::<f64>() / f64::from(n.max(1));
+        let possible =
+            sizes.iter().map(|size| size * inside.min((size - 1.0).max(0.0))).sum::<f64>() / f64::from(n.max(1));
         if possible < (self.same - SHORT) * (possible + outside) {
             let smallest = sizes.iter().copied().filter(|size| *size > 0.0).fold(f64::INFINITY, f64::min);
             let message = format!(
@@ -50,7 +51,9 @@ impl Homophily {
         blocks.generate(n, population, seed).map_err(|error| match error.key.as_deref() {
             Some("between") => TopologyError::at(
                 "same",
-                format!("{outside} ties outside the own group are asked of each agent, and there are not so many others"),
+                format!(
+                    "{outside} ties outside the own group are asked of each agent, and there are not so many others"
+                ),
             ),
             Some("within") => TopologyError { key: Some("mean_degree".into()), ..error },
             _ => error,
@@ -95,7 +98,10 @@ mod tests {
     fn what_can_not_be_is_named() {
         let error = |spec: Homophily| spec.generate(8000, &people(), 1).unwrap_err().to_string();
         assert_eq!(error(homophily(10.0, 1.5)), "same: 1.5 is not possible; allowed is 0 to 1 (a share of the ties)");
-        assert_eq!(error(homophily(-1.0, 0.5)), "mean_degree: -1 is not possible; allowed is 0 to 7999 with 8000 agents");
+        assert_eq!(
+            error(homophily(-1.0, 0.5)),
+            "mean_degree: -1 is not possible; allowed is 0 to 7999 with 8000 agents"
+        );
         assert!(error(homophily(6000.0, 0.9)).starts_with("same: 5400 ties inside a group are asked of each agent"));
         assert!(error(Homophily { by: "partys".into(), ..homophily(1.0, 0.5) }).contains("did you mean `party`?"));
         let few = Population::resample(people().table().clone(), 20, 1);

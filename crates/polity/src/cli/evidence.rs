@@ -48,12 +48,16 @@ fn short(text: &str) -> String {
 pub fn facts(disk: &dyn Disk, run: &Path, health: &[Alarm]) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some((column, level, off)) = furthest(disk, run) {
-        facts.push(format!("marginals: the largest error is {:.3} % (`{column}` at `{level}`)", 100.0 * off));
+        let points = 100.0 * off;
+        facts.push(format!("marginals: the largest error is {points:.3} percentage points (`{column}` at `{level}`)"));
     }
     if let Some((_, rows)) = table(disk, run, "validation") {
-        for row in rows.iter().take(MOST_ROWS) {
-            if let [at, of, against, distance, value, ..] = row.as_slice() {
-                facts.push(format!("validation: {of} ({at}) against {against}: {distance} {}", short(value)));
+        // The distances of one comparison follow each other, in one line.
+        for check in rows.chunk_by(|a, b| a[..3] == b[..3]).take(MOST_ROWS) {
+            if let [at, of, against, ..] = check[0].as_slice() {
+                let distance = |row: &Vec<String>| format!("{} {}", row[3], short(&row[4]));
+                let distances: Vec<String> = check.iter().map(distance).collect();
+                facts.push(format!("validation: {of} ({at}) against {against}: {}", distances.join(", ")));
             }
         }
     }
@@ -75,9 +79,16 @@ pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
     };
     if let Some((columns, rows)) = table(disk, run, "marginals") {
         let text = furthest(disk, run).map_or(String::new(), |(column, level, off)| {
-            format!("Of all shares asked for, \"{level}\" of {column} is furthest off, by {:.3} percentage points.", 100.0 * off)
+            format!(
+                "Of all shares asked for, \"{level}\" of {column} is furthest off, by {:.3} percentage points.",
+                100.0 * off
+            )
         });
-        sections.push(section("Population", text, Some(shortened(columns, rows, "Shares of the population, asked for and obtained."))));
+        sections.push(section(
+            "Population",
+            text,
+            Some(shortened(columns, rows, "Shares of the population, asked for and obtained.")),
+        ));
     }
     if let Some((columns, rows)) = table(disk, run, "validation") {
         let text = "Distances between what the agents show and data: ks is the two-sample Kolmogorov–Smirnov statistic, wasserstein \
@@ -87,15 +98,23 @@ pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
     }
     let alarms = alarms(disk, &run.join("tables"));
     let text = match alarms.len() {
-        0 => "No alarm: every cohort acted and its acts differ, the metrics kept changing, and texts, where there are any, are not \
-              repeated.",
+        0 => {
+            "No alarm: every cohort acted and its acts differ, the metrics kept changing, and texts, where there are any, are not \
+              repeated."
+        }
         _ => "Signs that the run, or a part of it, shows nothing.",
     };
     let rows: Vec<Vec<String>> = alarms
         .iter()
         .map(|alarm| {
             let number = |x: f64| short(&x.to_string());
-            vec![alarm.kind.into(), alarm.subject.clone(), number(alarm.figure), number(alarm.threshold), alarm.message.clone()]
+            vec![
+                alarm.kind.into(),
+                alarm.subject.clone(),
+                number(alarm.figure),
+                number(alarm.threshold),
+                alarm.message.clone(),
+            ]
         })
         .collect();
     let columns = ["alarm", "of", "figure", "threshold", "what"].map(String::from).to_vec();
