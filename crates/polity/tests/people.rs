@@ -254,7 +254,7 @@ fn wrong_requests_are_told_with_their_place() {
     cases.push((
         json!({"file": "tied.csv", "marginals": [
             {"column": "sex", "shares": {"f": 0.5, "m": 0.5}}, {"column": "party", "shares": {"red": 0.3, "green": 0.7}}]}),
-        vec!["population.marginals", "the marginals contradict each other", "after 2000 sweeps"],
+        vec!["population.marginals", "the marginals contradict each other", "after 50 sweeps"],
     ));
     let mut scenarios: Vec<(Value, Vec<&str>)> =
         cases.into_iter().map(|(population, words)| (society(population), words)).collect();

@@ -55,6 +55,8 @@ const CLOSE: f64 = 1e-10;
 const MET: f64 = 1e-4;
 /// The most sweeps over all marginals.
 const SWEEPS: u32 = 2000;
+/// After every so many sweeps the largest error must have fallen by a thousandth: marginals that contradict each other end soon.
+const PATIENCE: u32 = 50;
 
 /// Shares that are no shares: which of them, if one is, and why.
 pub(super) fn check(shares: impl Iterator<Item = f64> + Clone) -> Result<(), LevelError> {
@@ -149,9 +151,9 @@ pub fn weights(table: &Table, base: Option<&[f64]>, marginals: &[Marginal]) -> R
                 marginal.column
             ),
             false => format!(
-                "the marginals contradict each other in these data: after {SWEEPS} sweeps level `{level}` of column `{}` has \
+                "the marginals contradict each other in these data: after {} sweeps level `{level}` of column `{}` has \
                  the share {obtained:.4}, and {asked:.4} is asked; take a marginal out, or join levels",
-                marginal.column
+                off.sweeps, marginal.column
             ),
         };
         FitError { entry: Some(off.marginal), level: Some(off.level), message }
@@ -170,6 +172,8 @@ struct Off {
     marginal: usize,
     level: usize,
     obtained: f64,
+    /// Sweeps made.
+    sweeps: u32,
     /// Whether nothing at all is of the level.
     empty: bool,
 }
@@ -181,24 +185,29 @@ fn proportional(mut cells: Vec<f64>, levels: &[Vec<u32>], asked: &[Vec<f64>]) ->
         cells.iter().zip(&levels[m]).for_each(|(weight, level)| sums[*level as usize] += weight);
         sums
     };
-    for sweep in 0.. {
-        let mut worst = Off { marginal: 0, level: 0, obtained: 0.0, empty: false };
+    let mut before = f64::INFINITY;
+    for sweeps in 0.. {
+        let mut worst = Off { marginal: 0, level: 0, obtained: 0.0, sweeps, empty: false };
         let mut error = 0.0;
         for (m, shares) in asked.iter().enumerate() {
             for (l, (sum, share)) in obtained(&cells, m).into_iter().zip(shares).enumerate() {
                 if (sum - share).abs() > error {
                     error = (sum - share).abs();
-                    worst = Off { marginal: m, level: l, obtained: sum, empty: false };
+                    worst = Off { marginal: m, level: l, obtained: sum, ..worst };
                 }
             }
         }
-        if error <= CLOSE || sweep == SWEEPS {
+        let stalled = sweeps % PATIENCE == 0 && error > 0.999 * before;
+        if error <= CLOSE || stalled || sweeps == SWEEPS {
             return if error <= MET { Ok(cells) } else { Err(worst) };
+        }
+        if sweeps % PATIENCE == 0 {
+            before = error;
         }
         for (m, shares) in asked.iter().enumerate() {
             let sums = obtained(&cells, m);
             if let Some(level) = (0..shares.len()).find(|l| shares[*l] > 0.0 && sums[*l] <= 0.0) {
-                return Err(Off { marginal: m, level, obtained: 0.0, empty: true });
+                return Err(Off { marginal: m, level, obtained: 0.0, sweeps, empty: true });
             }
             let factors: Vec<f64> =
                 sums.iter().zip(shares).map(|(sum, share)| if *sum > 0.0 { share / sum } else { 0.0 }).collect();

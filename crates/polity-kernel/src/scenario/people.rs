@@ -362,3 +362,92 @@ fn of_table(table: &Arc<Table>) -> Result<Vec<Marginal>, String> {
     }
     Ok(marginals)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value as Json, json};
+
+    fn make(population: &Json, n: u32) -> Result<Population, TreeError> {
+        let node = Node::from_json(population);
+        let column = |values: &[f64]| Column::Number(values.to_vec());
+        let mut words = population::TextBuilder::default();
+        ["a", "b", "c", "a"].iter().for_each(|word| words.push(word));
+        let table = Table::new(vec![
+            ("x".into(), column(&[1.0, 2.0, 3.0, 1.0])),
+            ("w".into(), column(&[0.0, 1.0, 2.5, 1.0])),
+            ("word".into(), words.finish()),
+        ]);
+        let mut inputs = Inputs::default();
+        inputs.tables.insert("people.csv".into(), Arc::new(table.unwrap()));
+        let source: PopulationSource = node.read("population")?;
+        People::new(&source, &node, &inputs)?.make(n, 1)
+    }
+
+    #[test]
+    fn weights_alone_are_met() {
+        let people = make(&json!({"file": "people.csv", "weight": "w"}), 450).unwrap();
+        let count = |row| (0..450).filter(|agent| people.row(*agent) == row).count();
+        assert_eq!([0, 1, 2, 3].map(count), [0, 100, 250, 100]);
+        // The order is mixed, so that cohorts are alike.
+        assert!((0..450).map(|agent| people.row(agent)).collect::<Vec<_>>().windows(2).any(|w| w[0] > w[1]));
+    }
+
+    /// A scenario's population of parts that fit and parts that do not.
+    fn parts() -> impl Strategy<Value = Json> {
+        let share = prop_oneof![
+            Just(json!(0.5)),
+            Just(json!(0)),
+            Just(json!(1)),
+            Just(json!(-0.1)),
+            Just(json!(1e300)),
+            Just(json!("half")),
+            Just(json!(0.25)),
+        ];
+        let name = prop::sample::select(vec!["x", "w", "word", "wrod", "persona", ""]);
+        let level = prop::sample::select(vec!["1", "2", "3", "a", "b", "c", "..2", "2..", "2..1", "..", "NaN"]);
+        let shares = prop::collection::vec((level.clone(), share.clone()), 0..4)
+            .prop_map(|pairs| Json::Object(pairs.into_iter().map(|(l, s)| (l.to_owned(), s)).collect()));
+        let marginal =
+            (name.clone(), shares, prop::bool::weighted(0.1)).prop_map(|(column, shares, file)| match file {
+                true => json!({"file": "people.csv"}),
+                false => json!({"column": column, "shares": shares}),
+            });
+        let quota =
+            (name.clone(), level, share).prop_map(|(column, level, share)| json!({column: level, "share": share}));
+        let persona = prop::sample::select(vec!["{x} {word}", "{y}", "{", "}", "{{}}", "{}", "é{x}é"]);
+        (
+            prop::option::weighted(0.8, Just("people.csv")),
+            prop::option::weighted(0.3, name),
+            prop::option::weighted(0.6, prop::collection::vec(marginal, 0..3)),
+            prop::option::weighted(0.3, prop::collection::vec(quota, 0..4)),
+            prop::option::weighted(0.4, persona),
+        )
+            .prop_map(|(file, weight, marginals, quotas, persona)| {
+                let parts = [
+                    ("file", file.map(Json::from)),
+                    ("weight", weight.map(Json::from)),
+                    ("marginals", marginals.map(Json::from)),
+                    ("quotas", quotas.map(Json::from)),
+                    ("persona", persona.map(Json::from)),
+                ];
+                Json::Object(parts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn populations_are_made_or_refused(population in parts(), n in 1u32..200) {
+            match make(&population, n) {
+                Ok(people) => {
+                    prop_assert_eq!(people.len(), n);
+                    for shares in people.shares().chunk_by(|a, b| a.column == b.column) {
+                        prop_assert_eq!(shares.iter().map(|share| share.agents).sum::<u32>(), n);
+                    }
+                }
+                Err(error) => prop_assert!(error.path.starts_with("population"), "{}", error),
+            }
+        }
+    }
+}
