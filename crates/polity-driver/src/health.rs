@@ -122,11 +122,11 @@ impl Health {
                 for (_, acts) in evaluation.acts() {
                     for act in &acts.rows {
                         if let Some(group) = self.groups.get_mut(act.who as usize) {
-                            group.note(acts.rows.len(), false, Group::acted, &mut found);
+                            group.note(1, false, false, &mut found);
                         }
                     }
                     let differ = (1..acts.rows.len()).any(|i| !alike(acts, 0, acts, i));
-                    self.groups[team].note(acts.rows.len(), differ, Group::all, &mut found);
+                    self.groups[team].note(acts.rows.len(), true, differ, &mut found);
                     texts.count(std::iter::once(acts));
                 }
                 texts.report(&mut found);
@@ -147,22 +147,36 @@ impl Health {
         if self.cohorts.len() != society.born() as usize {
             self.cohorts = society.cohort_of_each();
         }
-        // By cohort: its acts, the first of them, and whether another differs.
-        let mut seen: Vec<(usize, Option<(&Acts, usize)>, bool)> = vec![(0, None, false); self.groups.len()];
+        let mut seen: Vec<Seen<'_>> = self.groups.iter().map(|_| Seen::default()).collect();
         for acts in society.acts() {
             for (i, act) in acts.rows.iter().enumerate() {
-                let Some(cohort) = self.cohorts.get(act.who as usize) else { continue };
-                let Some((n, first, differ)) = seen.get_mut(usize::from(*cohort)) else { continue };
-                *n += 1;
-                match first {
-                    None => *first = Some((acts, i)),
-                    Some((other, j)) => *differ |= self.choice && !*differ && !alike(other, *j, acts, i),
+                let cohort = self.cohorts.get(act.who as usize);
+                if let Some(seen) = cohort.and_then(|cohort| seen.get_mut(usize::from(*cohort))) {
+                    seen.see(acts, i);
                 }
             }
         }
-        let what = if self.choice { Group::all } else { Group::acted };
-        for (group, (n, _, differ)) in self.groups.iter_mut().zip(seen) {
-            group.note(n, differ, what, found);
+        for (group, seen) in self.groups.iter_mut().zip(seen) {
+            group.note(seen.acts, self.choice, seen.differ, found);
+        }
+    }
+}
+
+/// The acts of a cohort in a round.
+#[derive(Default)]
+struct Seen<'a> {
+    acts: usize,
+    first: Option<(&'a Acts, usize)>,
+    /// Whether one is not like the first.
+    differ: bool,
+}
+
+impl<'a> Seen<'a> {
+    fn see(&mut self, acts: &'a Acts, i: usize) {
+        self.acts += 1;
+        match self.first {
+            None => self.first = Some((acts, i)),
+            Some((other, j)) => self.differ = self.differ || !alike(other, j, acts, i),
         }
     }
 }
@@ -177,35 +191,17 @@ fn alike(a: &Acts, i: usize, b: &Acts, j: usize) -> bool {
 }
 
 impl Group {
-    fn acted(&mut self) -> Vec<(&'static str, &mut bool)> {
-        vec![("acted", &mut self.acted)]
-    }
-
-    fn all(&mut self) -> Vec<(&'static str, &mut bool)> {
-        vec![("acted", &mut self.acted), ("compared", &mut self.compared), ("varied", &mut self.varied)]
-    }
-
-    /// Raises the flags that a round with so many acts raises.
-    fn note(
-        &mut self,
-        acts: usize,
-        differ: bool,
-        flags: fn(&mut Group) -> Vec<(&'static str, &mut bool)>,
-        found: &mut Vec<Finding>,
-    ) {
-        if self.acted && self.varied {
-            return;
-        }
-        let subject = self.name.clone();
-        for (measure, flag) in flags(self) {
-            let now = match measure {
-                "acted" => acts > 0,
-                "compared" => acts > 1,
-                _ => differ,
-            };
+    /// Raises the flags that a round raises: with so many acts, and with two that differ.
+    fn note(&mut self, acts: usize, compare: bool, differ: bool, found: &mut Vec<Finding>) {
+        let raised = [
+            ("acted", acts > 0, &mut self.acted),
+            ("compared", compare && acts > 1, &mut self.compared),
+            ("varied", compare && differ, &mut self.varied),
+        ];
+        for (measure, now, flag) in raised {
             if now && !*flag {
                 *flag = true;
-                found.push(Finding { subject: subject.clone(), measure, value: 1.0 });
+                found.push(Finding { subject: self.name.clone(), measure, value: 1.0 });
             }
         }
     }
