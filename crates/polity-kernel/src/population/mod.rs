@@ -47,6 +47,19 @@ impl Column {
         self.len() == 0
     }
 
+    /// What a message adds about words of which some are numbers: the first one that is none, and its row. Empty for other columns.
+    pub(crate) fn mixture(&self) -> String {
+        let Column::Text { codes, words } = self else { return String::new() };
+        let is_number = |word: &String| word.trim().parse::<f64>().is_ok();
+        let Some(other) = words.iter().position(|word| !is_number(word)) else { return String::new() };
+        match codes.iter().position(|code| *code as usize == other) {
+            Some(row) if words.iter().any(is_number) => {
+                format!("; it mixes numbers and words: row {row}, counted from 0, has `{}`", words[other])
+            }
+            _ => String::new(),
+        }
+    }
+
     /// What is wrong with the column, if anything.
     fn fault(&self) -> Option<String> {
         match self {
@@ -224,7 +237,8 @@ impl Table {
         match &self.columns[index] {
             Column::Number(_) => Ok(NumberColumn(index)),
             Column::Text { words, .. } => {
-                Err(TableError::new(name, format!("holds words ({}), but numbers are needed", listed(words))))
+                let mixture = self.columns[index].mixture();
+                Err(TableError::new(name, format!("holds words ({}), but numbers are needed{mixture}", listed(words))))
             }
         }
     }

@@ -263,7 +263,7 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
             ),
         ));
     }
-    let reference = reference(&against, inputs)?;
+    let (reference, mixture) = reference(&against, inputs)?;
     let of_words = match quantity {
         Quantity::World(_) => false,
         Quantity::Attribute(i) => matches!(people.columns().nth(i), Some((_, Column::Text { .. }))),
@@ -272,7 +272,7 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
     if of_words != words {
         let kind = |words| if words { "words" } else { "numbers" };
         let message = format!(
-            "column `{}` of `{}` holds {}, and `{of}` {}; compare like with like",
+            "column `{}` of `{}` holds {}, and `{of}` {}; compare like with like{mixture}",
             against.column,
             against.file,
             kind(words),
@@ -314,14 +314,17 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
     Ok(Check { of, at, against, quantity, reference, distances, bins })
 }
 
-fn reference(against: &Reference, inputs: &Inputs) -> Result<Sample, Invalid> {
+/// The data, and what a message adds about them.
+fn reference(against: &Reference, inputs: &Inputs) -> Result<(Sample, String), Invalid> {
     let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
     let table: &Table = inputs
         .tables
         .get(&against.file)
         .ok_or_else(|| invalid("against.file", format!("`{}` was not read", against.file)))?;
     let index = table.index(&against.column).map_err(|error| invalid("against.column", error.to_string()))?;
-    let sample = match table.columns().nth(index) {
+    let column = table.columns().nth(index);
+    let mixture = column.map_or(String::new(), |(_, column)| column.mixture());
+    let sample = match column {
         Some((_, Column::Number(values))) => Sample::numbers(values.clone()),
         Some((_, Column::Text { codes, words })) => {
             Sample::words(codes.iter().filter_map(|code| words.get(*code as usize).cloned()).collect())
@@ -330,6 +333,6 @@ fn reference(against: &Reference, inputs: &Inputs) -> Result<Sample, Invalid> {
     };
     match sample.len() {
         0 => Err(invalid("against.file", format!("`{}` has no rows to compare with", against.file))),
-        _ => Ok(sample),
+        _ => Ok((sample, mixture)),
     }
 }

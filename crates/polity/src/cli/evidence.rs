@@ -36,6 +36,13 @@ fn furthest(disk: &dyn Disk, run: &Path) -> Option<(String, String, f64)> {
     furthest
 }
 
+fn in_words((column, level, off): &(String, String, f64)) -> String {
+    match 100.0 * off {
+        points if points < 0.0005 => "every share is met to within 0.0005 percentage points".into(),
+        points => format!("the largest error is {points:.3} percentage points ({level} of {column})"),
+    }
+}
+
 /// A number of a table in at most four digits after the point.
 fn short(text: &str) -> String {
     match text.parse::<f64>() {
@@ -47,9 +54,8 @@ fn short(text: &str) -> String {
 /// What the terminal says.
 pub fn facts(disk: &dyn Disk, run: &Path, health: &[Alarm]) -> Vec<String> {
     let mut facts = Vec::new();
-    if let Some((column, level, off)) = furthest(disk, run) {
-        let points = 100.0 * off;
-        facts.push(format!("marginals: the largest error is {points:.3} percentage points (`{column}` at `{level}`)"));
+    if let Some(furthest) = furthest(disk, run) {
+        facts.push(format!("marginals: {}", in_words(&furthest)));
     }
     if let Some((_, rows)) = table(disk, run, "validation") {
         // The distances of one comparison follow each other, in one line.
@@ -78,12 +84,7 @@ pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
         table,
     };
     if let Some((columns, rows)) = table(disk, run, "marginals") {
-        let text = furthest(disk, run).map_or(String::new(), |(column, level, off)| {
-            format!(
-                "Of all shares asked for, \"{level}\" of {column} is furthest off, by {:.3} percentage points.",
-                100.0 * off
-            )
-        });
+        let text = furthest(disk, run).map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
         sections.push(section(
             "Population",
             text,
