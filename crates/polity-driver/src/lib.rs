@@ -7,6 +7,7 @@ pub mod disk;
 pub mod drive;
 pub mod error;
 pub mod files;
+pub mod health;
 pub mod journal;
 pub mod models;
 pub mod recorder;

@@ -7,6 +7,7 @@
 
 pub mod ask;
 pub mod digest;
+pub mod distance;
 mod door;
 pub mod evaluation;
 pub mod event;

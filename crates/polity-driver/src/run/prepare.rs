@@ -5,7 +5,7 @@ use crate::DriveError;
 use crate::drive::digest_of;
 use crate::files;
 use polity_kernel::scenario::{FileKind, Inputs, Scenario};
-use polity_kernel::tree::{Key, Node, Origin, TreeError, Value};
+use polity_kernel::tree::{Invalid, Key, Node, Origin, TreeError, Value};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,15 +48,15 @@ pub fn prepare(
     let mut loaded: Vec<InputFile> = Vec::new();
     for wish in scenario.files() {
         let path = folder.join(&wish.path);
-        let bytes = files::read_bytes(&path).map_err(|e| blame(&tree, wish.key, &e))?;
+        let bytes = files::read_bytes(&path).map_err(|e| blame(&tree, &wish.key, &e))?;
         match wish.kind {
             FileKind::Table => {
-                let table = files::table_from_bytes(&path, bytes.clone()).map_err(|e| blame(&tree, wish.key, &e))?;
+                let table = files::table_from_bytes(&path, bytes.clone()).map_err(|e| blame(&tree, &wish.key, &e))?;
                 inputs.tables.insert(wish.path.clone(), Arc::new(table));
             }
             FileKind::Edges => {
                 let edges =
-                    files::edges_from_bytes(&path, bytes.clone(), None).map_err(|e| blame(&tree, wish.key, &e))?;
+                    files::edges_from_bytes(&path, bytes.clone(), None).map_err(|e| blame(&tree, &wish.key, &e))?;
                 inputs.edges.insert(wish.path.clone(), Arc::new(edges.edges));
             }
         }
@@ -75,16 +75,8 @@ pub fn prepare(
 
 /// A file's error, pointing at the key that names the file.
 fn blame(tree: &Node, key: &str, error: &dyn std::fmt::Display) -> DriveError {
-    let mut node = tree;
-    for step in key.split('.') {
-        node = node.get(step).unwrap_or(node);
-    }
-    DriveError::Scenario(TreeError {
-        message: error.to_string(),
-        path: key.to_string(),
-        origin: node.origin.clone(),
-        help: None,
-    })
+    let error = tree.blame("", Invalid { key: key.to_string(), message: error.to_string() });
+    DriveError::Scenario(TreeError { help: None, ..error })
 }
 
 impl Prepared {

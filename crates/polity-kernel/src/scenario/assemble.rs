@@ -1,6 +1,7 @@
 //! From a scenario to a machine: the one place where leaves meet.
 
-use super::{Answers, Change, Count, FileKind, Scenario};
+use super::people::People;
+use super::{Answers, Change, Count, FileKind, Scenario, checks};
 use crate::evaluation::{self, Evaluation};
 use crate::method::{Item, Member, MethodHost};
 use crate::metric::Source;
@@ -82,7 +83,7 @@ pub fn assemble(
             society(&scenario, tree, registry, inputs, shards, transport)
         }
         (None, Some(_)) => {
-            let keys = ["population", "cohorts", "metrics", "answers"];
+            let keys = ["population", "cohorts", "metrics", "validate", "answers"];
             if let Some(key) = keys.into_iter().find(|key| at(key).is_some()) {
                 let help = Some("societies have a `world` and no `method`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to a society"), help));
@@ -322,16 +323,14 @@ fn society(
     shards: usize,
     transport: Box<dyn Transport>,
 ) -> Result<Assembled, TreeError> {
-    let table = match &scenario.population {
+    let people = match &scenario.population {
+        Some(source) => Some(People::new(source, tree.get("population").unwrap_or(tree), inputs)?),
         None => None,
-        Some(source) => Some(inputs.tables.get(&source.file).ok_or_else(|| {
-            wrong("population.file", tree.get("population"), tree, format!("`{}` was not read", source.file), None)
-        })?),
     };
-    let sizes = sizes(scenario, tree, table.map(|t| t.rows() as u32))?;
+    let sizes = sizes(scenario, tree, people.as_ref().and_then(People::rows))?;
     let agents: u32 = sizes.iter().sum();
-    let population = match table {
-        Some(table) => Population::resample(table.clone(), agents, scenario.seed),
+    let population = match people {
+        Some(people) => people.make(agents, scenario.seed)?,
         None => Population::empty(agents),
     };
     let topology = topology(scenario, tree, agents, &population, inputs, Topology::None { n: agents })?;
@@ -366,6 +365,8 @@ fn society(
     let plan = Plan { rounds: scenario.rounds, lag, activation, window, cohorts: sizes, names };
     let society = Society::new(plan, commons, leaves, later, transport)
         .map_err(|bug| wrong("", None, tree, bug.to_string(), None))?;
+    // A validation that can not be made is found before the run, not after it.
+    checks(scenario, inputs, &society)?;
     Ok(Assembled::Society(Box::new(society)))
 }
 

@@ -1,8 +1,12 @@
 //! Scenarios: plain data that, with a seed and a build, fully determines a run.
 
 mod assemble;
+mod people;
+mod validation;
 
 pub use assemble::{Assembled, Inputs, assemble};
+pub use people::{MarginalSource, PopulationSource};
+pub use validation::{At, Check, Distance, checks};
 
 use crate::tree::{Node, TreeError};
 use crate::world::Activation;
@@ -31,7 +35,7 @@ pub struct Scenario {
     pub rounds: u32,
     /// Number of agents; for a method, members of the team.
     pub agents: Option<u32>,
-    /// A table with one row an agent.
+    /// Who the agents are.
     pub population: Option<PopulationSource>,
     /// Who can hear whom: `{kind: ...}`.
     pub topology: Option<Node>,
@@ -42,6 +46,9 @@ pub struct Scenario {
     /// What is measured: a list of `{kind: ..., of: ...}`.
     #[serde(default)]
     pub metrics: Vec<Node>,
+    /// What is compared with data: a list of `{of: ..., against: {file: ..., column: ...}}`.
+    #[serde(default)]
+    pub validate: Vec<Node>,
     /// What is recorded in tables.
     #[serde(default)]
     pub record: Record,
@@ -74,14 +81,6 @@ fn version() -> u32 {
 
 fn one() -> u64 {
     1
-}
-
-/// Where the attributes of agents come from.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PopulationSource {
-    /// A CSV, TSV or JSONL file, relative to the scenario. Its columns become attributes.
-    pub file: String,
 }
 
 /// A cohort: agents with one policy.
@@ -249,24 +248,30 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The files that the scenario names.
+    /// The files that the scenario names, each once.
     #[must_use]
     pub fn files(&self) -> Vec<FileWish> {
         let mut files = Vec::new();
-        if let Some(population) = &self.population {
-            files.push(FileWish { path: population.file.clone(), key: "population.file", kind: FileKind::Table });
-        }
+        files.extend(self.population.iter().flat_map(PopulationSource::files));
         if let Some(items) = &self.items {
-            files.push(FileWish { path: items.file.clone(), key: "items.file", kind: FileKind::Table });
+            files.push(FileWish { path: items.file.clone(), key: "items.file".into(), kind: FileKind::Table });
         }
         if let Some(topology) = &self.topology
             && let Ok((kind, rest)) = topology.split_kind("topology")
             && kind.name == "file"
             && let Some(Node { value: crate::tree::Value::Text(path), .. }) = rest.get("path")
         {
-            files.push(FileWish { path: path.clone(), key: "topology.path", kind: FileKind::Edges });
+            files.push(FileWish { path: path.clone(), key: "topology.path".into(), kind: FileKind::Edges });
         }
-        files
+        files.extend(validation::files(&self.validate));
+        // Whatever names a file again shares what was read for the first.
+        let mut once: Vec<FileWish> = Vec::new();
+        for wish in files {
+            if !once.iter().any(|other| other.path == wish.path && other.kind == wish.kind) {
+                once.push(wish);
+            }
+        }
+        once
     }
 }
 
@@ -276,7 +281,7 @@ pub struct FileWish {
     /// As written.
     pub path: String,
     /// The key it is written under.
-    pub key: &'static str,
+    pub key: String,
     /// What it holds.
     pub kind: FileKind,
 }

@@ -1,6 +1,7 @@
 //! The command line. Everything for people goes to standard error; with `--json` the last line of standard output is one object.
 
 mod args;
+mod evidence;
 mod export;
 mod list;
 mod output;
