@@ -178,6 +178,7 @@ impl Folder {
             }
             loaded.push(super::prepare::InputFile { entry: entry.clone(), bytes: Arc::new(bytes) });
         }
-        Ok(Prepared { tree, name: manifest.name.clone(), source: manifest.source.clone(), inputs, files: loaded })
+        let (name, source) = (manifest.name.clone(), manifest.source.clone());
+        Ok(Prepared { tree, name, source, inputs, design: None, files: loaded })
     }
 }
