@@ -17,13 +17,13 @@ const MOST_AGENTS: usize = 2_000_000;
 const MOST_ITEMS: usize = 200;
 
 /// The values of a metric by round.
-type Lines = BTreeMap<String, Vec<(f64, f64)>>;
+pub(super) type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
 fn folder_failure(error: impl std::fmt::Display) -> Failure {
     Failure::new(Exit::Folder, error.to_string())
 }
 
-fn numbers(data: &ColumnData) -> Vec<Option<f64>> {
+pub(super) fn numbers(data: &ColumnData) -> Vec<Option<f64>> {
     match data {
         ColumnData::U32(v) => v.iter().map(|x| x.map(f64::from)).collect(),
         ColumnData::U64(v) => v.iter().map(|x| x.map(|x| x as f64)).collect(),
@@ -33,7 +33,7 @@ fn numbers(data: &ColumnData) -> Vec<Option<f64>> {
     }
 }
 
-fn texts(data: &ColumnData) -> Vec<Option<String>> {
+pub(super) fn texts(data: &ColumnData) -> Vec<Option<String>> {
     match data {
         ColumnData::Text(v) => v.clone(),
         ColumnData::Category { words, codes } => {
@@ -44,7 +44,7 @@ fn texts(data: &ColumnData) -> Vec<Option<String>> {
 }
 
 /// The metrics of a run by name, in rounds; empty when nothing was measured yet.
-fn metrics(disk: &dyn Disk, run: &Path) -> Lines {
+pub(super) fn metrics(disk: &dyn Disk, run: &Path) -> Lines {
     let mut lines = Lines::new();
     let Ok(table) = read_table(disk, &run.join("tables"), "metrics", &[], usize::MAX) else { return lines };
     let find = |name: &str| table.iter().find(|(n, _)| n == name).map(|(_, data)| data);
@@ -166,6 +166,7 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
     }
     let text = |key: &str| scenario.get(key).and_then(|v| v.as_str()).map(str::to_string);
     Report {
+        kind: String::new(),
         title: manifest.name.clone(),
         description: text("description"),
         simulated: manifest.simulated,
