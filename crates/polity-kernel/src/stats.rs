@@ -239,9 +239,9 @@ mod tests {
         assert_eq!(of(&[], 0), Estimate::NONE);
         assert_eq!(of(&[2.0], 0), Estimate { mean: Some(2.0), low: None, high: None, n: 1 });
         assert_eq!(of(&[2.0], 0).verdict(), Verdict::Unknown);
-        let same = estimate(&[0.1; 7], 0);
+        let same = of(&[0.1; 7], 0);
         assert_eq!((same.low, same.high, same.verdict()), (Some(0.1), Some(0.1), Verdict::Stable));
-        assert_eq!(estimate(&[0.0; 7], 0).verdict(), Verdict::SeedNoise);
+        assert_eq!(of(&[0.0; 7], 0).verdict(), Verdict::SeedNoise);
         let (one, none) = (Sample { key: 0, values: &[1.0] }, Sample { key: 1, values: &[] });
         assert_eq!(difference(&[one], &[none]), Estimate::NONE);
         // Means of three equal values: no rounding may look like an effect.

@@ -6,8 +6,8 @@ mod prepare;
 
 pub use folder::Folder;
 pub use manifest::{Build, InputEntry, Manifest, Origin};
-pub use prepare::{Prepared, SetKey, prepare};
 pub(crate) use prepare::from_folder;
+pub use prepare::{Prepared, SetKey, prepare};
 
 use crate::DriveError;
 use crate::disk::Disk;
