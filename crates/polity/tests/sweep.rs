@@ -126,8 +126,7 @@ fn a_sweep_says_what_its_runs_say_alone() {
         else {
             panic!("{metrics:?}")
         };
-        let last =
-            names.iter().zip(values).filter(|(name, _)| name.as_deref() == Some("guess.mean")).next_back().unwrap();
+        let last = names.iter().zip(values).rfind(|(name, _)| name.as_deref() == Some("guess.mean")).unwrap();
         assert_eq!(row["value"].parse::<f64>().ok(), *last.1, "{row:?}");
         // It is the same run as in the sweep, but for what is recorded.
         let within = out.join("runs").join(&row["arm"]).join(&row["seed"]);

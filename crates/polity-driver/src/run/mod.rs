@@ -5,6 +5,7 @@ mod manifest;
 mod prepare;
 
 pub use folder::Folder;
+pub(crate) use folder::{claim, lock};
 pub use manifest::{Build, InputEntry, Manifest, Origin};
 pub(crate) use prepare::from_folder;
 pub use prepare::{Prepared, SetKey, prepare};

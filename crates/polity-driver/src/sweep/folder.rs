@@ -3,12 +3,11 @@
 use super::Arms;
 use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
-use crate::run::{Build, Engine, InputEntry, Prepared};
+use crate::run::{Build, Engine, InputEntry, Prepared, claim, lock};
 use polity_kernel::scenario::{Design, Scenario};
 use polity_kernel::tree::Node;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -125,26 +124,8 @@ impl SweepFolder {
             ))),
             false => Ok(()),
         };
-        if disk.exists(path).map_err(DriveError::disk(path))? {
-            let inside = disk.list(path).map_err(|_| {
-                DriveError::Folder(format!(
-                    "{} is there already and is no folder; choose another --out",
-                    path.display()
-                ))
-            })?;
-            refuse()?;
-            // What a crash left before sweep.json was written is no sweep.
-            let ours = ["inputs", "lock"];
-            if let Some(other) = inside.iter().find(|name| !ours.contains(&name.as_str()) && !name.ends_with(".tmp")) {
-                return Err(DriveError::Folder(format!(
-                    "{} is not empty (it holds {other}); choose another --out",
-                    path.display()
-                )));
-            }
-        }
-        create_dir_durably(disk.as_ref(), path).map_err(DriveError::disk(path))?;
-        let lock = lock(disk.as_ref(), path)?;
-        refuse()?;
+        // What a crash left before sweep.json was written is no sweep.
+        let lock = claim(disk.as_ref(), path, &["inputs", "lock"], &refuse)?;
         let inputs = path.join("inputs");
         create_dir_durably(disk.as_ref(), &inputs).map_err(DriveError::disk(&inputs))?;
         for file in &base.files {
@@ -225,16 +206,6 @@ impl SweepManifest {
             false => Err(DriveError::Folder(format!("{} was changed: its arms do not fit its design", path.display()))),
         }
     }
-}
-
-fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveError> {
-    disk.lock(&path.join("lock")).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => DriveError::Folder(format!(
-            "another process works on {}; wait until it has ended, or stop it",
-            path.display()
-        )),
-        _ => DriveError::Disk { path: path.join("lock"), source: error },
-    })
 }
 
 #[cfg(test)]
