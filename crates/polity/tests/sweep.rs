@@ -459,8 +459,18 @@ fn a_metric_that_no_run_measures_is_told_and_the_folder_is_free_again() {
     assert!(said.json["arms"].as_array().unwrap().iter().all(|row| row["metric"] == "target"));
     let (_, again) = sweep_of(&folder, &scenario, "sweep", &[]);
     assert!(again.code == Some(3) && again.notes.contains("already holds a sweep; resume it"), "{again:?}");
-    // Nor is a run of something else taken for one of its own.
+    // A run that can not go on is named.
     let run = folders(&out).pop().unwrap();
+    let journal = run.join("journal/00000001.journal");
+    let whole = fs::read(&journal).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 0x40;
+    fs::write(&journal, damaged).unwrap();
+    let stopped = polity(&["resume", arg(&out)]);
+    assert!(stopped.code == Some(3) && stopped.notes.contains(&format!("in the run {}", run.display())), "{stopped:?}");
+    fs::write(&journal, whole).unwrap();
+    assert_eq!(polity(&["resume", arg(&out)]).text("status"), "done");
+    // A run of something else is not taken for one of its own.
     let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
     fs::write(run.join("manifest.json"), manifest.replace("\"rounds\": 4", "\"rounds\": 5")).unwrap();
     let other = polity(&["resume", arg(&out)]);

@@ -27,10 +27,6 @@ use std::time::Instant;
 pub trait WatchSweep {
     /// Called after every run.
     fn progress(&mut self, done: usize, runs: usize);
-    /// Called with what a person should know.
-    fn note(&mut self, text: &str) {
-        let _ = text;
-    }
 }
 
 /// What a sweep came to: the last line of `--json`.

@@ -18,15 +18,18 @@ const COLUMNS: [&str; 5] = ["arm", "seed", "metric", "value", "digest"];
 const FIXED: [&str; 5] = ["seed", "design", "polity", "name", "description"];
 
 /// A design as it is written.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DesignSource {
     /// Factors with their levels; every combination of levels is an arm. `world.fraction: [0.5, 0.7]`, or under a name of its own
     /// `fraction: {path: world.fraction, values: [0.5, 0.7]}`.
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub factors: Option<Node>,
     /// Named arms with what each sets, `{control: {}, quiet: {world.announce: nothing}}`; each is combined with all factors.
+    #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, serde_json::Value>>>")]
     pub arms: Option<Node>,
     /// How many seeds each arm is run with, from the scenario's own seed on; or a list of seeds.
+    #[schemars(with = "serde_json::Value")]
     pub seeds: Node,
     /// Whether all arms have the same seeds, so that differences between arms are taken seed by seed. Else every arm has its own.
     #[serde(default = "yes")]

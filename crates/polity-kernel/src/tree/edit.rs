@@ -241,6 +241,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_is_written_is_found_and_taken_out() {
+        let mut tree = society();
+        tree.edit("world.fraction", seven()).unwrap();
+        tree.edit("cohorts[0].policy", Node::built(Value::Map(Vec::new()))).unwrap();
+        tree.edit("cohorts[0].policy.mean", seven()).unwrap();
+        assert_eq!(tree.find("cohorts.0.policy.mean"), Some(&seven()));
+        for nowhere in ["world.low", "cohorts[9]", "cohorts.nobody", "world.fraction.x", "world[0]", "", "a..b"] {
+            assert_eq!(tree.find(nowhere), None, "{nowhere}");
+        }
+        assert_eq!(tree.take("world").as_ref().and_then(|world| world.get("fraction")), Some(&seven()));
+        assert_eq!((tree.find("world"), tree.take("world")), (None, None));
+        assert_eq!(seven().take("x"), None);
+    }
+
     proptest! {
         #[test]
         fn any_edit_lands_or_leaves_the_tree(mut tree in any_tree(), path in "[a-z0-2.\\[\\]\"]{0,8}") {

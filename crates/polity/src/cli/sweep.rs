@@ -119,8 +119,9 @@ fn finish(
 ) -> Result<Exit, Failure> {
     let summary = result.map_err(|error| {
         let mut failure = failure(&error, source);
-        if matches!(failure.exit, Exit::Disk) && is_sweep(disk, dir) && !failure.message.contains("polity resume") {
-            failure.message.push_str(&format!("\nfree some space, then: polity resume {}", dir.display()));
+        let how = format!("polity resume {}", dir.display());
+        if matches!(failure.exit, Exit::Disk) && is_sweep(disk, dir) && !failure.message.contains(&how) {
+            failure.message.push_str(&format!("\nfree some space, then: {how}"));
         }
         failure
     })?;
@@ -319,10 +320,16 @@ fn differences(manifest: &SweepManifest, contrasts: &Columns) -> Section {
         true => "All arms were run with the same seeds, and differences were taken seed by seed.",
         false => "Every arm was run with seeds of its own.",
     };
+    let few = match manifest.design.arms.iter().map(|arm| arm.seeds.len()).min() {
+        Some(n) if n < FEW => {
+            format!(" With {n} seeds intervals are too narrow, and a difference may look stable by chance.")
+        }
+        _ => String::new(),
+    };
     let words = format!(
         "A difference is stable if its 95 % interval excludes 0: with other seeds it would most likely have the same sign. It is \
          seed noise if the interval holds 0. The verdict is about seeds alone: it says nothing about other parameters, models or \
-         the world outside. No correction was made for the number of comparisons. {paired}"
+         the world outside. No correction was made for the number of comparisons. {paired}{few}"
     );
     let table = DataTable {
         columns: columns.map(str::to_string).to_vec(),
