@@ -23,6 +23,7 @@ pub mod rng;
 pub mod scenario;
 pub mod sight;
 pub mod society;
+pub mod stats;
 pub mod topology;
 pub mod transport;
 pub mod tree;

@@ -5,7 +5,9 @@ mod manifest;
 mod prepare;
 
 pub use folder::Folder;
+pub(crate) use folder::{claim, lock};
 pub use manifest::{Build, InputEntry, Manifest, Origin};
+pub(crate) use prepare::from_folder;
 pub use prepare::{Prepared, SetKey, prepare};
 
 use crate::DriveError;
@@ -91,10 +93,15 @@ pub struct Summary {
 
 /// Linux tells in `/proc`; other systems would need unsafe calls.
 fn peak_memory_mb() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|n| n.trim().parse::<f64>().ok());
-    kib.map_or(0.0, |kib| (kib * 1.024 / 10.0).round() / 100.0)
+    memory_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0)
+}
+
+/// An entry of one of Linux's files about memory, in MB.
+pub(crate) fn memory_mb(file: &str, entry: &str) -> Option<f64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(entry))?;
+    let kib: f64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some((kib * 1.024 / 10.0).round() / 100.0)
 }
 
 fn checks_of(scenario: &Scenario, prepared: &Prepared, machine: &Assembled) -> Result<Vec<Check>, TreeError> {
@@ -194,12 +201,24 @@ impl Engine<'_> {
 
     /// Checks a scenario without running it.
     pub fn validate(&self, prepared: &Prepared) -> Result<(), DriveError> {
-        self.assemble(prepared)?;
-        self.check_models(&Scenario::read(&prepared.tree)?)?;
-        Ok(())
+        self.survey(prepared).map(|_| ())
     }
 
-    fn check_models(&self, scenario: &Scenario) -> Result<(Vec<String>, bool), DriveError> {
+    /// Checks a scenario without running it, and says how many agents it has.
+    pub(crate) fn survey(&self, prepared: &Prepared) -> Result<u32, DriveError> {
+        let machine = self.assemble(prepared)?;
+        self.check_models(&Scenario::read(&prepared.tree)?)?;
+        Ok(agents_of(&machine))
+    }
+
+    /// How a recorded run ended; `None` while it has not.
+    pub(crate) fn ended(&self, dir: &Path) -> Result<Option<Outcome>, DriveError> {
+        let folder = Folder::read(self.disk.clone(), dir)?;
+        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
+        Ok(tell(&mut reader)?.ended)
+    }
+
+    pub(crate) fn check_models(&self, scenario: &Scenario) -> Result<(Vec<String>, bool), DriveError> {
         let models = scenario.models();
         let mut simulated = false;
         for model in &models {

@@ -1,12 +1,14 @@
 //! Scenarios: plain data that, with a seed and a build, fully determines a run.
 
 mod assemble;
+mod design;
 mod people;
 mod validation;
 
 pub use assemble::{Assembled, Inputs, assemble};
 pub use people::{MarginalSource, PopulationSource};
 pub use validation::{At, Check, Distance, checks};
+pub use design::{Arm, Design, DesignSource, Factor, Reading};
 
 use crate::tree::{Node, TreeError};
 use crate::world::Activation;
@@ -73,6 +75,8 @@ pub struct Scenario {
     /// Parameters that change at the border of a round.
     #[serde(default)]
     pub changes: Vec<Change>,
+    /// The runs of a sweep, read by [`Design::read`]; one run of the scenario is the same with and without it.
+    pub design: Option<Node>,
 }
 
 fn version() -> u32 {

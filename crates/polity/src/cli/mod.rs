@@ -2,11 +2,13 @@
 
 mod args;
 mod evidence;
+mod compare;
 mod export;
 mod list;
 mod output;
 mod progress;
 mod story;
+mod sweep;
 
 pub use args::Args;
 use args::{Common, Verb};
@@ -18,6 +20,7 @@ use polity_driver::drive::Stop;
 use polity_driver::files::{self, FileError};
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, Summary, new_folder, prepare};
+use polity_driver::sweep::is_sweep;
 use polity_kernel::registry::Registry;
 use polity_kernel::tree::{Node, TreeError, Value};
 use std::path::{Path, PathBuf};
@@ -94,6 +97,7 @@ fn failure(error: &DriveError, source: Option<&Source>) -> Failure {
                 None => Failure::new(Exit::Input, tree.to_string()),
             };
         }
+        DriveError::InRun { error: inner, .. } => failure(inner, source).exit,
         DriveError::Input(_) | DriveError::Model(_) => Exit::Input,
         DriveError::Differs(_) => Exit::Differs,
         DriveError::Bug { .. } => Exit::Defect,
@@ -132,24 +136,19 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate { files, json } => validate(&files, json, registry),
         Verb::Run { file, common, out, set, agents, rounds, seed } => {
-            let mut flags = Vec::new();
-            let mut flag = |name: &str, value: Option<u64>| {
-                if let Some(value) = value {
-                    flags.push((
-                        name.to_string(),
-                        Node {
-                            value: Value::Int(value as i64),
-                            origin: polity_kernel::tree::Origin::Edit(format!("--{name} {value}").into()),
-                        },
-                    ));
-                }
-            };
-            flag("agents", agents.map(u64::from));
-            flag("rounds", rounds.map(u64::from));
-            flag("seed", seed);
+            let flags = flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", seed)]);
             run(&file, &common, out, &set, flags, registry)
         }
-        Verb::Resume { run, common } => with_engine(&common, registry, |engine, stop| {
+        Verb::Sweep { file, common, limits, out, set, agents, rounds, seed, seeds } => {
+            let numbers = [("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", seed)];
+            let flags = flags(numbers).into_iter().chain(flags([("design.seeds", seeds.map(u64::from))])).collect();
+            sweep::sweep(&file, &common, limits, out, &set, flags, registry)
+        }
+        Verb::Compare { runs, json } => compare::compare(&runs, json),
+        Verb::Resume { run, common, limits } if is_sweep(&RealDisk, &run) => {
+            sweep::resume(&run, &common, limits, registry)
+        }
+        Verb::Resume { run, common, .. } => with_engine(&common, registry, |engine, stop| {
             let mut watch = progress::Bar::new(stop);
             let summary = engine.resume(&run, &mut watch).map_err(|e| failure(&e, None))?;
             watch.finish();
@@ -181,11 +180,25 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::List { what, json } => list::list(what, json, registry),
         Verb::Export { run, table, format, out, limit } => export::export(&run, &table, format, out.as_deref(), limit),
         Verb::Report { run } => {
-            let path = story::write_report(&RealDisk, &run, registry)?;
+            let path = match is_sweep(&RealDisk, &run) {
+                true => sweep::write_report(&RealDisk, &run)?,
+                false => story::write_report(&RealDisk, &run, registry)?,
+            };
             note(&format!("report: {}", path.display()));
             Ok(Exit::Done)
         }
     }
+}
+
+/// Flags that set a number of the scenario.
+fn flags<const N: usize>(flags: [(&str, Option<u64>); N]) -> Vec<(String, Node)> {
+    let set = |(path, value): (&str, Option<u64>)| {
+        let value = value?;
+        let flag = path.rsplit('.').next().unwrap_or(path);
+        let origin = polity_kernel::tree::Origin::Edit(format!("--{flag} {value}").into());
+        Some((path.to_string(), Node { value: Value::Int(value as i64), origin }))
+    };
+    flags.into_iter().filter_map(set).collect()
 }
 
 fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {
@@ -194,12 +207,17 @@ fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {
         .collect()
 }
 
+/// The folder to which paths in a scenario are relative.
+fn folder_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("."))
+}
+
 fn load(file: &Path, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prepared, Source), Failure> {
     let (text, tree) = files::read_file(file)?;
     let source = Source { name: file.display().to_string(), text };
     let mut all = edits(set)?;
     all.extend(flags);
-    let folder = file.parent().unwrap_or(Path::new("."));
+    let folder = folder_of(file);
     let stem = file.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let prepared = prepare(tree, &source.name, folder, &stem, all).map_err(|e| failure(&e, Some(&source)))?;
     Ok((prepared, source))
@@ -245,15 +263,14 @@ fn run(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     let (prepared, source) = load(file, set, flags)?;
+    if prepared.design.is_some() {
+        note("this is one run of the scenario itself; `polity sweep` runs its design");
+    }
     with_engine(common, registry, |engine, stop| {
         let out = match out {
             Some(out) => out,
             None => {
-                let seed = prepared.tree.get("seed").map_or(1, |node| match node.value {
-                    Value::Int(seed) => seed as u64,
-                    _ => 1,
-                });
-                new_folder(engine.disk.as_ref(), &prepared.name, seed).map_err(|e| failure(&e, None))?
+                new_folder(engine.disk.as_ref(), &prepared.name, seed_of(&prepared)).map_err(|e| failure(&e, None))?
             }
         };
         let mut watch = progress::Bar::new(stop);
@@ -272,6 +289,13 @@ fn run(
         watch.finish();
         finish(&summary, common, engine.disk.as_ref(), registry)
     })
+}
+
+fn seed_of(prepared: &Prepared) -> u64 {
+    match prepared.tree.get("seed").map(|node| &node.value) {
+        Some(Value::Int(seed)) => *seed as u64,
+        _ => 1,
+    }
 }
 
 /// Shows what a run came to.
@@ -311,10 +335,14 @@ fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Exit, 
     };
     let mut wrong = 0;
     for path in paths {
-        let checked = load(path, &[], Vec::new())
-            .and_then(|(prepared, source)| engine.validate(&prepared).map_err(|e| failure(&e, Some(&source))));
+        let checked = load(path, &[], Vec::new()).and_then(|(prepared, source)| {
+            let checked = engine.validate(&prepared);
+            let arms = checked.and_then(|()| polity_driver::sweep::check(&engine, &prepared, folder_of(path)));
+            arms.map_err(|e| failure(&e, Some(&source)))
+        });
         match checked {
-            Ok(()) => note(&format!("{}: ok", path.display())),
+            Ok(0) => note(&format!("{}: ok", path.display())),
+            Ok(arms) => note(&format!("{}: ok, and so are the {arms} arms of its design", path.display())),
             Err(failure) => {
                 wrong += 1;
                 note(failure.message.trim_end());

@@ -17,7 +17,7 @@ const MOST_AGENTS: usize = 2_000_000;
 const MOST_ITEMS: usize = 200;
 
 /// The values of a metric by round.
-type Lines = BTreeMap<String, Vec<(f64, f64)>>;
+pub(super) type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
 fn folder_failure(error: impl std::fmt::Display) -> Failure {
     Failure::new(Exit::Folder, error.to_string())
@@ -44,7 +44,7 @@ pub(super) fn texts(data: &ColumnData) -> Vec<Option<String>> {
 }
 
 /// The metrics of a run by name, in rounds; empty when nothing was measured yet.
-fn metrics(disk: &dyn Disk, run: &Path) -> Lines {
+pub(super) fn metrics(disk: &dyn Disk, run: &Path) -> Lines {
     let mut lines = Lines::new();
     let Ok(table) = read_table(disk, &run.join("tables"), "metrics", &[], usize::MAX) else { return lines };
     let find = |name: &str| table.iter().find(|(n, _)| n == name).map(|(_, data)| data);
@@ -168,6 +168,7 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
     sections.extend(evidence::sections(disk, run));
     let text = |key: &str| scenario.get(key).and_then(|v| v.as_str()).map(str::to_string);
     Report {
+        kind: String::new(),
         title: manifest.name.clone(),
         description: text("description"),
         simulated: manifest.simulated,
