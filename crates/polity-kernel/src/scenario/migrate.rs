@@ -171,8 +171,14 @@ mod tests {
     }
 
     const TWO: &[Migration] = &[
-        Migration { what: "`turns` is called `rounds`", edits: |tree| Ok(renamed(tree, "turns", "rounds").into_iter().collect()) },
-        Migration { what: "`people` is called `agents`", edits: |tree| Ok(renamed(tree, "people", "agents").into_iter().collect()) },
+        Migration {
+            what: "`turns` is called `rounds`",
+            edits: |tree| Ok(renamed(tree, "turns", "rounds").into_iter().collect()),
+        },
+        Migration {
+            what: "`people` is called `agents`",
+            edits: |tree| Ok(renamed(tree, "people", "agents").into_iter().collect()),
+        },
     ];
 
     fn migrated(text: &str, from: Option<u32>) -> Migrated {

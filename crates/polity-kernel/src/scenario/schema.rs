@@ -52,8 +52,10 @@ impl<'a> From<&'a Card> for Leaf<'a> {
 pub fn schema(registry: &Registry) -> Value {
     let mut root = object(&schemars::schema_for!(Scenario));
     let mut definitions = definitions(&mut root);
-    let topologies = topology::kinds().into_iter().map(|(name, schema)| {
-        Leaf { name, summary: "", parameters: Value::Object(object(&schema)) }
+    let topologies = topology::kinds().into_iter().map(|(name, schema)| Leaf {
+        name,
+        summary: "",
+        parameters: Value::Object(object(&schema)),
     });
     let shelves: [(&str, Vec<Leaf<'_>>); 5] = [
         ("world", registry.worlds().into_iter().map(Leaf::from).collect()),

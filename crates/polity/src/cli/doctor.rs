@@ -135,7 +135,11 @@ fn writable(folder: &Path) -> Check {
         }
         Ok(()) if took > SLOW_SYNC_MS => {
             let help = "answers of models wait for that; a local disk is faster";
-            check("folder", Status::Warn, format!("{} can be written; a sync takes {took} ms, {help}", folder.display()))
+            check(
+                "folder",
+                Status::Warn,
+                format!("{} can be written; a sync takes {took} ms, {help}", folder.display()),
+            )
         }
         Ok(()) => check("folder", Status::Ok, format!("{} can be written; a sync takes {took} ms", folder.display())),
     }

@@ -33,8 +33,16 @@ const KINDS: [(&str, &str, &str); 5] = [
     ("world", "Worlds", "Environments: what agents see, what they can do, what becomes of it."),
     ("policy", "Policies", "How the agents of a cohort behave."),
     ("method", "Methods", "How a team works on an item of a data set."),
-    ("metric", "Metrics", "Numbers that describe a round. Keys beside the metric's own: `of`, a column of the world or an act; `every`."),
-    ("topology", "Topologies", "Who can hear whom. A society without one hears nobody; a team without one hears everybody."),
+    (
+        "metric",
+        "Metrics",
+        "Numbers that describe a round. Keys beside the metric's own: `of`, a column of the world or an act; `every`.",
+    ),
+    (
+        "topology",
+        "Topologies",
+        "Who can hear whom. A society without one hears nobody; a team without one hears everybody.",
+    ),
 ];
 
 /// The whole chapter, as Markdown.
@@ -103,6 +111,7 @@ fn keys(schema: &Value, prefix: &str, text: &mut String) {
         let default = match schema.get("default") {
             _ if required(key) => "needed".to_owned(),
             Some(Value::Null) | None => String::new(),
+            Some(Value::String(text)) if text.is_empty() => "empty".into(),
             Some(default) => format!("`{}`", flow(default)),
         };
         let about = prose(schema["description"].as_str().unwrap_or_default());
@@ -167,7 +176,10 @@ fn flow(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Value::Object(entries) => {
             let entries = entries.iter().filter(|(_, value)| !value.is_null());
-            format!("{{{}}}", entries.map(|(key, value)| format!("{key}: {}", flow(value))).collect::<Vec<_>>().join(", "))
+            format!(
+                "{{{}}}",
+                entries.map(|(key, value)| format!("{key}: {}", flow(value))).collect::<Vec<_>>().join(", ")
+            )
         }
         other => other.to_string(),
     }

@@ -46,11 +46,13 @@ const POLICY: Template = template!("policy", "midway", "policies");
 const METHOD: Template = template!("method", "ballot", "methods", "items.jsonl");
 
 /// Files that every new crate has. They name the crate `own_leaf`.
-const COMMON: [(&str, &str); 5] = [
+const COMMON: [(&str, &str); 6] = [
     ("Cargo.toml", include_str!("templates/common/Cargo.toml.in")),
     ("src/main.rs", include_str!("templates/common/main.rs")),
     ("tests/conformance.rs", include_str!("templates/common/conformance.rs")),
-    ("rustfmt.toml", "max_width = 120\nuse_small_heuristics = \"Max\"\n"),
+    // As the library is built and written.
+    ("rust-toolchain.toml", include_str!("../../../../../rust-toolchain.toml")),
+    ("rustfmt.toml", include_str!("../../../../../rustfmt.toml")),
     (".gitignore", "/target\n/runs\n"),
 ];
 
@@ -86,9 +88,9 @@ pub fn new(kind: Own, name: &str, library: Option<&str>, registry: &Registry) ->
     };
     let folder = Path::new(name);
     fs::create_dir(folder).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => {
-            wrong(format!("there is `{name}` in this folder already; nothing was changed. Choose another name or folder"))
-        }
+        ErrorKind::AlreadyExists => wrong(format!(
+            "there is `{name}` in this folder already; nothing was changed. Choose another name or folder"
+        )),
         _ => Failure::new(Exit::Disk, format!("the folder `{name}` can not be made: {error}")),
     })?;
     write_all(folder, &files(&template, name, &library)).map_err(|(path, error)| {
@@ -163,9 +165,9 @@ fn named(given: &str) -> Result<Library, Failure> {
     if given.contains("://") || given.starts_with("git@") {
         return Ok(Library::Git(given.into()));
     }
-    let folder = Path::new(given)
-        .canonicalize()
-        .map_err(|error| wrong(format!("--polity {given}: {error}; give the folder of a checkout of Polity, or a git URL")))?;
+    let folder = Path::new(given).canonicalize().map_err(|error| {
+        wrong(format!("--polity {given}: {error}; give the folder of a checkout of Polity, or a git URL"))
+    })?;
     [folder.join("crates/polity"), folder].into_iter().find(|folder| is_library(folder)).map(Library::Folder).ok_or_else(
         || wrong(format!("--polity {given}: there is no crates/polity in it; give the folder of a checkout of Polity, or a git URL")),
     )
@@ -179,12 +181,75 @@ fn camel(name: &str) -> String {
 
 /// Words of Rust, crates that a new one stands beside, and folders that Cargo keeps for itself.
 const TAKEN: &[&str] = &[
-    "abstract", "alloc", "as", "async", "await", "become", "box", "break", "build", "const", "continue", "core", "crate", "deps",
-    "do", "dyn", "else", "enum", "examples", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "incremental",
-    "let", "loop", "macro", "match", "mod", "move", "mut", "override", "own-leaf", "params", "polity", "polity-catalog",
-    "polity-driver", "polity-kernel", "priv", "proc-macro", "pub", "ref", "return", "schemars", "self", "serde", "static", "std",
-    "struct", "super", "test", "trait", "true", "try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where",
-    "while", "yield",
+    "abstract",
+    "alloc",
+    "as",
+    "async",
+    "await",
+    "become",
+    "box",
+    "break",
+    "build",
+    "const",
+    "continue",
+    "core",
+    "crate",
+    "deps",
+    "do",
+    "dyn",
+    "else",
+    "enum",
+    "examples",
+    "extern",
+    "false",
+    "final",
+    "fn",
+    "for",
+    "gen",
+    "if",
+    "impl",
+    "in",
+    "incremental",
+    "let",
+    "loop",
+    "macro",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "override",
+    "own-leaf",
+    "params",
+    "polity",
+    "polity-catalog",
+    "polity-driver",
+    "polity-kernel",
+    "priv",
+    "proc-macro",
+    "pub",
+    "ref",
+    "return",
+    "schemars",
+    "self",
+    "serde",
+    "static",
+    "std",
+    "struct",
+    "super",
+    "test",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "union",
+    "unsafe",
+    "unsized",
+    "use",
+    "virtual",
+    "where",
+    "while",
+    "yield",
 ];
 
 /// Whether a crate, a type of Rust and a leaf can be called so.
@@ -205,7 +270,9 @@ fn check_name(name: &str, registry: &Registry) -> Result<(), Failure> {
         )));
     }
     if TAKEN.contains(&name) || imported(name) {
-        return Err(wrong(format!("`{name}` can not name a crate: the word is taken by Rust, Cargo or Polity. Choose another")));
+        return Err(wrong(format!(
+            "`{name}` can not name a crate: the word is taken by Rust, Cargo or Polity. Choose another"
+        )));
     }
     let shelves = [
         ("worlds", registry.worlds()),
