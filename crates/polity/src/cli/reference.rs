@@ -1,8 +1,9 @@
 //! The chapter of the book that describes scenarios, made of the schema and so of the types that read them.
 
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario;
-use serde_json::{Map, Value};
+use polity_kernel::scenario::{self, MetricKeys};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 const HEAD: &str = "\
@@ -33,11 +34,7 @@ const KINDS: [(&str, &str, &str); 5] = [
     ("world", "Worlds", "Environments: what agents see, what they can do, what becomes of it."),
     ("policy", "Policies", "How the agents of a cohort behave."),
     ("method", "Methods", "How a team works on an item of a data set."),
-    (
-        "metric",
-        "Metrics",
-        "Numbers that describe a round. Keys beside the metric's own: `of`, a column of the world or an act; `every`.",
-    ),
+    ("metric", "Metrics", "Numbers that describe a round. All have these keys, and some have more:"),
     (
         "topology",
         "Topologies",
@@ -48,125 +45,162 @@ const KINDS: [(&str, &str, &str); 5] = [
 /// The whole chapter, as Markdown.
 pub fn reference(registry: &Registry) -> String {
     let schema = scenario::schema(registry);
-    let empty = Map::new();
-    let definitions = schema["$defs"].as_object().unwrap_or(&empty);
+    let book = Book::new(&schema);
     let mut text = HEAD.to_owned();
     text.push_str("## Top level\n\n");
-    keys(&schema, "", &mut text);
-    let is_leaf = |name: &str| KINDS.iter().any(|(kind, ..)| name == *kind || name.starts_with(&format!("{kind}.")));
-    for (name, definition) in definitions.iter().filter(|(name, _)| !is_leaf(name)) {
-        section("##", name, definition, "", &mut text);
+    book.keys(&schema, &mut text);
+    let is_leaf = |name: &str| KINDS.iter().any(|(kind, ..)| name.split('.').next() == Some(kind));
+    for (name, definition) in book.definitions.iter().filter(|(name, _)| !is_leaf(name)) {
+        book.section("##", name, definition, &mut text);
     }
     for (kind, title, about) in KINDS {
         let _ = write!(text, "## {title}\n\n{about}\n\n");
-        let prefix = format!("{kind}.");
-        for (name, definition) in definitions {
-            match name.strip_prefix(&prefix) {
-                Some(leaf) if !leaf.contains('.') => section("###", leaf, definition, &format!("{name}."), &mut text),
-                _ => {}
-            }
+        if kind == "metric" {
+            let shared = serde_json::to_value(schemars::schema_for!(MetricKeys)).unwrap_or_default();
+            book.keys(&shared, &mut text);
         }
-        for (name, definition) in definitions {
-            match name.strip_prefix(&prefix) {
-                // A type that only this leaf uses, `world.opinion.Initial`.
-                Some(own) if own.contains('.') => section("####", own, definition, "", &mut text),
-                _ => {}
-            }
+        let leaves = book.definitions.iter().filter(|(name, _)| name.split('.').count() == 2);
+        for (leaf, definition) in leaves.filter(|(name, _)| name.split('.').next() == Some(kind)) {
+            book.section("###", leaf, definition, &mut text);
+            // Types that only this leaf uses, `world.opinion.Initial`.
+            let own = book.definitions.iter().filter(|(name, _)| name.starts_with(&format!("{leaf}.")));
+            own.for_each(|(name, definition)| book.section("####", name, definition, &mut text));
         }
     }
     text.truncate(text.trim_end().len());
     text + "\n"
 }
 
-fn section(level: &str, name: &str, schema: &Value, prefix: &str, text: &mut String) {
-    let _ = write!(text, "{level} {name}\n\n");
-    if let Some(about) = schema["description"].as_str() {
-        let _ = write!(text, "{}\n\n", prose(about));
+struct Book<'a> {
+    definitions: Vec<(&'a str, &'a Value)>,
+    /// What a definition is called: by the key that it is the value of, and not by its type in the code.
+    titles: BTreeMap<&'a str, String>,
+}
+
+impl<'a> Book<'a> {
+    fn new(schema: &'a Value) -> Self {
+        let definitions: Vec<(&str, &Value)> =
+            schema["$defs"].as_object().into_iter().flatten().map(|(name, value)| (name.as_str(), value)).collect();
+        let mut titles: BTreeMap<&str, String> =
+            KINDS.iter().map(|(kind, title, _)| (*kind, (*title).to_owned())).collect();
+        for (owner, definition) in [("", schema)].into_iter().chain(definitions.iter().copied()) {
+            let leaf = owner.split_once('.').map(|(_, leaf)| format!("{leaf}.")).unwrap_or_default();
+            if let Some(name) = owner.split_once('.').map(|(_, leaf)| leaf).filter(|leaf| !leaf.contains('.')) {
+                titles.insert(owner, name.to_owned());
+            }
+            for (key, value) in definition["properties"].as_object().into_iter().flatten() {
+                if let Some(target) = target(value) {
+                    titles.entry(target).or_insert_with(|| format!("{leaf}{key}"));
+                }
+            }
+        }
+        Book { definitions, titles }
     }
-    if schema.get("properties").is_some() {
-        keys(schema, prefix, text);
-    } else if let Some(options) = options(schema) {
-        for option in options {
-            let about = option["description"].as_str().map(|about| format!(": {}", prose(about))).unwrap_or_default();
-            let _ = writeln!(text, "- {}{about}", kind_of(option, prefix));
+
+    fn title(&self, name: &str) -> String {
+        self.titles.get(name).cloned().unwrap_or_else(|| name.to_owned())
+    }
+
+    fn section(&self, level: &str, name: &str, schema: &Value, text: &mut String) {
+        let _ = write!(text, "{level} {}\n\n", self.title(name));
+        if let Some(about) = schema["description"].as_str() {
+            let _ = write!(text, "{}\n\n", prose(about));
+        }
+        self.keys(schema, text);
+        if let Some(options) = options(schema) {
+            for option in options {
+                let about =
+                    option["description"].as_str().map(|about| format!(": {}", prose(about))).unwrap_or_default();
+                let _ = writeln!(text, "- {}{about}", self.kind_of(option));
+            }
+            text.push('\n');
+        }
+    }
+
+    /// A table of the keys of a map; nothing if there are none. `kind`, and what all metrics share, stand at the head of the kind.
+    fn keys(&self, schema: &Value, text: &mut String) {
+        let properties = schema["properties"].as_object();
+        let of_leaf = properties.is_some_and(|keys| keys.contains_key("kind"));
+        let required = |key: &str| schema["required"].as_array().is_some_and(|keys| keys.iter().any(|k| k == key));
+        let told = |key: &str| of_leaf && ["kind", "of", "every"].contains(&key);
+        let rows: Vec<_> = properties.into_iter().flatten().filter(|(key, _)| !told(key)).collect();
+        if rows.is_empty() {
+            return;
+        }
+        text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
+        for (key, schema) in rows {
+            let default = match schema.get("default") {
+                _ if required(key) => "needed".to_owned(),
+                Some(Value::Null) | None => String::new(),
+                Some(Value::String(text)) if text.is_empty() => "empty".into(),
+                Some(default) => format!("`{}`", flow(default)),
+            };
+            let about = prose(schema["description"].as_str().unwrap_or_default());
+            let _ = writeln!(text, "| `{key}` | {} | {default} | {about} |", self.kind_of(schema));
         }
         text.push('\n');
     }
+
+    /// What a value must be, in words.
+    fn kind_of(&self, schema: &Value) -> String {
+        if let Some(target) = schema["$ref"].as_str().and_then(|target| target.strip_prefix(DEFINITIONS)) {
+            let title = self.title(target);
+            // As mdBook makes anchors of headings.
+            return format!("[{title}](#{})", title.to_lowercase().replace('.', ""));
+        }
+        if let Some(value) = schema.get("const") {
+            return format!("`{}`", flow(value));
+        }
+        if let Some(values) = schema["enum"].as_array() {
+            return values.iter().map(|value| format!("`{}`", flow(value))).collect::<Vec<_>>().join(", ");
+        }
+        if let Some(options) = options(schema) {
+            let options = options.iter().filter(|option| option["type"] != "null");
+            return options.map(|option| self.kind_of(option)).collect::<Vec<_>>().join(" or ");
+        }
+        let kind = match &schema["type"] {
+            Value::Array(kinds) => kinds.iter().find_map(Value::as_str).unwrap_or_default(),
+            kind => kind.as_str().unwrap_or_default(),
+        };
+        match kind {
+            "integer" => "whole number".into(),
+            "string" => "text".into(),
+            "boolean" => "`true` or `false`".into(),
+            "array" => match schema["prefixItems"].as_array() {
+                Some(items) => {
+                    let items = items.iter().map(|item| self.kind_of(item));
+                    format!("list: {}", items.collect::<Vec<_>>().join(", "))
+                }
+                None => format!("list of {}", self.kind_of(&schema["items"])),
+            },
+            // The way that a choice with a value is written, `{lag: 2}`.
+            "object" => match schema["properties"].as_object() {
+                Some(properties) => {
+                    let entry = |(key, value): (&String, &Value)| match value["type"] == "object" {
+                        true => format!("`{{{key}: {{}}}}`"),
+                        false => format!("`{key}:` {}", self.kind_of(value)),
+                    };
+                    properties.iter().map(entry).collect::<Vec<_>>().join(", ")
+                }
+                None => "map".into(),
+            },
+            "" => "any value".into(),
+            kind => kind.into(),
+        }
+    }
+}
+
+const DEFINITIONS: &str = "#/$defs/";
+
+/// The definition that a value is made by, itself or its entries.
+fn target(schema: &Value) -> Option<&str> {
+    let own = schema["$ref"].as_str().and_then(|target| target.strip_prefix(DEFINITIONS));
+    own.or_else(|| schema.get("items").and_then(target))
+        .or_else(|| options(schema).and_then(|options| options.iter().find_map(target)))
 }
 
 fn options(schema: &Value) -> Option<&Vec<Value>> {
     schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array)
-}
-
-/// A table of the keys of a map; nothing if a leaf has none but `kind`.
-fn keys(schema: &Value, prefix: &str, text: &mut String) {
-    let Some(properties) = schema["properties"].as_object() else { return };
-    let required = |key: &str| schema["required"].as_array().is_some_and(|keys| keys.iter().any(|k| k == key));
-    let rows: Vec<_> = properties.iter().filter(|(key, _)| *key != "kind").collect();
-    if rows.is_empty() {
-        return;
-    }
-    text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
-    for (key, schema) in rows {
-        let default = match schema.get("default") {
-            _ if required(key) => "needed".to_owned(),
-            Some(Value::Null) | None => String::new(),
-            Some(Value::String(text)) if text.is_empty() => "empty".into(),
-            Some(default) => format!("`{}`", flow(default)),
-        };
-        let about = prose(schema["description"].as_str().unwrap_or_default());
-        let _ = writeln!(text, "| `{key}` | {} | {default} | {about} |", kind_of(schema, prefix).replace('|', "\\|"));
-    }
-    text.push('\n');
-}
-
-/// What a value must be, in words.
-fn kind_of(schema: &Value, prefix: &str) -> String {
-    if let Some(target) = schema["$ref"].as_str().and_then(|target| target.strip_prefix("#/$defs/")) {
-        let kind = KINDS.iter().find(|(kind, ..)| *kind == target);
-        return match kind {
-            Some((_, title, _)) => format!("[{title}](#{})", title.to_lowercase()),
-            None => {
-                let title = target.split_once('.').map_or(target, |(_, rest)| rest);
-                let shown = target.strip_prefix(prefix).filter(|_| !prefix.is_empty()).unwrap_or(title);
-                // As mdBook makes anchors of headings.
-                format!("[{shown}](#{})", title.to_lowercase().replace('.', ""))
-            }
-        };
-    }
-    if let Some(value) = schema.get("const") {
-        return format!("`{}`", flow(value));
-    }
-    if let Some(values) = schema["enum"].as_array() {
-        return values.iter().map(|value| format!("`{}`", flow(value))).collect::<Vec<_>>().join(", ");
-    }
-    if let Some(options) = options(schema) {
-        let options = options.iter().filter(|option| option["type"] != "null");
-        return options.map(|option| kind_of(option, prefix)).collect::<Vec<_>>().join(" or ");
-    }
-    let kind = match &schema["type"] {
-        Value::Array(kinds) => kinds.iter().find_map(Value::as_str).unwrap_or_default(),
-        kind => kind.as_str().unwrap_or_default(),
-    };
-    match kind {
-        "integer" => "whole number".into(),
-        "string" => "text".into(),
-        "boolean" => "`true` or `false`".into(),
-        "array" => format!("list of {}", kind_of(&schema["items"], prefix)),
-        "object" => match schema["properties"].as_object() {
-            // The way that a choice with a value is written, `{lag: 2}`.
-            Some(properties) => {
-                let entries = properties.iter().map(|(key, value)| match value["properties"].as_object() {
-                    None if value["type"] == "object" => format!("`{key}: {{}}`"),
-                    _ => format!("`{key}:` {}", kind_of(value, prefix)),
-                });
-                entries.collect::<Vec<_>>().join(", ")
-            }
-            None => "map".into(),
-        },
-        "" => "any value".into(),
-        kind => kind.into(),
-    }
 }
 
 /// A value as YAML's flow style has it.

@@ -121,7 +121,12 @@ fn files(template: &Template, name: &str, library: &Library) -> Vec<(&'static st
         Library::Git(url) => format!("git = {url:?}"),
     };
     let mut files = vec![("src/lib.rs", put_name(template.lib))];
-    files.extend(template.files.iter().map(|(path, text)| (*path, put_name(text).replace("@KIND@", template.kind))));
+    files.extend(
+        template
+            .files
+            .iter()
+            .map(|(path, text)| (*path, put_name(text).replace("list worlds", &format!("list {}", template.kind)))),
+    );
     files.extend(COMMON.iter().map(|(path, text)| {
         let text = text.replace("@NAME@", name).replace("@RUST@", env!("CARGO_PKG_RUST_VERSION"));
         (*path, put_name(&text).replace("@SOURCE@", &source))
