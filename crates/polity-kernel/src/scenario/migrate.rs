@@ -88,7 +88,8 @@ pub fn migrate(
     migrate_by(MIGRATIONS, text, parse, from)
 }
 
-fn migrate_by(
+/// The same with other migrations, which lead to a format one above their number.
+pub fn migrate_by(
     migrations: &[Migration],
     text: &str,
     parse: impl Fn(&str) -> Result<Node, TreeError>,
@@ -104,7 +105,7 @@ fn migrate_by(
     let mut changes = Vec::new();
     for (format, migration) in (1..).zip(migrations).skip(from as usize - 1) {
         let mut splices = (migration.edits)(&tree)?;
-        splices.extend(state_format(&tree, format + 1));
+        splices.extend(state_format(&text, &tree, format + 1));
         text = spliced(&text, splices).map_err(|invalid| tree.blame("", invalid))?;
         tree = parse(&text)?;
         changes.push(migration.what);
@@ -113,7 +114,7 @@ fn migrate_by(
 }
 
 /// The edit that lets a scenario state its format: in its place, or before the first key.
-fn state_format(tree: &Node, format: u32) -> Option<Splice> {
+fn state_format(text: &str, tree: &Node, format: u32) -> Option<Splice> {
     if let Some(Node { origin: Origin::File { start, end }, .. }) = tree.get("polity") {
         return Some(Splice { start: *start, end: *end, text: format.to_string() });
     }
@@ -124,7 +125,8 @@ fn state_format(tree: &Node, format: u32) -> Option<Splice> {
             Some(Splice { start: *key, end: *key, text: format!("polity: {format}, ") })
         }
         (Origin::File { start, .. }, _) => {
-            Some(Splice { start: *start, end: *start, text: format!("polity: {format}\n") })
+            let line = text.get(..*start)?.rsplit('\n').next().unwrap_or_default();
+            Some(Splice { start: *start, end: *start, text: format!("polity: {format}\n{line}") })
         }
         _ => None,
     }
@@ -166,8 +168,8 @@ mod tests {
             }
             at += line.len();
         }
-        let start = text.find(|c: char| c.is_alphabetic()).unwrap_or(0);
-        Ok(Node { value: Value::Map(entries), origin: Origin::File { start, end: text.len() } })
+        let origin = entries.first().map_or(Origin::Built, |(key, _): &(Key, Node)| key.origin.clone());
+        Ok(Node { value: Value::Map(entries), origin })
     }
 
     const TWO: &[Migration] = &[

@@ -68,6 +68,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use polity_kernel::scenario::migrate::{Migration, migrate_by, renamed};
 
     #[test]
     fn files_are_replaced_as_a_whole() {
@@ -96,12 +97,29 @@ mod tests {
 
     /// What the kernel's tests show with a small reader, with all of YAML.
     #[test]
-    fn keys_of_a_real_file_are_renamed_in_place() {
-        let text = "# The world\nworld: {kind: opinion, low: 0} # flow\ncohorts:\n  - policy: {kind: degroot}\n";
-        let tree = yaml::parse(text).unwrap();
-        let splice = migrate::renamed(tree.get("world").unwrap(), "low", "bottom").unwrap();
-        assert_eq!(&text[splice.start..splice.end], "low");
-        let splice = migrate::renamed(&tree, "cohorts", "groups").unwrap();
-        assert_eq!(&text[splice.start..splice.end], "cohorts");
+    fn real_files_are_edited_in_place() {
+        let rename = [Migration {
+            what: "a world's `low` is called `bottom`",
+            edits: |tree| Ok(tree.get("world").and_then(|world| renamed(world, "low", "bottom")).into_iter().collect()),
+        }];
+        let cases = [
+            (
+                "# A town\nworld: {kind: opinion, low: 0} # flow\nrounds: 3\n",
+                "# A town\npolity: 2\nworld: {kind: opinion, bottom: 0} # flow\nrounds: 3\n",
+            ),
+            (
+                "\"world\":\n    kind: opinion\n    \"low\" : 0   # the end\npolity: 1 # old\n",
+                "\"world\":\n    kind: opinion\n    bottom : 0   # the end\npolity: 2 # old\n",
+            ),
+            ("{world: {low: 0}, rounds: 3}", "{polity: 2, world: {bottom: 0}, rounds: 3}"),
+            ("---\n  rounds: 3\n  agents: 4\n", "---\n  polity: 2\n  rounds: 3\n  agents: 4\n"),
+            // An alias is a copy of its anchor, places included: one edit.
+            ("spare: &it {low: 1}\nworld: *it\n", "polity: 2\nspare: &it {bottom: 1}\nworld: *it\n"),
+        ];
+        for (old, new) in cases {
+            let migrated = migrate_by(&rename, old, yaml::parse, Some(1)).unwrap();
+            assert_eq!(migrated.text, new);
+            assert_eq!(migrate_by(&rename, new, yaml::parse, None).unwrap().text, new, "once is enough");
+        }
     }
 }
