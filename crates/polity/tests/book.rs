@@ -6,7 +6,7 @@
 //! `# NAME.yaml` is written to that file first.
 
 // Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
