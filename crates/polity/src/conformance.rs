@@ -14,6 +14,7 @@ use polity_kernel::registry::{Card, Registry};
 use polity_kernel::tree::{Node, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,19 +45,63 @@ pub struct Checked {
     pub failures: Vec<String>,
 }
 
-/// Checks every leaf of a registry that has a scenario; a leaf without one fails.
-#[must_use]
-pub fn check(registry: &Registry) -> Vec<Checked> {
+/// The leaves of a registry with their kinds.
+fn leaves(registry: &Registry) -> Vec<(&'static str, &Card)> {
     let shelves = [
         ("worlds", registry.worlds()),
         ("policies", registry.policies()),
         ("methods", registry.methods()),
         ("metrics", registry.metrics()),
     ];
-    shelves
-        .into_iter()
-        .flat_map(|(kind, cards)| cards.into_iter().map(move |card| check_leaf(registry, kind, card)))
-        .collect()
+    shelves.into_iter().flat_map(|(kind, cards)| cards.into_iter().map(move |card| (kind, card))).collect()
+}
+
+/// Checks every leaf of a registry that has a scenario; a leaf without one fails.
+#[must_use]
+pub fn check(registry: &Registry) -> Vec<Checked> {
+    leaves(registry).into_iter().map(|(kind, card)| check_leaf(registry, kind, card)).collect()
+}
+
+/// Checks the leaves of a registry that are not in the box, for the test of a crate with leaves of its own: what they do not
+/// keep. With `POLITY_BLESS` in the environment it writes their goldens anew instead of comparing them.
+#[must_use]
+pub fn own_leaves(registry: &Registry) -> Vec<String> {
+    let built_in = crate::registry();
+    let built_in = leaves(&built_in);
+    let is_built_in = |kind: &str, card: &Card, same_folder: bool| {
+        built_in
+            .iter()
+            .any(|(k, c)| *k == kind && c.name == card.name && (c.files.folder == card.files.folder) == same_folder)
+    };
+    let own: Vec<_> = leaves(registry).into_iter().filter(|(kind, card)| !is_built_in(kind, card, true)).collect();
+    if own.is_empty() {
+        return vec!["the registry has no leaf of its own".into()];
+    }
+    let bless = std::env::var_os("POLITY_BLESS").is_some();
+    let mut failures = Vec::new();
+    for (kind, card) in own {
+        let checked = check_leaf(registry, kind, card);
+        if is_built_in(kind, card, false) {
+            failures.push(format!("{}: Polity has a leaf of this name: choose another", checked.leaf));
+        }
+        let fails = checked.failures.iter().filter(|failure| !(bless && failure.contains("golden")));
+        failures.extend(fails.map(|failure| format!("{}: {failure}", checked.leaf)));
+        if bless && let Err(error) = checked.write_golden(Path::new(card.files.folder)) {
+            failures.push(format!("{}: golden.json can not be written: {error}", checked.leaf));
+        }
+    }
+    failures
+}
+
+impl Checked {
+    /// Writes the golden into the leaf's folder. Nothing is written for a leaf whose scenario did not run.
+    pub fn write_golden(&self, folder: &Path) -> std::io::Result<()> {
+        if self.digest.is_empty() {
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(&self.golden).map_err(std::io::Error::other)?;
+        fs::write(folder.join("golden.json"), text + "\n")
+    }
 }
 
 /// One run of a suite: what differs between two runs that must agree.

@@ -9,7 +9,12 @@ static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 pub mod cli;
 pub mod conformance;
+mod own;
 pub mod report;
+
+/// The kernel, whose traits a leaf of your own implements: [`kernel::world::SplitWorld`], [`kernel::policy::Policy`],
+/// [`kernel::method::Method`], [`kernel::metric::Metric`].
+pub use polity_kernel as kernel;
 
 use polity_kernel::registry::Registry;
 

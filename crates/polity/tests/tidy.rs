@@ -279,7 +279,9 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     for line in text.split("```").skip(1).step_by(2).flat_map(str::lines) {
         let line = line.trim().trim_start_matches("$ ");
         if ["polity ", "cargo run ", "bash "].iter().any(|start| line.starts_with(start)) {
-            let command = line.split(" #").next().unwrap().split(" | ").next().unwrap();
+            // Up to a comment, or to where the shell goes on.
+            let command =
+                [" #", " | ", " || ", " > ", " & "].iter().fold(line, |line, end| line.split(end).next().unwrap());
             out.push(command.split_whitespace().map(|word| word.trim_matches('\'').to_string()).collect());
         }
     }

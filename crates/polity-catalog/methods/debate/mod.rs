@@ -14,7 +14,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 }
 
 /// How the team's answer is made of the members' last answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
     /// The answer of most members; of equally many, the one whose first supporter comes first in the team.

@@ -16,7 +16,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 }
 
 /// Where the first opinions come from.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Initial {
     /// Drawn evenly from the scale.

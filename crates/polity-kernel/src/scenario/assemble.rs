@@ -1,7 +1,7 @@
 //! From a scenario to a machine: the one place where leaves meet.
 
 use super::people::People;
-use super::{Answers, Change, Count, FileKind, Scenario, checks};
+use super::{Answers, Change, Count, FileKind, MetricKeys, Scenario, checks};
 use crate::evaluation::{self, Evaluation};
 use crate::method::{Item, Member, MethodHost};
 use crate::metric::Source;
@@ -450,14 +450,7 @@ fn measure(
         entries.iter().cloned().partition(|(key, _): &(Key, Node)| key.name == "of" || key.name == "every");
     let own = Node { value: Value::Map(own), origin: rest.origin.clone() };
     let rest = Node { value: Value::Map(others), origin: rest.origin };
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Own {
-        of: String,
-        #[serde(default)]
-        every: Option<u32>,
-    }
-    let Own { of, every } = own.read(path)?;
+    let MetricKeys { of, every } = own.read(path)?;
     if every == Some(0) {
         return Err(own.blame(path, Invalid { key: "every".into(), message: "must be at least 1 round".into() }));
     }

@@ -2,13 +2,16 @@
 
 mod assemble;
 mod design;
+pub mod migrate;
 mod people;
+mod schema;
 mod validation;
 
 pub use assemble::{Assembled, Inputs, assemble};
-pub use people::{MarginalSource, PopulationSource};
-pub use validation::{At, Check, Distance, checks};
 pub use design::{Arm, Design, DesignSource, Factor, Reading};
+pub use people::{MarginalSource, PopulationSource};
+pub use schema::schema;
+pub use validation::{At, Check, Distance, checks};
 
 use crate::tree::{Node, TreeError};
 use crate::world::Activation;
@@ -19,18 +22,20 @@ use std::collections::BTreeMap;
 /// The version of the scenario format that this build writes and reads.
 pub const VERSION: u32 = 1;
 
-/// A scenario, with the parts that leaves read still unread.
-#[derive(Clone, Debug, Deserialize)]
+/// A society in a world, or a method at work on a data set. With a seed and a build it fully determines a run.
+// The parts that leaves read are still unread.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Version of the scenario format.
+    /// Version of the scenario format; without it the newest.
     #[serde(default = "version")]
+    #[schemars(range(min = 1, max = VERSION))]
     pub polity: u32,
     /// Name of the scenario.
     pub name: Option<String>,
     /// What it is about, for people.
     pub description: Option<String>,
-    /// Seed of all random numbers.
+    /// Seed of all random numbers; 0 to 2^63 - 1.
     #[serde(default = "one")]
     pub seed: u64,
     /// Rounds to run.
@@ -40,16 +45,22 @@ pub struct Scenario {
     /// Who the agents are.
     pub population: Option<PopulationSource>,
     /// Who can hear whom: `{kind: ...}`.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::topology")]
     pub topology: Option<Node>,
     /// The world: `{kind: ...}`.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::world")]
     pub world: Option<Node>,
     /// Cohorts of agents.
     pub cohorts: Option<Vec<CohortSource>>,
     /// What is measured: a list of `{kind: ..., of: ...}`.
     #[serde(default)]
+    #[schemars(schema_with = "schema::metrics")]
     pub metrics: Vec<Node>,
     /// What is compared with data: a list of `{of: ..., against: {file: ..., column: ...}}`.
     #[serde(default)]
+    #[schemars(with = "Vec<validation::Source>")]
     pub validate: Vec<Node>,
     /// What is recorded in tables.
     #[serde(default)]
@@ -63,6 +74,8 @@ pub struct Scenario {
     #[serde(default)]
     pub answers: Answers,
     /// The method of an evaluation: `{kind: ...}`.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::method")]
     pub method: Option<Node>,
     /// The model of every member that names none.
     pub model: Option<String>,
@@ -76,6 +89,8 @@ pub struct Scenario {
     #[serde(default)]
     pub changes: Vec<Change>,
     /// The runs of a sweep, read by [`Design::read`]; one run of the scenario is the same with and without it.
+    #[serde(default)]
+    #[schemars(with = "Option<DesignSource>")]
     pub design: Option<Node>,
 }
 
@@ -88,7 +103,7 @@ fn one() -> u64 {
 }
 
 /// A cohort: agents with one policy.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CohortSource {
     /// Its name.
@@ -98,6 +113,7 @@ pub struct CohortSource {
     /// Its number of agents: `count: 50` scales with `--agents`, `count: {fixed: 5}` does not.
     pub count: Option<Count>,
     /// How its agents behave: `{kind: ...}`.
+    #[schemars(schema_with = "schema::policy")]
     pub policy: Node,
 }
 
@@ -227,29 +243,41 @@ fn question() -> String {
 }
 
 /// Parameters that change at the border of a round: what a fork is, and what an intervention is.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// The first round with the new values.
     pub at: u32,
     /// Paths and values, `world.fraction: 0.5`.
+    #[schemars(schema_with = "schema::values")]
     pub set: BTreeMap<String, Node>,
+}
+
+/// The keys that every metric has beside its own parameters.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MetricKeys {
+    /// What is measured: a column of the world, or an act.
+    pub of: String,
+    /// Measured every so many rounds; without it in every round.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub every: Option<u32>,
 }
 
 impl Scenario {
     /// Reads a scenario from its tree.
     pub fn read(tree: &Node) -> Result<Scenario, TreeError> {
-        let scenario: Scenario = tree.read("")?;
-        if scenario.polity > VERSION {
-            let origin = tree.get("polity").map_or(tree.origin.clone(), |node| node.origin.clone());
-            return Err(TreeError {
-                message: format!("this scenario is of format {}, this build reads up to {VERSION}", scenario.polity),
+        // First of all: a newer format may have keys that this build does not know.
+        match migrate::stated_format(tree)? {
+            Some(format) if format < VERSION => Err(TreeError {
+                message: format!("this scenario is of format {format}, this build reads format {VERSION}"),
                 path: "polity".into(),
-                origin,
-                help: Some("use a newer polity".into()),
-            });
+                origin: tree.get("polity").map_or(tree.origin.clone(), |node| node.origin.clone()),
+                help: Some("`polity migrate FILE` rewrites it".into()),
+            }),
+            _ => tree.read(""),
         }
-        Ok(scenario)
     }
 
     /// The files that the scenario names, each once.

@@ -5,6 +5,7 @@ use crate::distance::{kolmogorov_smirnov, total_variation, wasserstein};
 use crate::population::{Column, Table};
 use crate::society::Society;
 use crate::tree::{Invalid, Node, TreeError, Value, item, nearest};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt;
 
@@ -47,7 +48,7 @@ impl<'de> Deserialize<'de> for At {
 }
 
 /// How far apart two samples are. See [`crate::distance`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
     /// Two-sample Kolmogorov–Smirnov statistic.
@@ -71,15 +72,23 @@ impl Distance {
 }
 
 /// What a scenario writes.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Source {
+#[schemars(rename = "Validation")]
+pub(super) struct Source {
+    /// A column of the world or an act.
     of: String,
+    /// When: `first`, `last` or the number of a round.
     #[serde(default = "last")]
+    #[schemars(with = "serde_json::Value")]
     at: At,
+    /// The data to compare with.
     against: Reference,
+    /// Which distances.
     distances: Option<Vec<Distance>>,
+    /// Bins of the total variation of numbers.
     bins: Option<u32>,
+    /// The range of the bins.
     range: Option<(f64, f64)>,
 }
 
@@ -87,10 +96,12 @@ fn last() -> At {
     At::Last
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Reference {
+    /// A CSV, TSV or JSONL file, relative to the scenario.
     file: String,
+    /// The column with the values.
     column: String,
 }
 

@@ -103,6 +103,13 @@ pub struct Invalid {
     pub message: String,
 }
 
+impl Invalid {
+    /// Refuses the value under `key` unless it fits.
+    pub fn unless(fits: bool, key: &str, message: impl Into<String>) -> Result<(), Invalid> {
+        if fits { Ok(()) } else { Err(Invalid { key: key.into(), message: message.into() }) }
+    }
+}
+
 impl Node {
     /// A node that no one wrote.
     pub fn built(value: Value) -> Node {

@@ -49,7 +49,7 @@ pub struct SweepLimits {
 pub enum Verb {
     /// Check scenario files without running them.
     Validate {
-        /// Scenario files.
+        /// Scenario files, and folders: of these all *.yaml below.
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// Print one JSON object as the last line on standard output.
@@ -179,6 +179,53 @@ pub enum Verb {
         /// Run folder.
         run: PathBuf,
     },
+    /// Make a crate with a leaf of your own, in a new folder here.
+    New {
+        /// Which kind.
+        kind: Own,
+        /// Its name, as scenarios and Cargo will call it: rock-pool
+        name: String,
+        /// Source of Polity: the folder of a checkout, or the URL of a git repository (default: the checkout that this program was
+        /// built from).
+        #[arg(long, value_name = "PATH-OR-URL", env = "POLITY_SOURCE")]
+        polity: Option<String>,
+    },
+    /// Rewrite scenarios of an older format, comments kept.
+    Migrate {
+        /// Scenario files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// The format of files that do not state one (default: the newest).
+        #[arg(long, value_name = "FORMAT")]
+        from: Option<u32>,
+        /// Write nothing; say what would change.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Print the JSON Schema of a scenario, for editors.
+    Schema,
+    /// Check what runs need: cores, memory, disk, a folder that can be written.
+    Doctor {
+        /// Folder in which runs will be.
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+        /// Print one JSON object as the last line on standard output.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print completions for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all verbs into a folder.
+    Man {
+        /// Folder, made if it is missing.
+        folder: Option<PathBuf>,
+    },
+    /// Print the chapter of the book that describes scenarios.
+    #[command(hide = true)]
+    Reference,
 }
 
 impl Verb {
@@ -186,13 +233,23 @@ impl Verb {
     #[must_use]
     pub fn json(&self) -> bool {
         match self {
-            Verb::Validate { json, .. } | Verb::List { json, .. } | Verb::Compare { json, .. } => *json,
+            Verb::Validate { json, .. }
+            | Verb::List { json, .. }
+            | Verb::Compare { json, .. }
+            | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }
             | Verb::Sweep { common, .. }
             | Verb::Resume { common, .. }
             | Verb::Replay { common, .. }
             | Verb::Fork { common, .. } => common.json,
-            Verb::Export { .. } | Verb::Report { .. } => false,
+            Verb::Export { .. }
+            | Verb::Report { .. }
+            | Verb::New { .. }
+            | Verb::Migrate { .. }
+            | Verb::Schema
+            | Verb::Completions { .. }
+            | Verb::Man { .. }
+            | Verb::Reference => false,
         }
     }
 }
@@ -212,6 +269,17 @@ pub enum Listed {
     Topologies,
     /// Models that can be asked.
     Models,
+}
+
+/// Leaves that a crate of one's own may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Own {
+    /// An environment.
+    World,
+    /// How an agent behaves.
+    Policy,
+    /// How a team works on a task.
+    Method,
 }
 
 /// Formats of an export.

@@ -3,12 +3,18 @@
 mod args;
 mod evidence;
 mod compare;
+mod doctor;
 mod export;
 mod list;
+mod manual;
+mod migrate;
+mod new;
 mod output;
 mod progress;
+mod reference;
 mod story;
 mod sweep;
+mod validate;
 
 pub use args::Args;
 use args::{Common, Verb};
@@ -134,7 +140,7 @@ pub fn main(registry: Registry) -> ExitCode {
 
 fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
-        Verb::Validate { files, json } => validate(&files, json, registry),
+        Verb::Validate { files, json } => validate::validate(&files, json, registry),
         Verb::Run { file, common, out, set, agents, rounds, seed } => {
             let flags = flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", seed)]);
             run(&file, &common, out, &set, flags, registry)
@@ -187,6 +193,13 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             note(&format!("report: {}", path.display()));
             Ok(Exit::Done)
         }
+        Verb::New { kind, name, polity } => new::new(kind, &name, polity.as_deref(), registry),
+        Verb::Migrate { files, from, dry_run } => migrate::migrate(&files, from, dry_run),
+        Verb::Schema => Ok(manual::schema(registry)),
+        Verb::Doctor { folder, json } => Ok(doctor::doctor(&folder, json)),
+        Verb::Completions { shell } => Ok(manual::completions(shell)),
+        Verb::Man { folder } => manual::man(folder.as_deref()),
+        Verb::Reference => Ok(manual::reference(registry)),
     }
 }
 
@@ -321,37 +334,4 @@ fn fork_folder(disk: &dyn Disk, run: &Path, at: u32) -> Result<PathBuf, Failure>
         }
     }
     Err(Failure::new(Exit::Folder, "there are ten thousand forks of this run; name a folder with --out"))
-}
-
-fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Exit, Failure> {
-    let engine = Engine {
-        registry,
-        providers: Arc::new(Providers::standard()),
-        disk: Arc::new(RealDisk),
-        shards: 1,
-        connections: 1,
-        faults: None,
-        stop: Stop::default(),
-    };
-    let mut wrong = 0;
-    for path in paths {
-        let checked = load(path, &[], Vec::new()).and_then(|(prepared, source)| {
-            let checked = engine.validate(&prepared);
-            let arms = checked.and_then(|()| polity_driver::sweep::check(&engine, &prepared, folder_of(path)));
-            arms.map_err(|e| failure(&e, Some(&source)))
-        });
-        match checked {
-            Ok(0) => note(&format!("{}: ok", path.display())),
-            Ok(arms) => note(&format!("{}: ok, and so are the {arms} arms of its design", path.display())),
-            Err(failure) => {
-                wrong += 1;
-                note(failure.message.trim_end());
-            }
-        }
-    }
-    if json {
-        let status = if wrong == 0 { "ok" } else { "wrong" };
-        print_line(&output::json(&serde_json::json!({ "status": status, "files": paths.len(), "wrong": wrong })));
-    }
-    Ok(if wrong == 0 { Exit::Done } else { Exit::Input })
 }

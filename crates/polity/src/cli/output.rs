@@ -15,6 +15,11 @@ pub fn print_line(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
+/// Text of many lines for programs, as it is.
+pub fn print_text(text: &str) {
+    let _ = write!(std::io::stdout(), "{text}");
+}
+
 /// Whether errors may be coloured.
 #[must_use]
 pub fn colours() -> bool {

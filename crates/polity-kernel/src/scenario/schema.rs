@@ -1,0 +1,158 @@
+//! The JSON Schema of a scenario, made of the types that read it and of every leaf's parameters.
+
+use super::Scenario;
+use crate::registry::{Card, Registry};
+use crate::topology;
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+
+type Object = Map<String, Value>;
+
+pub(super) fn world(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "$ref": "#/$defs/world" })
+}
+
+pub(super) fn policy(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "$ref": "#/$defs/policy" })
+}
+
+pub(super) fn method(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "$ref": "#/$defs/method" })
+}
+
+pub(super) fn topology(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "$ref": "#/$defs/topology" })
+}
+
+pub(super) fn metrics(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": { "$ref": "#/$defs/metric" } })
+}
+
+/// Values of any type by path: what they must be depends on the paths.
+pub(super) fn values(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object" })
+}
+
+/// A leaf as its kind's union holds it.
+struct Leaf<'a> {
+    name: &'a str,
+    summary: &'a str,
+    parameters: Value,
+}
+
+impl<'a> From<&'a Card> for Leaf<'a> {
+    fn from(card: &'a Card) -> Self {
+        Leaf { name: card.name, summary: card.summary, parameters: card.parameters.clone() }
+    }
+}
+
+/// The JSON Schema (draft 2020-12) of scenarios for a build with these leaves. What it can not say, as that shares sum to 1 or that
+/// a world has the act a policy needs, `validate` checks.
+#[must_use]
+pub fn schema(registry: &Registry) -> Value {
+    let mut root = object(&schemars::schema_for!(Scenario));
+    let mut definitions = definitions(&mut root);
+    let topologies = topology::kinds().into_iter().map(|(name, schema)| Leaf {
+        name,
+        summary: "",
+        parameters: Value::Object(object(&schema)),
+    });
+    let shelves: [(&str, Vec<Leaf<'_>>); 5] = [
+        ("world", registry.worlds().into_iter().map(Leaf::from).collect()),
+        ("policy", registry.policies().into_iter().map(Leaf::from).collect()),
+        ("method", registry.methods().into_iter().map(Leaf::from).collect()),
+        ("metric", registry.metrics().into_iter().map(Leaf::from).collect()),
+        ("topology", topologies.collect()),
+    ];
+    for (kind, leaves) in shelves {
+        let shared = match kind {
+            "metric" => object(&schemars::schema_for!(super::MetricKeys)),
+            _ => Object::new(),
+        };
+        let mut options = Vec::new();
+        let mut bare = Vec::new();
+        for leaf in leaves {
+            let name = format!("{kind}.{}", leaf.name);
+            let whole = one(&leaf, &shared, &name, &mut definitions);
+            if whole["required"] == json!(["kind"]) {
+                bare.push(leaf.name.to_owned());
+            }
+            options.push(json!({ "$ref": format!("#/$defs/{name}") }));
+            definitions.insert(name, whole);
+        }
+        if !bare.is_empty() {
+            options.push(json!({ "description": "The name alone: every parameter has its default.", "enum": bare }));
+        }
+        definitions.insert(kind.into(), json!({ "oneOf": options }));
+    }
+    root.insert("title".into(), "Polity scenario".into());
+    root.insert("$defs".into(), Value::Object(definitions));
+    Value::Object(root)
+}
+
+fn object(schema: &Schema) -> Object {
+    schema.as_object().cloned().unwrap_or_default()
+}
+
+fn definitions(schema: &mut Object) -> Object {
+    match schema.remove("$defs") {
+        Some(Value::Object(definitions)) => definitions,
+        _ => Object::new(),
+    }
+}
+
+/// The schema of one leaf: its kind, the keys that its kind of leaf shares, and its parameters, whose own definitions move to those
+/// of the whole under the leaf's name.
+fn one(leaf: &Leaf<'_>, shared: &Object, name: &str, all: &mut Object) -> Value {
+    let mut parameters = leaf.parameters.as_object().cloned().unwrap_or_default();
+    for (own, mut definition) in definitions(&mut parameters) {
+        move_references(&mut definition, name);
+        all.insert(format!("{name}.{own}"), definition);
+    }
+    let mut properties = Object::new();
+    properties.insert("kind".into(), json!({ "const": leaf.name }));
+    let mut required = vec![Value::from("kind")];
+    for source in [shared, &parameters] {
+        if let Some(Value::Object(own)) = source.get("properties") {
+            properties.extend(own.clone());
+        }
+        if let Some(Value::Array(own)) = source.get("required") {
+            required.extend(own.iter().cloned());
+        }
+    }
+    let summary = match leaf.summary {
+        "" => parameters.get("description").cloned().unwrap_or_default(),
+        summary => summary.into(),
+    };
+    let mut properties = Value::Object(properties);
+    move_references(&mut properties, name);
+    json!({
+        "title": leaf.name,
+        "description": summary,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        // The reader of scenarios refuses unknown keys whatever the type says.
+        "additionalProperties": false,
+    })
+}
+
+/// `#/$defs/Initial` becomes `#/$defs/world.opinion.Initial`.
+fn move_references(schema: &mut Value, name: &str) {
+    match schema {
+        Value::Object(object) => {
+            for (key, value) in object {
+                match value {
+                    Value::String(target) if key == "$ref" => {
+                        if let Some(own) = target.strip_prefix("#/$defs/") {
+                            *target = format!("#/$defs/{name}.{own}");
+                        }
+                    }
+                    other => move_references(other, name),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| move_references(item, name)),
+        _ => {}
+    }
+}

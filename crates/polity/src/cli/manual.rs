@@ -1,0 +1,50 @@
+//! What the program says about itself: completions, manual pages, the schema of a scenario and its reference.
+
+use super::args::Args;
+use super::output::{print_line, print_text};
+use super::{Exit, Failure};
+use clap::CommandFactory;
+use polity_kernel::registry::Registry;
+use polity_kernel::scenario;
+use std::io;
+use std::path::Path;
+
+/// `polity schema`.
+pub fn schema(registry: &Registry) -> Exit {
+    print_line(&serde_json::to_string_pretty(&scenario::schema(registry)).unwrap_or_default());
+    Exit::Done
+}
+
+/// `polity reference`.
+pub fn reference(registry: &Registry) -> Exit {
+    print_text(&super::reference::reference(registry));
+    Exit::Done
+}
+
+/// `polity completions`.
+pub fn completions(shell: clap_complete::Shell) -> Exit {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "polity", &mut text);
+    print_text(&String::from_utf8_lossy(&text));
+    Exit::Done
+}
+
+/// `polity man`.
+pub fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
+    let failed = |error: io::Error, what: String| Failure::new(Exit::Disk, format!("{what}: {error}"));
+    match folder {
+        None => {
+            let mut text = Vec::new();
+            let page = clap_mangen::Man::new(Args::command());
+            page.render(&mut text).map_err(|error| failed(error, "the manual page".into()))?;
+            print_text(&String::from_utf8_lossy(&text));
+        }
+        Some(folder) => {
+            std::fs::create_dir_all(folder)
+                .and_then(|()| clap_mangen::generate_to(Args::command(), folder))
+                .map_err(|error| failed(error, format!("manual pages can not be written to {}", folder.display())))?;
+            super::output::note(&format!("wrote polity.1 and a page a verb to {}", folder.display()));
+        }
+    }
+    Ok(Exit::Done)
+}

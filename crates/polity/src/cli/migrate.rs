@@ -1,0 +1,125 @@
+//! `polity migrate`.
+
+use super::output::note;
+use super::{Exit, Failure, Source};
+use polity_driver::files::{self, yaml};
+use polity_kernel::scenario::VERSION;
+use polity_kernel::scenario::migrate::{self, Migrated};
+use std::fs;
+use std::io::{Error, Write};
+use std::path::{Path, PathBuf};
+
+/// Rewrites each file that is of an older format. A file that can not be migrated stays as it is, and the others go on.
+pub fn migrate(paths: &[PathBuf], from: Option<u32>, dry_run: bool) -> Result<Exit, Failure> {
+    if let Some(from) = from
+        && !(1..=VERSION).contains(&from)
+    {
+        let message = format!("--from {from}: this build knows the formats 1 to {VERSION}");
+        return Err(Failure::new(Exit::Input, message));
+    }
+    let mut worst = Exit::Done;
+    for path in paths {
+        match one(path, from, dry_run) {
+            Ok(Migrated { from, to, changes, .. }) if changes.is_empty() => {
+                note(&format!("{}: format {from}; {to} is the newest, nothing to change", path.display()));
+            }
+            Ok(Migrated { from, to, changes, .. }) => {
+                let would = if dry_run { "would go" } else { "went" };
+                note(&format!("{}: {would} from format {from} to {to}: {}", path.display(), changes.join("; ")));
+            }
+            Err(failure) => {
+                note(failure.message.trim_end());
+                worst = failure.exit;
+            }
+        }
+    }
+    Ok(worst)
+}
+
+fn one(path: &Path, from: Option<u32>, dry_run: bool) -> Result<Migrated, Failure> {
+    let (text, _) = files::read_file(path)?;
+    let migrated = migrate::migrate(&text, yaml::parse, from).map_err(|error| {
+        let source = Source { name: path.display().to_string(), text: text.clone() };
+        source.failure(&error)
+    })?;
+    if migrated.text != text && !dry_run {
+        replace(path, &migrated.text).map_err(|error| {
+            Failure::new(Exit::Disk, format!("{} can not be written, and is as it was: {error}", path.display()))
+        })?;
+    }
+    Ok(migrated)
+}
+
+/// Replaces a file as a whole or not at all.
+fn replace(path: &Path, text: &str) -> Result<(), Error> {
+    // The file itself and not a link to it.
+    let path = path.canonicalize()?;
+    let new = path.with_extension(format!("polity-{}.tmp", std::process::id()));
+    let written = fs::File::create_new(&new)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::set_permissions(&new, fs::metadata(&path)?.permissions()))
+        .and_then(|()| fs::rename(&new, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polity_kernel::scenario::migrate::{Migration, migrate_by, renamed};
+
+    #[test]
+    fn files_are_replaced_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("demo.yaml");
+        fs::write(&path, "old").unwrap();
+        replace(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no other file is left");
+    }
+
+    #[test]
+    fn a_file_of_the_newest_format_is_not_touched_and_a_newer_one_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("demo.yaml");
+        fs::write(&path, "polity: 1 # the first\nrounds: 3\n").unwrap();
+        assert_eq!(migrate(std::slice::from_ref(&path), None, false).unwrap(), Exit::Done);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "polity: 1 # the first\nrounds: 3\n");
+        fs::write(&path, "polity: 99\nnever-heard-of: 3\n").unwrap();
+        let failure = one(&path, None, false).unwrap_err();
+        assert!(failure.message.contains("format 99, this build reads up to 1"), "{}", failure.message);
+        assert!(failure.message.contains("demo.yaml:1:9"), "{}", failure.message);
+        assert_eq!(migrate(&[path, "missing.yaml".into()], None, false).unwrap(), Exit::Input);
+        assert!(migrate(&[], Some(7), false).unwrap_err().message.contains("formats 1 to 1"));
+    }
+
+    /// What the kernel's tests show with a small reader, with all of YAML.
+    #[test]
+    fn real_files_are_edited_in_place() {
+        let rename = [Migration {
+            what: "a world's `low` is called `bottom`",
+            edits: |tree| Ok(tree.get("world").and_then(|world| renamed(world, "low", "bottom")).into_iter().collect()),
+        }];
+        let cases = [
+            (
+                "# A town\nworld: {kind: opinion, low: 0} # flow\nrounds: 3\n",
+                "# A town\npolity: 2\nworld: {kind: opinion, bottom: 0} # flow\nrounds: 3\n",
+            ),
+            (
+                "\"world\":\n    kind: opinion\n    \"low\" : 0   # the end\npolity: 1 # old\n",
+                "\"world\":\n    kind: opinion\n    bottom : 0   # the end\npolity: 2 # old\n",
+            ),
+            ("{world: {low: 0}, rounds: 3}", "{polity: 2, world: {bottom: 0}, rounds: 3}"),
+            ("---\n  rounds: 3\n  agents: 4\n", "---\n  polity: 2\n  rounds: 3\n  agents: 4\n"),
+            // An alias is a copy of its anchor, places included: one edit.
+            ("spare: &it {low: 1}\nworld: *it\n", "polity: 2\nspare: &it {bottom: 1}\nworld: *it\n"),
+        ];
+        for (old, new) in cases {
+            let migrated = migrate_by(&rename, old, yaml::parse, Some(1)).unwrap();
+            assert_eq!(migrated.text, new);
+            assert_eq!(migrate_by(&rename, new, yaml::parse, None).unwrap().text, new, "once is enough");
+        }
+    }
+}

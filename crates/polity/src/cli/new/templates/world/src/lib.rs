@@ -1,0 +1,80 @@
+//! Land that all share: what is left of the grass grows back, up to what the land carries.
+
+use polity::kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity::kernel::world::{Deeds, Future, Setup, SplitWorld};
+use polity::kernel::{Invalid, policy::Person, registry::Registry, rng::Draws};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+polity::made_for!("0.1");
+
+/// Every leaf of Polity, and this one.
+pub fn registry() -> Registry {
+    let mut registry = polity::registry();
+    registry.split_world::<Pasture>(polity::leaf_files!());
+    registry
+}
+
+/// The world is its parameters: what a scenario may set below `world:`.
+#[derive(Deserialize, JsonSchema)]
+pub struct Pasture {
+    /// Grass an agent that the land carries; above 0.
+    capacity: f64,
+    /// Share of the grass that grows back in a round on nearly empty land; 0 to 1.
+    growth: f64,
+}
+
+impl SplitWorld for Pasture {
+    const NAME: &'static str = "pasture";
+    const SUMMARY: &'static str = "Agents graze on land that all share";
+    type Params = Pasture;
+    type Row = f64; // What the agent has eaten.
+    type Common = f64; // Grass an agent.
+    type Tally = (f64, f64); // Grass eaten in the round, agents.
+
+    fn open(world: Pasture, _: &Setup<'_>) -> Result<Self, Invalid> {
+        Invalid::unless(world.capacity > 0.0, "capacity", "must be above 0")?;
+        Invalid::unless((0.0..=1.0).contains(&world.growth), "growth", "must lie in 0..=1")?;
+        Ok(world)
+    }
+    fn interface(&self) -> Interface {
+        Interface {
+            sight: vec![Field::number("grass", "grass left an agent")],
+            acts: vec![ActKind { name: "graze", argument: ActArgument::Number { low: 0.0, high: 1.0 }, doc: "eat" }],
+            columns: vec![WorldColumn { name: "eaten", doc: "all that the agent has eaten", range: None }],
+            scalars: vec![Field::number("grass", "grass left an agent, after the round")],
+        }
+    }
+    fn begin(&self) -> f64 {
+        self.capacity
+    }
+    fn seat(&self, _: Person<'_>, _: &mut Draws) -> f64 {
+        0.0
+    }
+    fn observe_all(&self, grass: &f64, show: &mut dyn FnMut(usize, f64)) {
+        show(0, *grass);
+    }
+    fn tally(&self) -> (f64, f64) {
+        (0.0, 0.0)
+    }
+    fn apply(&self, grass: &f64, eaten: &mut f64, deeds: &Deeds<'_>, tally: &mut (f64, f64), _: &mut Future) {
+        // Nobody gets more than an equal share, so that the order of the agents does not matter.
+        let meal = deeds.acts().last().map_or(0.0, |act| act.value.clamp(0.0, 1.0)).min(*grass);
+        *eaten += meal;
+        *tally = (tally.0 + meal, tally.1 + 1.0);
+    }
+    fn merge(&self, left: (f64, f64), right: (f64, f64)) -> (f64, f64) {
+        (left.0 + right.0, left.1 + right.1)
+    }
+    fn settle(&self, grass: &mut f64, (eaten, agents): (f64, f64), _: &mut Draws) -> Option<String> {
+        let left = (*grass - eaten / agents).max(0.0);
+        *grass = left + self.growth * left * (1.0 - left / self.capacity);
+        (*grass < 0.01).then(|| "the land is bare".into())
+    }
+    fn column(&self, _: &f64, eaten: &f64, _: usize) -> f64 {
+        *eaten
+    }
+    fn scalar(&self, grass: &f64, _: usize) -> f64 {
+        *grass
+    }
+}

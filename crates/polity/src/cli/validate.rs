@@ -1,0 +1,83 @@
+//! `polity validate`.
+
+use super::output::{json as to_json, note, print_line};
+use super::{Exit, Failure, failure, folder_of, load};
+use polity_driver::disk::RealDisk;
+use polity_driver::drive::Stop;
+use polity_driver::models::Providers;
+use polity_driver::run::Engine;
+use polity_kernel::registry::Registry;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Checks files, and of folders all scenarios below.
+pub fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Exit, Failure> {
+    let engine = Engine {
+        registry,
+        providers: Arc::new(Providers::standard()),
+        disk: Arc::new(RealDisk),
+        shards: 1,
+        connections: 1,
+        faults: None,
+        stop: Stop::default(),
+    };
+    let mut files = Vec::new();
+    for path in paths {
+        let before = files.len();
+        match path.is_dir() {
+            true => scenarios_below(path, &mut files)?,
+            false => files.push(path.clone()),
+        }
+        if files.len() == before {
+            let message = format!("there is no file *.yaml or *.yml in the folder `{}` or below", path.display());
+            return Err(Failure::new(Exit::Input, message));
+        }
+    }
+    let mut wrong = 0;
+    for path in &files {
+        let checked = load(path, &[], Vec::new()).and_then(|(prepared, source)| {
+            let checked = engine.validate(&prepared);
+            let arms = checked.and_then(|()| polity_driver::sweep::check(&engine, &prepared, folder_of(path)));
+            arms.map_err(|e| failure(&e, Some(&source)))
+        });
+        match checked {
+            Ok(0) => note(&format!("{}: ok", path.display())),
+            Ok(arms) => note(&format!("{}: ok, and so are the {arms} arms of its design", path.display())),
+            Err(failure) => {
+                wrong += 1;
+                note(failure.message.trim_end());
+            }
+        }
+    }
+    if files.len() > 1 {
+        note(&format!("{} files: {} ok, {wrong} wrong", files.len(), files.len() - wrong));
+    }
+    if json {
+        let status = if wrong == 0 { "ok" } else { "wrong" };
+        print_line(&to_json(&serde_json::json!({ "status": status, "files": files.len(), "wrong": wrong })));
+    }
+    Ok(if wrong == 0 { Exit::Done } else { Exit::Input })
+}
+
+/// Adds all YAML files below a folder, in order of name. Hidden entries are left out, and links are not followed: they may lead in
+/// a circle.
+fn scenarios_below(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(Exit::Input, format!("the folder `{}` can not be read: {error}", folder.display()))
+    };
+    let mut entries = fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let (path, kind) = (entry.path(), entry.file_type().map_err(unreadable)?);
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        if kind.is_dir() {
+            scenarios_below(&path, files)?;
+        } else if kind.is_file() && path.extension().is_some_and(|end| end == "yaml" || end == "yml") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! What a crate with leaves of its own calls, besides the kernel's traits. `polity new` writes such a crate.
+
+/// States the version of the library that a crate was made for, `polity::made_for!("0.1")`. With any other the crate does not
+/// compile, and says so before the errors that the change causes.
+#[macro_export]
+macro_rules! made_for {
+    // The one place where this is kept; a test compares it with the crate's version.
+    ("0.1") => {};
+    ($version:literal) => {
+        compile_error!(concat!(
+            "this crate was made for version ",
+            $version,
+            " of the library polity, and is built with version 0.1. Use the library it was made for (the line `polity = ...` in \
+             Cargo.toml), or compare it with what `polity new` of this version writes, change what differs and then the \
+             number in `made_for!`"
+        ));
+    };
+}
+
+/// The texts beside a leaf's code: README.md, scenario.yaml and golden.json in the crate's folder. To be called in a file of `src/`.
+#[macro_export]
+macro_rules! leaf_files {
+    () => {
+        $crate::kernel::registry::LeafFiles {
+            readme: include_str!("../README.md"),
+            scenario: include_str!("../scenario.yaml"),
+            golden: include_str!("../golden.json"),
+            folder: env!("CARGO_MANIFEST_DIR"),
+        }
+    };
+}

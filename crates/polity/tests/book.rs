@@ -1,0 +1,247 @@
+//! The book in `docs/book` is true: its commands are run, its scenarios are read, its code is what the tests compile.
+//!
+//! A block marked `console` holds commands (`$ ...`) and what they print. Each page has a folder of its own with copies of
+//! `scenarios/` and `data/`. A command must end with exit code 0. Lines shown must be printed in this order, on either stream; `...`
+//! stands for any lines, `…` for any text within a line, and seconds may differ. A block marked `yaml` whose first line is
+//! `# NAME.yaml` is written to that file first.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn source() -> PathBuf {
+    root().join("docs/book/src")
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(source().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The pages that the summary lists.
+fn pages() -> Vec<String> {
+    links(&page("SUMMARY.md"))
+}
+
+fn links(text: &str) -> Vec<String> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets.filter(|target| target.ends_with(".md")).map(String::from).collect()
+}
+
+/// Blocks of code: how they are marked, and their text.
+fn blocks(text: &str) -> Vec<(&str, &str)> {
+    let fenced = text.split("\n```").skip(1).step_by(2);
+    fenced.filter_map(|block| block.split_once('\n')).collect()
+}
+
+#[test]
+fn the_summary_lists_every_page_and_links_lead_somewhere() {
+    let mut listed = pages();
+    listed.sort();
+    let mut found: Vec<String> = fs::read_dir(source())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "SUMMARY.md")
+        .collect();
+    found.sort();
+    assert_eq!(listed, found);
+    for name in &listed {
+        let text = page(name);
+        assert!(text.matches("\n```").count().is_multiple_of(2), "{name}: a block of code is not closed");
+        links(&text).iter().for_each(|target| assert!(listed.contains(target), "{name} links to {target}"));
+        for (language, _) in blocks(&text) {
+            assert!(["console", "yaml", "rust", "sh"].contains(&language), "{name}: nothing tests `{language}`");
+        }
+    }
+}
+
+#[test]
+fn the_chapter_on_scenarios_is_made_of_the_types() {
+    let output = Command::new(env!("CARGO_BIN_EXE_polity")).arg("reference").output().unwrap();
+    let made = String::from_utf8(output.stdout).unwrap();
+    let path = source().join("scenarios.md");
+    if std::env::var_os("POLITY_BLESS").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    assert!(fs::read_to_string(path).unwrap() == made, "write it anew: polity reference > docs/book/src/scenarios.md");
+    // Links within the page lead to headings, made into anchors as mdBook makes them.
+    let anchor = |heading: &str| {
+        let kept = heading.trim_start_matches('#').trim().to_lowercase();
+        kept.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c)).collect::<String>().replace(' ', "-")
+    };
+    let anchors: Vec<String> = made.lines().filter(|line| line.starts_with('#')).map(anchor).collect();
+    for target in made.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert_eq!(anchors.iter().filter(|anchor| *anchor == target).count(), 1, "#{target}");
+    }
+}
+
+#[test]
+fn code_and_scenarios_of_the_book_are_real() {
+    for name in pages() {
+        for (language, block) in blocks(&page(&name)) {
+            if language == "rust" {
+                // Templates, which `templates.rs` compiles and checks.
+                let file = block.trim().strip_prefix("{{#include ").and_then(|rest| rest.strip_suffix("}}"));
+                let file =
+                    source().join(file.unwrap_or_else(|| panic!("{name}: code that nothing compiles:\n{block}")));
+                let file = file.canonicalize().unwrap();
+                assert!(file.starts_with(root().join("crates/polity/src/cli/new/templates")), "{}", file.display());
+            }
+            if language == "yaml" {
+                polity_driver::files::yaml::parse(block).unwrap_or_else(|error| panic!("{name}: {error}\n{block}"));
+            }
+            if language == "sh" {
+                // What compiles a whole crate is run by the script, which knows these commands and no others.
+                let script = fs::read_to_string(root().join("scripts/new-crate-check.sh")).unwrap();
+                let unknown = block.lines().find(|line| !script.contains(line));
+                assert_eq!(unknown, None, "{name}: scripts/new-crate-check.sh does not run it");
+            }
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+/// A line without seconds and outer blanks.
+fn stable(line: &str) -> String {
+    let words = line.split_whitespace().collect::<Vec<_>>();
+    let seconds = |i: usize| words.get(i + 1) == Some(&"s") && words[i].parse::<f64>().is_ok();
+    (0..words.len()).map(|i| if seconds(i) { "…" } else { words[i] }).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a line is as shown.
+fn is_shown(shown: &str, line: &str) -> bool {
+    let mut rest = line;
+    let mut parts = shown.split('…').map(str::trim).peekable();
+    let mut first = true;
+    while let Some(part) = parts.next() {
+        let last = parts.peek().is_none();
+        let at = match (first, last) {
+            (true, true) => return rest == part,
+            (true, false) => rest.starts_with(part).then_some(0),
+            (false, true) if part.is_empty() => return true,
+            (false, true) => return rest.ends_with(part),
+            (false, false) => rest.find(part),
+        };
+        let Some(at) = at else { return false };
+        rest = &rest[at + part.len()..];
+        first = false;
+    }
+    true
+}
+
+/// Compares what was printed with what is shown; gives the first line that is not printed where it should be.
+fn differs(shown: &[&str], printed: &str) -> Option<String> {
+    let printed: Vec<String> = printed.lines().map(stable).collect();
+    let mut at = 0;
+    let mut any = false;
+    for line in shown {
+        if *line == "..." {
+            any = true;
+            continue;
+        }
+        let line = stable(line);
+        let found = match any {
+            true => printed[at..].iter().position(|printed| is_shown(&line, printed)),
+            false => printed.get(at).filter(|printed| is_shown(&line, printed)).map(|_| 0),
+        };
+        match found {
+            Some(skipped) => at += skipped + 1,
+            None => return Some(line),
+        }
+        any = false;
+    }
+    (!any && !shown.is_empty() && at < printed.len()).then(|| format!("(nothing more, but: {})", printed[at]))
+}
+
+/// Runs a page's commands in order.
+fn check_page(name: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    for copied in ["scenarios", "data"] {
+        copy(&root().join(copied), &folder.path().join(copied));
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_polity")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    for (language, block) in blocks(&page(name)) {
+        if language == "yaml"
+            && let Some(file) = block.lines().next().unwrap().strip_prefix("# ")
+            && file.ends_with(".yaml")
+        {
+            fs::write(folder.path().join(file), block).unwrap();
+        }
+        if language != "console" {
+            continue;
+        }
+        assert!(block.starts_with("$ "), "{name}: a command comes first:\n{block}");
+        for command in format!("\n{block}").split("\n$ ").skip(1) {
+            let mut lines = command.lines();
+            let command = lines.next().unwrap();
+            let shown: Vec<&str> = lines.collect();
+            let output = Command::new("sh")
+                .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+                .current_dir(folder.path())
+                .env("PATH", &path)
+                .env("NO_COLOR", "1")
+                .output()
+                .unwrap();
+            let printed = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{name}: $ {command}\n{}\n{printed}", output.status);
+            if let Some(line) = differs(&shown, &printed) {
+                panic!("{name}: $ {command}\nthe book shows\n{line}\nand this is printed:\n{printed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_of_the_first_run() {
+    check_page("first-run.md");
+}
+
+#[test]
+fn commands_of_scenarios() {
+    check_page("scenarios.md");
+}
+
+#[test]
+fn commands_of_the_world() {
+    check_page("world.md");
+}
+
+#[test]
+fn commands_of_determinism() {
+    check_page("determinism.md");
+}
+
+#[test]
+fn every_page_with_commands_is_checked() {
+    let checked = include_str!("book.rs");
+    for name in pages() {
+        let commands = blocks(&page(&name)).iter().any(|(language, _)| *language == "console");
+        assert_eq!(commands, checked.contains(&format!("check_page(\"{name}\");")), "{name}");
+    }
+}
+
+#[test]
+fn lines_are_compared_as_the_book_says() {
+    assert!(differs(&["a  b", "...", "d"], "a b \nc\nd\n").is_none());
+    assert!(differs(&["took 1.25 s"], "took 3 s").is_none());
+    assert!(differs(&["run …, done"], "run 17, done").is_none());
+    assert!(differs(&[], "whatever").is_none());
+    assert!(differs(&["a"], "a\nb").is_some());
+    assert!(differs(&["a", "..."], "a\nb").is_none());
+    assert!(differs(&["b"], "a\nb").is_some());
+    assert!(differs(&["digest …"], "no digest").is_some());
+}

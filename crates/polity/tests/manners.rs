@@ -1,0 +1,188 @@
+//! The schema of scenarios, validation of folders, manual and completions, doctor: what the program says of itself.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn polity(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_polity")).args(args).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// All scenarios of the repository that its program can run.
+fn scenarios() -> Vec<PathBuf> {
+    fn below(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("templates") {
+                below(&path, found);
+            } else if path.extension().is_some_and(|end| end == "yaml") {
+                found.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below(&root().join("scenarios"), &mut found);
+    below(&root().join("crates/polity-catalog"), &mut found);
+    found
+}
+
+fn schema() -> jsonschema::Validator {
+    let said = polity(&root(), &["schema"]);
+    assert!(said.status.success());
+    let schema: Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+#[test]
+fn the_schema_accepts_every_scenario_there_is() {
+    let schema = schema();
+    let scenarios = scenarios();
+    assert!(scenarios.len() > 10);
+    for path in scenarios {
+        let (_, tree) = polity_driver::files::read_file(&path).unwrap();
+        let wrong: Vec<String> =
+            schema.iter_errors(&tree.to_json()).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_validate_refuses() {
+    let schema = schema();
+    let folder = tempfile::tempdir().unwrap();
+    let good = json!({
+        "polity": 1, "rounds": 3, "agents": 10, "topology": {"kind": "ring", "neighbours": 2},
+        "world": {"kind": "opinion", "initial": {"value": 0.5}, "jitter": 0.1},
+        "cohorts": [{"policy": {"kind": "degroot"}}],
+        "metrics": [{"kind": "mean", "of": "opinion", "every": 2}],
+    });
+    let check = |scenario: &Value| {
+        fs::write(folder.path().join("it.yaml"), scenario.to_string()).unwrap();
+        let said = polity(folder.path(), &["validate", "it.yaml"]);
+        (schema.is_valid(scenario), said.status.success(), text(&said.stderr))
+    };
+    let (valid, ok, said) = check(&good);
+    assert!(valid && ok, "{said}");
+    let with = |key: &str, value: Value| {
+        let mut scenario = good.clone();
+        *scenario.pointer_mut(key).unwrap() = value;
+        scenario
+    };
+    let mut unknown = good.clone();
+    unknown["turns"] = json!(3);
+    let mut missing = good.clone();
+    missing.as_object_mut().unwrap().remove("rounds");
+    let wrong = [
+        unknown,
+        missing,
+        with("/polity", json!(2)),
+        with("/rounds", json!("many")),
+        with("/rounds", json!(-1)),
+        with("/world", json!({"kind": "opinions"})),
+        with("/world", json!({"low": 0})),
+        with("/world", json!({"kind": "opinion", "lower": 0})),
+        with("/world/initial", json!({"values": 1})),
+        with("/cohorts/0", json!({"policy": "nobody"})),
+        with("/cohorts/0", json!({"share": 1})),
+        with("/topology", json!("ring")),
+        with("/metrics/0", json!({"kind": "mean"})),
+        with("/metrics/0/every", json!(0)),
+        with("/metrics/0", json!({"kind": "quantiles", "of": "opinion", "at": 0.5})),
+    ];
+    for scenario in wrong {
+        let (valid, ok, _) = check(&scenario);
+        assert!(!ok, "validate takes {scenario}");
+        assert!(!valid, "the schema takes {scenario}");
+    }
+    // Names alone, where nothing needs to be set.
+    for bare in [with("/cohorts/0", json!({"policy": "degroot"})), with("/topology", json!("complete"))] {
+        let (valid, ok, said) = check(&bare);
+        assert!(valid && ok, "{said}");
+    }
+}
+
+#[test]
+fn folders_are_validated_with_all_below() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("a/b");
+    fs::create_dir_all(&deep).unwrap();
+    fs::create_dir_all(folder.path().join(".hidden")).unwrap();
+    let good = "rounds: 1\nagents: 2\nworld: opinion\ncohorts: [{policy: noise}]\n";
+    fs::write(deep.join("one.yaml"), good).unwrap();
+    fs::write(folder.path().join("two.yml"), good).unwrap();
+    fs::write(folder.path().join("notes.txt"), "no scenario").unwrap();
+    fs::write(folder.path().join(".hidden/three.yaml"), "no scenario").unwrap();
+    let said = polity(folder.path(), &["validate", ".", "--json"]);
+    assert!(said.status.success(), "{}", text(&said.stderr));
+    assert!(text(&said.stderr).contains("./a/b/one.yaml: ok"), "{}", text(&said.stderr));
+    assert!(text(&said.stderr).ends_with("2 files: 2 ok, 0 wrong\n"));
+    assert_eq!(text(&said.stdout), "{\"status\":\"ok\",\"files\":2,\"wrong\":0}\n");
+    fs::write(deep.join("wrong.yaml"), "rounds: 1\nturns: 2\n").unwrap();
+    let said = polity(folder.path(), &["validate", "."]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(text(&said.stderr).ends_with("3 files: 2 ok, 1 wrong\n"), "{}", text(&said.stderr));
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let said = polity(folder.path(), &["validate", "empty"]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(text(&said.stderr).contains("no file *.yaml"), "{}", text(&said.stderr));
+}
+
+#[test]
+fn a_newer_format_is_refused_before_its_unknown_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("it.yaml"), "never-heard-of: 1\npolity: 7\n").unwrap();
+    for verb in ["validate", "run", "migrate"] {
+        let said = polity(folder.path(), &[verb, "it.yaml"]);
+        assert_eq!(said.status.code(), Some(2));
+        let said = text(&said.stderr);
+        assert!(said.contains("format 7, this build reads up to 1") && said.contains("use a newer polity"), "{said}");
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("it.yaml")).unwrap(), "never-heard-of: 1\npolity: 7\n");
+}
+
+#[test]
+fn doctor_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = polity(folder.path(), &["doctor", "--json"]);
+    let object: Value = serde_json::from_slice(&said.stdout).unwrap();
+    let checks: Vec<&str> =
+        object["checks"].as_array().unwrap().iter().map(|check| check["check"].as_str().unwrap()).collect();
+    assert!(checks.starts_with(&["version", "cores", "memory", "disk", "folder"]), "{checks:?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+    let said = polity(folder.path(), &["doctor", "missing"]);
+    assert_eq!(said.status.code(), Some(4));
+    assert!(text(&said.stdout).contains("fail  folder       missing can not be written"), "{}", text(&said.stdout));
+}
+
+#[test]
+fn manual_and_completions_name_every_verb() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(polity(folder.path(), &["man", "man1"]).status.success());
+    let pages: Vec<String> = fs::read_dir(folder.path().join("man1"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    let page = text(&polity(folder.path(), &["man"]).stdout);
+    for verb in ["run", "resume", "replay", "fork", "validate", "new", "migrate", "schema", "doctor", "completions"] {
+        assert!(pages.contains(&format!("polity-{verb}.1")), "{pages:?}");
+        assert!(page.contains(&format!("polity\\-{verb}(1)")), "the page of the program names {verb}");
+        for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+            let said = polity(folder.path(), &["completions", shell]);
+            assert!(said.status.success() && text(&said.stdout).contains(verb), "{shell} completes {verb}");
+        }
+    }
+    assert!(!page.contains("reference"), "the verb for the book is hidden");
+}
