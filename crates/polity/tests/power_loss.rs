@@ -7,7 +7,8 @@
 mod harness;
 
 use harness::{
-    Tables, assert_asked_once, assert_same_tables, engine, events, from_env, in_order, oracles, prepared, replay, resume,
+    Tables, assert_asked_once, assert_same_tables, engine, events, from_env, in_order, oracles, prepared, replay,
+    resume,
 };
 use harness::{rules, run, scratch, tables, team, village};
 use polity_driver::disk::{Disk, SimDisk};

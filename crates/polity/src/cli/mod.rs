@@ -1,9 +1,9 @@
 //! The command line. Everything for people goes to standard error; with `--json` the last line of standard output is one object.
 
 mod args;
-mod evidence;
 mod compare;
 mod doctor;
+mod evidence;
 mod export;
 mod list;
 mod manual;
