@@ -124,7 +124,8 @@ pub fn weights(table: &Table, base: Option<&[f64]>, marginals: &[Marginal]) -> R
     for (i, marginal) in marginals.iter().enumerate() {
         let levels: Vec<&str> = marginal.shares.iter().map(|(level, _)| level.as_str()).collect();
         check(marginal.shares.iter().map(|(_, share)| *share)).map_err(|error| FitError::of(i, error))?;
-        codes.push(level::codes(table, &marginal.column, &levels).map_err(|error| FitError::of(i, error))?);
+        let of_rows = level::codes(table, &marginal.column, &levels, |level| marginal.shares[level].1 > 0.0);
+        codes.push(of_rows.map_err(|error| FitError::of(i, error))?);
     }
     let cell_of = |row: u32| codes.iter().map(move |codes| codes[row as usize]);
     let mut order: Vec<u32> = (0..table.rows() as u32).collect();
@@ -254,6 +255,9 @@ fn whole(weights: &[f64], order: &[u32], n: u32, draws: &mut Draws) -> Vec<u32> 
 /// What [`Fit::mend`] may cost: cells and pairs of cells looked at. A second, at most.
 const EFFORT: usize = 30_000_000;
 
+/// Fractions of an agent that count in an exchange.
+const LEAST_PART: f64 = 0.01;
+
 /// Rows with the same levels, as far as they can be exchanged.
 #[derive(Default)]
 struct Exchange {
@@ -288,9 +292,10 @@ impl Fit {
                 let exact = self.weights[*row as usize] * f64::from(n);
                 let count = counts[*row as usize];
                 levels_of(*row).zip(&mut excess).for_each(|(level, excess)| excess[level] += f64::from(count) - exact);
-                if f64::from(count) > exact {
+                // A row whose part is next to nothing is not rounded up for others' sake.
+                if f64::from(count) - exact > LEAST_PART {
                     cell.up.push(*row);
-                } else if f64::from(count) < exact {
+                } else if exact - f64::from(count) > LEAST_PART {
                     cell.down.push(*row);
                 }
             }
@@ -399,7 +404,9 @@ pub fn quotas(
                 first_of.push(i);
             }
         }
-        let codes = level::codes(table, column, &levels).map_err(|error| FitError {
+        let needed =
+            |level: usize| cells.iter().zip(&keys).any(|(cell, key)| cell.share > 0.0 && key[c] == level as u32);
+        let codes = level::codes(table, column, &levels, needed).map_err(|error| FitError {
             entry: error.level.map(|level| first_of[level]),
             level: None,
             message: error.message,
