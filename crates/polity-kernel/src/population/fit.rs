@@ -500,6 +500,27 @@ mod tests {
         assert!((w[0] - x).abs() < 1e-8, "{} {x}", w[0]);
     }
 
+    /// A seed table of 4 by 4 cells with counts; the fitted cells come from another program (Python, 500 sweeps).
+    #[test]
+    fn a_seed_table_is_fitted_to_its_margins() {
+        let counts = [40, 30, 20, 10, 35, 50, 100, 75, 30, 80, 70, 120, 20, 30, 40, 50].map(f64::from);
+        let column = |of: fn(u32) -> u32| Column::Number((0..16).map(|cell| f64::from(of(cell))).collect());
+        let columns = vec![("row".into(), column(|cell| cell / 4)), ("column".into(), column(|cell| cell % 4))];
+        let table = Table::new(columns).unwrap();
+        let marginals = [
+            marginal("row", &[("0", 0.15), ("1", 0.3), ("2", 0.4), ("3", 0.15)]),
+            marginal("column", &[("0", 0.2), ("1", 0.3), ("2", 0.4), ("3", 0.1)]),
+        ];
+        let expected = [
+            64.56, 46.23, 35.38, 3.82, 49.97, 68.16, 156.50, 25.37, 56.72, 144.43, 145.08, 53.77, 28.75, 41.18, 63.03,
+            17.03,
+        ];
+        let fitted = weights(&table, Some(&counts), &marginals).unwrap().weights;
+        for (found, expected) in fitted.iter().zip(expected) {
+            assert!((found * 1000.0 - expected).abs() < 0.006, "{found} {expected}");
+        }
+    }
+
     #[test]
     fn even_weights_give_the_product_of_the_marginals() {
         let (table, _) = two_by_two([0.0; 4]);
