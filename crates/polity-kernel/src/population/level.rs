@@ -74,11 +74,17 @@ impl From<TableError> for LevelError {
     }
 }
 
-/// The level of each row of a table in one of its columns, as a position in `levels`.
+/// The level of each row of a table in one of its columns, as a position in `levels`. `needed` says which levels some row must have.
 ///
 /// # Errors
-/// No such column; a level that can not be read or that no row has; two levels that share a row; a row without a level.
-pub fn codes(table: &Table, column: &str, levels: &[&str]) -> Result<Vec<u32>, LevelError> {
+/// No such column; a level that can not be read, or that is needed and no row has; two levels that share a row; a row without a
+/// level.
+pub fn codes(
+    table: &Table,
+    column: &str,
+    levels: &[&str],
+    needed: impl Fn(usize) -> bool,
+) -> Result<Vec<u32>, LevelError> {
     let index = table.index(column)?;
     let Some((_, data)) = table.columns().nth(index) else { return Ok(Vec::new()) };
     let of_words = matches!(data, Column::Text { .. });
@@ -117,7 +123,7 @@ pub fn codes(table: &Table, column: &str, levels: &[&str]) -> Result<Vec<u32>, L
             out
         }
     };
-    match found.iter().position(|found| !found) {
+    match (0..found.len()).find(|level| !found[*level] && needed(*level)) {
         None => Ok(codes),
         Some(i) => {
             let values = values(data);
@@ -166,16 +172,17 @@ mod tests {
 
     #[test]
     fn words_numbers_and_ranges() {
-        let of = |column: &str, levels: &[&str]| codes(&people(), column, levels).unwrap();
+        let of = |column: &str, levels: &[&str]| codes(&people(), column, levels, |_| true).unwrap();
         assert_eq!(of("party", &["red", "none", "green"]), [2, 0, 2, 1]);
         assert_eq!(of("age", &["..30", "30..65", "65.."]), [0, 1, 1, 2]);
+        assert_eq!(codes(&people(), "party", &["blue", "red", "none", "green"], |i| i > 0).unwrap(), [3, 1, 3, 2]);
         assert_eq!(of("age", &["65", "64.5", " 30 .. 31", "1.8e1"]), [3, 2, 1, 0]);
     }
 
     #[test]
     fn what_does_not_fit_is_named() {
         let error = |column: &str, levels: &[&str]| {
-            let error = codes(&people(), column, levels).unwrap_err();
+            let error = codes(&people(), column, levels, |_| true).unwrap_err();
             (error.level, error.message)
         };
         let (level, message) = error("party", &["green", "red", "none", "blue"]);
@@ -197,7 +204,7 @@ mod tests {
         let mut mixed = TextBuilder::default();
         ["36", "20", "old"].iter().for_each(|word| mixed.push(word));
         let table = Table::new(vec![("age".into(), mixed.finish())]).unwrap();
-        let message = codes(&table, "age", &["..30", "30.."]).unwrap_err().message;
+        let message = codes(&table, "age", &["..30", "30.."], |_| true).unwrap_err().message;
         assert!(message.ends_with("it mixes numbers and words: row 2, counted from 0, has `old`"), "{message}");
         assert!(table.number_column("age").unwrap_err().to_string().ends_with("has `old`"));
     }

@@ -100,8 +100,8 @@ pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
     let alarms = alarms(disk, &run.join("tables"));
     let text = match alarms.len() {
         0 => {
-            "No alarm: every cohort acted and its acts differ, the metrics kept changing, and texts, where there are any, are not \
-              repeated."
+            "No alarm. Looked for were cohorts that never acted, cohorts whose acts were always equal, metrics (where any are \
+             measured) that have not changed over the last ten rounds, and texts of four words and more that repeat another agent's."
         }
         _ => "Signs that the run, or a part of it, shows nothing.",
     };
