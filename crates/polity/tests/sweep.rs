@@ -507,12 +507,12 @@ fn a_sweep_that_does_not_fit_the_disk_is_refused() {
     let resume = |disk: &SimDisk| sweep::resume(&engine(Arc::new(disk.clone()), 1, None), out, limits, &mut Quiet);
     let whole = SimDisk::default();
     let like = begin(&whole).unwrap();
-    // Before it begins: 18 runs of at least 64 kB.
+    // Before it begins: 18 runs of at least 32 kB.
     let disk = SimDisk::default();
-    disk.set_capacity(1_000_000);
+    disk.set_capacity(500_000);
     let refused = begin(&disk).unwrap_err();
     let text = refused.to_string();
-    assert!(text.contains("the 18 runs of this design need at least 1.2 MB, and 1.0 MB are free"), "{text}");
+    assert!(text.contains("the 18 runs of this design need at least about 576 kB, and 500 kB are free"), "{text}");
     assert!(matches!(&refused, DriveError::Disk { source, .. } if source.kind() == std::io::ErrorKind::StorageFull));
     assert!(!disk.exists(out).unwrap(), "nothing was written");
     // After the first run: something else has filled the disk meanwhile.

@@ -1,8 +1,8 @@
 //! How much memory and disk a sweep may take, and what it will.
 //!
 //! Memory: 32 MB for the process, and for every run under way 8 MB and 600 bytes an agent, or what the first run was measured to
-//! take if that is more. Disk: before the first run at least 64 kB a run, the inputs, and 8 bytes for every act and 16 for every
-//! agent that the scenario records; as soon as a run of an arm has ended, what that run takes.
+//! take if that is more. Disk: before the first run 32 kB a run, its inputs, and 2 bytes for every act and 4 for every agent that the
+//! scenario records, which is little, so that nothing is refused that fits; as soon as a run of an arm has ended, what that run takes.
 
 use super::Arms;
 use super::pool::{Outcomes, RunId, Runs};
@@ -84,16 +84,16 @@ pub(super) fn check_disk_before(disk: &dyn Disk, out: &Path, arms: &Arms) -> Res
         let scenario = Scenario::read(&prepared.tree)?;
         let agents = u64::from(*agents);
         let inputs: u64 = prepared.files.iter().map(|file| file.entry.bytes).sum();
-        let acts = if scenario.record.acts { 8 * agents * u64::from(scenario.rounds) } else { 0 };
-        let rows = if scenario.record.agents { 16 * agents } else { 0 };
-        let run = 64_000 + inputs + acts + rows;
+        let acts = if scenario.record.acts { 2 * agents * u64::from(scenario.rounds) } else { 0 };
+        let rows = if scenario.record.agents { 4 * agents } else { 0 };
+        let run = 32_000 + inputs + acts + rows;
         need = need.saturating_add(run.saturating_mul(arm.seeds.len() as u64));
     }
     match need > free {
         true => Err(refusal(
             out,
             format!(
-                "the {} runs of this design need at least {}, and {} are free there; take seeds or levels out, record less, or \
+                "the {} runs of this design need at least about {}, and {} are free there; take seeds or levels out, record less, or \
                  choose a larger disk with --out",
                 arms.design.runs(),
                 shown(need),
