@@ -18,8 +18,8 @@ use polity_kernel::Invalid;
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{Acts, Interface};
-use polity_kernel::world::{Life, Setup, SightRow, World};
+use polity_kernel::sight::Interface;
+use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -54,7 +54,9 @@ impl World for Empty {
 
     fn observe(&self, _: &(), _: Person<'_>, _: &mut SightRow<'_>) {}
 
-    fn apply(&self, _: &mut (), _: &Acts, _: &mut Draws, _: &mut Life) -> Option<String> {
+    fn apply(&self, _: &mut (), _: &Deeds<'_>, _: &mut Future) {}
+
+    fn settle(&self, _: &mut (), _: &mut Draws) -> Option<String> {
         None
     }
 }

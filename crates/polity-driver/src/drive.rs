@@ -35,7 +35,7 @@ impl Stop {
         self.0.fetch_add(1, Ordering::SeqCst).saturating_add(1)
     }
 
-    fn asked(&self) -> bool {
+    pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::SeqCst) > 0
     }
 }

@@ -39,6 +39,14 @@ pub enum DriveError {
     /// The run contradicts its record.
     #[error("{0}")]
     Differs(String),
+    /// One run of a sweep.
+    #[error("in the run {run}: {error}")]
+    InRun {
+        /// Its folder.
+        run: String,
+        /// What stopped it.
+        error: Box<DriveError>,
+    },
     /// The machine can not go on.
     #[error("the run stopped at a defect (seed {seed}): {bug}")]
     Bug {

@@ -7,11 +7,13 @@ pub mod disk;
 pub mod drive;
 pub mod error;
 pub mod files;
+pub mod health;
 pub mod journal;
 pub mod models;
 pub mod recorder;
 pub mod run;
 pub mod source;
+pub mod sweep;
 pub mod tables;
 
 pub use error::DriveError;

@@ -2,11 +2,12 @@
 
 use crate::DriveError;
 use crate::disk::Disk;
+use crate::health::{Finding, Health};
 use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, Value, remove_parts_after};
 use polity_kernel::machine::RoundReport;
 use polity_kernel::mail::Body;
 use polity_kernel::population;
-use polity_kernel::scenario::{Assembled, Record};
+use polity_kernel::scenario::{Assembled, At, Check, Record};
 use polity_kernel::sight::{ActArgument, Acts};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +18,40 @@ struct Shape {
     numbers: bool,
     texts: bool,
     evaluation: bool,
+}
+
+/// A row of the table `validation`.
+struct Checked {
+    at: String,
+    of: String,
+    against: String,
+    distance: &'static str,
+    value: f64,
+    agents: u32,
+    reference: u32,
+}
+
+/// The checks of one moment, made on the society as it is.
+fn checked(checks: &[Check], at: At, machine: &Assembled) -> Vec<Checked> {
+    let Assembled::Society(society) = machine else { return Vec::new() };
+    let mut rows = Vec::new();
+    for check in checks.iter().filter(|check| check.at == at) {
+        let (agents, distances) = check.measure(society);
+        rows.extend(distances.into_iter().map(|(distance, value)| Checked {
+            at: match at {
+                At::First => "first".into(),
+                At::Last => "last".into(),
+                At::Round(round) => round.to_string(),
+            },
+            of: check.of.clone(),
+            against: check.against.clone(),
+            distance: distance.name(),
+            value,
+            agents: agents as u32,
+            reference: check.reference_rows() as u32,
+        }));
+    }
+    rows
 }
 
 /// Writes the tables of a run.
@@ -30,6 +65,13 @@ pub struct Recorder {
     metrics: usize,
     rounds: usize,
     items: Option<usize>,
+    health: usize,
+    watch: Health,
+    marginals: Option<usize>,
+    validation: Option<usize>,
+    checks: Vec<Check>,
+    /// Rows of checks made before the first round; written with the last.
+    checked_first: Vec<Checked>,
     /// World columns before the first round, for the table of agents.
     first: Vec<Vec<f64>>,
     next_part: u32,
@@ -46,6 +88,7 @@ impl Recorder {
         dir: &Path,
         machine: &Assembled,
         record: Record,
+        checks: Vec<Check>,
         simulated: bool,
         next: u32,
     ) -> Result<Self, DriveError> {
@@ -179,9 +222,124 @@ impl Recorder {
                 column("wall_ms", Kind::F64, "milliseconds it took").volatile(),
             ],
         );
+        let health = add(
+            "health",
+            "What a run shows for the first time, and its texts; alarms are made of it.",
+            vec![
+                round(),
+                column("subject", Kind::Text, "a cohort, a member of the team, the team, or all"),
+                column(
+                    "measure",
+                    Kind::Text,
+                    "agents (at the start); acted, compared (two acts in a round), varied (two that differ), for the first time; \
+                     texts, repeated (texts that another agent gave too), of the round",
+                ),
+                column("value", Kind::F64, "its value"),
+            ],
+        );
+        let has_shares = matches!(machine, Assembled::Society(s) if !s.commons().population.shares().is_empty());
+        let marginals = has_shares.then(|| {
+            add(
+                "marginals",
+                "One row a share of the population that the scenario asks for.",
+                vec![
+                    column("column", Kind::Text, "the attribute, or several"),
+                    column("level", Kind::Text, "the level, as the scenario writes it"),
+                    column("asked", Kind::F64, "the share asked for, of all agents"),
+                    column("agents", Kind::U32, "agents that have it at the start"),
+                    column("obtained", Kind::F64, "their share of all agents"),
+                ],
+            )
+        });
+        let validation = (!checks.is_empty()).then(|| {
+            add(
+                "validation",
+                "One row a distance between the society and data.",
+                vec![
+                    column(
+                        "at",
+                        Kind::Text,
+                        "first (before the first round), last (after the last), or after that round",
+                    ),
+                    column("of", Kind::Text, "the quantity"),
+                    column("against", Kind::Text, "file and column it is compared with"),
+                    column("distance", Kind::Text, "ks, wasserstein (in the unit of the quantity) or total-variation"),
+                    column("value", Kind::F64, "its value"),
+                    column("agents", Kind::U32, "agents compared"),
+                    column("reference", Kind::U32, "rows they are compared with"),
+                ],
+            )
+        });
         remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;
+        let (mut watch, first_findings) = Health::new(machine);
+        if next > 0 {
+            watch.recall(disk.as_ref(), dir);
+        }
         let tables = Tables::open(disk, dir, specs)?;
-        Ok(Recorder { tables, record, shape, acts, agents, messages, metrics, rounds, items, first, next_part: next })
+        let checked_first = checked(&checks, At::First, machine);
+        let mut recorder = Recorder {
+            tables,
+            record,
+            shape,
+            acts,
+            agents,
+            messages,
+            metrics,
+            rounds,
+            items,
+            health,
+            watch,
+            marginals,
+            validation,
+            checks,
+            checked_first,
+            first,
+            next_part: next,
+        };
+        if next == 0 {
+            recorder.push_findings(0, first_findings)?;
+        }
+        Ok(recorder)
+    }
+
+    fn push_findings(&mut self, round: u32, found: Vec<Finding>) -> Result<(), DriveError> {
+        if found.is_empty() {
+            return Ok(());
+        }
+        let columns = vec![
+            Column::Same(Value::U32(round)),
+            Column::Text(found.iter().map(|f| f.subject.clone()).collect()),
+            Column::Text(found.iter().map(|f| f.measure.to_string()).collect()),
+            Column::F64(found.iter().map(|f| f.value).collect()),
+        ];
+        Ok(self.tables.push(self.health, Batch { rows: found.len(), columns })?)
+    }
+
+    fn push_checked(&mut self, rows: Vec<Checked>) -> Result<(), DriveError> {
+        let Some(table) = self.validation.filter(|_| !rows.is_empty()) else { return Ok(()) };
+        let columns = vec![
+            Column::Text(rows.iter().map(|row| row.at.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.of.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.against.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.distance.to_string()).collect()),
+            Column::F64(rows.iter().map(|row| row.value).collect()),
+            Column::U32(rows.iter().map(|row| row.agents).collect()),
+            Column::U32(rows.iter().map(|row| row.reference).collect()),
+        ];
+        Ok(self.tables.push(table, Batch { rows: rows.len(), columns })?)
+    }
+
+    fn push_marginals(&mut self, machine: &Assembled) -> Result<(), DriveError> {
+        let (Some(table), Assembled::Society(society)) = (self.marginals, machine) else { return Ok(()) };
+        let shares = society.commons().population.shares();
+        let columns = vec![
+            Column::Text(shares.iter().map(|share| share.column.clone()).collect()),
+            Column::Text(shares.iter().map(|share| share.level.clone()).collect()),
+            Column::F64(shares.iter().map(|share| share.asked).collect()),
+            Column::U32(shares.iter().map(|share| share.agents).collect()),
+            Column::F64(shares.iter().map(|share| share.obtained).collect()),
+        ];
+        Ok(self.tables.push(table, Batch { rows: shares.len(), columns })?)
     }
 
     /// Records a round.
@@ -208,6 +366,9 @@ impl Recorder {
             let columns = vec![same(round), Column::Text(names), Column::F64(values.clone())];
             self.tables.push(self.metrics, Batch { rows: values.len(), columns })?;
         }
+        let found = self.watch.round(machine);
+        self.push_findings(round, found)?;
+        self.push_checked(checked(&self.checks, At::Round(round), machine))?;
         if let Some(table) = self.acts {
             self.push_acts(table, round, machine)?;
         }
@@ -362,11 +523,15 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes the table of agents and ends.
+    /// Writes the tables of agents, of marginals and of the last validations, and ends.
     pub fn finish(mut self, machine: &Assembled, next: u32) -> Result<(), DriveError> {
         if let Some(table) = self.agents {
             self.push_agents(table, machine)?;
         }
+        self.push_marginals(machine)?;
+        let mut rows = std::mem::take(&mut self.checked_first);
+        rows.extend(checked(&self.checks, At::Last, machine));
+        self.push_checked(rows)?;
         // Also a run without rounds, or with a snapshot after its last, has its table of agents in a part of its own.
         self.tables.close_parts(self.next_part, (next.max(1) - 1).max(self.next_part))?;
         Ok(self.tables.finish()?)

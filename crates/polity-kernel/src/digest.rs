@@ -34,6 +34,8 @@ pub enum Kind {
     Request = 10,
     /// The contents of an input file.
     Input = 11,
+    /// An event that was planned.
+    Event = 12,
 }
 
 const P: [u64; 6] = [

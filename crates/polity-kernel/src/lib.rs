@@ -7,6 +7,7 @@
 
 pub mod ask;
 pub mod digest;
+pub mod distance;
 mod door;
 pub mod evaluation;
 pub mod event;
@@ -22,6 +23,7 @@ pub mod rng;
 pub mod scenario;
 pub mod sight;
 pub mod society;
+pub mod stats;
 pub mod topology;
 pub mod transport;
 pub mod tree;

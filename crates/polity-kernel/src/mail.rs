@@ -89,6 +89,11 @@ impl Bucket {
         Inbox { letters: &self.letters, text: &self.text }
     }
 
+    /// Letters whose number is a time: (time, sender, channel, recipient within its block).
+    pub(crate) fn stamped(&self) -> impl Iterator<Item = (f64, AgentId, u16, AgentId)> + '_ {
+        self.letters.iter().map(|l| (f64::from_bits(l.word), l.from, l.tag & !TEXT, u32::from(l.to)))
+    }
+
     /// Copies an inbox to the end, for one recipient.
     pub fn extend(&mut self, inbox: Inbox<'_>) {
         for letter in inbox.letters {
@@ -163,6 +168,18 @@ impl Arena {
         }
     }
 
+    /// Sorts each inbox by the letters' numbers, then by sender; equal ones keep their order.
+    pub fn sort_by_number(&mut self) {
+        for row in 0..self.starts.len().saturating_sub(1) {
+            let range = self.starts[row] as usize..self.starts[row + 1] as usize;
+            if range.len() > 1 {
+                self.sorted.letters[range].sort_by(|a, b| {
+                    f64::from_bits(a.word).total_cmp(&f64::from_bits(b.word)).then(a.from.cmp(&b.from))
+                });
+            }
+        }
+    }
+
     /// The inbox of row `row` of the block.
     #[inline]
     #[must_use]
@@ -224,6 +241,11 @@ impl<'a> Inbox<'a> {
     #[must_use]
     pub fn get(self, i: usize) -> Option<Mail<'a>> {
         self.letters.get(i).map(|letter| read(letter, self.text))
+    }
+
+    /// Letters whose number is a time: (time, sender, channel).
+    pub(crate) fn stamped(self) -> impl Iterator<Item = (f64, AgentId, u16)> + 'a {
+        self.letters.iter().map(|l| (f64::from_bits(l.word), l.from, l.tag & !TEXT))
     }
 
     /// The numbers among the letters, with their senders.

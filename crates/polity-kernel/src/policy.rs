@@ -278,6 +278,21 @@ pub struct Suspended {
 }
 
 impl Suspended {
+    fn new(who: AgentId, round: &Round<'_>, sights: Sights, inbox: Inbox<'_>, open: Vec<Effect>) -> Self {
+        let mut letters = Bucket::default();
+        letters.extend(inbox);
+        Suspended {
+            who,
+            began: round.round,
+            due: round.round + round.lag,
+            sights,
+            letters,
+            answers: Vec::new(),
+            open,
+            held: Bucket::default(),
+        }
+    }
+
     /// Takes an answer in; `true` when it was the last one that the turn waits for.
     pub(crate) fn hear(&mut self, answer: Answer) -> bool {
         let before = self.open.len();
@@ -301,6 +316,8 @@ impl Suspended {
 pub(crate) struct Lane {
     /// One bucket a destination block.
     pub buckets: Vec<Bucket>,
+    /// Events planned, one bucket a destination block; a letter's number is the time.
+    pub events: Vec<Bucket>,
     pub digest: Digest,
     pub effects: Vec<Effect>,
     /// Letters whose sender had waited stand out of order.
@@ -387,6 +404,17 @@ pub(crate) struct Rows<'a> {
     pub suspended: &'a mut Vec<Suspended>,
 }
 
+/// One agent, as a policy runs its turn alone.
+pub(crate) struct Alone<'a> {
+    pub who: AgentId,
+    /// Its sight, in row 0.
+    pub sights: &'a Sights,
+    pub inbox: Inbox<'a>,
+    pub acts: &'a mut Acts,
+    /// Sorted by agent.
+    pub suspended: &'a mut Vec<Suspended>,
+}
+
 /// A column of states, one policy's.
 pub(crate) type States = Box<dyn Any + Send + Sync>;
 
@@ -395,6 +423,15 @@ pub(crate) trait PolicyHost: Send + Sync {
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States;
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32);
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
+    /// Runs the turn of one agent, the `index`-th of its column, on its own.
+    fn run_one(
+        &self,
+        states: &mut States,
+        index: usize,
+        alone: Alone<'_>,
+        round: &Round<'_>,
+        lane: &mut Lane,
+    ) -> Result<(), Bug>;
     /// Runs a suspended turn again with the answers it has, in the round that `round` says. `true`: it is complete.
     fn rerun(
         &self,
@@ -492,7 +529,9 @@ impl<P: Policy> Host<P> {
                 }
             }
         }
-        if let Some(now) = commit {
+        if let Some(now) = commit
+            && acts.rows.len() > start
+        {
             // Not turn by turn: the hashes of several acts overlap.
             digest_acts(&mut lane.digest, now, acts, start)?;
         }
@@ -585,18 +624,37 @@ impl<P: Policy> PolicyHost for Host<P> {
         for (who, open) in waiting {
             let row = (who - first) as usize;
             lane.effects.extend(open.iter().cloned());
-            let mut letters = Bucket::default();
-            letters.extend(mail.inbox(row));
-            suspended.push(Suspended {
-                who,
-                began: round.round,
-                due: round.round + round.lag,
-                sights: sights.keep(row),
-                letters,
-                answers: Vec::new(),
-                open,
-                held: Bucket::default(),
-            });
+            suspended.push(Suspended::new(who, round, sights.keep(row), mail.inbox(row), open));
+        }
+        Ok(())
+    }
+
+    fn run_one(
+        &self,
+        states: &mut States,
+        index: usize,
+        alone: Alone<'_>,
+        round: &Round<'_>,
+        lane: &mut Lane,
+    ) -> Result<(), Bug> {
+        let Alone { who, sights, inbox, acts, suspended } = alone;
+        let state =
+            self.column(states)?.get_mut(index..index + 1).ok_or_else(|| Bug::internal("an agent without a state"))?;
+        let given = Given {
+            first: who,
+            base: 0,
+            awake: None,
+            sights,
+            mail: Letters::OfTurn(inbox),
+            answers: &[],
+            began: round.round,
+            commit: Some(round.round),
+            commons: round.commons,
+        };
+        for (who, open) in self.turns(state, &given, acts, lane)? {
+            lane.effects.extend(open.iter().cloned());
+            let place = suspended.partition_point(|s| s.who < who);
+            suspended.insert(place, Suspended::new(who, round, sights.keep(0), inbox, open));
         }
         Ok(())
     }

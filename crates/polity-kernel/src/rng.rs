@@ -64,6 +64,10 @@ pub enum Stream {
     Driver = 9,
     /// An agent's first row of the world.
     Seat = 10,
+    /// The order in which agents take their turns (keyed by round).
+    Order = 11,
+    /// Bootstrap resamples of a sweep's seeds (keyed by sample size and resample).
+    Bootstrap = 20,
 }
 
 /// A lazy, endless sequence of draws with one key. Cheap to make (no block is computed before the first draw).

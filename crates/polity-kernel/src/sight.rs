@@ -176,6 +176,12 @@ impl Sights {
         let count = |kind| interface.sight.iter().filter(|f| f.kind == kind).count();
         self.numbers.resize(count(FieldKind::Number), Numbers::default());
         self.texts.resize(count(FieldKind::Text), Vec::new());
+        self.clear(rows);
+    }
+
+    /// The same for the interface of the last time.
+    #[inline]
+    pub(crate) fn clear(&mut self, rows: usize) {
         self.rows = rows;
         for numbers in &mut self.numbers {
             numbers.share(0.0);
@@ -314,14 +320,32 @@ impl Acts {
 
     /// Puts acts that came late into the order of agents; acts of one agent keep their order.
     pub fn sort(&mut self) {
-        let mut order: Vec<u32> = (0..self.rows.len() as u32).collect();
-        order.sort_by_key(|i| self.rows[*i as usize].who);
-        let mut sorted = Acts::default();
-        for i in order {
-            let text = self.text(i as usize).map(str::to_string);
-            sorted.push(self.rows[i as usize], text);
+        let (Some(low), Some(high)) =
+            (self.rows.iter().map(|act| act.who).min(), self.rows.iter().map(|act| act.who).max())
+        else {
+            return;
+        };
+        // By counting: they are the acts of one block.
+        let mut place = vec![0u32; (high - low) as usize + 2];
+        for act in &self.rows {
+            place[(act.who - low) as usize + 1] += 1;
         }
-        *self = sorted;
+        for i in 1..place.len() {
+            place[i] += place[i - 1];
+        }
+        let mut sorted = self.rows.clone();
+        let mut texts = Vec::with_capacity(self.texts.len());
+        let mut rest = std::mem::take(&mut self.texts).into_iter().peekable();
+        for (i, act) in self.rows.iter().enumerate() {
+            let to = &mut place[(act.who - low) as usize];
+            sorted[*to as usize] = *act;
+            if let Some((_, text)) = rest.next_if(|(of, _)| *of as usize == i) {
+                texts.push((*to, text));
+            }
+            *to += 1;
+        }
+        texts.sort_by_key(|(of, _)| *of);
+        *self = Acts { rows: sorted, texts };
     }
 
     /// The range of acts of `who`.

@@ -5,6 +5,7 @@
 //! a small common state that every shard holds alike, and a tally that reduces acts to what the common state needs.
 
 use crate::digest::{Digest, Kind, RowHash, hash_value};
+use crate::mail::{Arena, Inbox};
 use crate::policy::{Commons, Person};
 use crate::population::Population;
 use crate::rng::{Draws, Stream};
@@ -54,16 +55,51 @@ pub struct Birth {
     pub parent: AgentId,
 }
 
-/// Births and deaths that a world decides; they take place between rounds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Life {
-    /// Births, in the order of the agents that caused them.
-    pub births: Vec<Birth>,
-    /// Deaths.
-    pub deaths: Vec<AgentId>,
+/// When the agents of a round act, and what they see of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activation {
+    /// All see the same frozen round.
+    Simultaneous,
+    /// One after the other, in an order drawn anew each round; each sees what those before it have done.
+    RandomOrder,
+    /// Those to whom something happens. A round is a window of the world's least delay: what happens in it can cause nothing
+    /// before its end, so that its agents need not wait for each other.
+    EventTime,
 }
 
-impl Life {
+/// An event that a world has planned.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Planned {
+    /// Whose act or event planned it.
+    pub from: AgentId,
+    /// To whom it will happen.
+    pub to: AgentId,
+    /// What; a number below 32,768 that the world gives meaning to.
+    pub kind: u16,
+    /// When, in the world's unit of time.
+    pub at: f64,
+}
+
+/// What a world decides about what comes after the round.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Future {
+    /// Births, in the order of the agents that caused them; they take place between rounds.
+    pub births: Vec<Birth>,
+    /// Deaths; they take place between rounds.
+    pub deaths: Vec<AgentId>,
+    /// Events, in the order planned.
+    pub events: Vec<Planned>,
+}
+
+impl Future {
+    /// Plans that something of `kind` happens to `to` at time `at`, which must not lie before the end of the window under way.
+    /// What would happen after the run's last round is dropped.
+    #[inline]
+    pub fn event(&mut self, from: AgentId, to: AgentId, kind: u16, at: f64) {
+        self.events.push(Planned { from, to, kind, at });
+    }
+
     /// A child of `parent` is born between this round and the next.
     pub fn birth(&mut self, parent: AgentId) {
         self.births.push(Birth { parent });
@@ -84,7 +120,8 @@ pub struct Deeds<'a> {
     pub round: u32,
     acts: &'a Acts,
     range: std::ops::Range<usize>,
-    seed: u64,
+    events: Inbox<'a>,
+    commons: &'a Commons,
 }
 
 impl<'a> Deeds<'a> {
@@ -101,10 +138,26 @@ impl<'a> Deeds<'a> {
         self.acts.text(self.range.start + i)
     }
 
+    /// What happens to the agent in this window, sorted by (time, who planned it, number): (time, who planned it, kind).
+    pub fn events(&self) -> impl Iterator<Item = (f64, AgentId, u16)> + 'a {
+        self.events.stamped()
+    }
+
+    /// How many agents it hears.
+    #[must_use]
+    pub fn degree(&self) -> u32 {
+        self.commons.topology.degree(self.person.id)
+    }
+
+    /// Whom the agent hears.
+    pub fn neighbours(&self) -> impl Iterator<Item = AgentId> + 'a {
+        self.commons.topology.neighbours(self.person.id)
+    }
+
     /// The world's random numbers for this agent in this round.
     #[must_use]
     pub fn draws(&self) -> Draws {
-        Draws::new(self.seed, Stream::World, self.round, self.person.id)
+        Draws::new(self.commons.seed, Stream::World, self.round, self.person.id)
     }
 }
 
@@ -127,10 +180,19 @@ pub trait SplitWorld: Send + Sync + Sized + 'static {
     fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
     /// What it shows and understands.
     fn interface(&self) -> Interface;
+    /// The least delay between what happens and what it causes, in the world's unit of time: a world with events has one, and its
+    /// rounds are windows of it.
+    fn delay(&self) -> Option<f64> {
+        None
+    }
     /// The common state at the start.
     fn begin(&self) -> Self::Common;
     /// A new agent's row.
     fn seat(&self, person: Person<'_>, draws: &mut Draws) -> Self::Row;
+    /// Plans the first events of an agent that is there from the start; time begins at 0.
+    fn start(&self, row: &Self::Row, person: Person<'_>, future: &mut Future) {
+        let _ = (row, person, future);
+    }
     /// Writes what everybody sees: (number slot, value).
     fn observe_all(&self, common: &Self::Common, show: &mut dyn FnMut(usize, f64)) {
         let _ = (common, show);
@@ -141,14 +203,15 @@ pub trait SplitWorld: Send + Sync + Sized + 'static {
     }
     /// An empty tally.
     fn tally(&self) -> Self::Tally;
-    /// Applies one agent's acts to its row. Called for every living agent in order of id, also for those that did nothing.
+    /// Applies one agent's acts and events to its row. Called for every living agent in order of id, also for those that did
+    /// nothing; in event time for those to whom something happens.
     fn apply(
         &self,
         common: &Self::Common,
         row: &mut Self::Row,
         deeds: &Deeds<'_>,
         tally: &mut Self::Tally,
-        life: &mut Life,
+        future: &mut Future,
     );
     /// Joins the tallies of neighbouring runs of agents.
     fn merge(&self, left: Self::Tally, right: Self::Tally) -> Self::Tally;
@@ -181,12 +244,23 @@ pub trait World: Send + Sync + Sized + 'static {
     fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
     /// What it shows and understands.
     fn interface(&self) -> Interface;
+    /// How its agents take their turns unless a scenario says otherwise.
+    fn activation(&self) -> Activation {
+        Activation::Simultaneous
+    }
     /// The state at the start.
     fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Self::State;
     /// Writes what one agent sees.
     fn observe(&self, state: &Self::State, person: Person<'_>, sight: &mut SightRow<'_>);
-    /// Applies all acts of a round, sorted by agent. `Some(reason)` ends the run.
-    fn apply(&self, state: &mut Self::State, acts: &Acts, draws: &mut Draws, life: &mut Life) -> Option<String>;
+    /// Applies one agent's acts. Simultaneous: once all have acted, in order of id, for those that did something. Random order:
+    /// right after the agent's turn, before the next agent looks.
+    fn apply(&self, state: &mut Self::State, deeds: &Deeds<'_>, future: &mut Future);
+    /// Ends a round. `Some(reason)` ends the run.
+    fn settle(&self, state: &mut Self::State, draws: &mut Draws) -> Option<String>;
+    /// Rebuilds what follows from the rest of the state and is not saved with it (`#[serde(skip)]`).
+    fn restore(&self, state: &mut Self::State) {
+        let _ = state;
+    }
     /// The value of column `column` for one agent.
     fn column(&self, state: &Self::State, who: AgentId, column: usize) -> f64 {
         let _ = (state, who, column);
@@ -213,11 +287,12 @@ pub(crate) type RowsBox = Box<dyn Any + Send + Sync>;
 /// A tally with its type erased.
 pub(crate) type Tally = Box<dyn Any + Send + Sync>;
 
-/// The living agents of a block and their acts.
+/// The living agents of a block, their acts, and in event time what happens to them.
 pub(crate) struct BlockDeeds<'a> {
     pub first: AgentId,
     pub alive: Option<&'a dyn Fn(usize) -> bool>,
     pub acts: &'a Acts,
+    pub events: Option<&'a Arena>,
     pub round: u32,
 }
 
@@ -225,6 +300,12 @@ pub(crate) struct BlockDeeds<'a> {
 pub(crate) trait WorldHost: Send + Sync {
     fn interface(&self) -> &Interface;
     fn split(&self) -> Split;
+    /// How agents take their turns unless a scenario says otherwise.
+    fn activation(&self) -> Activation;
+    /// The length of a window in event time.
+    fn delay(&self) -> Option<f64>;
+    /// Plans the first events of a block's agents.
+    fn start(&self, rows: &RowsBox, first: AgentId, commons: &Commons, future: &mut Future);
     /// Makes the state of the start; `with_state`: this is the shard that holds an unsplit state.
     fn begin(&mut self, commons: &Commons, agents: u32, with_state: bool);
     fn seat(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> RowsBox;
@@ -236,7 +317,7 @@ pub(crate) trait WorldHost: Send + Sync {
         deeds: &BlockDeeds<'_>,
         commons: &Commons,
         digest: &mut Digest,
-        life: &mut Life,
+        future: &mut Future,
     ) -> Result<Tally, Bug>;
     fn merge(&self, tallies: Vec<Tally>) -> Result<Tally, Bug>;
     fn encode_tally(&self, tally: &Tally) -> Result<Vec<u8>, Bug>;
@@ -248,14 +329,19 @@ pub(crate) trait WorldHost: Send + Sync {
         commons: &Commons,
         digest: &mut Digest,
     ) -> Result<Option<String>, Bug>;
-    fn apply_whole(
+    /// Writes what one agent sees of an unsplit state into row 0 of sights that were made for this world.
+    fn observe_one(&self, who: AgentId, commons: &Commons, sights: &mut Sights);
+    /// Applies acts to an unsplit state, in order; acts of one agent stand together.
+    fn apply_acts(
         &mut self,
         acts: &Acts,
+        range: std::ops::Range<usize>,
         round: u32,
         commons: &Commons,
-        digest: &mut Digest,
-        life: &mut Life,
-    ) -> Result<Option<String>, Bug>;
+        future: &mut Future,
+    ) -> Result<(), Bug>;
+    /// Ends a round of an unsplit state.
+    fn settle_whole(&mut self, round: u32, commons: &Commons, digest: &mut Digest) -> Result<Option<String>, Bug>;
     fn column(&self, rows: &RowsBox, first: AgentId, n: usize, column: usize, out: &mut Vec<f64>);
     fn scalar(&self, i: usize) -> f64;
     fn save(&self) -> Result<Vec<u8>, Bug>;
@@ -306,6 +392,23 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         Split::Rows
     }
 
+    fn activation(&self) -> Activation {
+        if self.world.delay().is_some() { Activation::EventTime } else { Activation::Simultaneous }
+    }
+
+    fn delay(&self) -> Option<f64> {
+        self.world.delay()
+    }
+
+    fn start(&self, rows: &RowsBox, first: AgentId, commons: &Commons, future: &mut Future) {
+        if let Ok(rows) = downcast::<Vec<W::Row>>(rows.as_ref()) {
+            for (i, row) in rows.iter().enumerate() {
+                let person = Person { id: first + i as u32, population: &commons.population };
+                self.world.start(row, person, future);
+            }
+        }
+    }
+
     fn begin(&mut self, _: &Commons, _: u32, _: bool) {
         self.common = self.world.begin();
     }
@@ -338,7 +441,7 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         deeds: &BlockDeeds<'_>,
         commons: &Commons,
         digest: &mut Digest,
-        life: &mut Life,
+        future: &mut Future,
     ) -> Result<Tally, Bug> {
         let rows = downcast_mut::<Vec<W::Row>>(rows.as_mut())?;
         let mut tally = self.world.tally();
@@ -353,11 +456,17 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
             if deeds.alive.is_some_and(|alive| !alive(i)) {
                 continue;
             }
+            let events = match deeds.events {
+                None => Inbox::default(),
+                Some(arena) => arena.inbox(i),
+            };
+            if deeds.events.is_some() && events.is_empty() && start == next {
+                continue;
+            }
             let person = Person { id: who, population: &commons.population };
-            let of_agent =
-                Deeds { person, round: deeds.round, acts: deeds.acts, range: start..next, seed: commons.seed };
+            let of_agent = Deeds { person, round: deeds.round, acts: deeds.acts, range: start..next, events, commons };
             let before = row.clone();
-            self.world.apply(&self.common, row, &of_agent, &mut tally, life);
+            self.world.apply(&self.common, row, &of_agent, &mut tally, future);
             if *row != before {
                 digest.add(hash_value(RowHash::new(Kind::Row, deeds.round), u64::from(who), row));
             }
@@ -399,14 +508,20 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         Ok(end)
     }
 
-    fn apply_whole(
+    fn observe_one(&self, _: AgentId, _: &Commons, _: &mut Sights) {}
+
+    fn apply_acts(
         &mut self,
         _: &Acts,
+        _: std::ops::Range<usize>,
         _: u32,
         _: &Commons,
-        _: &mut Digest,
-        _: &mut Life,
-    ) -> Result<Option<String>, Bug> {
+        _: &mut Future,
+    ) -> Result<(), Bug> {
+        Err(Bug::internal("a split world has no unsplit state"))
+    }
+
+    fn settle_whole(&mut self, _: u32, _: &Commons, _: &mut Digest) -> Result<Option<String>, Bug> {
         Err(Bug::internal("a split world has no unsplit state"))
     }
 
@@ -460,6 +575,16 @@ impl<W: World> WorldHost for WholeHost<W> {
         Split::None
     }
 
+    fn activation(&self) -> Activation {
+        self.world.activation()
+    }
+
+    fn delay(&self) -> Option<f64> {
+        None
+    }
+
+    fn start(&self, _: &RowsBox, _: AgentId, _: &Commons, _: &mut Future) {}
+
     fn begin(&mut self, commons: &Commons, agents: u32, with_state: bool) {
         let setup = Setup { agents, population: &commons.population, topology: &commons.topology };
         let mut draws = Draws::new(commons.seed, Stream::Seat, 0, AgentId::MAX);
@@ -488,7 +613,7 @@ impl<W: World> WorldHost for WholeHost<W> {
         _: &BlockDeeds<'_>,
         _: &Commons,
         _: &mut Digest,
-        _: &mut Life,
+        _: &mut Future,
     ) -> Result<Tally, Bug> {
         Ok(Box::new(()))
     }
@@ -509,21 +634,44 @@ impl<W: World> WorldHost for WholeHost<W> {
         Ok(None)
     }
 
-    fn apply_whole(
+    fn observe_one(&self, who: AgentId, commons: &Commons, sights: &mut Sights) {
+        sights.clear(1);
+        if let Some(state) = &self.state {
+            let person = Person { id: who, population: &commons.population };
+            self.world.observe(state, person, &mut SightRow { sights, row: 0 });
+        }
+    }
+
+    fn apply_acts(
         &mut self,
         acts: &Acts,
+        range: std::ops::Range<usize>,
         round: u32,
         commons: &Commons,
-        digest: &mut Digest,
-        life: &mut Life,
-    ) -> Result<Option<String>, Bug> {
+        future: &mut Future,
+    ) -> Result<(), Bug> {
         let Some(state) = &mut self.state else { return Err(Bug::internal("acts came to a shard without the state")) };
-        let before = state.clone();
-        let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
-        let end = self.world.apply(state, acts, &mut draws, life);
-        if *state != before {
-            digest.add(hash_value(RowHash::new(Kind::Common, round), 0, state));
+        let mut next = range.start;
+        while next < range.end {
+            let (start, who) = (next, acts.rows[next].who);
+            while next < range.end && acts.rows[next].who == who {
+                next += 1;
+            }
+            let person = Person { id: who, population: &commons.population };
+            let deeds = Deeds { person, round, acts, range: start..next, events: Inbox::default(), commons };
+            self.world.apply(state, &deeds, future);
         }
+        Ok(())
+    }
+
+    fn settle_whole(&mut self, round: u32, commons: &Commons, digest: &mut Digest) -> Result<Option<String>, Bug> {
+        let Some(state) = &mut self.state else {
+            return Err(Bug::internal("a round ended on a shard without the state"));
+        };
+        let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
+        let end = self.world.settle(state, &mut draws);
+        // Whether it has changed or not: to know that would take a copy of it.
+        digest.add(hash_value(RowHash::new(Kind::Common, round), 0, state));
         Ok(end)
     }
 
@@ -543,6 +691,9 @@ impl<W: World> WorldHost for WholeHost<W> {
 
     fn load(&mut self, bytes: &[u8]) -> Result<(), Bug> {
         self.state = decode(bytes, &format!("the state of world `{}`", W::NAME))?;
+        if let Some(state) = &mut self.state {
+            self.world.restore(state);
+        }
         Ok(())
     }
 

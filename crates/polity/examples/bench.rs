@@ -19,6 +19,29 @@ cohorts: [{policy: {kind: degroot}}]
 record: {acts: false, agents: false}
 ";
 
+const SCHELLING: &str = "
+rounds: 25
+world: {kind: schelling, density: 0.8, radius: 2}
+cohorts: [{policy: {kind: relocate, least_count: 8}}]
+record: {acts: false, agents: false}
+";
+
+const FLOCK: &str = "
+rounds: 20
+world: {kind: flock}
+cohorts: [{policy: {kind: boid}}]
+record: {acts: false, agents: false}
+";
+
+/// A city of 8.4 million, 60 days.
+const EPIDEMIC: &str = "
+rounds: 60
+topology: {kind: erdos-renyi, mean_degree: 10}
+world: {kind: epidemic, rate: 0.05, latent: 3, infectious: 5, initial: 0.0001, step: 1}
+cohorts: [{policy: {kind: isolate, compliance: 0.3}}]
+record: {acts: false, agents: false}
+";
+
 const DEBATES: &str = "
 name: thousand-debates
 rounds: 3
@@ -125,6 +148,14 @@ fn table() {
     for agents in [1_000u64, 10_000, 100_000, 1_000_000] {
         let line = median(folder.path(), &opinion, &["--agents", &agents.to_string(), "--no-report"]);
         print("opinion (DeGroot), Barabási–Albert, 10 letters an agent and round", agents, &line);
+    }
+    for (what, text, agents) in [
+        ("schelling, radius 2, random order", SCHELLING, 100_000u64),
+        ("flock, about 13 neighbours", FLOCK, 100_000),
+        ("epidemic, 10 ties an agent, 60 days, event time", EPIDEMIC, 8_400_000),
+    ] {
+        let scenario = file("world.yaml", text);
+        print(what, agents, &median(folder.path(), &scenario, &["--agents", &agents.to_string(), "--no-report"]));
     }
     let line = median(folder.path(), &debates, &["--no-report"]);
     println!();

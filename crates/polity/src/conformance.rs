@@ -1,6 +1,6 @@
 //! The conformance suite: what every leaf must keep, checked on its own scenario.
 //!
-//! Same seed twice; 1, 2 and 5 threads; 1, 3 and 7 shards; answers shuffled, repeated and failing; replay; resume in the middle; a
+//! Same seed twice; every activation that the world allows; 1, 2 and 5 threads; 1, 3 and 7 shards; answers shuffled, repeated and failing; replay; resume in the middle; a
 //! fork without changes; the golden. A new leaf is checked on arrival, also one of your own crate: call [`check`] with its registry.
 
 use polity_driver::disk::{Disk, SimDisk};
@@ -232,6 +232,33 @@ impl<'a> Suite<'a> {
         }
     }
 
+    /// The other ways to take turns that the scenario's world allows, each over threads, shards, a replay and a stop.
+    fn modes(&mut self) {
+        if self.prepared.tree.get("world").is_none() || self.prepared.tree.get("activation").is_some() {
+            return;
+        }
+        let plain = self.prepared.clone();
+        for mode in ["simultaneous", "random-order", "event-time"] {
+            self.prepared = plain.clone();
+            if self.prepared.tree.edit("activation", Node::built(Value::Text(mode.into()))).is_err() {
+                continue;
+            }
+            let failures = std::mem::take(&mut self.failures);
+            // A mode that the world does not have is refused with words, before anything is written.
+            if let Ok(base) = self.run(&self.prepared, PLAIN) {
+                for setting in [Setting { threads: 5, ..PLAIN }, Setting { shards: 3, ..PLAIN }] {
+                    let got = self.run(&self.prepared, setting);
+                    self.expect(&format!("{} threads, {} shards", setting.threads, setting.shards), &base, got);
+                }
+                self.replay(&base);
+                self.resume(&base);
+            }
+            let found = std::mem::replace(&mut self.failures, failures);
+            self.failures.extend(found.into_iter().map(|failure| format!("activation {mode}: {failure}")));
+        }
+        self.prepared = plain;
+    }
+
     fn replay(&mut self, base: &Ran) {
         for shards in [1, 3] {
             let setting = Setting { shards, ..PLAIN };
@@ -356,6 +383,7 @@ fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
     suite.replay(&base);
     suite.resume(&base);
     suite.fork(&base);
+    suite.modes();
     let golden = Golden { digest: base.summary.digest.clone(), metrics: last_metrics(base.disk.as_ref()) };
     match serde_json::from_str::<Golden>(card.files.golden) {
         Ok(expected) if expected == golden => {}

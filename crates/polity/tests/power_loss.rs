@@ -7,7 +7,8 @@
 mod harness;
 
 use harness::{
-    Tables, assert_asked_once, assert_same_tables, engine, events, from_env, oracles, prepared, replay, resume,
+    Tables, assert_asked_once, assert_same_tables, engine, events, from_env, in_order, oracles, prepared, replay,
+    resume,
 };
 use harness::{rules, run, scratch, tables, team, village};
 use polity_driver::disk::{Disk, SimDisk};
@@ -167,6 +168,24 @@ fn a_society_that_asks() {
 fn a_society_whose_answers_come_later() {
     let folder = scratch("power-lag");
     Case::new(prepared(&oracles(12, 5, 2), &folder), 1, misbehaving()).survives("oracles with a lag");
+}
+
+#[test]
+fn a_society_that_asks_one_after_the_other() {
+    let folder = scratch("power-order");
+    Case::new(prepared(&in_order(8, 3), &folder), 1, misbehaving()).survives("in order");
+}
+
+#[test]
+fn an_epidemic() {
+    let folder = scratch("power-epidemic");
+    let scenario = serde_json::json!({
+        "name": "epidemic", "seed": 2, "rounds": 12, "agents": 80, "snapshot": {"rounds": 3},
+        "topology": {"kind": "ring", "neighbours": 6},
+        "world": {"kind": "epidemic", "rate": 0.3, "initial": 0.05, "latent": 2, "step": 1},
+        "cohorts": [{"policy": {"kind": "isolate", "compliance": 0.5}}],
+    });
+    Case::new(prepared(&scenario, &folder), 1, None).survives("epidemic");
 }
 
 #[test]

@@ -92,3 +92,11 @@ pub fn ties(edges: &[(u32, u32)]) -> Inputs {
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
+
+/// Why a scenario is refused.
+pub fn refused(scenario: &Value) -> String {
+    match open(scenario, &Inputs::default(), 1) {
+        Ok(_) => panic!("it was accepted: {scenario}"),
+        Err(error) => error.to_string(),
+    }
+}

@@ -5,7 +5,7 @@ use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
-use polity_kernel::world::{Deeds, Life, Setup, SplitWorld};
+use polity_kernel::world::{Deeds, Future, Setup, SplitWorld};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -147,7 +147,7 @@ impl SplitWorld for GuessAverage {
         Guesses { sum: 0.0, n: 0 }
     }
 
-    fn apply(&self, _: &Contest, row: &mut f64, deeds: &Deeds<'_>, tally: &mut Guesses, _: &mut Life) {
+    fn apply(&self, _: &Contest, row: &mut f64, deeds: &Deeds<'_>, tally: &mut Guesses, _: &mut Future) {
         // The last guess of a turn counts.
         if let Some(guess) = deeds.acts().last() {
             *row = guess.value.clamp(self.0.low, self.0.high);

@@ -6,7 +6,7 @@ use polity_kernel::population::NumberColumn;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
-use polity_kernel::world::{Deeds, Life, Setup, SightRow, SplitWorld};
+use polity_kernel::world::{Deeds, Future, Setup, SightRow, SplitWorld};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -184,7 +184,7 @@ impl SplitWorld for Opinion {
         0.0
     }
 
-    fn apply(&self, _: &Movement, row: &mut f64, deeds: &Deeds<'_>, largest: &mut f64, _: &mut Life) {
+    fn apply(&self, _: &Movement, row: &mut f64, deeds: &Deeds<'_>, largest: &mut f64, _: &mut Future) {
         // The last opinion of a turn counts.
         if let Some(act) = deeds.acts().last() {
             let opinion = act.value.clamp(self.low, self.high);

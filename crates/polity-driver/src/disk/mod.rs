@@ -41,6 +41,11 @@ pub trait Disk: Send + Sync {
     /// Holds a file (made if missing) for this process alone until the result is dropped or the process ends, however it
     /// ends. [`io::ErrorKind::WouldBlock`] when it is held already.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>>;
+    /// Bytes that may still be written below a folder that exists; `None` where the system does not tell.
+    fn free(&self, dir: &Path) -> io::Result<Option<u64>> {
+        let _ = dir;
+        Ok(None)
+    }
 }
 
 /// A file open for writing at its end.

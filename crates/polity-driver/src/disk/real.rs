@@ -113,6 +113,12 @@ impl Disk for RealDisk {
             Err(TryLockError::Error(error)) => Err(about(path)(error)),
         }
     }
+
+    #[cfg(unix)]
+    fn free(&self, dir: &Path) -> io::Result<Option<u64>> {
+        let space = rustix::fs::statvfs(dir).map_err(|error| about(dir)(error.into()))?;
+        Ok(Some(space.f_bavail.saturating_mul(space.f_frsize)))
+    }
 }
 
 #[cfg(test)]

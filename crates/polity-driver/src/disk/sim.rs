@@ -481,6 +481,10 @@ impl SimDisk {
 }
 
 impl Disk for SimDisk {
+    fn free(&self, _: &Path) -> io::Result<Option<u64>> {
+        Ok(Some(self.state().room()))
+    }
+
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         let mut state = self.state();
         state.running()?;

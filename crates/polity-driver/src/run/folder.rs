@@ -17,31 +17,51 @@ pub struct Folder {
     _lock: Option<Box<dyn Send>>,
 }
 
+/// Makes a folder, or takes one that holds nothing but `ours`, and locks it. `refuse`: an error if it holds something to go on with.
+pub(crate) fn claim(
+    disk: &dyn Disk,
+    path: &Path,
+    ours: &[&str],
+    refuse: &dyn Fn() -> Result<(), DriveError>,
+) -> Result<Box<dyn Send>, DriveError> {
+    let error = |e| DriveError::disk(path)(e);
+    if disk.exists(path).map_err(error)? {
+        let inside = disk.list(path).map_err(|_| {
+            DriveError::Folder(format!("{} is there already and is no folder; choose another --out", path.display()))
+        })?;
+        refuse()?;
+        if let Some(other) = inside.iter().find(|name| !ours.contains(&name.as_str()) && !name.ends_with(".tmp")) {
+            return Err(DriveError::Folder(format!(
+                "{} is not empty (it holds {other}); choose another --out",
+                path.display()
+            )));
+        }
+    }
+    create_dir_durably(disk, path).map_err(error)?;
+    let lock = lock(disk, path)?;
+    // Another process may have begun something, and even ended it, since the first look.
+    refuse()?;
+    Ok(lock)
+}
+
+/// Holds a folder for this process alone.
+pub(crate) fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveError> {
+    disk.lock(&path.join("lock")).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => DriveError::Folder(format!(
+            "another process works on {}; wait until it has ended, or stop it",
+            path.display()
+        )),
+        _ => DriveError::Disk { path: path.join("lock"), source: error },
+    })
+}
+
 impl Folder {
     /// Makes a new folder, or takes an empty one.
     pub fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
         let error = |e| DriveError::disk(path)(e);
-        if disk.exists(path).map_err(error)? {
-            let inside = disk.list(path).map_err(|_| {
-                DriveError::Folder(format!(
-                    "{} is there already and is no folder; choose another --out",
-                    path.display()
-                ))
-            })?;
-            Self::refuse_a_run(disk.as_ref(), path)?;
-            // What a crash left before the manifest was written is no run.
-            let ours = ["journal", "tables", "inputs", "lock"];
-            if let Some(other) = inside.iter().find(|name| !ours.contains(&name.as_str()) && !name.ends_with(".tmp")) {
-                return Err(DriveError::Folder(format!(
-                    "{} is not empty (it holds {other}); choose another --out",
-                    path.display()
-                )));
-            }
-        }
-        create_dir_durably(disk.as_ref(), path).map_err(error)?;
-        let lock = Self::lock(disk.as_ref(), path)?;
-        // Another process may have begun a run, and even ended it, since the first look.
-        Self::refuse_a_run(disk.as_ref(), path)?;
+        // What a crash left before the manifest was written is no run.
+        let ours = ["journal", "tables", "inputs", "lock"];
+        let lock = claim(disk.as_ref(), path, &ours, &|| Self::refuse_a_run(disk.as_ref(), path))?;
         for part in ["journal", "tables", "inputs"] {
             let dir = path.join(part);
             if disk.exists(&dir).map_err(error)? {
@@ -55,7 +75,7 @@ impl Folder {
     /// Opens a folder to go on with its run.
     pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
         let folder = Folder::read(disk, path)?;
-        let lock = Self::lock(folder.disk.as_ref(), path)?;
+        let lock = lock(folder.disk.as_ref(), path)?;
         Ok(Folder { _lock: Some(lock), ..folder })
     }
 
@@ -83,16 +103,6 @@ impl Folder {
             ))),
             false => Ok(()),
         }
-    }
-
-    fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveError> {
-        disk.lock(&path.join("lock")).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => DriveError::Folder(format!(
-                "another process works on {}; wait until it has ended, or stop it",
-                path.display()
-            )),
-            _ => DriveError::Disk { path: path.join("lock"), source: error },
-        })
     }
 
     /// The folder.
@@ -178,6 +188,7 @@ impl Folder {
             }
             loaded.push(super::prepare::InputFile { entry: entry.clone(), bytes: Arc::new(bytes) });
         }
-        Ok(Prepared { tree, name: manifest.name.clone(), source: manifest.source.clone(), inputs, files: loaded })
+        let (name, source) = (manifest.name.clone(), manifest.source.clone());
+        Ok(Prepared { tree, name, source, inputs, design: None, files: loaded })
     }
 }

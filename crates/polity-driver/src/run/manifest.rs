@@ -18,6 +18,16 @@ pub struct Build {
     pub target: String,
 }
 
+impl Build {
+    /// The build that asks.
+    pub(crate) fn this() -> Build {
+        Build {
+            version: env!("CARGO_PKG_VERSION").into(),
+            target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        }
+    }
+}
+
 /// A file that a run read, as it is kept in `inputs/`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputEntry {
@@ -81,10 +91,7 @@ impl Manifest {
             name: prepared.name.clone(),
             source: prepared.source.clone(),
             seed: scenario.seed,
-            build: Build {
-                version: env!("CARGO_PKG_VERSION").into(),
-                target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-            },
+            build: Build::this(),
             scenario: prepared.tree.to_json(),
             inputs: prepared.files.iter().map(|file| file.entry.clone()).collect(),
             models,

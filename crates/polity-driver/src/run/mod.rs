@@ -5,7 +5,9 @@ mod manifest;
 mod prepare;
 
 pub use folder::Folder;
+pub(crate) use folder::{claim, lock};
 pub use manifest::{Build, InputEntry, Manifest, Origin};
+pub(crate) use prepare::from_folder;
 pub use prepare::{Prepared, SetKey, prepare};
 
 use crate::DriveError;
@@ -13,6 +15,7 @@ use crate::disk::Disk;
 use crate::drive::{
     Drive, Driven, Ending, Past, Stop, Watch, Writing, append, append_answers, digest_of, snapshot_name,
 };
+use crate::health::{Alarm, alarms};
 use crate::journal::{End, JournalReader, JournalWriter};
 use crate::models::Providers;
 use crate::recorder::Recorder;
@@ -21,7 +24,7 @@ use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::{Assembled, Scenario, assemble};
+use polity_kernel::scenario::{Assembled, Check, Scenario, assemble, checks};
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use serde::Serialize;
@@ -80,6 +83,8 @@ pub struct Summary {
     /// Why the run ended before the planned number of rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Signs that the run shows nothing; of the rounds that are in its tables.
+    pub health: Vec<Alarm>,
     /// Median milliseconds a round.
     pub round_ms: f64,
     /// The most memory this process held so far, in MB (10^6 bytes); 0 where the system does not tell.
@@ -88,10 +93,22 @@ pub struct Summary {
 
 /// Linux tells in `/proc`; other systems would need unsafe calls.
 fn peak_memory_mb() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")).and_then(|n| n.trim().parse::<f64>().ok());
-    kib.map_or(0.0, |kib| (kib * 1.024 / 10.0).round() / 100.0)
+    memory_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0)
+}
+
+/// An entry of one of Linux's files about memory, in MB.
+pub(crate) fn memory_mb(file: &str, entry: &str) -> Option<f64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(entry))?;
+    let kib: f64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some((kib * 1.024 / 10.0).round() / 100.0)
+}
+
+fn checks_of(scenario: &Scenario, prepared: &Prepared, machine: &Assembled) -> Result<Vec<Check>, TreeError> {
+    match machine {
+        Assembled::Society(society) => checks(scenario, &prepared.inputs, society),
+        Assembled::Evaluation(_) => Ok(Vec::new()),
+    }
 }
 
 fn agents_of(machine: &Assembled) -> u32 {
@@ -184,12 +201,24 @@ impl Engine<'_> {
 
     /// Checks a scenario without running it.
     pub fn validate(&self, prepared: &Prepared) -> Result<(), DriveError> {
-        self.assemble(prepared)?;
-        self.check_models(&Scenario::read(&prepared.tree)?)?;
-        Ok(())
+        self.survey(prepared).map(|_| ())
     }
 
-    fn check_models(&self, scenario: &Scenario) -> Result<(Vec<String>, bool), DriveError> {
+    /// Checks a scenario without running it, and says how many agents it has.
+    pub(crate) fn survey(&self, prepared: &Prepared) -> Result<u32, DriveError> {
+        let machine = self.assemble(prepared)?;
+        self.check_models(&Scenario::read(&prepared.tree)?)?;
+        Ok(agents_of(&machine))
+    }
+
+    /// How a recorded run ended; `None` while it has not.
+    pub(crate) fn ended(&self, dir: &Path) -> Result<Option<Outcome>, DriveError> {
+        let folder = Folder::read(self.disk.clone(), dir)?;
+        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
+        Ok(tell(&mut reader)?.ended)
+    }
+
+    pub(crate) fn check_models(&self, scenario: &Scenario) -> Result<(Vec<String>, bool), DriveError> {
         let models = scenario.models();
         let mut simulated = false;
         for model in &models {
@@ -235,7 +264,9 @@ impl Engine<'_> {
         journal.commit()?;
         // The manifest comes last: a folder that has one can be resumed.
         folder.write_manifest(&manifest)?;
-        let recorder = Recorder::open(self.disk.clone(), &folder.tables(), &machine, scenario.record, simulated, 0)?;
+        let checks = checks_of(&scenario, prepared, &machine)?;
+        let recorder =
+            Recorder::open(self.disk.clone(), &folder.tables(), &machine, scenario.record, checks, simulated, 0)?;
         let past = Past { rounds: Default::default(), ..past };
         self.drive(&mut machine, &scenario, &folder, journal, recorder, past, simulated, began, watch)
     }
@@ -306,6 +337,7 @@ impl Engine<'_> {
             commits: driven.commits,
             first_difference: None,
             reason,
+            health: alarms(self.disk.as_ref(), &folder.tables()),
             round_ms: median(driven.round_ms),
             peak_memory_mb: peak_memory_mb(),
         }
@@ -353,11 +385,12 @@ impl Engine<'_> {
             from = *round;
             break;
         }
+        let checks = checks_of(&scenario, &prepared, &fresh)?;
+        let simulated = manifest.simulated;
         let recorder =
-            Recorder::open(self.disk.clone(), &folder.tables(), &fresh, scenario.record, manifest.simulated, from)?;
+            Recorder::open(self.disk.clone(), &folder.tables(), &fresh, scenario.record, checks, simulated, from)?;
         drop(fresh);
         let journal = JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?;
-        let simulated = manifest.simulated;
         self.drive(&mut machine, &scenario, &folder, journal, recorder, story.past, simulated, began, watch)
     }
 

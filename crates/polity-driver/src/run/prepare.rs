@@ -4,9 +4,9 @@ use super::manifest::InputEntry;
 use crate::DriveError;
 use crate::drive::digest_of;
 use crate::files;
-use polity_kernel::scenario::{FileKind, Inputs, Scenario};
-use polity_kernel::tree::{Key, Node, Origin, TreeError, Value};
-use std::path::Path;
+use polity_kernel::scenario::{FileKind, FileWish, Inputs, Scenario};
+use polity_kernel::tree::{Invalid, Key, Node, Origin, TreeError, Value};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A scenario with the contents of its files.
@@ -20,11 +20,13 @@ pub struct Prepared {
     pub source: String,
     /// What its files hold.
     pub inputs: Inputs,
-    pub(super) files: Vec<InputFile>,
+    /// Its `design:`, which [`crate::sweep`] reads.
+    pub design: Option<Node>,
+    pub(crate) files: Vec<InputFile>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct InputFile {
+pub(crate) struct InputFile {
     pub entry: InputEntry,
     pub bytes: Arc<Vec<u8>>,
 }
@@ -32,7 +34,8 @@ pub(super) struct InputFile {
 /// A key that a flag sets: `--rounds 5` is `rounds=5`.
 pub type SetKey = (String, Node);
 
-/// Reads the files that a scenario names (relative to `folder`) after edits were made on its tree.
+/// Reads the files that a scenario names (relative to `folder`) after edits were made on its tree. A `design:` is set apart: no run
+/// of its own depends on it.
 pub fn prepare(
     mut tree: Node,
     source: &str,
@@ -43,51 +46,92 @@ pub fn prepare(
     for (path, value) in edits {
         tree.edit(&path, value)?;
     }
-    let scenario = Scenario::read(&tree)?;
-    let mut inputs = Inputs::default();
-    let mut loaded: Vec<InputFile> = Vec::new();
-    for wish in scenario.files() {
+    let name = Scenario::read(&tree)?.name.unwrap_or_else(|| default_name.to_string());
+    let design = tree.take("design");
+    let nothing = Prepared { design, ..Prepared::nothing(name, source.into()) };
+    nothing.with(tree, &from_folder(folder))
+}
+
+/// Where the bytes of inputs come from: their file, and what it holds.
+pub(crate) type ReadInput<'a> = dyn Fn(&FileWish) -> Result<(PathBuf, Vec<u8>), String> + 'a;
+
+/// Inputs as a scenario in `folder` names them.
+pub(crate) fn from_folder(folder: &Path) -> impl Fn(&FileWish) -> Result<(PathBuf, Vec<u8>), String> + '_ {
+    move |wish| {
         let path = folder.join(&wish.path);
-        let bytes = files::read_bytes(&path).map_err(|e| blame(&tree, wish.key, &e))?;
-        match wish.kind {
-            FileKind::Table => {
-                let table = files::table_from_bytes(&path, bytes.clone()).map_err(|e| blame(&tree, wish.key, &e))?;
-                inputs.tables.insert(wish.path.clone(), Arc::new(table));
-            }
-            FileKind::Edges => {
-                let edges =
-                    files::edges_from_bytes(&path, bytes.clone(), None).map_err(|e| blame(&tree, wish.key, &e))?;
-                inputs.edges.insert(wish.path.clone(), Arc::new(edges.edges));
-            }
-        }
-        let name = Path::new(&wish.path).file_name().map_or("input".into(), |n| n.to_string_lossy().into_owned());
-        let entry = InputEntry {
-            stored: format!("{}-{name}", loaded.len()),
-            path: wish.path,
-            bytes: bytes.len() as u64,
-            digest: digest_of(&bytes).to_string(),
-        };
-        loaded.push(InputFile { entry, bytes: Arc::new(bytes) });
+        files::read_bytes(&path).map(|bytes| (path, bytes)).map_err(|error| error.to_string())
     }
-    let name = scenario.name.clone().unwrap_or_else(|| default_name.to_string());
-    Ok(Prepared { tree, name, source: source.into(), inputs, files: loaded })
 }
 
 /// A file's error, pointing at the key that names the file.
 fn blame(tree: &Node, key: &str, error: &dyn std::fmt::Display) -> DriveError {
-    let mut node = tree;
-    for step in key.split('.') {
-        node = node.get(step).unwrap_or(node);
-    }
-    DriveError::Scenario(TreeError {
-        message: error.to_string(),
-        path: key.to_string(),
-        origin: node.origin.clone(),
-        help: None,
-    })
+    let error = tree.blame("", Invalid { key: key.to_string(), message: error.to_string() });
+    DriveError::Scenario(TreeError { help: None, ..error })
 }
 
 impl Prepared {
+    /// A name without a scenario, to be given one by [`Prepared::with`].
+    pub(crate) fn nothing(name: String, source: String) -> Prepared {
+        let (tree, inputs) = (Node::built(Value::Null), Inputs::default());
+        Prepared { tree, name, source, inputs, design: None, files: Vec::new() }
+    }
+
+    /// Takes the inputs of another over, so that they need not be read again.
+    pub(crate) fn share(&mut self, other: &Prepared) {
+        for file in &other.files {
+            if self.files.iter().all(|own| own.entry.path != file.entry.path) {
+                self.files.push(file.clone());
+            }
+        }
+        self.inputs.tables.extend(other.inputs.tables.clone());
+        self.inputs.edges.extend(other.inputs.edges.clone());
+    }
+
+    /// The same with another tree: inputs that are here already are shared, others are read.
+    pub(crate) fn with(&self, tree: Node, read: &ReadInput<'_>) -> Result<Prepared, DriveError> {
+        let scenario = Scenario::read(&tree)?;
+        let mut prepared = Prepared { tree, inputs: Inputs::default(), files: Vec::new(), ..self.clone() };
+        for wish in scenario.files() {
+            let blame = |error: &dyn std::fmt::Display| blame(&prepared.tree, &wish.key, error);
+            let known = self.files.iter().find(|file| file.entry.path == wish.path);
+            let (path, bytes) = match known {
+                Some(file) => (PathBuf::from(&wish.path), file.bytes.clone()),
+                None => read(&wish).map(|(path, bytes)| (path, Arc::new(bytes))).map_err(|error| blame(&error))?,
+            };
+            match wish.kind {
+                FileKind::Table => {
+                    let table = match self.inputs.tables.get(&wish.path) {
+                        Some(table) => table.clone(),
+                        None => {
+                            let table = files::table_from_bytes(&path, bytes.to_vec());
+                            Arc::new(table.map_err(|error| blame(&error))?)
+                        }
+                    };
+                    prepared.inputs.tables.insert(wish.path.clone(), table);
+                }
+                FileKind::Edges => {
+                    let edges = match self.inputs.edges.get(&wish.path) {
+                        Some(edges) => edges.clone(),
+                        None => {
+                            let edges = files::edges_from_bytes(&path, bytes.to_vec(), None);
+                            Arc::new(edges.map_err(|error| blame(&error))?.edges)
+                        }
+                    };
+                    prepared.inputs.edges.insert(wish.path.clone(), edges);
+                }
+            }
+            let name = Path::new(&wish.path).file_name().map_or("input".into(), |n| n.to_string_lossy().into_owned());
+            let entry = InputEntry {
+                stored: format!("{}-{name}", prepared.files.len()),
+                path: wish.path,
+                bytes: bytes.len() as u64,
+                digest: digest_of(&bytes).to_string(),
+            };
+            prepared.files.push(InputFile { entry, bytes });
+        }
+        Ok(prepared)
+    }
+
     /// Makes edits hold from round `at` on; at round 0 they simply hold.
     pub fn change_at(&mut self, at: u32, edits: Vec<SetKey>) -> Result<(), DriveError> {
         if edits.is_empty() {

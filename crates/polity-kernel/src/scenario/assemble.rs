@@ -1,6 +1,7 @@
 //! From a scenario to a machine: the one place where leaves meet.
 
-use super::{Answers, Change, Count, FileKind, MetricKeys, Scenario};
+use super::people::People;
+use super::{Answers, Change, Count, FileKind, MetricKeys, Scenario, checks};
 use crate::evaluation::{self, Evaluation};
 use crate::method::{Item, Member, MethodHost};
 use crate::metric::Source;
@@ -12,7 +13,7 @@ use crate::society::{Leaves, Measure, Plan, Reads, Society};
 use crate::topology::{self, Csr, Topology, TopologySpec};
 use crate::transport::Transport;
 use crate::tree::{Invalid, Key, Node, Origin, TreeError, Value, nearest};
-use crate::world::Setup;
+use crate::world::{Activation, Setup, Split, WorldHost};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -82,7 +83,7 @@ pub fn assemble(
             society(&scenario, tree, registry, inputs, shards, transport)
         }
         (None, Some(_)) => {
-            let keys = ["population", "cohorts", "metrics", "answers"];
+            let keys = ["population", "cohorts", "metrics", "validate", "answers"];
             if let Some(key) = keys.into_iter().find(|key| at(key).is_some()) {
                 let help = Some("societies have a `world` and no `method`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to a society"), help));
@@ -322,16 +323,14 @@ fn society(
     shards: usize,
     transport: Box<dyn Transport>,
 ) -> Result<Assembled, TreeError> {
-    let table = match &scenario.population {
+    let people = match &scenario.population {
+        Some(source) => Some(People::new(source, tree.get("population").unwrap_or(tree), inputs)?),
         None => None,
-        Some(source) => Some(inputs.tables.get(&source.file).ok_or_else(|| {
-            wrong("population.file", tree.get("population"), tree, format!("`{}` was not read", source.file), None)
-        })?),
     };
-    let sizes = sizes(scenario, tree, table.map(|t| t.rows() as u32))?;
+    let sizes = sizes(scenario, tree, people.as_ref().and_then(People::rows))?;
     let agents: u32 = sizes.iter().sum();
-    let population = match table {
-        Some(table) => Population::resample(table.clone(), agents, scenario.seed),
+    let population = match people {
+        Some(people) => people.make(agents, scenario.seed)?,
         None => Population::empty(agents),
     };
     let topology = topology(scenario, tree, agents, &population, inputs, Topology::None { n: agents })?;
@@ -356,10 +355,54 @@ fn society(
     for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {
         later.push((at, self::leaves(&tree, registry, &commons, agents, shards)?));
     }
-    let plan = Plan { rounds: scenario.rounds, lag, cohorts: sizes, names };
+    let (activation, window) = activation(scenario, tree, leaves.worlds[0].as_ref(), lag)?;
+    for (at, later) in &later {
+        if later.worlds[0].delay() != window {
+            let message = format!("the world's least delay can not change (in round {at}): events are planned by it");
+            return Err(wrong("changes", tree.get("changes"), tree, message, None));
+        }
+    }
+    let plan = Plan { rounds: scenario.rounds, lag, activation, window, cohorts: sizes, names };
     let society = Society::new(plan, commons, leaves, later, transport)
         .map_err(|bug| wrong("", None, tree, bug.to_string(), None))?;
+    // A validation that can not be made is found before the run, not after it.
+    checks(scenario, inputs, &society)?;
     Ok(Assembled::Society(Box::new(society)))
+}
+
+/// How agents take their turns, and in event time the length of a round.
+fn activation(
+    scenario: &Scenario,
+    tree: &Node,
+    world: &dyn WorldHost,
+    lag: u32,
+) -> Result<(Activation, Option<f64>), TreeError> {
+    let wrong = |path: &str, message: String, help: &str| Err(wrong(path, tree.get(path), tree, message, Some(help)));
+    let activation = scenario.activation.unwrap_or(world.activation());
+    let window = world.delay();
+    match (activation, window) {
+        (Activation::EventTime, None) => {
+            return wrong(
+                "activation",
+                "nothing happens in this world by itself: it has no event time".into(),
+                "leave it out",
+            );
+        }
+        (Activation::Simultaneous | Activation::RandomOrder, Some(_)) => {
+            return wrong("activation", "this world lives in event time".into(), "leave it out, or write event-time");
+        }
+        (Activation::EventTime, Some(window)) if !(window > 0.0 && window.is_finite()) => {
+            let message = format!("the world's least delay is {window}; it must be greater than 0");
+            return wrong("world", message, "a greater least delay makes rounds that can be computed at once");
+        }
+        (Activation::RandomOrder, _) if lag > 0 && world.split() == Split::None => {
+            let message =
+                "in random order each agent sees what those before it have done, so none can act rounds later".into();
+            return wrong("answers", message, "write `answers: wait`, or `activation: simultaneous`");
+        }
+        _ => {}
+    }
+    Ok((activation, window))
 }
 
 fn leaves(

@@ -1,13 +1,20 @@
 //! Scenarios: plain data that, with a seed and a build, fully determines a run.
 
 mod assemble;
+mod design;
 pub mod migrate;
+mod people;
 mod schema;
+mod validation;
 
 pub use assemble::{Assembled, Inputs, assemble};
+pub use design::{Arm, Design, DesignSource, Factor, Reading};
+pub use people::{MarginalSource, PopulationSource};
 pub use schema::schema;
+pub use validation::{At, Check, Distance, checks};
 
 use crate::tree::{Node, TreeError};
+use crate::world::Activation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -35,7 +42,7 @@ pub struct Scenario {
     pub rounds: u32,
     /// Number of agents; for a method, members of the team.
     pub agents: Option<u32>,
-    /// A table with one row an agent.
+    /// Who the agents are.
     pub population: Option<PopulationSource>,
     /// Who can hear whom: `{kind: ...}`.
     #[serde(default)]
@@ -51,12 +58,18 @@ pub struct Scenario {
     #[serde(default)]
     #[schemars(schema_with = "schema::metrics")]
     pub metrics: Vec<Node>,
+    /// What is compared with data: a list of `{of: ..., against: {file: ..., column: ...}}`.
+    #[serde(default)]
+    #[schemars(with = "Vec<validation::Source>")]
+    pub validate: Vec<Node>,
     /// What is recorded in tables.
     #[serde(default)]
     pub record: Record,
     /// When the state is saved.
     #[serde(default)]
     pub snapshot: SnapshotPlan,
+    /// When agents act: `simultaneous`, `random-order` or `event-time`. Without it, as the world has it.
+    pub activation: Option<Activation>,
     /// Whether answers hold the barrier.
     #[serde(default)]
     pub answers: Answers,
@@ -75,6 +88,9 @@ pub struct Scenario {
     /// Parameters that change at the border of a round.
     #[serde(default)]
     pub changes: Vec<Change>,
+    /// The runs of a sweep, read by [`Design::read`]; one run of the scenario is the same with and without it.
+    #[schemars(with = "Option<DesignSource>")]
+    pub design: Option<Node>,
 }
 
 fn version() -> u32 {
@@ -83,14 +99,6 @@ fn version() -> u32 {
 
 fn one() -> u64 {
     1
-}
-
-/// Where the attributes of agents come from.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PopulationSource {
-    /// A CSV, TSV or JSONL file, relative to the scenario. Its columns become attributes.
-    pub file: String,
 }
 
 /// A cohort: agents with one policy.
@@ -240,7 +248,6 @@ pub struct Change {
     /// The first round with the new values.
     pub at: u32,
     /// Paths and values, `world.fraction: 0.5`.
-    #[schemars(schema_with = "schema::values")]
     pub set: BTreeMap<String, Node>,
 }
 
@@ -271,24 +278,30 @@ impl Scenario {
         }
     }
 
-    /// The files that the scenario names.
+    /// The files that the scenario names, each once.
     #[must_use]
     pub fn files(&self) -> Vec<FileWish> {
         let mut files = Vec::new();
-        if let Some(population) = &self.population {
-            files.push(FileWish { path: population.file.clone(), key: "population.file", kind: FileKind::Table });
-        }
+        files.extend(self.population.iter().flat_map(PopulationSource::files));
         if let Some(items) = &self.items {
-            files.push(FileWish { path: items.file.clone(), key: "items.file", kind: FileKind::Table });
+            files.push(FileWish { path: items.file.clone(), key: "items.file".into(), kind: FileKind::Table });
         }
         if let Some(topology) = &self.topology
             && let Ok((kind, rest)) = topology.split_kind("topology")
             && kind.name == "file"
             && let Some(Node { value: crate::tree::Value::Text(path), .. }) = rest.get("path")
         {
-            files.push(FileWish { path: path.clone(), key: "topology.path", kind: FileKind::Edges });
+            files.push(FileWish { path: path.clone(), key: "topology.path".into(), kind: FileKind::Edges });
         }
-        files
+        files.extend(validation::files(&self.validate));
+        // Whatever names a file again shares what was read for the first.
+        let mut once: Vec<FileWish> = Vec::new();
+        for wish in files {
+            if !once.iter().any(|other| other.path == wish.path && other.kind == wish.kind) {
+                once.push(wish);
+            }
+        }
+        once
     }
 }
 
@@ -298,7 +311,7 @@ pub struct FileWish {
     /// As written.
     pub path: String,
     /// The key it is written under.
-    pub key: &'static str,
+    pub key: String,
     /// What it holds.
     pub kind: FileKind,
 }

@@ -4,8 +4,9 @@ use crate::digest::Digest;
 use crate::mail::{Arena, Bucket};
 use crate::policy::{Commons, PolicyHost, States, Suspended};
 use crate::sight::{Acts, Sights};
-use crate::world::{BlockDeeds, Life, RowsBox, Tally, WorldHost};
+use crate::world::{BlockDeeds, Future, RowsBox, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,13 +45,17 @@ pub(crate) struct Block {
     pub suspended: Vec<Suspended>,
     /// Letters that came to agents while they waited and that they have not read yet.
     pub kept: Bucket,
+    /// Events to come, by window; the next one first.
+    pub agenda: VecDeque<Bucket>,
+    /// What happens in the window under way, in event time.
+    pub events: Option<Arena>,
     /// Acts of the round under way.
     pub acts: Acts,
     /// Whether some acts stand out of order.
     pub late: bool,
     /// Scratch: what the agents see.
     pub sights: Sights,
-    pub life: Life,
+    pub future: Future,
     /// What the acts of the round under way come to, once they are applied; of a split world.
     pub tally: Option<Tally>,
 }
@@ -91,10 +96,12 @@ impl Block {
             mail: Arena::default(),
             suspended: Vec::new(),
             kept: Bucket::default(),
+            agenda: VecDeque::new(),
+            events: None,
             acts: Acts::default(),
             late: false,
             sights: Sights::default(),
-            life: Life::default(),
+            future: Future::default(),
             tally: None,
         }
     }
@@ -102,6 +109,34 @@ impl Block {
     pub fn cohort_of(&self, agent: AgentId) -> Option<u16> {
         let row = agent.checked_sub(self.first)?;
         self.segments.iter().find(|s| (s.start..s.start + s.len).contains(&row)).map(|s| s.cohort)
+    }
+
+    /// Begins a round.
+    pub fn begin_acting(&mut self) {
+        self.acts.rows.clear();
+        self.acts.texts.clear();
+        self.acts.rows.reserve(self.len as usize);
+        self.late = false;
+    }
+
+    /// Begins a window: what happens in it is sorted by agent, time, who planned it, and number.
+    pub fn begin_window(&mut self) {
+        let due = self.agenda.pop_front().unwrap_or_default();
+        let events = self.events.get_or_insert_default();
+        events.fill(std::iter::once(&due), false);
+        events.sort_by_number();
+    }
+
+    /// Takes planned events in. `next`: the first window that is still to come; none of them is due earlier.
+    pub fn plan(&mut self, planned: &Bucket, window: f64, next: u32) {
+        for (at, from, kind, row) in planned.stamped() {
+            // A time at the border of a window can be rounded into the one before.
+            let ahead = ((at / window) as u32).saturating_sub(next) as usize;
+            if self.agenda.len() <= ahead {
+                self.agenda.resize_with(ahead + 1, Bucket::default);
+            }
+            self.agenda[ahead].number(from, row, kind, at);
+        }
     }
 
     /// Applies the acts of the round to the rows of a split world. `gone`: the rows of the dead.
@@ -118,9 +153,10 @@ impl Block {
             first: self.first,
             alive: if gone.is_empty() { None } else { Some(&alive) },
             acts: &self.acts,
+            events: self.events.as_ref(),
             round,
         };
-        self.tally = Some(world.apply_block(&mut self.rows, &deeds, commons, digest, &mut self.life)?);
+        self.tally = Some(world.apply_block(&mut self.rows, &deeds, commons, digest, &mut self.future)?);
         Ok(())
     }
 

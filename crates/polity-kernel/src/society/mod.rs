@@ -15,10 +15,11 @@ use crate::digest::{Digest, Kind, RowHash};
 use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
 use crate::mail::{Bucket, Mail, block_of};
 use crate::metric::{Fold, MetricHost};
-use crate::policy::{Commons, PolicyHost};
-use crate::sight::{Acts, Interface};
+use crate::policy::{Commons, Lane, PolicyHost, Round};
+use crate::rng::{Draws, Stream};
+use crate::sight::{Acts, Interface, Sights};
 use crate::transport::{Frame, Transport};
-use crate::world::{Birth, Split, Tally, WorldHost};
+use crate::world::{Activation, Birth, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -67,6 +68,9 @@ pub(crate) struct Plan {
     pub rounds: u32,
     /// 0: answers hold the barrier; k: a turn that asks completes k rounds later.
     pub lag: u32,
+    pub activation: Activation,
+    /// The length of a round, in event time.
+    pub window: Option<f64>,
     /// Agents of each cohort, in order of id.
     pub cohorts: Vec<u32>,
     pub names: Vec<String>,
@@ -77,7 +81,17 @@ enum Stage {
     Border,
     /// Turns are under way.
     Acting,
+    /// Turns are under way, one after the other.
+    InOrder(Order),
     Ended(Outcome),
+}
+
+/// How far a round of turns in order is.
+struct Order {
+    agents: Vec<AgentId>,
+    next: usize,
+    /// The agent whose turn waits for answers: nobody else looks before it has acted.
+    waits: Option<AgentId>,
 }
 
 /// A society of agents, as a [`Machine`].
@@ -142,6 +156,13 @@ impl Society {
         let spans = block::spans(&society.plan.cohorts);
         for shard in &mut society.shards {
             shard.settle_in(&spans, agents, in_force(&society.policies, 0), &society.commons)?;
+        }
+        if let Some(window) = society.plan.window {
+            for shard in &mut society.shards {
+                shard.start(&society.commons);
+            }
+            // Nothing has happened yet: what is planned is part of the start, not of a round.
+            society.plan_events(window, 0)?;
         }
         Ok(society)
     }
@@ -244,9 +265,109 @@ impl Society {
                 &self.commons,
                 &self.interface,
                 self.split,
+                self.plan.window.is_some(),
             )?);
         }
         Ok(effects)
+    }
+
+    /// Draws the order of this round's turns.
+    fn begin_order(&mut self) {
+        let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
+        for shard in &mut self.shards {
+            shard.begin_order(blocks);
+        }
+        let mut agents: Vec<AgentId> = (0..self.born).filter(|who| !self.dead.contains(who)).collect();
+        Draws::new(self.commons.seed, Stream::Order, self.round, AgentId::MAX).shuffle(&mut agents);
+        self.stage = Stage::InOrder(Order { agents, next: 0, waits: None });
+    }
+
+    /// Goes on with turns in order: each agent looks, acts, and its acts are applied before the next one looks. Stops at a turn
+    /// that waits.
+    fn go_on(&mut self) -> Result<Vec<Effect>, Bug> {
+        let Society { stage, shards, commons, policies, transport, .. } = self;
+        let Stage::InOrder(order) = stage else { return Ok(Vec::new()) };
+        let now = Round { round: self.round, lag: 0, commons };
+        let policies = in_force(policies, self.round);
+        let home = |who: AgentId, shards: &[Shard]| {
+            if shards.len() == 1 {
+                return 0;
+            }
+            let block = block_of(who);
+            shards.iter().position(|shard| shard.range.contains(&block)).unwrap_or(0)
+        };
+        let mut sights = Sights::new(&self.interface, 1);
+        loop {
+            if let Some(who) = order.waits {
+                let at = home(who, shards);
+                if shards[at].is_suspended(who) {
+                    return Ok(Vec::new());
+                }
+                order.waits = None;
+                if at == 0 {
+                    shards[0].apply_own(who, &now)?;
+                } else {
+                    let bytes = encode(&shards[at].last_acts(who))?;
+                    for frame in transport.exchange(vec![Frame { from: at, to: 0, bytes }])? {
+                        let acts: Acts = decode(&frame.bytes)?;
+                        let Shard { world, future, .. } = &mut shards[0];
+                        world.apply_acts(&acts, 0..acts.rows.len(), now.round, now.commons, future)?;
+                    }
+                }
+            }
+            let Some(who) = order.agents.get(order.next).copied() else { return Ok(Vec::new()) };
+            order.next += 1;
+            let at = home(who, shards);
+            shards[0].world.observe_one(who, now.commons, &mut sights);
+            if at > 0 {
+                let bytes = encode(&sights)?;
+                for frame in transport.exchange(vec![Frame { from: 0, to: at, bytes }])? {
+                    sights = decode(&frame.bytes)?;
+                }
+            }
+            order.waits = Some(who);
+            let asked = shards[at].turn(who, &sights, policies, &now)?;
+            if !asked.is_empty() {
+                return Ok(asked);
+            }
+        }
+    }
+
+    /// Sends the events that were planned to the agents to whom they will happen. `next`: the first window that is to come.
+    fn plan_events(&mut self, window: f64, next: u32) -> Result<Digest, Bug> {
+        let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
+        let mut sum = Digest::default();
+        for shard in &mut self.shards {
+            sum.merge(shard.sort_events(blocks, window, next, self.plan.rounds)?);
+        }
+        let frames = self.exchange_buckets(|lane| &lane.events)?;
+        for (shard, frames) in self.shards.iter_mut().zip(frames) {
+            shard.plan(&frames, window, next);
+        }
+        Ok(sum)
+    }
+
+    /// Carries what lanes hold for blocks of other shards; by destination, sorted by origin.
+    fn exchange_buckets(
+        &mut self,
+        of: impl Fn(&Lane) -> &Vec<Bucket> + Copy,
+    ) -> Result<Vec<Vec<(usize, Vec<Bucket>)>>, Bug> {
+        let mut frames = Vec::new();
+        for shard in &self.shards {
+            for other in &self.shards {
+                if shard.index != other.index {
+                    let buckets = shard.buckets_for(&other.range, of);
+                    if buckets.iter().any(|b| !b.is_empty()) {
+                        frames.push(Frame { from: shard.index, to: other.index, bytes: encode(&buckets)? });
+                    }
+                }
+            }
+        }
+        let mut incoming: Vec<Vec<(usize, Vec<Bucket>)>> = vec![Vec::new(); self.shards.len()];
+        for frame in self.transport.exchange(frames)? {
+            incoming[frame.to].push((frame.from, decode(&frame.bytes)?));
+        }
+        Ok(incoming)
     }
 
     /// Shard 0 observes for everybody; the sights travel.
@@ -291,6 +412,9 @@ impl Society {
         }
         report.letters = self.deliver()?;
         let reason = self.apply(round, &mut report)?;
+        if let Some(window) = self.plan.window {
+            report.sum.merge(self.plan_events(window, round + 1)?);
+        }
         self.measure(round, &mut report)?;
         report.acts = self.acts().map(|acts| acts.rows.len() as u64).sum();
         self.live_and_die(round, &mut report)?;
@@ -310,21 +434,7 @@ impl Society {
 
     fn deliver(&mut self) -> Result<u64, Bug> {
         let late = self.shards.iter().any(Shard::any_late);
-        let mut frames = Vec::new();
-        for shard in &self.shards {
-            for other in &self.shards {
-                if shard.index != other.index {
-                    let buckets = shard.buckets_for(&other.range);
-                    if buckets.iter().any(|b| !b.is_empty()) {
-                        frames.push(Frame { from: shard.index, to: other.index, bytes: encode(&buckets)? });
-                    }
-                }
-            }
-        }
-        let mut incoming: Vec<Vec<(usize, Vec<Bucket>)>> = vec![Vec::new(); self.shards.len()];
-        for frame in self.transport.exchange(frames)? {
-            incoming[frame.to].push((frame.from, decode(&frame.bytes)?));
-        }
+        let incoming = self.exchange_buckets(|lane| &lane.buckets)?;
         Ok(self.shards.iter_mut().zip(incoming).map(|(shard, frames)| shard.deliver(&frames, late)).sum())
     }
 
@@ -364,6 +474,10 @@ impl Society {
     }
 
     fn apply_whole(&mut self, round: u32, report: &mut RoundReport) -> Result<Option<String>, Bug> {
+        if matches!(self.stage, Stage::InOrder(_)) {
+            // Every act was applied before the next agent looked.
+            return self.shards[0].world.settle_whole(round, &self.commons, &mut report.sum);
+        }
         let mut all = Acts::default();
         let mut frames = Vec::new();
         for shard in &self.shards {
@@ -378,8 +492,9 @@ impl Society {
         for frame in self.transport.exchange(frames)? {
             all.append(&decode(&frame.bytes)?);
         }
-        let first = &mut self.shards[0];
-        first.world.apply_whole(&all, round, &self.commons, &mut report.sum, &mut first.life)
+        let Shard { world, future, .. } = &mut self.shards[0];
+        world.apply_acts(&all, 0..all.rows.len(), round, &self.commons, future)?;
+        world.settle_whole(round, &self.commons, &mut report.sum)
     }
 
     fn measure(&mut self, round: u32, report: &mut RoundReport) -> Result<(), Bug> {
@@ -512,6 +627,11 @@ impl Society {
                 shard.world = world;
             }
         }
+        // In a split world nobody sees what others do within a round: the order of turns makes no difference.
+        if self.plan.activation == Activation::RandomOrder && self.split == Split::None {
+            self.begin_order();
+            return Ok(Vec::new());
+        }
         self.stage = Stage::Acting;
         self.act()
     }
@@ -544,6 +664,7 @@ impl Machine for Society {
             start.extend(self.begin_round()?);
         }
         start.extend(self.hear(answers)?);
+        start.extend(self.go_on()?);
         if self.waits() {
             return Ok(Step { start, then: Then::Wait });
         }

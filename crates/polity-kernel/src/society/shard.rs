@@ -3,12 +3,12 @@
 use super::block::{Block, Span};
 use super::{Measure, Policies, Reads, first_of, in_force};
 use crate::ask::{Answer, Effect};
-use crate::digest::Digest;
+use crate::digest::{Digest, Kind, RowHash};
 use crate::mail::{Bucket, block_of};
 use crate::metric::Fold;
-use crate::policy::{Commons, Lane, PolicyHost, Round, Rows};
-use crate::sight::{Interface, Sights};
-use crate::world::{Birth, Life, Split, Tally, WorldHost};
+use crate::policy::{Alone, Commons, Lane, PolicyHost, Round, Rows};
+use crate::sight::{Acts, Interface, Sights};
+use crate::world::{Birth, Future, Planned, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -30,8 +30,10 @@ pub(crate) struct Shard {
     pub range: Range<usize>,
     pub world: Box<dyn WorldHost>,
     groups: Vec<Group>,
+    /// Blocks of a lane; the last may have more.
+    per: usize,
     /// Births and deaths that an unsplit world decided.
-    pub life: Life,
+    pub future: Future,
 }
 
 fn deads(dead: &BTreeSet<AgentId>, block: &Block) -> Vec<u32> {
@@ -39,9 +41,15 @@ fn deads(dead: &BTreeSet<AgentId>, block: &Block) -> Vec<u32> {
     dead.range(block.first..end).map(|who| who - block.first).collect()
 }
 
+/// Where an agent's acts stand at the end of its block's.
+fn last_acts(acts: &Acts, who: AgentId) -> Range<usize> {
+    let n = acts.rows.iter().rev().take_while(|act| act.who == who).count();
+    acts.rows.len() - n..acts.rows.len()
+}
+
 impl Shard {
     pub fn new(index: usize, world: Box<dyn WorldHost>, range: Range<usize>) -> Self {
-        Shard { index, range, world, groups: Vec::new(), life: Life::default() }
+        Shard { index, range, world, groups: Vec::new(), future: Future::default(), per: 1 }
     }
 
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
@@ -55,6 +63,7 @@ impl Shard {
     /// Takes blocks over, in lanes.
     pub fn fill(&mut self, blocks: Vec<Block>) {
         let per = blocks.len().div_ceil(LANES).max(1);
+        self.per = per;
         self.groups.clear();
         for block in blocks {
             match self.groups.last_mut() {
@@ -108,6 +117,7 @@ impl Shard {
         commons: &Commons,
         interface: &Interface,
         split: Split,
+        events: bool,
     ) -> Result<Vec<Effect>, Bug> {
         let world = self.world.as_ref();
         let observe_here = split == Split::Rows || self.index == 0;
@@ -120,16 +130,19 @@ impl Shard {
                 } else if block.len == 0 {
                     block.sights.reset(interface, 0);
                 }
-                block.acts.rows.clear();
-                block.acts.texts.clear();
-                block.acts.rows.reserve(block.len as usize);
-                block.late = false;
+                block.begin_acting();
+                if events {
+                    block.begin_window();
+                }
+                let happens = block.events.as_ref();
                 let gone = deads(dead, block);
                 let waiting: Vec<u32> = block.suspended.iter().map(|s| s.who - block.first).collect();
                 let awake = |row: usize| {
-                    gone.binary_search(&(row as u32)).is_err() && waiting.binary_search(&(row as u32)).is_err()
+                    happens.is_none_or(|events| !events.inbox(row).is_empty())
+                        && gone.binary_search(&(row as u32)).is_err()
+                        && waiting.binary_search(&(row as u32)).is_err()
                 };
-                let all = gone.is_empty() && waiting.is_empty();
+                let all = gone.is_empty() && waiting.is_empty() && happens.is_none();
                 for segment in &mut block.segments {
                     let policy = policies
                         .get(segment.cohort as usize)
@@ -225,6 +238,140 @@ impl Shard {
         Ok(self.groups.iter_mut().flat_map(|g| std::mem::take(&mut g.lane.effects)).collect())
     }
 
+    /// Begins a round in which agents act one after the other.
+    pub fn begin_order(&mut self, blocks: usize) {
+        for group in &mut self.groups {
+            group.lane.reset(blocks);
+            // Letters leave in the order of turns.
+            group.lane.late = true;
+            for block in &mut group.blocks {
+                block.begin_acting();
+                block.late = true;
+            }
+        }
+    }
+
+    fn block_mut(&mut self, who: AgentId) -> Option<(&mut Block, &mut Lane)> {
+        let number = block_of(who).checked_sub(self.range.start)?;
+        let group = (number / self.per).min(self.groups.len().checked_sub(1)?);
+        let Group { blocks, lane } = &mut self.groups[group];
+        Some((blocks.get_mut(number - group * self.per)?, lane))
+    }
+
+    /// Runs the turn of one agent. What it asks goes out; what it does stands at the end of its block's acts.
+    pub fn turn(
+        &mut self,
+        who: AgentId,
+        sights: &Sights,
+        policies: &[Arc<dyn PolicyHost>],
+        round: &Round<'_>,
+    ) -> Result<Vec<Effect>, Bug> {
+        let (block, lane) = self.block_mut(who).ok_or_else(|| Bug::internal("a turn of an agent of another shard"))?;
+        let row = who - block.first;
+        let Some(segment) = block.segments.iter_mut().find(|s| (s.start..s.start + s.len).contains(&row)) else {
+            return Ok(Vec::new());
+        };
+        let policy = policies.get(segment.cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
+        let inbox = block.mail.inbox(row as usize);
+        let alone = Alone { who, sights, inbox, acts: &mut block.acts, suspended: &mut block.suspended };
+        policy.run_one(&mut segment.states, (row - segment.start) as usize, alone, round, lane)?;
+        Ok(std::mem::take(&mut lane.effects))
+    }
+
+    /// Whether an agent's turn waits for answers.
+    pub fn is_suspended(&mut self, who: AgentId) -> bool {
+        let found = self.block_mut(who).map(|(block, _)| block.suspended.binary_search_by_key(&who, |s| s.who).is_ok());
+        found.unwrap_or(false)
+    }
+
+    /// Applies the last acts of an agent to an unsplit state that lives here.
+    pub fn apply_own(&mut self, who: AgentId, round: &Round<'_>) -> Result<(), Bug> {
+        let number = block_of(who) - self.range.start;
+        let group = (number / self.per).min(self.groups.len().saturating_sub(1));
+        let Some(block) = self.groups.get(group).and_then(|g| g.blocks.get(number - group * self.per)) else {
+            return Ok(());
+        };
+        let range = last_acts(&block.acts, who);
+        self.world.apply_acts(&block.acts, range, round.round, round.commons, &mut self.future)
+    }
+
+    /// The last acts of an agent, to be applied elsewhere.
+    pub fn last_acts(&mut self, who: AgentId) -> Acts {
+        let mut acts = Acts::default();
+        if let Some((block, _)) = self.block_mut(who) {
+            for i in last_acts(&block.acts, who) {
+                acts.push(block.acts.rows[i], block.acts.text(i).map(str::to_string));
+            }
+        }
+        acts
+    }
+
+    /// Plans the first events of all agents.
+    pub fn start(&mut self, commons: &Commons) {
+        let world = self.world.as_ref();
+        self.groups.par_iter_mut().for_each(|group| {
+            for block in &mut group.blocks {
+                world.start(&block.rows, block.first, commons, &mut block.future);
+            }
+        });
+    }
+
+    /// Sorts the events that were planned by destination; their digest. `next`: the first window that is still to come.
+    pub fn sort_events(&mut self, blocks: usize, window: f64, next: u32, rounds: u32) -> Result<Digest, Bug> {
+        let (begin, end) = (window * f64::from(next), window * f64::from(rounds));
+        // Where windows meet, sums and products may be rounded apart.
+        let earliest = begin - window * 1e-6;
+        let digests: Vec<Digest> = self
+            .groups
+            .par_iter_mut()
+            .map(|Group { blocks: group, lane }| {
+                lane.events.resize_with(blocks, Bucket::default);
+                lane.events.iter_mut().for_each(Bucket::clear);
+                let mut digest = Digest::default();
+                let head = RowHash::new(Kind::Event, next);
+                for block in group {
+                    for Planned { from, to, kind, at } in block.future.events.drain(..) {
+                        if !(at >= earliest && at.is_finite()) {
+                            let message = format!(
+                                "the world planned an event at time {at}, before the end of the window at {begin}"
+                            );
+                            return Err(Bug::Turn { agent: from, round: next.saturating_sub(1), message });
+                        }
+                        let ends = u64::from(from) << 32 | u64::from(to);
+                        digest.add(head.words(ends, at.to_bits()).word(u64::from(kind)).finish());
+                        if at < end
+                            && let Some(bucket) = lane.events.get_mut(block_of(to))
+                        {
+                            bucket.number(from, to, kind, at);
+                        }
+                    }
+                }
+                Ok(digest)
+            })
+            .collect::<Result<_, Bug>>()?;
+        let mut sum = Digest::default();
+        digests.into_iter().for_each(|digest| sum.merge(digest));
+        Ok(sum)
+    }
+
+    /// Takes planned events in. `frames`: from other shards, sorted by shard.
+    pub fn plan(&mut self, frames: &[(usize, Vec<Bucket>)], window: f64, next: u32) {
+        let lanes: Vec<Vec<Bucket>> = self.groups.iter_mut().map(|g| std::mem::take(&mut g.lane.events)).collect();
+        let (index, start) = (self.index, self.range.start);
+        self.groups.par_iter_mut().for_each(|group| {
+            for block in &mut group.blocks {
+                let number = block_of(block.first);
+                let before = frames.iter().filter(|f| f.0 < index).filter_map(|f| f.1.get(number - start));
+                let after = frames.iter().filter(|f| f.0 > index).filter_map(|f| f.1.get(number - start));
+                let own = lanes.iter().filter_map(|l| l.get(number));
+                before.chain(own).chain(after).for_each(|planned| block.plan(planned, window, next));
+            }
+        });
+        for (group, events) in self.groups.iter_mut().zip(lanes) {
+            group.lane.events = events;
+        }
+    }
+
     /// Puts late acts into order; the digest of acts, letters and states of the round.
     pub fn close_acting(&mut self) -> Digest {
         let mut sum = Digest::default();
@@ -243,13 +390,13 @@ impl Shard {
         self.groups.iter().any(|g| g.lane.late)
     }
 
-    /// The letters of this shard's agents to the blocks of another shard, one bucket a block.
-    pub fn buckets_for(&self, range: &Range<usize>) -> Vec<Bucket> {
+    /// The letters (or the events) of this shard's agents to the blocks of another shard, one bucket a block.
+    pub fn buckets_for(&self, range: &Range<usize>, of: impl Fn(&Lane) -> &Vec<Bucket>) -> Vec<Bucket> {
         range
             .clone()
             .map(|block| {
                 let mut out = Bucket::default();
-                for bucket in self.groups.iter().filter_map(|g| g.lane.buckets.get(block)) {
+                for bucket in self.groups.iter().filter_map(|g| of(&g.lane).get(block)) {
                     out.extend(bucket.inbox());
                 }
                 out
@@ -357,13 +504,12 @@ impl Shard {
 
     /// Births with the cohort of the parent, and deaths, in order of agent.
     pub fn take_life(&mut self) -> (Vec<(Birth, u16)>, Vec<AgentId>) {
-        let whole = std::mem::take(&mut self.life);
+        let whole = std::mem::take(&mut self.future);
         let mut births: Vec<(Birth, u16)> = whole.births.into_iter().map(|b| (b, u16::MAX)).collect();
         let mut deaths = whole.deaths;
         for block in self.blocks_mut() {
-            let life = std::mem::take(&mut block.life);
-            deaths.extend(life.deaths);
-            births.extend(life.births.into_iter().map(|b| {
+            deaths.append(&mut block.future.deaths);
+            births.extend(std::mem::take(&mut block.future.births).into_iter().map(|b| {
                 let cohort = block.cohort_of(b.parent).unwrap_or(u16::MAX);
                 (b, cohort)
             }));

@@ -8,7 +8,7 @@ use crate::mail::{Arena, Bucket};
 use crate::policy::Suspended;
 use crate::{AgentId, Bug};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 #[derive(Serialize, Deserialize)]
 struct SegmentData {
@@ -26,6 +26,8 @@ struct BlockData {
     mail: Arena,
     suspended: Vec<Suspended>,
     kept: Bucket,
+    /// Events to come, by window; the next one first.
+    agenda: VecDeque<Bucket>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -66,6 +68,7 @@ pub(super) fn save(society: &Society) -> Result<Vec<u8>, Bug> {
                 mail: block.mail.clone(),
                 suspended: block.suspended.clone(),
                 kept: block.kept.clone(),
+                agenda: block.agenda.clone(),
             });
         }
     }
@@ -136,6 +139,7 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
                 mail: block.mail,
                 suspended: block.suspended,
                 kept: block.kept,
+                agenda: block.agenda,
                 ..Block::empty(first_of(number), block.len, rows)
             });
         }

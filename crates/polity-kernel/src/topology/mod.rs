@@ -5,10 +5,12 @@
 //! refuses a request for more than [`MAX_ARCS`] before it allocates. One file a generator.
 
 mod barabasi_albert;
+mod configuration;
 mod csr;
 mod erdos_renyi;
 mod file;
 mod grid;
+mod homophily;
 mod matching;
 mod ring;
 mod skips;
@@ -16,10 +18,12 @@ mod stochastic_block;
 mod watts_strogatz;
 
 pub use barabasi_albert::BarabasiAlbert;
+pub use configuration::Configuration;
 pub use csr::Csr;
 pub use erdos_renyi::ErdosRenyi;
 pub use file::File;
 pub use grid::{Grid, Neighbourhood};
+pub use homophily::Homophily;
 pub use matching::Matching;
 pub use ring::Ring;
 pub use stochastic_block::StochasticBlock;
@@ -199,6 +203,10 @@ kinds! {
     "barabasi-albert" => BarabasiAlbert(BarabasiAlbert),
     /// Groups with more ties inside than between, or the reverse.
     "stochastic-block" => StochasticBlock(StochasticBlock),
+    /// Groups by an attribute, with a stated share of ties inside.
+    "homophily" => Homophily(Homophily),
+    /// A number of ties for each agent, and nothing else.
+    "configuration" => Configuration(Configuration),
     /// A list of edges.
     "file" => File(File),
 }
@@ -218,6 +226,8 @@ pub fn generate(spec: &TopologySpec, n: u32, population: &Population, seed: u64)
         TopologySpec::WattsStrogatz(parameters) => parameters.generate(n, seed),
         TopologySpec::BarabasiAlbert(parameters) => parameters.generate(n, seed),
         TopologySpec::StochasticBlock(parameters) => parameters.generate(n, population, seed),
+        TopologySpec::Homophily(parameters) => parameters.generate(n, population, seed),
+        TopologySpec::Configuration(parameters) => parameters.generate(n, population, seed),
         TopologySpec::File(file) => Err(TopologyError::at(
             "path",
             format!("`{}` is read from disk, not generated, and fits one number of agents", file.path),
@@ -250,6 +260,7 @@ mod tests {
             spec("watts-strogatz", json!({"neighbours": 6, "rewire": 0.2})),
             spec("barabasi-albert", json!({"links": 3})),
             spec("stochastic-block", json!({"shares": [0.3, 0.7], "within": 6, "between": 1})),
+            spec("configuration", json!({"distribution": {"2": 0.5, "5": 0.4, "60": 0.1}})),
         ]
     }
 

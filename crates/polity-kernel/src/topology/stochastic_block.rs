@@ -2,6 +2,7 @@
 
 use super::skips::{rectangle, triangle};
 use super::{Csr, TopologyError, affordable, within};
+use crate::population::fit::apportion;
 use crate::population::{Column, Population};
 use crate::rng::{Draws, Stream};
 use schemars::JsonSchema;
@@ -132,7 +133,7 @@ fn few(key: &str, blocks: usize) -> Result<(), TopologyError> {
 }
 
 /// The agents by their value in a column.
-fn members(by: &str, n: u32, population: &Population) -> Result<Vec<Vec<u32>>, TopologyError> {
+pub(super) fn members(by: &str, n: u32, population: &Population) -> Result<Vec<Vec<u32>>, TopologyError> {
     if population.len() != n {
         return Err(TopologyError::at(
             "by",
@@ -181,13 +182,7 @@ fn largest_remainder(shares: &[f64], n: u32) -> Result<Vec<u32>, TopologyError> 
     if !(total > 0.0 && total.is_finite()) {
         return Err(TopologyError::at("shares", format!("they add up to {total}; give at least one above 0")));
     }
-    let exact: Vec<f64> = shares.iter().map(|share| share / total * f64::from(n)).collect();
-    let mut sizes: Vec<u32> = exact.iter().map(|size| *size as u32).collect();
-    let left = n - sizes.iter().sum::<u32>().min(n);
-    let mut order: Vec<usize> = (0..shares.len()).collect();
-    order.sort_by(|a, b| exact[*b].fract().total_cmp(&exact[*a].fract()));
-    order.iter().take(left as usize).for_each(|block| sizes[*block] += 1);
-    Ok(sizes)
+    Ok(apportion(shares, n))
 }
 
 fn check_matrix(matrix: &[Vec<f64>], blocks: usize) -> Result<(), TopologyError> {

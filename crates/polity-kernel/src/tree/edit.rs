@@ -28,6 +28,23 @@ impl Node {
         Ok(())
     }
 
+    /// The node at `path`, which is written as for [`Node::edit`]; `None` when nothing is written there.
+    #[must_use]
+    pub fn find(&self, path: &str) -> Option<&Node> {
+        parse_path(path).ok()?.iter().try_fold(self, |here, step| match (&here.value, step) {
+            (Value::List(items), step) => items.get(index(items, step).ok()?),
+            (_, Step::Word(name) | Step::Name(name)) => here.get(name),
+            (_, Step::Index(_)) => None,
+        })
+    }
+
+    /// Takes what stands under a key out of a map.
+    pub fn take(&mut self, key: &str) -> Option<Node> {
+        let Value::Map(entries) = &mut self.value else { return None };
+        let at = entries.iter().position(|(k, _)| k.name == key)?;
+        Some(entries.remove(at).1)
+    }
+
     /// The key of this step, when an edit may make it here: in a map without it, or where nothing stands.
     fn lacks<'s>(&self, step: &'s Step) -> Option<&'s str> {
         match (&self.value, step) {
@@ -222,6 +239,21 @@ mod tests {
             assert_eq!(error.origin, Origin::Edit("the edit".into()));
             assert_eq!(tree, society(), "{path} left a trace");
         }
+    }
+
+    #[test]
+    fn what_is_written_is_found_and_taken_out() {
+        let mut tree = society();
+        tree.edit("world.fraction", seven()).unwrap();
+        tree.edit("cohorts[0].policy", Node::built(Value::Map(Vec::new()))).unwrap();
+        tree.edit("cohorts[0].policy.mean", seven()).unwrap();
+        assert_eq!(tree.find("cohorts.0.policy.mean"), Some(&seven()));
+        for nowhere in ["world.low", "cohorts[9]", "cohorts.nobody", "world.fraction.x", "world[0]", "", "a..b"] {
+            assert_eq!(tree.find(nowhere), None, "{nowhere}");
+        }
+        assert_eq!(tree.take("world").as_ref().and_then(|world| world.get("fraction")), Some(&seven()));
+        assert_eq!((tree.find("world"), tree.take("world")), (None, None));
+        assert_eq!(seven().take("x"), None);
     }
 
     proptest! {

@@ -33,6 +33,17 @@ pub struct Common {
     pub no_report: bool,
 }
 
+/// What a sweep may use.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub struct SweepLimits {
+    /// In a sweep: runs at once, at most (default: as many as threads). Never reaches a result.
+    #[arg(long, env = "POLITY_JOBS")]
+    pub jobs: Option<NonZeroUsize>,
+    /// In a sweep: memory for all runs at once, in MB (default: half of what is free). Never reaches a result.
+    #[arg(long, value_name = "MB", env = "POLITY_MEMORY")]
+    pub memory: Option<u64>,
+}
+
 /// What polity can do.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -67,12 +78,50 @@ pub enum Verb {
         #[arg(long, env = "POLITY_SEED", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
         seed: Option<u64>,
     },
-    /// Go on with a run that was killed or stopped.
+    /// Run the design of a scenario: every arm with every seed, in parallel, with intervals and contrasts.
+    Sweep {
+        /// Scenario file (YAML) with a `design:`.
+        file: PathBuf,
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        limits: SweepLimits,
+        /// Sweep folder (default: runs/NAME-sweep-SEED).
+        #[arg(long, env = "POLITY_OUT")]
+        out: Option<PathBuf>,
+        /// Change a value of the scenario in every arm, or of the design: -P rounds=5 -P design.seeds=10
+        #[arg(short = 'P', value_name = "KEY=VALUE")]
+        set: Vec<String>,
+        /// Number of agents in every arm that does not say.
+        #[arg(long, env = "POLITY_AGENTS")]
+        agents: Option<u32>,
+        /// Number of rounds in every arm that does not say.
+        #[arg(long, env = "POLITY_ROUNDS")]
+        rounds: Option<u32>,
+        /// The first seed; the others follow (0 to 2^63 - 1).
+        #[arg(long, env = "POLITY_SEED", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+        seed: Option<u64>,
+        /// Number of seeds of every arm.
+        #[arg(long, env = "POLITY_SEEDS")]
+        seeds: Option<u32>,
+    },
+    /// Compare runs: parameters that differ, metrics side by side, the first round whose digests differ.
+    Compare {
+        /// Run folders.
+        #[arg(required = true, num_args = 2..)]
+        runs: Vec<PathBuf>,
+        /// Print one JSON object as the last line on standard output.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go on with a run or a sweep that was killed or stopped.
     Resume {
-        /// Run folder.
+        /// Run folder, or sweep folder.
         run: PathBuf,
         #[command(flatten)]
         common: Common,
+        #[command(flatten)]
+        limits: SweepLimits,
     },
     /// Recompute a run from its journal, asking nobody, and compare every round's digest.
     Replay {
@@ -184,8 +233,12 @@ impl Verb {
     #[must_use]
     pub fn json(&self) -> bool {
         match self {
-            Verb::Validate { json, .. } | Verb::List { json, .. } | Verb::Doctor { json, .. } => *json,
+            Verb::Validate { json, .. }
+            | Verb::List { json, .. }
+            | Verb::Compare { json, .. }
+            | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }
+            | Verb::Sweep { common, .. }
             | Verb::Resume { common, .. }
             | Verb::Replay { common, .. }
             | Verb::Fork { common, .. } => common.json,

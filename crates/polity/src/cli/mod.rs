@@ -1,7 +1,9 @@
 //! The command line. Everything for people goes to standard error; with `--json` the last line of standard output is one object.
 
 mod args;
+mod compare;
 mod doctor;
+mod evidence;
 mod export;
 mod list;
 mod manual;
@@ -11,6 +13,7 @@ mod output;
 mod progress;
 mod reference;
 mod story;
+mod sweep;
 mod validate;
 
 pub use args::Args;
@@ -23,6 +26,7 @@ use polity_driver::drive::Stop;
 use polity_driver::files::{self, FileError};
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, Summary, new_folder, prepare};
+use polity_driver::sweep::is_sweep;
 use polity_kernel::registry::Registry;
 use polity_kernel::tree::{Node, TreeError, Value};
 use std::path::{Path, PathBuf};
@@ -99,6 +103,7 @@ fn failure(error: &DriveError, source: Option<&Source>) -> Failure {
                 None => Failure::new(Exit::Input, tree.to_string()),
             };
         }
+        DriveError::InRun { error: inner, .. } => failure(inner, source).exit,
         DriveError::Input(_) | DriveError::Model(_) => Exit::Input,
         DriveError::Differs(_) => Exit::Differs,
         DriveError::Bug { .. } => Exit::Defect,
@@ -137,24 +142,19 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate { files, json } => validate::validate(&files, json, registry),
         Verb::Run { file, common, out, set, agents, rounds, seed } => {
-            let mut flags = Vec::new();
-            let mut flag = |name: &str, value: Option<u64>| {
-                if let Some(value) = value {
-                    flags.push((
-                        name.to_string(),
-                        Node {
-                            value: Value::Int(value as i64),
-                            origin: polity_kernel::tree::Origin::Edit(format!("--{name} {value}").into()),
-                        },
-                    ));
-                }
-            };
-            flag("agents", agents.map(u64::from));
-            flag("rounds", rounds.map(u64::from));
-            flag("seed", seed);
+            let flags = flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", seed)]);
             run(&file, &common, out, &set, flags, registry)
         }
-        Verb::Resume { run, common } => with_engine(&common, registry, |engine, stop| {
+        Verb::Sweep { file, common, limits, out, set, agents, rounds, seed, seeds } => {
+            let numbers = [("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", seed)];
+            let flags = flags(numbers).into_iter().chain(flags([("design.seeds", seeds.map(u64::from))])).collect();
+            sweep::sweep(&file, &common, limits, out, &set, flags, registry)
+        }
+        Verb::Compare { runs, json } => compare::compare(&runs, json),
+        Verb::Resume { run, common, limits } if is_sweep(&RealDisk, &run) => {
+            sweep::resume(&run, &common, limits, registry)
+        }
+        Verb::Resume { run, common, .. } => with_engine(&common, registry, |engine, stop| {
             let mut watch = progress::Bar::new(stop);
             let summary = engine.resume(&run, &mut watch).map_err(|e| failure(&e, None))?;
             watch.finish();
@@ -186,7 +186,10 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::List { what, json } => list::list(what, json, registry),
         Verb::Export { run, table, format, out, limit } => export::export(&run, &table, format, out.as_deref(), limit),
         Verb::Report { run } => {
-            let path = story::write_report(&RealDisk, &run, registry)?;
+            let path = match is_sweep(&RealDisk, &run) {
+                true => sweep::write_report(&RealDisk, &run)?,
+                false => story::write_report(&RealDisk, &run, registry)?,
+            };
             note(&format!("report: {}", path.display()));
             Ok(Exit::Done)
         }
@@ -200,10 +203,26 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     }
 }
 
+/// Flags that set a number of the scenario.
+fn flags<const N: usize>(flags: [(&str, Option<u64>); N]) -> Vec<(String, Node)> {
+    let set = |(path, value): (&str, Option<u64>)| {
+        let value = value?;
+        let flag = path.rsplit('.').next().unwrap_or(path);
+        let origin = polity_kernel::tree::Origin::Edit(format!("--{flag} {value}").into());
+        Some((path.to_string(), Node { value: Value::Int(value as i64), origin }))
+    };
+    flags.into_iter().filter_map(set).collect()
+}
+
 fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {
     set.iter()
         .map(|text| files::parse_edit(text).map_err(|error| Failure::new(Exit::Input, format!("-P {text}: {error}"))))
         .collect()
+}
+
+/// The folder to which paths in a scenario are relative.
+fn folder_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new("."))
 }
 
 fn load(file: &Path, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prepared, Source), Failure> {
@@ -211,7 +230,7 @@ fn load(file: &Path, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prep
     let source = Source { name: file.display().to_string(), text };
     let mut all = edits(set)?;
     all.extend(flags);
-    let folder = file.parent().unwrap_or(Path::new("."));
+    let folder = folder_of(file);
     let stem = file.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let prepared = prepare(tree, &source.name, folder, &stem, all).map_err(|e| failure(&e, Some(&source)))?;
     Ok((prepared, source))
@@ -257,15 +276,14 @@ fn run(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     let (prepared, source) = load(file, set, flags)?;
+    if prepared.design.is_some() {
+        note("this is one run of the scenario itself; `polity sweep` runs its design");
+    }
     with_engine(common, registry, |engine, stop| {
         let out = match out {
             Some(out) => out,
             None => {
-                let seed = prepared.tree.get("seed").map_or(1, |node| match node.value {
-                    Value::Int(seed) => seed as u64,
-                    _ => 1,
-                });
-                new_folder(engine.disk.as_ref(), &prepared.name, seed).map_err(|e| failure(&e, None))?
+                new_folder(engine.disk.as_ref(), &prepared.name, seed_of(&prepared)).map_err(|e| failure(&e, None))?
             }
         };
         let mut watch = progress::Bar::new(stop);
@@ -284,6 +302,13 @@ fn run(
         watch.finish();
         finish(&summary, common, engine.disk.as_ref(), registry)
     })
+}
+
+fn seed_of(prepared: &Prepared) -> u64 {
+    match prepared.tree.get("seed").map(|node| &node.value) {
+        Some(Value::Int(seed)) => *seed as u64,
+        _ => 1,
+    }
 }
 
 /// Shows what a run came to.

@@ -1,7 +1,7 @@
 //! What a run tells a person: the table on the terminal and the report, both read from the run folder alone.
 
 use super::output::note;
-use super::{Exit, Failure};
+use super::{Exit, Failure, evidence};
 use crate::report::{BinAxis, DataTable, Figure, Report, Section, Series, automatic_edges, histogram, render};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::disk::{Disk, write_atomically};
@@ -17,13 +17,13 @@ const MOST_AGENTS: usize = 2_000_000;
 const MOST_ITEMS: usize = 200;
 
 /// The values of a metric by round.
-type Lines = BTreeMap<String, Vec<(f64, f64)>>;
+pub(super) type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
 fn folder_failure(error: impl std::fmt::Display) -> Failure {
     Failure::new(Exit::Folder, error.to_string())
 }
 
-fn numbers(data: &ColumnData) -> Vec<Option<f64>> {
+pub(super) fn numbers(data: &ColumnData) -> Vec<Option<f64>> {
     match data {
         ColumnData::U32(v) => v.iter().map(|x| x.map(f64::from)).collect(),
         ColumnData::U64(v) => v.iter().map(|x| x.map(|x| x as f64)).collect(),
@@ -33,7 +33,7 @@ fn numbers(data: &ColumnData) -> Vec<Option<f64>> {
     }
 }
 
-fn texts(data: &ColumnData) -> Vec<Option<String>> {
+pub(super) fn texts(data: &ColumnData) -> Vec<Option<String>> {
     match data {
         ColumnData::Text(v) => v.clone(),
         ColumnData::Category { words, codes } => {
@@ -44,7 +44,7 @@ fn texts(data: &ColumnData) -> Vec<Option<String>> {
 }
 
 /// The metrics of a run by name, in rounds; empty when nothing was measured yet.
-fn metrics(disk: &dyn Disk, run: &Path) -> Lines {
+pub(super) fn metrics(disk: &dyn Disk, run: &Path) -> Lines {
     let mut lines = Lines::new();
     let Ok(table) = read_table(disk, &run.join("tables"), "metrics", &[], usize::MAX) else { return lines };
     let find = |name: &str| table.iter().find(|(n, _)| n == name).map(|(_, data)| data);
@@ -85,6 +85,7 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
         facts.push(format!("{} answers{simulated}, ${:.4}", summary.answers, summary.cost_usd));
     }
+    facts.extend(evidence::facts(disk, run, &summary.health));
     if !summary.digest.is_empty() {
         facts.push(format!("digest {}", summary.digest));
     }
@@ -164,8 +165,10 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
     if let Some(section) = items(disk, run) {
         sections.push(section);
     }
+    sections.extend(evidence::sections(disk, run));
     let text = |key: &str| scenario.get(key).and_then(|v| v.as_str()).map(str::to_string);
     Report {
+        kind: String::new(),
         title: manifest.name.clone(),
         description: text("description"),
         simulated: manifest.simulated,
@@ -379,6 +382,17 @@ fn methods(manifest: &Manifest, rounds: usize, agents: Option<f64>, registry: &R
         }
         if let Some(file) = scenario.get("population").and_then(|p| p.get("file")).and_then(|f| f.as_str()) {
             out.push_str(&format!("Agents' attributes came from {file}. "));
+        }
+        let of_population = |key: &str| scenario.get("population").is_some_and(|p| p.get(key).is_some());
+        if of_population("marginals") && of_population("file") {
+            out.push_str(
+                "Its rows were weighted to the stated marginals by iterative proportional fitting (Deming and Stephan 1940), and the \
+                 weights made whole by truncate, replicate, sample (Lovelace and Ballas 2013). ",
+            );
+        } else if of_population("marginals") {
+            out.push_str("Agents' attributes have the stated shares and are independent of each other. ");
+        } else if of_population("quotas") {
+            out.push_str("Its rows were drawn within quotas, which are met exactly. ");
         }
         out.push_str("All agents acted simultaneously in each round. ");
     } else if let Some(method) = scenario.get("method") {

@@ -1,7 +1,7 @@
 //! `polity validate`.
 
 use super::output::{json as to_json, note, print_line};
-use super::{Exit, Failure, failure, load};
+use super::{Exit, Failure, failure, folder_of, load};
 use polity_driver::disk::RealDisk;
 use polity_driver::drive::Stop;
 use polity_driver::models::Providers;
@@ -36,10 +36,14 @@ pub fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Ex
     }
     let mut wrong = 0;
     for path in &files {
-        let checked = load(path, &[], Vec::new())
-            .and_then(|(prepared, source)| engine.validate(&prepared).map_err(|e| failure(&e, Some(&source))));
+        let checked = load(path, &[], Vec::new()).and_then(|(prepared, source)| {
+            let checked = engine.validate(&prepared);
+            let arms = checked.and_then(|()| polity_driver::sweep::check(&engine, &prepared, folder_of(path)));
+            arms.map_err(|e| failure(&e, Some(&source)))
+        });
         match checked {
-            Ok(()) => note(&format!("{}: ok", path.display())),
+            Ok(0) => note(&format!("{}: ok", path.display())),
+            Ok(arms) => note(&format!("{}: ok, and so are the {arms} arms of its design", path.display())),
             Err(failure) => {
                 wrong += 1;
                 note(failure.message.trim_end());

@@ -34,6 +34,8 @@ const LONG_FACT: usize = 18;
 /// Everything a report shows. Text is plain text: it is escaped when rendered; blank lines separate paragraphs.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
+    /// What is reported on, above the title; empty: a run.
+    pub kind: String,
     /// The name of the run or its scenario.
     pub title: String,
     /// What the scenario is about.
@@ -190,7 +192,8 @@ pub fn render(report: &Report) -> String {
 }
 
 fn header(report: &Report, title: &str) -> String {
-    let mut out = format!("<header>\n<p class=\"kind\">Run report</p>\n<h1>{title}</h1>\n");
+    let kind = if report.kind.is_empty() { "Run report".into() } else { text::escape(&report.kind) };
+    let mut out = format!("<header>\n<p class=\"kind\">{kind}</p>\n<h1>{title}</h1>\n");
     if let Some(description) = &report.description {
         out.push_str(&format!("<div class=\"lead\">{}</div>\n", paragraphs(description)));
     }

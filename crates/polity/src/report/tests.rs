@@ -208,6 +208,7 @@ fn edges() -> Section {
 
 fn example() -> Report {
     Report {
+        kind: text(""),
         title: text("Guess two thirds of the average"),
         description: Some(text(
             "A thousand agents play the beauty contest over ten rounds: level-k reasoners, adaptive players and noise.",
@@ -389,6 +390,7 @@ fn nothing_that_comes_from_outside_becomes_markup() {
     ];
     let table = DataTable { columns: vec![e(), long.clone()], rows: vec![vec![e(), long], vec![]], caption: e() };
     let report = Report {
+        kind: text(""),
         title: e(),
         description: Some(e()),
         simulated: false,

@@ -17,9 +17,9 @@ use polity_kernel::method::{Desk, Method, Records, Verdict};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, NumberSlot, WorldColumn};
 use polity_kernel::tree::Node;
-use polity_kernel::world::{Deeds, Life, Setup, SplitWorld};
+use polity_kernel::world::{Activation, Deeds, Future, Setup, SightRow, SplitWorld, World};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -143,16 +143,16 @@ impl SplitWorld for Village {
         0.0
     }
 
-    fn apply(&self, _: &f64, row: &mut f64, deeds: &Deeds<'_>, tally: &mut f64, life: &mut Life) {
+    fn apply(&self, _: &f64, row: &mut f64, deeds: &Deeds<'_>, tally: &mut f64, future: &mut Future) {
         for act in deeds.acts() {
             *row += act.value;
             *tally += act.value;
         }
         let fate = deeds.draws().unit();
         if fate < 0.05 {
-            life.death(deeds.person.id);
+            future.death(deeds.person.id);
         } else if fate < 0.15 {
-            life.birth(deeds.person.id);
+            future.birth(deeds.person.id);
         }
     }
 
@@ -172,6 +172,89 @@ impl SplitWorld for Village {
 
     fn scalar(&self, common: &f64, _: usize) -> f64 {
         *common
+    }
+}
+
+/// A world whose agents see how many acted before them in the round: one place for everybody.
+struct Counter;
+
+impl World for Counter {
+    const NAME: &'static str = "counter";
+    const SUMMARY: &'static str = "How many acted before";
+    type Params = Nothing;
+    /// Those who have acted in this round, the values of all acts so far, and each agent's last one.
+    type State = (u32, f64, Vec<f64>);
+
+    fn open(_: Nothing, _: &Setup<'_>) -> Result<Self, Invalid> {
+        Ok(Counter)
+    }
+
+    fn interface(&self) -> Interface {
+        Interface {
+            sight: vec![Field::number("before", "agents that acted before in this round")],
+            acts: vec![ActKind { name: "say", argument: ActArgument::Number { low: 0.0, high: 1e9 }, doc: "say" }],
+            columns: vec![WorldColumn { name: "said", doc: "what the agent said last", range: None }],
+            scalars: vec![Field::number("sum", "sum of all acts")],
+        }
+    }
+
+    fn activation(&self) -> Activation {
+        Activation::RandomOrder
+    }
+
+    fn begin(&self, setup: &Setup<'_>, _: &mut Draws) -> (u32, f64, Vec<f64>) {
+        (0, 0.0, vec![0.0; setup.agents as usize])
+    }
+
+    fn observe(&self, state: &(u32, f64, Vec<f64>), _: Person<'_>, sight: &mut SightRow<'_>) {
+        sight.number(0, f64::from(state.0));
+    }
+
+    fn apply(&self, state: &mut (u32, f64, Vec<f64>), deeds: &Deeds<'_>, _: &mut Future) {
+        state.0 += 1;
+        for act in deeds.acts() {
+            // Depends on the order.
+            state.1 = (state.1 + act.value) * 0.5;
+            state.2[deeds.person.id as usize] = act.value;
+        }
+    }
+
+    fn settle(&self, state: &mut (u32, f64, Vec<f64>), _: &mut Draws) -> Option<String> {
+        state.0 = 0;
+        None
+    }
+
+    fn column(&self, state: &(u32, f64, Vec<f64>), who: u32, _: usize) -> f64 {
+        state.2[who as usize]
+    }
+
+    fn scalar(&self, state: &(u32, f64, Vec<f64>), _: usize) -> f64 {
+        state.1
+    }
+}
+
+/// A policy that says what it sees.
+struct Echo {
+    before: NumberSlot,
+    act: u16,
+}
+
+impl Policy for Echo {
+    const NAME: &'static str = "echo";
+    const SUMMARY: &'static str = "Say how many acted before";
+    type Params = Nothing;
+    type State = ();
+
+    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        Ok(Echo { before: binding.number("before")?, act: binding.number_act()?.0 })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+
+    async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let before = turn.sight.number(self.before);
+        turn.act(self.act, before);
+        Ok(())
     }
 }
 
@@ -234,6 +317,8 @@ pub fn registry() -> &'static Registry {
         let mut registry = polity::registry();
         registry.policy::<Oracle>(LeafFiles::default());
         registry.split_world::<Village>(LeafFiles::default());
+        registry.world::<Counter>(LeafFiles::default());
+        registry.policy::<Echo>(LeafFiles::default());
         registry.method::<Council>(LeafFiles::default());
         registry
     })
@@ -272,6 +357,21 @@ pub fn oracles(agents: u32, rounds: u32, lag: u32) -> serde_json::Value {
         scenario["answers"] = json!({"lag": lag});
     }
     scenario
+}
+
+/// Agents that act one after the other, most of whom ask a model first.
+pub fn in_order(agents: u32, rounds: u32) -> serde_json::Value {
+    json!({
+        "name": "in-order", "seed": 13, "rounds": rounds, "agents": agents,
+        "world": {"kind": "counter"},
+        "cohorts": [
+            {"name": "askers", "share": 0.6, "policy": {"kind": "oracle"}},
+            {"name": "counters", "share": 0.4, "policy": {"kind": "echo"}},
+        ],
+        "topology": {"kind": "ring", "neighbours": 2},
+        "record": {"messages": true},
+        "snapshot": {"rounds": 2},
+    })
 }
 
 /// Births, deaths, and an end before the planned one.

@@ -1,7 +1,14 @@
 //! Populations: immutable typed columns by agent id.
 //!
 //! A [`Table`] holds what was read from a data set, once, behind an `Arc`. A [`Population`] says which row of it each agent
-//! is, so that a million people resampled from 944 respondents cost four bytes each.
+//! is, so that a million people resampled from 944 respondents cost four bytes each. Which rows are taken is decided by
+//! even resampling ([`Population::resample`]), or so that stated shares are met ([`fit`]); [`independent`] makes people of
+//! shares alone, and [`persona`] describes them in words.
+
+pub mod fit;
+pub mod independent;
+pub mod level;
+pub mod persona;
 
 use crate::rng::{Draws, Stream};
 use crate::tree::nearest;
@@ -38,6 +45,19 @@ impl Column {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What a message adds about words of which some are numbers: the first one that is none, and its row. Empty for other columns.
+    pub(crate) fn mixture(&self) -> String {
+        let Column::Text { codes, words } = self else { return String::new() };
+        let is_number = |word: &String| word.trim().parse::<f64>().is_ok();
+        let Some(other) = words.iter().position(|word| !is_number(word)) else { return String::new() };
+        match codes.iter().position(|code| *code as usize == other) {
+            Some(row) if words.iter().any(is_number) => {
+                format!("; it mixes numbers and words: row {row}, counted from 0, has `{}`", words[other])
+            }
+            _ => String::new(),
+        }
     }
 
     /// What is wrong with the column, if anything.
@@ -199,6 +219,15 @@ impl Table {
         })
     }
 
+    /// The table with one more column, at the end.
+    ///
+    /// # Errors
+    /// As of [`Table::new`].
+    pub fn with(&self, name: &str, column: Column) -> Result<Self, TableError> {
+        let own = self.columns().map(|(name, column)| (name.to_owned(), column.clone()));
+        Table::new(own.chain([(name.to_owned(), column)]).collect())
+    }
+
     /// The column of numbers of that name.
     ///
     /// # Errors
@@ -208,7 +237,8 @@ impl Table {
         match &self.columns[index] {
             Column::Number(_) => Ok(NumberColumn(index)),
             Column::Text { words, .. } => {
-                Err(TableError::new(name, format!("holds words ({}), but numbers are needed", listed(words))))
+                let mixture = self.columns[index].mixture();
+                Err(TableError::new(name, format!("holds words ({}), but numbers are needed{mixture}", listed(words))))
             }
         }
     }
@@ -263,26 +293,46 @@ impl fmt::Display for Cell<'_> {
     }
 }
 
+/// A share that was asked for, and what the population has of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    /// The column; of a cell over several columns their names, joined by ` × `.
+    pub column: String,
+    /// The level, as written; of a cell joined in the same way.
+    pub level: String,
+    /// The share asked for, of all agents.
+    pub asked: f64,
+    /// The agents that have the level.
+    pub agents: u32,
+    /// The share obtained, of all agents.
+    pub obtained: f64,
+}
+
 /// The people of a society. Reading a value of an agent that does not exist, or with a handle of another table, is a bug and
 /// panics like any index out of range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
     table: Arc<Table>,
     rows: Rows,
+    shares: Arc<[Share]>,
 }
 
 impl Population {
+    fn new(table: Arc<Table>, rows: Rows) -> Self {
+        Population { table, rows, shares: Arc::default() }
+    }
+
     /// `n` agents without attributes.
     #[must_use]
     pub fn empty(n: u32) -> Self {
-        Population { table: Arc::new(Table::default()), rows: Rows::Identity(n) }
+        Population::new(Arc::default(), Rows::Identity(n))
     }
 
     /// One agent for each row, in order.
     #[must_use]
     pub fn from_table(table: Arc<Table>) -> Self {
         let rows = Rows::Identity(table.rows as u32);
-        Population { table, rows }
+        Population::new(table, rows)
     }
 
     /// `n` agents drawn from the table's rows, evenly and with replacement; agent `i`'s draw depends on the seed and `i`
@@ -295,7 +345,28 @@ impl Population {
             return Population::from_table(table);
         }
         let index = (0..n).map(|agent| Draws::new(seed, Stream::Population, 0, agent).below(rows) as u32).collect();
-        Population { table, rows: Rows::Index(index) }
+        Population::new(table, Rows::Index(index))
+    }
+
+    /// `counts[row]` agents of each row, in an order that depends on the seed.
+    #[must_use]
+    pub fn of_counts(table: Arc<Table>, counts: &[u32], seed: u64) -> Self {
+        let each = |(row, n): (usize, &u32)| std::iter::repeat_n(row as u32, *n as usize);
+        let mut index: Vec<u32> = counts.iter().enumerate().flat_map(each).collect();
+        Draws::new(seed, Stream::Population, 0, 0).shuffle(&mut index);
+        Population::new(table, Rows::Index(index))
+    }
+
+    /// The same people, with the shares that were asked for.
+    #[must_use]
+    pub fn with_shares(self, shares: Vec<Share>) -> Self {
+        Population { shares: shares.into(), ..self }
+    }
+
+    /// The shares asked for and obtained when the population was made; empty when none were asked for.
+    #[must_use]
+    pub fn shares(&self) -> &[Share] {
+        &self.shares
     }
 
     /// The population that a snapshot holds the rows of.
@@ -312,7 +383,7 @@ impl Population {
                 column: None,
                 message: format!("an agent is row {row} of a table of {} rows; the table has changed", table.rows),
             }),
-            _ => Ok(Population { table, rows }),
+            _ => Ok(Population::new(table, rows)),
         }
     }
 

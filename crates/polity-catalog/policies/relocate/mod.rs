@@ -1,0 +1,68 @@
+//! Move away when too few neighbours are like oneself. See README.md.
+
+use polity_kernel::Invalid;
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::sight::NumberSlot;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.policy::<Relocate>(files);
+}
+
+/// Parameters of the policy: one of the two.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Content with at least this share of like neighbours; 0 to 1. Without either: 0.5.
+    least_share: Option<f64>,
+    /// Content with at least so many like neighbours.
+    least_count: Option<u32>,
+}
+
+/// Moves away when too few neighbours are like itself.
+pub struct Relocate {
+    share: f64,
+    count: f64,
+    like: NumberSlot,
+    neighbours: NumberSlot,
+    act: u16,
+}
+
+impl Policy for Relocate {
+    const NAME: &'static str = "relocate";
+    const SUMMARY: &'static str = "Move away when too few neighbours are like oneself";
+    type Params = Params;
+    type State = ();
+
+    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let (share, count) = match (params.least_share, params.least_count) {
+            (Some(_), Some(_)) => {
+                return Err(Invalid {
+                    key: "least_count".into(),
+                    message: "give `least_share` or `least_count`, not both".into(),
+                });
+            }
+            (None, Some(count)) => (0.0, f64::from(count)),
+            (share, None) => (share.unwrap_or(0.5), 0.0),
+        };
+        if !(0.0..=1.0).contains(&share) {
+            return Err(Invalid { key: "least_share".into(), message: format!("must lie in 0..=1, is {share}") });
+        }
+        let (like, neighbours) = (binding.number("like")?, binding.number("neighbours")?);
+        Ok(Relocate { share, count, like, neighbours, act: binding.act("move")?.0 })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+
+    async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let (like, all) = (turn.sight.number(self.like), turn.sight.number(self.neighbours));
+        if like < self.count || like < self.share * all {
+            turn.act(self.act, 0.0);
+        }
+        Ok(())
+    }
+}

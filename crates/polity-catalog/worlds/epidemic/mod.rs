@@ -1,0 +1,310 @@
+//! An infection that spreads along ties, in event time. See README.md.
+
+use polity_kernel::Invalid;
+use polity_kernel::policy::Person;
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::world::{Deeds, Future, Setup, SightRow, SplitWorld};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.split_world::<Epidemic>(files);
+}
+
+/// Parameters of the infection. Time is in days.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Infections that an infectious agent would cause a day through one tie (beta).
+    rate: f64,
+    /// Mean days from infection to infectiousness: `step`, and an exponential time of the rest.
+    latent: f64,
+    /// Mean days of infectiousness, exponential.
+    infectious: f64,
+    /// Share of the agents that are infected at the start, drawn by the seed.
+    initial: f64,
+    /// Share of the contacts that isolation prevents, at each of both ends.
+    isolation: f64,
+    /// The least time from an infection to what it causes, and the length of a round.
+    step: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { rate: 0.05, latent: 3.0, infectious: 5.0, initial: 0.001, isolation: 0.9, step: 1.0 }
+    }
+}
+
+/// An infection that spreads along ties (SEIR; SIR when `latent` equals `step`).
+pub struct Epidemic {
+    params: Params,
+    agents: u32,
+}
+
+/// The course of the disease, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Health {
+    /// Can be infected.
+    Susceptible,
+    /// Infected, not infectious yet.
+    Exposed,
+    /// Infects others.
+    Infectious,
+    /// Neither.
+    Recovered,
+}
+
+/// An agent's share of the state.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Patient {
+    health: Health,
+    isolates: bool,
+    /// When it becomes infectious, and when it recovers; 0 before it is infected.
+    onset: f64,
+    recovery: f64,
+}
+
+/// What everybody may know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Epidemiology {
+    /// Agents by health.
+    counts: [u32; 4],
+    /// Infections in the last round.
+    new: u32,
+}
+
+/// Changes of health in a run of agents: infections at the start, later infections, onsets, recoveries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Changes {
+    seeds: u32,
+    infected: u32,
+    onsets: u32,
+    recovered: u32,
+}
+
+/// What happens to agents.
+const CONTACT: u16 = 0;
+/// Contacts are planned, those between `step` and twice `step` from now: so nobody is met before the window's end.
+const PLAN: u16 = 1;
+const ONSET: u16 = 2;
+const RECOVERY: u16 = 3;
+
+impl Epidemic {
+    /// Whether a contact takes place, as far as the one who is met has a say.
+    fn meets(&self, patient: &Patient, draws: &mut Draws) -> bool {
+        !patient.isolates || !draws.chance(self.params.isolation)
+    }
+
+    fn infect(&self, patient: &mut Patient, at: f64, draws: &mut Draws, own: &mut Vec<(f64, u16)>) {
+        let Params { latent, infectious, step, .. } = self.params;
+        patient.health = Health::Exposed;
+        let rest = latent - step;
+        patient.onset = at + step + if rest > 0.0 { draws.exponential(1.0 / rest) } else { 0.0 };
+        patient.recovery = patient.onset + draws.exponential(1.0 / infectious);
+        own.extend([(patient.onset - step, PLAN), (patient.onset, ONSET), (patient.recovery, RECOVERY)]);
+    }
+
+    /// Plans whom an infectious agent infects between `step` and twice `step` from `at`, unless they cannot be infected.
+    fn plan(
+        &self,
+        patient: &Patient,
+        at: f64,
+        deeds: &Deeds<'_>,
+        draws: &mut Draws,
+        future: &mut Future,
+    ) -> Option<f64> {
+        let Params { rate, isolation, step, .. } = self.params;
+        let (from, until) = ((at + step).max(patient.onset), (at + 2.0 * step).min(patient.recovery));
+        let degree = deeds.degree();
+        if until > from && degree > 0 {
+            let open = if patient.isolates { 1.0 - isolation } else { 1.0 };
+            for _ in 0..draws.poisson(rate * open * f64::from(degree) * (until - from)) {
+                let whom = draws.below(u64::from(degree)) as usize;
+                let when = draws.range(from, until);
+                if let Some(whom) = deeds.neighbours().nth(whom) {
+                    future.event(deeds.person.id, whom, CONTACT, when);
+                }
+            }
+        }
+        (patient.recovery > at + 2.0 * step).then_some(at + step)
+    }
+}
+
+impl SplitWorld for Epidemic {
+    const NAME: &'static str = "epidemic";
+    const SUMMARY: &'static str = "An infection that spreads along ties (SIR, SEIR), in event time";
+    type Params = Params;
+    type Row = Patient;
+    type Common = Epidemiology;
+    type Tally = Changes;
+
+    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+        let Params { rate, latent, infectious, initial, isolation, step } = params;
+        let check = |key: &str, value: f64, fits: bool, rule: &str| {
+            if fits && value.is_finite() {
+                return Ok(());
+            }
+            Err(Invalid { key: key.into(), message: format!("must {rule}, is {value}") })
+        };
+        check("rate", rate, rate >= 0.0, "be 0 or more")?;
+        check("step", step, step > 0.0, "be greater than 0")?;
+        check("latent", latent, latent >= step, &format!("be at least `step` ({step})"))?;
+        check("infectious", infectious, infectious > 0.0, "be greater than 0")?;
+        check("initial", initial, (0.0..=1.0).contains(&initial), "lie in 0..=1")?;
+        check("isolation", isolation, (0.0..=1.0).contains(&isolation), "lie in 0..=1")?;
+        Ok(Epidemic { params, agents: setup.agents })
+    }
+
+    fn interface(&self) -> Interface {
+        let count = |name, doc| Field::number(name, doc);
+        Interface {
+            sight: vec![
+                count("health", "the agent's: 0 susceptible, 1 exposed, 2 infectious, 3 recovered"),
+                count("prevalence", "share of the agents that were infectious at the end of the last round"),
+            ],
+            acts: vec![ActKind {
+                name: "isolate",
+                argument: ActArgument::Choice(vec!["no".into(), "yes".into()]),
+                doc: "stay at home from now on, or go out again; without an act it stays as it is",
+            }],
+            columns: vec![
+                WorldColumn {
+                    name: "health",
+                    doc: "0 susceptible, 1 exposed, 2 infectious, 3 recovered",
+                    range: Some((0.0, 3.0)),
+                },
+                WorldColumn { name: "isolates", doc: "1 when the agent stays at home", range: Some((0.0, 1.0)) },
+            ],
+            scalars: vec![
+                count("susceptible", "agents that can be infected"),
+                count("exposed", "agents infected but not infectious"),
+                count("infectious", "infectious agents"),
+                count("recovered", "agents that have recovered"),
+                count("new", "infections of the round"),
+            ],
+        }
+    }
+
+    fn delay(&self) -> Option<f64> {
+        Some(self.params.step)
+    }
+
+    fn begin(&self) -> Epidemiology {
+        Epidemiology { counts: [self.agents, 0, 0, 0], new: 0 }
+    }
+
+    fn seat(&self, _: Person<'_>, draws: &mut Draws) -> Patient {
+        let mut patient = Patient { health: Health::Susceptible, isolates: false, onset: 0.0, recovery: 0.0 };
+        if draws.chance(self.params.initial) {
+            // Infectious from the end of the first round on.
+            patient.health = Health::Exposed;
+            patient.onset = self.params.step;
+            patient.recovery = patient.onset + draws.exponential(1.0 / self.params.infectious);
+        }
+        patient
+    }
+
+    fn start(&self, patient: &Patient, person: Person<'_>, future: &mut Future) {
+        if patient.health == Health::Exposed {
+            for (at, kind) in [(0.0, PLAN), (patient.onset, ONSET), (patient.recovery, RECOVERY)] {
+                future.event(person.id, person.id, kind, at);
+            }
+        }
+    }
+
+    fn observe_all(&self, common: &Epidemiology, show: &mut dyn FnMut(usize, f64)) {
+        show(1, f64::from(common.counts[2]) / f64::from(self.agents.max(1)));
+    }
+
+    fn observe(&self, _: &Epidemiology, patient: &Patient, _: Person<'_>, sight: &mut SightRow<'_>) {
+        if patient.health != Health::Susceptible {
+            sight.number(0, f64::from(patient.health as u8));
+        }
+    }
+
+    fn tally(&self) -> Changes {
+        Changes::default()
+    }
+
+    fn apply(
+        &self,
+        _: &Epidemiology,
+        patient: &mut Patient,
+        deeds: &Deeds<'_>,
+        tally: &mut Changes,
+        future: &mut Future,
+    ) {
+        if let Some(act) = deeds.acts().last() {
+            patient.isolates = act.value > 0.5;
+        }
+        let end = f64::from(deeds.round + 1) * self.params.step;
+        let mut draws = deeds.draws();
+        // What the agent's own events of this window cause to itself may lie in it too.
+        let mut events: Vec<(f64, u16)> = deeds.events().map(|(at, _, kind)| (at, kind)).collect();
+        let mut next = 0;
+        while let Some((at, kind)) = events.get(next).copied() {
+            next += 1;
+            let mut own = Vec::new();
+            match kind {
+                CONTACT if patient.health == Health::Susceptible && self.meets(patient, &mut draws) => {
+                    self.infect(patient, at, &mut draws, &mut own);
+                    tally.infected += 1;
+                }
+                PLAN => {
+                    // The first plan of those infected from the start: nobody has counted them yet.
+                    tally.seeds += u32::from(at == 0.0);
+                    own.extend(self.plan(patient, at, deeds, &mut draws, future).map(|again| (again, PLAN)));
+                }
+                ONSET => {
+                    patient.health = Health::Infectious;
+                    tally.onsets += 1;
+                }
+                RECOVERY => {
+                    patient.health = Health::Recovered;
+                    patient.isolates = false;
+                    tally.recovered += 1;
+                }
+                _ => {}
+            }
+            for (at, kind) in own {
+                if at < end {
+                    let place = next + events[next..].partition_point(|event| event.0 <= at);
+                    events.insert(place, (at, kind));
+                } else {
+                    future.event(deeds.person.id, deeds.person.id, kind, at);
+                }
+            }
+        }
+    }
+
+    fn merge(&self, left: Changes, right: Changes) -> Changes {
+        Changes {
+            seeds: left.seeds + right.seeds,
+            infected: left.infected + right.infected,
+            onsets: left.onsets + right.onsets,
+            recovered: left.recovered + right.recovered,
+        }
+    }
+
+    fn settle(&self, common: &mut Epidemiology, tally: Changes, _: &mut Draws) -> Option<String> {
+        let Changes { seeds, infected, onsets, recovered } = tally;
+        let [susceptible, exposed, infectious, immune] = &mut common.counts;
+        *susceptible -= seeds + infected;
+        *exposed = *exposed + seeds + infected - onsets;
+        *infectious = *infectious + onsets - recovered;
+        *immune += recovered;
+        common.new = infected;
+        (*exposed == 0 && *infectious == 0).then(|| "nobody is infected any more".into())
+    }
+
+    fn column(&self, _: &Epidemiology, patient: &Patient, column: usize) -> f64 {
+        if column == 0 { f64::from(patient.health as u8) } else { f64::from(u8::from(patient.isolates)) }
+    }
+
+    fn scalar(&self, common: &Epidemiology, i: usize) -> f64 {
+        f64::from(common.counts.get(i).copied().unwrap_or(common.new))
+    }
+}

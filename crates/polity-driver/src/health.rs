@@ -1,0 +1,379 @@
+//! Health: signs that a run shows nothing. Each alarm has its figure and the threshold that it crosses.
+//!
+//! | alarm | figure | alarm when |
+//! |---|---|---|
+//! | `no-participation` | acts of a cohort (in an evaluation: of a member) in the whole run | none |
+//! | `no-variance` | rounds in which two acts of a cohort differ (in an evaluation: two of a team on an item) | none |
+//! | `stuck` | rounds at the end over which no metric has changed | [`STUCK`] or more |
+//! | `parroting` | share of texts that another agent gave word for word in the same round (and on the same item) | [`PARROTING`] or more |
+//!
+//! [`Health`] watches round by round and keeps a few flags; what it finds goes to the table `health`, a row whenever something
+//! happens for the first time and two rows for a round with texts. [`alarms`] folds that table and the metrics. Nothing here
+//! depends on a clock or on threads, and a resumed run finds what it had found in its own table.
+
+use crate::disk::Disk;
+use crate::tables::{ColumnData, read_table};
+use polity_kernel::scenario::Assembled;
+use polity_kernel::sight::{ActArgument, Acts};
+use polity_kernel::society::Society;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Rounds without a change of any metric that are an alarm.
+pub const STUCK: u32 = 10;
+/// Share of repeated texts that is an alarm.
+pub const PARROTING: f64 = 0.5;
+/// Shorter texts are not counted as repeated: two who answer "12" agree, and copy nothing.
+pub const LEAST_WORDS: usize = 4;
+
+/// Whom a row of the team as a whole is about.
+const TEAM: &str = "team";
+/// Whom a row of all agents is about.
+const ALL: &str = "all";
+
+/// A row of the table `health`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// A cohort, a member, or all.
+    pub subject: String,
+    /// `agents` (at the start), `acted`, `compared`, `varied` (for the first time), `texts`, `repeated` (in the round).
+    pub measure: &'static str,
+    /// Its value; 1 for what happened for the first time.
+    pub value: f64,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    name: String,
+    acted: bool,
+    /// Two acts of one round were there to be compared, and whether some differed.
+    compared: bool,
+    varied: bool,
+}
+
+/// Watches a run.
+#[derive(Debug)]
+pub struct Health {
+    /// Cohorts; in an evaluation the members, and the team at the end.
+    groups: Vec<Group>,
+    texts: bool,
+    /// Whether acts can differ at all.
+    choice: bool,
+    /// Cohort by agent, as far as agents were born.
+    cohorts: Vec<u16>,
+}
+
+impl Health {
+    /// Before the first round: the watch, and the first rows of its table.
+    #[must_use]
+    pub fn new(machine: &Assembled) -> (Self, Vec<Finding>) {
+        let (names, sizes): (Vec<String>, Vec<u32>) = match machine {
+            Assembled::Society(society) => {
+                let mut sizes = vec![0; society.cohorts().len()];
+                society.cohort_of_each().iter().for_each(|cohort| sizes[usize::from(*cohort)] += 1);
+                (society.cohorts().to_vec(), sizes)
+            }
+            Assembled::Evaluation(evaluation) => {
+                let team = evaluation.team();
+                let names = team.iter().map(|member| member.name.clone()).chain([TEAM.to_string()]);
+                (names.collect(), team.iter().map(|_| 1).chain([team.len() as u32]).collect())
+            }
+        };
+        let first = names.iter().zip(sizes).map(|(name, size)| Finding {
+            subject: name.clone(),
+            measure: "agents",
+            value: f64::from(size),
+        });
+        let first = first.collect();
+        let (texts, choice) = match machine {
+            Assembled::Society(society) => {
+                let acts = &society.interface().acts;
+                let argument = |wanted: &ActArgument| acts.iter().any(|act| act.argument == *wanted);
+                (argument(&ActArgument::Text), acts.len() > 1 || !argument(&ActArgument::Nothing))
+            }
+            Assembled::Evaluation(_) => (true, true),
+        };
+        let groups = names.into_iter().map(|name| Group { name, ..Group::default() }).collect();
+        (Health { groups, texts, choice, cohorts: Vec::new() }, first)
+    }
+
+    /// Takes in what was found before a run was interrupted.
+    pub fn recall(&mut self, disk: &dyn Disk, tables: &Path) {
+        for (_, subject, measure, value) in rows(disk, tables) {
+            let Some(group) = self.groups.iter_mut().find(|group| group.name == subject) else { continue };
+            match measure.as_str() {
+                "acted" => group.acted = value > 0.0,
+                "compared" => group.compared = value > 0.0,
+                "varied" => group.varied = value > 0.0,
+                _ => {}
+            }
+        }
+    }
+
+    /// What the round that has just ended shows for the first time, and its texts.
+    pub fn round(&mut self, machine: &Assembled) -> Vec<Finding> {
+        let mut found = Vec::new();
+        match machine {
+            Assembled::Society(society) => self.society(society, &mut found),
+            Assembled::Evaluation(evaluation) => {
+                let mut texts = Texts::default();
+                let team = self.groups.len() - 1;
+                for (_, acts) in evaluation.acts() {
+                    for act in &acts.rows {
+                        if let Some(group) = self.groups.get_mut(act.who as usize) {
+                            group.note(1, false, false, &mut found);
+                        }
+                    }
+                    let differ = (1..acts.rows.len()).any(|i| !alike(acts, 0, acts, i));
+                    self.groups[team].note(acts.rows.len(), true, differ, &mut found);
+                    texts.count(std::iter::once(acts));
+                }
+                texts.report(&mut found);
+            }
+        }
+        found
+    }
+
+    fn society(&mut self, society: &Society, found: &mut Vec<Finding>) {
+        if self.texts {
+            let mut texts = Texts::default();
+            texts.count(society.acts());
+            texts.report(found);
+        }
+        if self.groups.iter().all(|group| group.acted && (group.varied || !self.choice)) {
+            return;
+        }
+        if self.cohorts.len() != society.born() as usize {
+            self.cohorts = society.cohort_of_each();
+        }
+        let mut seen: Vec<Seen<'_>> = self.groups.iter().map(|_| Seen::default()).collect();
+        for acts in society.acts() {
+            for (i, act) in acts.rows.iter().enumerate() {
+                let cohort = self.cohorts.get(act.who as usize);
+                if let Some(seen) = cohort.and_then(|cohort| seen.get_mut(usize::from(*cohort))) {
+                    seen.see(acts, i);
+                }
+            }
+        }
+        for (group, seen) in self.groups.iter_mut().zip(seen) {
+            group.note(seen.acts, self.choice, seen.differ, found);
+        }
+    }
+}
+
+/// The acts of a cohort in a round.
+#[derive(Default)]
+struct Seen<'a> {
+    acts: usize,
+    first: Option<(&'a Acts, usize)>,
+    /// Whether one is not like the first.
+    differ: bool,
+}
+
+impl<'a> Seen<'a> {
+    fn see(&mut self, acts: &'a Acts, i: usize) {
+        self.acts += 1;
+        match self.first {
+            None => self.first = Some((acts, i)),
+            Some((other, j)) => self.differ = self.differ || !alike(other, j, acts, i),
+        }
+    }
+}
+
+/// Whether two acts are the same but for who acts.
+fn alike(a: &Acts, i: usize, b: &Acts, j: usize) -> bool {
+    let (x, y) = (&a.rows[i], &b.rows[j]);
+    // The texts are compared only where there are any.
+    x.kind == y.kind
+        && x.value.to_bits() == y.value.to_bits()
+        && (a.texts.is_empty() && b.texts.is_empty() || a.text(i) == b.text(j))
+}
+
+impl Group {
+    /// Raises the flags that a round raises: with so many acts, and with two that differ.
+    fn note(&mut self, acts: usize, compare: bool, differ: bool, found: &mut Vec<Finding>) {
+        let raised = [
+            ("acted", acts > 0, &mut self.acted),
+            ("compared", compare && acts > 1, &mut self.compared),
+            ("varied", compare && differ, &mut self.varied),
+        ];
+        for (measure, now, flag) in raised {
+            if now && !*flag {
+                *flag = true;
+                found.push(Finding { subject: self.name.clone(), measure, value: 1.0 });
+            }
+        }
+    }
+}
+
+/// Texts of a round.
+#[derive(Default)]
+struct Texts {
+    all: u64,
+    repeated: u64,
+}
+
+impl Texts {
+    /// Counts texts that are compared with each other.
+    fn count<'a>(&mut self, acts: impl Iterator<Item = &'a Acts>) {
+        // By text: who gave it first, how often it was given, and whether by others too.
+        let mut by_text: BTreeMap<&str, (u32, u64, bool)> = BTreeMap::new();
+        for acts in acts {
+            for (i, text) in &acts.texts {
+                if text.split_whitespace().nth(LEAST_WORDS - 1).is_none() {
+                    continue;
+                }
+                let Some(act) = acts.rows.get(*i as usize) else { continue };
+                let (first, times, others) = by_text.entry(text).or_insert((act.who, 0, false));
+                *times += 1;
+                *others |= *first != act.who;
+            }
+        }
+        for (_, times, others) in by_text.into_values() {
+            self.all += times;
+            self.repeated += if others { times } else { 0 };
+        }
+    }
+
+    fn report(&self, found: &mut Vec<Finding>) {
+        if self.all > 0 {
+            let finding = |measure, n: u64| Finding { subject: ALL.into(), measure, value: n as f64 };
+            found.extend([finding("texts", self.all), finding("repeated", self.repeated)]);
+        }
+    }
+}
+
+/// A sign that a run shows nothing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Alarm {
+    /// `no-participation`, `no-variance`, `stuck` or `parroting`.
+    pub kind: &'static str,
+    /// A cohort, a member, the team, or all.
+    pub subject: String,
+    /// The figure.
+    pub figure: f64,
+    /// The figure that it should have reached, or should have stayed below.
+    pub threshold: f64,
+    /// In words.
+    pub message: String,
+}
+
+/// A column of a table, if it is there.
+fn find<'a>(table: &'a [(String, ColumnData)], name: &str) -> Option<&'a ColumnData> {
+    table.iter().find(|(column, _)| column == name).map(|(_, data)| data)
+}
+
+/// Rows of the tables `health` (whose names are `subject` and `measure`) and `metrics`.
+fn rows(disk: &dyn Disk, tables: &Path) -> Vec<(u32, String, String, f64)> {
+    let table = read_table(disk, tables, "health", &[], usize::MAX).unwrap_or_default();
+    let parts = ["round", "subject", "measure", "value"].map(|name| find(&table, name));
+    let [
+        Some(ColumnData::U32(round)),
+        Some(ColumnData::Text(subject)),
+        Some(ColumnData::Text(measure)),
+        Some(ColumnData::F64(value)),
+    ] = parts
+    else {
+        return Vec::new();
+    };
+    let rows = round.iter().zip(subject).zip(measure).zip(value);
+    rows.filter_map(|(((round, subject), measure), value)| {
+        Some(((*round)?, subject.clone()?, measure.clone()?, (*value)?))
+    })
+    .collect()
+}
+
+/// The alarms of a run, from its tables as far as they are written.
+#[must_use]
+pub fn alarms(disk: &dyn Disk, tables: &Path) -> Vec<Alarm> {
+    let rounds = read_table(disk, tables, "rounds", &["round"], usize::MAX).unwrap_or_default();
+    let rounds = find(&rounds, "round").map_or(0, ColumnData::rows) as u32;
+    if rounds == 0 {
+        return Vec::new();
+    }
+    let mut subjects: Vec<String> = Vec::new();
+    let mut figures: BTreeMap<(String, String), f64> = BTreeMap::new();
+    for (_, subject, measure, value) in rows(disk, tables) {
+        if measure == "agents" {
+            subjects.push(subject.clone());
+        }
+        *figures.entry((subject, measure)).or_default() += value;
+    }
+    let figure = |subject: &str, measure: &str| figures.get(&(subject.to_string(), measure.to_string())).copied();
+    let mut alarms = Vec::new();
+    for subject in &subjects {
+        if figure(subject, "acted").is_none() {
+            alarms.push(Alarm {
+                kind: "no-participation",
+                subject: subject.clone(),
+                figure: 0.0,
+                threshold: 1.0,
+                message: format!("{subject} never acted in {rounds} rounds (at least 1 act is expected)"),
+            });
+        }
+        if figure(subject, "compared").is_some() && figure(subject, "varied").is_none() {
+            alarms.push(Alarm {
+                kind: "no-variance",
+                subject: subject.clone(),
+                figure: 0.0,
+                threshold: 1.0,
+                message: format!(
+                    "all acts of {subject} in a round were equal, in 0 of {rounds} rounds did two differ (at least 1 is expected)"
+                ),
+            });
+        }
+    }
+    if let Some(unchanged) = unchanged(disk, tables, rounds)
+        && unchanged >= STUCK
+    {
+        alarms.push(Alarm {
+            kind: "stuck",
+            subject: ALL.into(),
+            figure: f64::from(unchanged),
+            threshold: f64::from(STUCK),
+            message: format!(
+                "no metric has changed over the last {unchanged} rounds (alarm at {STUCK}): the run has settled, or is stuck"
+            ),
+        });
+    }
+    if let (Some(texts), Some(repeated)) = (figure(ALL, "texts"), figure(ALL, "repeated"))
+        && repeated / texts >= PARROTING
+    {
+        alarms.push(Alarm {
+            kind: "parroting",
+            subject: ALL.into(),
+            figure: repeated / texts,
+            threshold: PARROTING,
+            message: format!(
+                "{:.0} % of {texts} texts repeat another agent's of the same round word for word (alarm at {:.0} %)",
+                100.0 * repeated / texts,
+                100.0 * PARROTING
+            ),
+        });
+    }
+    alarms
+}
+
+/// Rounds at the end over which no metric changed; `None` when no metric was measured twice.
+fn unchanged(disk: &dyn Disk, tables: &Path, rounds: u32) -> Option<u32> {
+    let table = read_table(disk, tables, "metrics", &[], usize::MAX).ok()?;
+    let parts = ["round", "name", "value"].map(|name| find(&table, name));
+    let [Some(ColumnData::U32(round)), Some(ColumnData::Text(name)), Some(ColumnData::F64(value))] = parts else {
+        return None;
+    };
+    // The value a metric had last.
+    let mut last: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut change = None;
+    for ((round, name), value) in round.iter().zip(name).zip(value) {
+        // After a power loss a part of one table may be there whose rounds another one lacks.
+        if let (Some(round), Some(name), Some(value)) = (round, name, value)
+            && *round < rounds
+            && let Some(before) = last.insert(name, value.to_bits())
+        {
+            let changed = if before == value.to_bits() { 0 } else { *round };
+            change = change.max(Some(changed));
+        }
+    }
+    Some(rounds - 1 - change?)
+}

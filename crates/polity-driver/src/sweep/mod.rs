@@ -1,0 +1,237 @@
+//! Sweeps: all runs of a design, many at once, each in a run folder of its own below one folder; their table, intervals, contrasts.
+//!
+//! What a sweep knows lies in its folder: `sweep.json` says which runs there are, and the run folders say how far they are. Going on
+//! after a kill is therefore the same as beginning: runs that have ended are read, those under way are resumed, the others begun.
+//! Tables are written once all runs have ended, from the run folders in order of arm and seed, whatever order they ended in.
+
+mod folder;
+mod limits;
+mod pool;
+mod results;
+
+pub use folder::{ArmEntry, SWEEP_FILE, SweepManifest, is_sweep};
+pub use limits::Limits;
+pub use results::{ArmRow, ContrastRow};
+
+use crate::DriveError;
+use crate::run::{Engine, Prepared, SetKey, from_folder};
+use folder::SweepFolder;
+use polity_kernel::scenario::{Arm, Design};
+use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
+use pool::{Outcomes, Runs};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Instant;
+
+/// Told of what happens in a sweep.
+pub trait WatchSweep {
+    /// Called after every run.
+    fn progress(&mut self, done: usize, runs: usize);
+}
+
+/// What a sweep came to: the last line of `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct SweepSummary {
+    /// `done` or `stopped`.
+    pub status: String,
+    /// The sweep's folder.
+    pub sweep: String,
+    /// Runs of the design.
+    pub runs: usize,
+    /// Runs that have ended.
+    pub done: usize,
+    /// Means with intervals by arm and metric; empty unless all runs have ended.
+    pub arms: Vec<ArmRow>,
+    /// Differences between arms, and main effects of factors.
+    pub contrasts: Vec<ContrastRow>,
+    /// Digest of all runs' digests in order of arm and seed; empty unless all have ended.
+    pub digest: String,
+    /// Whether answers came from simulated models.
+    pub simulated: bool,
+    /// Runs that were under way at once, at most.
+    pub jobs: usize,
+    /// Seconds this process took.
+    pub wall_seconds: f64,
+    /// The most memory this process held so far, in MB (10^6 bytes); 0 where the system does not tell.
+    pub peak_memory_mb: f64,
+}
+
+/// The arms of a design, each ready to be run, with its number of agents.
+struct Arms {
+    design: Design,
+    base: Prepared,
+    prepared: Vec<Prepared>,
+    agents: Vec<u32>,
+}
+
+/// The scenario's number for `--seed` and the like.
+fn whole(n: u64) -> Node {
+    Node::built(Value::Int(n as i64))
+}
+
+impl Arms {
+    /// Works the design of a scenario out and checks every arm. `folder` is the scenario's.
+    fn read(engine: &Engine<'_>, scenario: &Prepared, folder: &Path) -> Result<Arms, DriveError> {
+        let Some(node) = &scenario.design else {
+            return Err(DriveError::Scenario(TreeError {
+                message: "there is no `design:`, which says what a sweep runs".into(),
+                path: String::new(),
+                origin: scenario.tree.origin.clone(),
+                help: Some("for instance `design: {factors: {world.fraction: [0.5, 0.7]}, seeds: 30}`".into()),
+            }));
+        };
+        let mut base = Prepared { design: None, ..scenario.clone() };
+        // Rows an act or an agent are what fills disks; of many runs they are kept only where the scenario says so.
+        for key in ["record.acts", "record.agents"] {
+            if base.tree.find(key).is_none() {
+                base.tree.edit(key, Node::built(Value::Bool(false)))?;
+            }
+        }
+        let design = Design::read(node, &base.tree)?;
+        let (mut prepared, mut agents) = (Vec::new(), Vec::new());
+        for arm in &design.arms {
+            let ready = base.with(arm.applied(&base.tree)?, &from_folder(folder)).map_err(|e| blame(arm, e))?;
+            agents.push(engine.survey(&ready).map_err(|e| blame(arm, e))?);
+            base.share(&ready);
+            prepared.push(ready);
+        }
+        Ok(Arms { design, base, prepared, agents })
+    }
+}
+
+fn blame(arm: &Arm, error: DriveError) -> DriveError {
+    match error {
+        DriveError::Scenario(error) => DriveError::Scenario(arm.blame(error)),
+        DriveError::Model(error) => DriveError::Model(format!("in the arm `{}`: {error}", arm.name)),
+        other => other,
+    }
+}
+
+/// Checks every arm of a scenario's design, if it has one, without running it; returns the number of arms.
+pub fn check(engine: &Engine<'_>, scenario: &Prepared, folder: &Path) -> Result<usize, DriveError> {
+    match &scenario.design {
+        Some(_) => Ok(Arms::read(engine, scenario, folder)?.prepared.len()),
+        None => Ok(0),
+    }
+}
+
+/// Runs the design of a scenario in a new folder. `folder` is that of the scenario.
+pub fn begin(
+    engine: &Engine<'_>,
+    scenario: &Prepared,
+    folder: &Path,
+    out: &Path,
+    limits: Limits,
+    watch: &mut dyn WatchSweep,
+) -> Result<SweepSummary, DriveError> {
+    let began = Instant::now();
+    let arms = Arms::read(engine, scenario, folder)?;
+    limits::check_disk_before(engine.disk.as_ref(), out, &arms)?;
+    limits.jobs(&arms.agents, None)?;
+    let manifest = SweepManifest::new(engine, &arms)?;
+    let sweep = SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
+    let wanted = scenario.design.as_ref().and_then(|design| design.get("metrics"));
+    let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };
+    let summary = go(&runs, wanted, limits, began, watch);
+    if let Err(DriveError::Scenario(_)) = &summary {
+        // A design that reads what is not there has to be written anew: its folder is free for that.
+        sweep.discard()?;
+    }
+    summary
+}
+
+/// Goes on with a sweep that was killed or stopped. One that has ended is only summed up.
+pub fn resume(
+    engine: &Engine<'_>,
+    dir: &Path,
+    limits: Limits,
+    watch: &mut dyn WatchSweep,
+) -> Result<SweepSummary, DriveError> {
+    let began = Instant::now();
+    let (sweep, manifest) = SweepFolder::open(engine.disk.clone(), dir)?;
+    let prepared = sweep.prepared(&manifest)?;
+    go(&Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared }, None, limits, began, watch)
+}
+
+/// Runs what has not ended, and sums all up. `wanted`: where the design's metrics are written.
+fn go(
+    runs: &Runs<'_>,
+    wanted: Option<&Node>,
+    limits: Limits,
+    began: Instant,
+    watch: &mut dyn WatchSweep,
+) -> Result<SweepSummary, DriveError> {
+    let manifest = runs.manifest;
+    let mut outcomes = Outcomes::new(&manifest.design);
+    let mut space = limits::Space::new(runs);
+    let agents: Vec<u32> = manifest.arms.iter().map(|arm| arm.agents).collect();
+    let order = runs.order();
+    let (first, others) = order.split_at(order.len().min(1));
+    let held = crate::run::memory_mb("/proc/self/status", "VmRSS:");
+    // The first run is alone: what it takes says what the others will.
+    let mut hear = |outcomes: &mut Outcomes, run, done: pool::Done| {
+        if outcomes.count() == 0 {
+            check_metrics(&manifest.design, &done, wanted)?;
+        }
+        outcomes.put(run, done);
+        watch.progress(outcomes.count(), order.len());
+        space.learn(run, outcomes)
+    };
+    runs.drive(first, 1, &mut |run, done| hear(&mut outcomes, run, done))?;
+    let peak = crate::run::memory_mb("/proc/self/status", "VmHWM:");
+    let measured = held.zip(peak).map(|(held, peak)| (peak - held).max(0.0));
+    let jobs = limits.jobs(&agents, measured)?.min(others.len().max(1));
+    runs.drive(others, jobs, &mut |run, done| hear(&mut outcomes, run, done))?;
+    let mut summary = SweepSummary {
+        status: "stopped".into(),
+        sweep: runs.path.display().to_string(),
+        runs: order.len(),
+        done: outcomes.count(),
+        arms: Vec::new(),
+        contrasts: Vec::new(),
+        digest: String::new(),
+        simulated: manifest.simulated,
+        jobs,
+        wall_seconds: 0.0,
+        peak_memory_mb: 0.0,
+    };
+    if let Some(all) = outcomes.all() {
+        let results = results::Results::of(&manifest.design, &all);
+        results.write(runs.engine.disk.clone(), runs.path, &manifest.design, &all)?;
+        summary.status = "done".into();
+        summary.digest = results.digest;
+        summary.arms = results.arms;
+        summary.contrasts = results.contrasts;
+    }
+    summary.wall_seconds = began.elapsed().as_secs_f64();
+    summary.peak_memory_mb = crate::run::memory_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0);
+    Ok(summary)
+}
+
+/// Names of metrics are known once one run has measured them.
+fn check_metrics(design: &Design, done: &pool::Done, wanted: Option<&Node>) -> Result<(), DriveError> {
+    for (i, name) in design.metrics.iter().flatten().enumerate() {
+        let one = Design { metrics: Some(vec![name.clone()]), ..design.clone() };
+        if done.measured.iter().any(|metric| one.reads(metric)) {
+            continue;
+        }
+        let known: Vec<&str> = done.measured.iter().map(String::as_str).collect();
+        let near = nearest(name, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        let place = match wanted.map(|node| &node.value) {
+            Some(Value::List(items)) => items.get(i).map(|node| node.origin.clone()),
+            _ => None,
+        };
+        return Err(DriveError::Scenario(TreeError {
+            message: format!("no run measures `{name}`{near}"),
+            path: format!("design.metrics[{i}]"),
+            origin: place.unwrap_or(Origin::Built),
+            help: Some(format!("measured: {}", known.join(", "))),
+        }));
+    }
+    Ok(())
+}
+
+/// A seed as an edit of an arm's scenario.
+fn seed(n: u64) -> SetKey {
+    ("seed".into(), whole(n))
+}

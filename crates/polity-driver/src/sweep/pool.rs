@@ -1,0 +1,213 @@
+//! The runs of a sweep, several at once. Which thread makes a run, and when it ends, reaches no result.
+
+use super::folder::{SweepManifest, run_folder};
+use crate::DriveError;
+use crate::drive::Unwatched;
+use crate::run::{Engine, Prepared};
+use crate::tables::{ColumnData, TableError, read_table};
+use polity_kernel::scenario::Design;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// A run of a design: positions of its arm and, in that, of its seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RunId {
+    pub arm: usize,
+    pub seed: usize,
+}
+
+/// What a run that has ended came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Done {
+    /// Its digest.
+    pub digest: String,
+    /// The names of all that it measured.
+    pub measured: Vec<String>,
+    /// What the design reads, by metric.
+    pub values: BTreeMap<String, f64>,
+}
+
+/// What runs came to, in the order of the design.
+pub(super) struct Outcomes {
+    done: Vec<Vec<Option<Done>>>,
+    count: usize,
+}
+
+impl Outcomes {
+    pub(super) fn new(design: &Design) -> Outcomes {
+        Outcomes { done: design.arms.iter().map(|arm| vec![None; arm.seeds.len()]).collect(), count: 0 }
+    }
+
+    pub(super) fn put(&mut self, run: RunId, done: Done) {
+        if let Some(place) = self.done.get_mut(run.arm).and_then(|arm| arm.get_mut(run.seed)) {
+            self.count += usize::from(place.is_none());
+            *place = Some(done);
+        }
+    }
+
+    /// How many have ended.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn left_by_arm(&self) -> Vec<usize> {
+        self.done.iter().map(|arm| arm.iter().filter(|done| done.is_none()).count()).collect()
+    }
+
+    /// All of them, by arm and seed, once all have ended.
+    pub(super) fn all(self) -> Option<Vec<Vec<Done>>> {
+        self.done.into_iter().map(|arm| arm.into_iter().collect()).collect()
+    }
+}
+
+/// The runs of a sweep.
+pub(super) struct Runs<'a> {
+    pub engine: &'a Engine<'a>,
+    /// The sweep's folder.
+    pub path: &'a Path,
+    pub manifest: &'a SweepManifest,
+    pub prepared: &'a [Prepared],
+}
+
+impl Runs<'_> {
+    /// All runs, each arm's first seed first: what an arm takes is known early.
+    pub(super) fn order(&self) -> Vec<RunId> {
+        let arms = &self.manifest.design.arms;
+        let most = arms.iter().map(|arm| arm.seeds.len()).max().unwrap_or(0);
+        let of_seed = |seed| (0..arms.len()).map(move |arm| RunId { arm, seed });
+        (0..most).flat_map(of_seed).filter(|run| run.seed < arms[run.arm].seeds.len()).collect()
+    }
+
+    fn seed(&self, run: RunId) -> u64 {
+        self.manifest.design.arms[run.arm].seeds[run.seed]
+    }
+
+    pub(super) fn folder(&self, run: RunId) -> PathBuf {
+        run_folder(self.path, &self.manifest.arms[run.arm], self.seed(run))
+    }
+
+    /// Makes runs on `jobs` threads and hands over what they came to, as they end. Stops at the first error, or when a person asks.
+    pub(super) fn drive(
+        &self,
+        runs: &[RunId],
+        jobs: usize,
+        hear: &mut dyn FnMut(RunId, Done) -> Result<(), DriveError>,
+    ) -> Result<(), DriveError> {
+        let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (send, receive) = mpsc::channel();
+        let engine = Engine {
+            providers: self.engine.providers.clone(),
+            disk: self.engine.disk.clone(),
+            stop: self.engine.stop.clone(),
+            // The bound is that of the whole sweep.
+            connections: (self.engine.connections / jobs.max(1)).max(1),
+            ..*self.engine
+        };
+        let work = |send: mpsc::Sender<(RunId, Result<Option<Done>, DriveError>)>| {
+            while !halt.load(Ordering::SeqCst) && !engine.stop.asked() {
+                let Some(run) = runs.get(next.fetch_add(1, Ordering::SeqCst)) else { break };
+                if send.send((*run, self.make(&engine, *run))).is_err() {
+                    break;
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let work = &work;
+            for _ in 0..jobs.max(1) {
+                let send = send.clone();
+                scope.spawn(move || work(send));
+            }
+            drop(send);
+            let mut failed: Option<(RunId, DriveError)> = None;
+            for (run, result) in receive {
+                let result = match result {
+                    Ok(Some(done)) => hear(run, done),
+                    Ok(None) => Ok(()),
+                    Err(error) => {
+                        let run = self.folder(run).display().to_string();
+                        Err(DriveError::InRun { run, error: Box::new(error) })
+                    }
+                };
+                if let Err(error) = result {
+                    halt.store(true, Ordering::SeqCst);
+                    // Of several errors the same one is told, whichever came first.
+                    if failed.as_ref().is_none_or(|(other, _)| run < *other) {
+                        failed = Some((run, error));
+                    }
+                }
+            }
+            failed.map_or(Ok(()), |(_, error)| Err(error))
+        })
+    }
+
+    /// Begins a run, goes on with it, or reads what it came to; `None` if a person stopped it.
+    fn make(&self, engine: &Engine<'_>, run: RunId) -> Result<Option<Done>, DriveError> {
+        let dir = self.folder(run);
+        let mut prepared = self.prepared[run.arm].clone();
+        let (path, seed) = super::seed(self.seed(run));
+        prepared.tree.edit(&path, seed)?;
+        let manifest = dir.join("manifest.json");
+        let (digest, rounds) = match engine.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
+            false => match engine.run(&prepared, &dir, &mut Unwatched)? {
+                summary if summary.status == "done" => (summary.digest, summary.rounds),
+                _ => return Ok(None),
+            },
+            true => {
+                self.check_own(engine, &prepared, &dir)?;
+                match engine.ended(&dir)? {
+                    Some(outcome) => (outcome.digest.to_string(), outcome.rounds),
+                    None => match engine.resume(&dir, &mut Unwatched)? {
+                        summary if summary.status == "done" => (summary.digest, summary.rounds),
+                        _ => return Ok(None),
+                    },
+                }
+            }
+        };
+        let measured = measured(engine, &dir)?;
+        let design = &self.manifest.design;
+        let values = measured
+            .iter()
+            .filter(|(name, _)| design.reads(name))
+            .filter_map(|(name, values)| Some((name.clone(), design.read.of(values, rounds)?)))
+            .collect();
+        Ok(Some(Done { digest, measured: measured.into_keys().collect(), values }))
+    }
+
+    /// A run of another scenario, or an edited `sweep.json`, is not taken for a run of this sweep.
+    fn check_own(&self, engine: &Engine<'_>, prepared: &Prepared, dir: &Path) -> Result<(), DriveError> {
+        let manifest = crate::run::Folder::read(engine.disk.clone(), dir)?.manifest()?;
+        match manifest.scenario == prepared.tree.to_json() {
+            true => Ok(()),
+            false => Err(DriveError::Folder(format!(
+                "{} is a run of another scenario than sweep.json says; put both back as they were, or remove the run to have it \
+                 made anew",
+                dir.display()
+            ))),
+        }
+    }
+}
+
+/// The metrics of a run by name: values by round.
+fn measured(engine: &Engine<'_>, dir: &Path) -> Result<BTreeMap<String, Vec<(u32, f64)>>, DriveError> {
+    let mut metrics: BTreeMap<String, Vec<(u32, f64)>> = BTreeMap::new();
+    let table = match read_table(engine.disk.as_ref(), &dir.join("tables"), "metrics", &[], usize::MAX) {
+        Ok(table) => table,
+        // Nothing was measured.
+        Err(TableError::Rounds { .. }) => return Ok(metrics),
+        Err(error) => return Err(error.into()),
+    };
+    let mut columns = table.into_iter().map(|(_, data)| data);
+    if let (Some(ColumnData::U32(rounds)), Some(ColumnData::Text(names)), Some(ColumnData::F64(values))) =
+        (columns.next(), columns.next(), columns.next())
+    {
+        for ((round, name), value) in rounds.into_iter().zip(names).zip(values) {
+            if let (Some(round), Some(name), Some(value)) = (round, name, value) {
+                metrics.entry(name).or_default().push((round, value));
+            }
+        }
+    }
+    Ok(metrics)
+}

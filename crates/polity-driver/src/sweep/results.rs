@@ -1,0 +1,342 @@
+//! From the runs of a sweep to its tables: one row a run and metric, means with intervals by arm, contrasts.
+
+use super::pool::Done;
+use crate::DriveError;
+use crate::disk::{Disk, create_dir_durably, write_atomically};
+use crate::drive::digest_of;
+use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, remove_parts_after};
+use polity_kernel::scenario::{Design, Factor};
+use polity_kernel::stats::{self, Estimate, RESAMPLES, Sample, Verdict};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The mean of a metric over the seeds of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArmRow {
+    /// The arm.
+    pub arm: String,
+    /// The metric.
+    pub metric: String,
+    /// Mean over its runs; null if none has it.
+    pub mean: Option<f64>,
+    /// Lower end of the 95 % interval; null with fewer than two runs.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Runs that have the metric.
+    pub n: usize,
+}
+
+/// A difference between arms, or between levels of a factor.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ContrastRow {
+    /// `arm`: an arm less the baseline; `main effect`: the arms with a level less those with the factor's first level.
+    pub contrast: &'static str,
+    /// The factor of a main effect.
+    pub factor: Option<String>,
+    /// The arm, or the level.
+    pub level: String,
+    /// What it is compared with.
+    pub reference: String,
+    /// The metric.
+    pub metric: String,
+    /// Difference of the means.
+    pub difference: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Seeds (of a difference that is not paired, in the arm that has fewest).
+    pub n: usize,
+    /// Whether it was taken seed by seed.
+    pub paired: bool,
+    /// `stable` if the interval excludes 0, `seed noise` if it does not, `unknown` without an interval.
+    pub verdict: Verdict,
+}
+
+/// What a sweep came to.
+pub(super) struct Results {
+    pub arms: Vec<ArmRow>,
+    pub contrasts: Vec<ContrastRow>,
+    pub digest: String,
+    metrics: Vec<String>,
+}
+
+/// Two groups of arms whose means are compared.
+struct Comparison<'a> {
+    contrast: &'static str,
+    factor: Option<&'a Factor>,
+    level: &'a str,
+    reference: &'a str,
+    plus: Vec<usize>,
+    minus: Vec<usize>,
+}
+
+/// Every arm against the baseline, every level of every factor against its first.
+fn comparisons(design: &Design) -> Vec<Comparison<'_>> {
+    let mut all = Vec::new();
+    if let Some(baseline) = design.arms.get(design.baseline) {
+        for (at, arm) in design.arms.iter().enumerate().filter(|(at, _)| *at != design.baseline) {
+            let (plus, minus) = (vec![at], vec![design.baseline]);
+            all.push(Comparison {
+                contrast: "arm",
+                factor: None,
+                level: &arm.name,
+                reference: &baseline.name,
+                plus,
+                minus,
+            });
+        }
+    }
+    for (f, factor) in design.factors.iter().enumerate() {
+        let with = |level: usize| {
+            let has =
+                |(at, arm): (usize, &polity_kernel::scenario::Arm)| (arm.levels.get(f) == Some(&level)).then_some(at);
+            design.arms.iter().enumerate().filter_map(has).collect::<Vec<_>>()
+        };
+        for (level, name) in factor.levels.iter().enumerate().skip(1) {
+            let reference = &factor.levels[0];
+            let (plus, minus) = (with(level), with(0));
+            all.push(Comparison { contrast: "main effect", factor: Some(factor), level: name, reference, plus, minus });
+        }
+    }
+    all
+}
+
+/// Values of one metric: by arm and seed.
+type Values = Vec<Vec<Option<f64>>>;
+
+fn difference(design: &Design, of: &Comparison<'_>, values: &Values) -> Estimate {
+    if design.common_random_numbers {
+        // Seed by seed, over the seeds at which all arms of the comparison have the metric.
+        let seeds = values.first().map_or(0, Vec::len);
+        let level = |arms: &[usize], seed: usize| {
+            let values: Option<Vec<f64>> = arms.iter().map(|arm| values[*arm].get(seed).copied().flatten()).collect();
+            stats::mean(&values?)
+        };
+        let pairs: Vec<f64> =
+            (0..seeds).filter_map(|seed| Some(level(&of.plus, seed)? - level(&of.minus, seed)?)).collect();
+        return stats::estimate(Sample { key: 0, values: &pairs });
+    }
+    let own: Vec<Vec<f64>> = values.iter().map(|arm| arm.iter().flatten().copied().collect()).collect();
+    let samples = |arms: &[usize]| {
+        arms.iter().map(|arm| Sample { key: key(design, *arm), values: &own[*arm] }).collect::<Vec<_>>()
+    };
+    stats::difference(&samples(&of.plus), &samples(&of.minus))
+}
+
+/// Arms with the same seeds are resampled alike, others each on their own.
+fn key(design: &Design, arm: usize) -> u64 {
+    if design.common_random_numbers { 0 } else { arm as u64 + 1 }
+}
+
+impl Results {
+    /// Sums all runs up, given by arm and seed.
+    pub(super) fn of(design: &Design, runs: &[Vec<Done>]) -> Results {
+        let metrics: BTreeSet<&String> = runs.iter().flatten().flat_map(|run| run.values.keys()).collect();
+        let metrics: Vec<String> = metrics.into_iter().cloned().collect();
+        let values: Vec<Values> = metrics
+            .iter()
+            .map(|name| runs.iter().map(|arm| arm.iter().map(|run| run.values.get(name).copied()).collect()).collect())
+            .collect();
+        let cells: Vec<(usize, usize)> =
+            (0..design.arms.len()).flat_map(|arm| (0..metrics.len()).map(move |metric| (arm, metric))).collect();
+        // Results are joined in order.
+        let arms = cells
+            .into_par_iter()
+            .map(|(arm, metric)| {
+                let own: Vec<f64> = values[metric][arm].iter().flatten().copied().collect();
+                let Estimate { mean, low, high, n } = stats::estimate(Sample { key: key(design, arm), values: &own });
+                ArmRow { arm: design.arms[arm].name.clone(), metric: metrics[metric].clone(), mean, low, high, n }
+            })
+            .collect();
+        let compared = comparisons(design);
+        let cells: Vec<(&Comparison<'_>, usize)> =
+            compared.iter().flat_map(|of| (0..metrics.len()).map(move |metric| (of, metric))).collect();
+        let contrasts = cells
+            .into_par_iter()
+            .map(|(of, metric)| {
+                let found = difference(design, of, &values[metric]);
+                ContrastRow {
+                    contrast: of.contrast,
+                    factor: of.factor.map(|factor| factor.name.clone()),
+                    level: of.level.to_string(),
+                    reference: of.reference.to_string(),
+                    metric: metrics[metric].clone(),
+                    difference: found.mean,
+                    low: found.low,
+                    high: found.high,
+                    n: found.n,
+                    paired: design.common_random_numbers,
+                    verdict: found.verdict(),
+                }
+            })
+            .collect();
+        let digests: Vec<&str> = runs.iter().flatten().map(|run| run.digest.as_str()).collect();
+        Results { arms, contrasts, digest: digest_of(digests.join("\n").as_bytes()).to_string(), metrics }
+    }
+
+    /// Writes the tables, each as Parquet and as CSV.
+    pub(super) fn write(
+        &self,
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        design: &Design,
+        runs: &[Vec<Done>],
+    ) -> Result<(), DriveError> {
+        let tables = [self.runs_table(design, runs), self.summary_table(), self.contrasts_table()];
+        let folder = dir.join("tables");
+        create_dir_durably(disk.as_ref(), &folder).map_err(DriveError::disk(&folder))?;
+        // A kill may have left some of them; all are written anew, from the runs.
+        remove_parts_after(disk.as_ref(), &folder, None)?;
+        let specs = tables.iter().map(|(spec, _)| spec.clone()).collect();
+        let mut parquet = Tables::open(disk.clone(), &folder, specs)?;
+        for (spec, batch) in &tables {
+            let path = dir.join(format!("{}.csv", spec.name));
+            write_atomically(disk.as_ref(), &path, csv(spec, batch)?.as_slice()).map_err(DriveError::disk(&path))?;
+        }
+        for (at, (_, batch)) in tables.into_iter().enumerate() {
+            parquet.push(at, batch)?;
+        }
+        parquet.close_parts(0, 0)?;
+        Ok(parquet.finish()?)
+    }
+
+    fn runs_table(&self, design: &Design, runs: &[Vec<Done>]) -> (TableSpec, Batch) {
+        let mut columns = vec![ColumnSpec::new("arm", Kind::Text, "arm of the design")];
+        for factor in &design.factors {
+            let doc = match &factor.path {
+                Some(path) => format!("level of the factor: the value of {path}"),
+                None => "the named arm".to_string(),
+            };
+            let kind = if numbers(factor).is_some() { Kind::F64 } else { Kind::Text };
+            columns.push(ColumnSpec::new(factor.name.clone(), kind, doc));
+        }
+        columns.push(ColumnSpec::new("seed", Kind::U64, "seed of the run"));
+        columns.push(ColumnSpec::new("metric", Kind::Text, "quantity and metric"));
+        columns.push(
+            ColumnSpec::new("value", Kind::F64, "what the design reads of it; missing if the run has none").nullable(),
+        );
+        columns.push(ColumnSpec::new("digest", Kind::Text, "digest of the run"));
+        let each = || {
+            let of_arm = |(at, arm): (usize, &'_ Vec<Done>)| (at, arm.len());
+            let runs = runs.iter().enumerate().map(of_arm).flat_map(|(arm, n)| (0..n).map(move |seed| (arm, seed)));
+            runs.flat_map(|(arm, seed)| (0..self.metrics.len()).map(move |metric| (arm, seed, metric)))
+        };
+        let text =
+            |of: &dyn Fn(usize, usize, usize) -> String| Column::Text(each().map(|(a, s, m)| of(a, s, m)).collect());
+        let mut data = vec![text(&|arm, _, _| design.arms[arm].name.clone())];
+        for (f, factor) in design.factors.iter().enumerate() {
+            data.push(match numbers(factor) {
+                Some(numbers) => Column::F64(each().map(|(arm, _, _)| numbers[design.arms[arm].levels[f]]).collect()),
+                None => text(&|arm, _, _| factor.levels[design.arms[arm].levels[f]].clone()),
+            });
+        }
+        data.push(Column::U64(each().map(|(arm, seed, _)| design.arms[arm].seeds[seed]).collect()));
+        data.push(text(&|_, _, metric| self.metrics[metric].clone()));
+        let value = |(arm, seed, metric): (usize, usize, usize)| {
+            let done: &Done = &runs[arm][seed];
+            done.values.get(&self.metrics[metric]).copied()
+        };
+        data.push(Column::MaybeF64(each().map(value).collect()));
+        data.push(text(&|arm, seed, _| runs[arm][seed].digest.clone()));
+        let doc = "One row a run and metric, in order of arm and seed.".to_string();
+        let spec = TableSpec { name: "runs".into(), doc, columns, volatile: false };
+        (spec, Batch { rows: each().count(), columns: data })
+    }
+
+    fn summary_table(&self) -> (TableSpec, Batch) {
+        let rows = &self.arms;
+        let columns = vec![
+            ColumnSpec::new("arm", Kind::Text, "arm of the design"),
+            ColumnSpec::new("metric", Kind::Text, "quantity and metric"),
+            ColumnSpec::new("mean", Kind::F64, "mean over the arm's seeds").nullable(),
+            ColumnSpec::new("low", Kind::F64, "lower end of the 95 % interval").nullable(),
+            ColumnSpec::new("high", Kind::F64, "upper end of the 95 % interval").nullable(),
+            ColumnSpec::new("n", Kind::U32, "runs that have the metric"),
+        ];
+        let data = vec![
+            Column::Text(rows.iter().map(|row| row.arm.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.metric.clone()).collect()),
+            Column::MaybeF64(rows.iter().map(|row| row.mean).collect()),
+            Column::MaybeF64(rows.iter().map(|row| row.low).collect()),
+            Column::MaybeF64(rows.iter().map(|row| row.high).collect()),
+            Column::U32(rows.iter().map(|row| row.n as u32).collect()),
+        ];
+        let doc = format!(
+            "One row an arm and metric. Intervals: 95 % percentile bootstrap of the mean over seeds, {RESAMPLES} resamples."
+        );
+        (TableSpec { name: "summary".into(), doc, columns, volatile: false }, Batch { rows: rows.len(), columns: data })
+    }
+
+    fn contrasts_table(&self) -> (TableSpec, Batch) {
+        let rows = &self.contrasts;
+        let text = |name: &str, doc: &str| ColumnSpec::new(name, Kind::Text, doc);
+        let columns = vec![
+            text(
+                "contrast",
+                "`arm`: an arm less the baseline; `main effect`: arms with a level less those with the first",
+            ),
+            text("factor", "factor of a main effect").nullable(),
+            text("level", "the arm, or the level"),
+            text("reference", "what it is compared with"),
+            text("metric", "quantity and metric"),
+            ColumnSpec::new("difference", Kind::F64, "difference of the means").nullable(),
+            ColumnSpec::new("low", Kind::F64, "lower end of the 95 % interval").nullable(),
+            ColumnSpec::new("high", Kind::F64, "upper end of the 95 % interval").nullable(),
+            ColumnSpec::new("n", Kind::U32, "seeds"),
+            ColumnSpec::new("paired", Kind::Bool, "whether differences were taken seed by seed"),
+            text("verdict", "`stable`: the interval excludes 0; `seed noise`: it does not; `unknown`: there is none"),
+        ];
+        let data = vec![
+            Column::Text(rows.iter().map(|row| row.contrast.to_string()).collect()),
+            Column::MaybeText(rows.iter().map(|row| row.factor.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.level.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.reference.clone()).collect()),
+            Column::Text(rows.iter().map(|row| row.metric.clone()).collect()),
+            Column::MaybeF64(rows.iter().map(|row| row.difference).collect()),
+            Column::MaybeF64(rows.iter().map(|row| row.low).collect()),
+            Column::MaybeF64(rows.iter().map(|row| row.high).collect()),
+            Column::U32(rows.iter().map(|row| row.n as u32).collect()),
+            Column::Bool(rows.iter().map(|row| row.paired).collect()),
+            Column::Text(rows.iter().map(|row| row.verdict.word().to_string()).collect()),
+        ];
+        let doc = "One row a difference and metric; intervals as in `summary`, of the difference.".to_string();
+        (
+            TableSpec { name: "contrasts".into(), doc, columns, volatile: false },
+            Batch { rows: rows.len(), columns: data },
+        )
+    }
+}
+
+/// A factor's levels, if all are numbers.
+fn numbers(factor: &Factor) -> Option<Vec<f64>> {
+    factor.path.as_ref()?;
+    factor.levels.iter().map(|level| level.parse().ok().filter(|x: &f64| x.is_finite())).collect()
+}
+
+/// The rows as CSV; numbers are written so that they read back as the same.
+fn csv(spec: &TableSpec, batch: &Batch) -> Result<Vec<u8>, DriveError> {
+    let number = |x: f64| format!("{x}");
+    let cell = |column: &Column, row: usize| match column {
+        Column::Text(v) => v[row].clone(),
+        Column::MaybeText(v) => v[row].clone().unwrap_or_default(),
+        Column::F64(v) => number(v[row]),
+        Column::MaybeF64(v) => v[row].map_or(String::new(), number),
+        Column::U32(v) => v[row].to_string(),
+        Column::U64(v) => v[row].to_string(),
+        Column::Bool(v) => v[row].to_string(),
+        _ => String::new(),
+    };
+    let failed =
+        |error: &dyn std::fmt::Display| DriveError::Folder(format!("{}.csv can not be written: {error}", spec.name));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(spec.columns.iter().map(|column| &column.name)).map_err(|e| failed(&e))?;
+    for row in 0..batch.rows {
+        writer.write_record(batch.columns.iter().map(|column| cell(column, row))).map_err(|e| failed(&e))?;
+    }
+    writer.into_inner().map_err(|e| failed(&e))
+}

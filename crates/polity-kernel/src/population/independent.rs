@@ -1,0 +1,100 @@
+//! People of shares alone, without microdata.
+
+use super::fit::{FitError, Marginal, apportion, check, shares};
+use super::{Column, Population, Table};
+use crate::rng::{Draws, Stream};
+use std::sync::Arc;
+
+/// `n` agents with a column for each marginal. Every level has its exact number of agents, by largest remainder; the columns are
+/// put in random orders of their own, so that they are independent of each other. Nothing is known of how attributes go
+/// together: fit a table of cells with weights ([`super::fit::weights`]) where it is.
+///
+/// A column whose levels are all numbers holds numbers, any other words.
+///
+/// # Errors
+/// Shares that are no shares, levels given twice, ranges of numbers (no value can be read from them), nobody.
+pub fn independent(marginals: &[Marginal], n: u32, seed: u64) -> Result<Population, FitError> {
+    let mut columns = Vec::with_capacity(marginals.len());
+    let mut obtained = Vec::new();
+    for (m, marginal) in marginals.iter().enumerate() {
+        let wrong = |level, message: String| FitError { entry: Some(m), level, message };
+        check(marginal.shares.iter().map(|(_, share)| *share)).map_err(|error| wrong(error.level, error.message))?;
+        let names: Vec<&str> = marginal.shares.iter().map(|(level, _)| level.trim()).collect();
+        if let Some(twice) = (0..names.len()).find(|i| names[..*i].contains(&names[*i])) {
+            return Err(wrong(Some(twice), format!("the level `{}` is given twice", names[twice])));
+        }
+        let number = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite());
+        let end = |text: &str| text.trim().is_empty() || number(text.trim()).is_some();
+        let range = |text: &&str| text.split_once("..").is_some_and(|(low, high)| end(low) && end(high));
+        if let Some(level) = names.iter().position(range) {
+            let message = format!(
+                "`{}` is a range, and without a `file` of people there is no value in it to take; write a word, 18-29, or a \
+                 number",
+                names[level]
+            );
+            return Err(wrong(Some(level), message));
+        }
+        let asked: Vec<f64> = marginal.shares.iter().map(|(_, share)| *share).collect();
+        let sizes = apportion(&asked, n);
+        let each = |(level, size): (usize, &u32)| std::iter::repeat_n(level as u32, *size as usize);
+        let mut codes: Vec<u32> = sizes.iter().enumerate().flat_map(each).collect();
+        Draws::new(seed, Stream::Population, 1 + m as u32, 0).shuffle(&mut codes);
+        let column = match names.iter().map(|name| number(name)).collect::<Option<Vec<f64>>>() {
+            Some(values) => Column::Number(codes.iter().map(|code| values[*code as usize]).collect()),
+            None => Column::Text { codes, words: names.iter().map(|name| (*name).to_owned()).collect() },
+        };
+        columns.push((marginal.column.clone(), column));
+        obtained.extend(shares(&marginal.column, marginal.shares.iter().cloned(), &sizes));
+    }
+    let table = Table::new(columns).map_err(|error| FitError {
+        entry: marginals.iter().rposition(|marginal| Some(&marginal.column) == error.column.as_ref()),
+        level: None,
+        message: error.to_string(),
+    })?;
+    Ok(Population::from_table(Arc::new(table)).with_shares(obtained))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marginal(column: &str, shares: &[(&str, f64)]) -> Marginal {
+        Marginal { column: column.into(), shares: shares.iter().map(|(l, s)| ((*l).to_owned(), *s)).collect() }
+    }
+
+    #[test]
+    fn shares_are_exact_and_columns_independent() {
+        let marginals =
+            [marginal("sex", &[("f", 0.5), ("m", 0.5)]), marginal("PID", &[("0", 0.2), ("1", 0.5), ("2", 0.3)])];
+        let people = independent(&marginals, 100_000, 4).unwrap();
+        let (sex, pid) = (people.table().text_column("sex").unwrap(), people.table().number_column("PID").unwrap());
+        let count = |s: &str, p: f64| {
+            (0..100_000).filter(|i| people.text(sex, *i) == s && people.number(pid, *i) == p).count() as f64
+        };
+        for (p, share) in [(0.0, 0.2), (1.0, 0.5), (2.0, 0.3)] {
+            assert_eq!(count("f", p) + count("m", p), share * 100_000.0);
+            // Hypergeometric: 5 sigma.
+            let sigma = (100_000.0 * share * (1.0 - share) * 0.25f64).sqrt();
+            assert!((count("f", p) - share * 50_000.0).abs() < 5.0 * sigma);
+        }
+        assert_eq!(people, independent(&marginals, 100_000, 4).unwrap());
+        assert_ne!(people, independent(&marginals, 100_000, 5).unwrap());
+        assert!(people.shares().iter().all(|share| share.asked == share.obtained));
+    }
+
+    #[test]
+    fn what_can_not_be_made_is_named() {
+        let error = |marginals: &[Marginal]| {
+            let error = independent(marginals, 10, 1).unwrap_err();
+            (error.entry, error.level, error.message)
+        };
+        assert_eq!(
+            error(&[marginal("a", &[("x", 0.5), ("x", 0.5)])]),
+            (Some(0), Some(1), "the level `x` is given twice".into())
+        );
+        assert!(error(&[marginal("a", &[("1", 0.5), ("18..30", 0.5)])]).2.starts_with("`18..30` is a range"));
+        let twice = [marginal("a", &[("x", 1.0)]), marginal("a", &[("x", 1.0)])];
+        assert_eq!(error(&twice), (Some(1), None, "column `a`: the name is used twice; rename one of the two".into()));
+        assert!(error(&[]).2.contains("at least one column"));
+    }
+}

@@ -1,0 +1,454 @@
+//! The population that a scenario describes.
+
+use super::{FileKind, FileWish, Inputs};
+use crate::population::fit::{self, Cell, FitError, Marginal};
+use crate::population::independent::independent;
+use crate::population::persona::{Labels, Template};
+use crate::population::{self, Column, Population, Table};
+use crate::rng::{Draws, Stream};
+use crate::tree::{Invalid, Node, TreeError, Value, child, item};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Where the attributes of agents come from.
+///
+/// With a `file` alone agents are its rows, or as many drawn from them evenly. `marginals` or `quotas` say of what there is to be
+/// how much. Without a `file`, `marginals` make independent attributes.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PopulationSource {
+    /// A CSV, TSV or JSONL file, relative to the scenario. Its columns become attributes.
+    pub file: Option<String>,
+    /// The column of the file with the weights that its rows begin with.
+    pub weight: Option<String>,
+    /// Shares of the levels of several columns, all to be met at once.
+    pub marginals: Option<Vec<MarginalSource>>,
+    /// Shares of cells, to be met exactly: a list of `{COLUMN: LEVEL, ..., share: 0.2}`, or `{file: ...}` with such rows.
+    pub quotas: Option<Node>,
+    /// What the values of columns are called in `persona`: `{vote: {0: Bill Clinton, 1: Bob Dole}}`.
+    #[serde(default)]
+    pub labels: Labels,
+    /// A text with names of columns in braces; filled in, it becomes each agent's attribute `persona`.
+    pub persona: Option<String>,
+}
+
+/// Shares of one column's levels, or a file with those of several.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MarginalSource {
+    /// The column.
+    pub column: Option<String>,
+    /// Levels and shares: `{green: 0.2, red: 0.8}`, `{18..30: 0.25, 30..: 0.75}`.
+    pub shares: Option<Node>,
+    /// A table with the columns `column`, `level` and `share`.
+    pub file: Option<String>,
+}
+
+/// The name of the attribute that a persona's text becomes.
+const PERSONA: &str = "persona";
+
+impl PopulationSource {
+    /// The files it names.
+    pub(super) fn files(&self) -> Vec<FileWish> {
+        let wish = |path: &str, key: String| FileWish { path: path.to_owned(), key, kind: FileKind::Table };
+        let own = self.file.iter().map(|path| wish(path, "population.file".into()));
+        let of_marginals = self.marginals.iter().flatten().enumerate().filter_map(|(i, marginal)| {
+            marginal.file.as_ref().map(|path| wish(path, format!("population.marginals[{i}].file")))
+        });
+        let of_quotas = self.quotas.iter().filter_map(|quotas| match quotas.get("file") {
+            Some(Node { value: Value::Text(path), .. }) => Some(wish(path, "population.quotas.file".into())),
+            _ => None,
+        });
+        own.chain(of_marginals).chain(of_quotas).collect()
+    }
+}
+
+/// Where something stands below `population`, and what is wrong there.
+fn invalid(key: impl Into<String>, message: impl Into<String>) -> Invalid {
+    Invalid { key: key.into(), message: message.into() }
+}
+
+/// A population under construction: what a scenario asks for, with the contents of its files.
+pub(super) struct People<'a> {
+    source: &'a PopulationSource,
+    node: &'a Node,
+    inputs: &'a Inputs,
+    table: Option<&'a Arc<Table>>,
+}
+
+impl<'a> People<'a> {
+    /// `node` is the scenario's `population`.
+    pub fn new(source: &'a PopulationSource, node: &'a Node, inputs: &'a Inputs) -> Result<Self, TreeError> {
+        let mut people = People { source, node, inputs, table: None };
+        people.check().map_err(|invalid| people.blame(invalid))?;
+        if let Some(file) = &source.file {
+            people.table = Some(people.read(file, "file").map_err(|invalid| people.blame(invalid))?);
+        }
+        Ok(people)
+    }
+
+    fn blame(&self, invalid: Invalid) -> TreeError {
+        let mut error = self.node.blame("population", invalid);
+        // What is missing here has no default.
+        error.help = None;
+        error
+    }
+
+    /// The rows of the microdata: the number of agents, where the scenario names none.
+    pub fn rows(&self) -> Option<u32> {
+        self.table.map(|table| table.rows() as u32)
+    }
+
+    /// The population of `n` agents.
+    pub fn make(&self, n: u32, seed: u64) -> Result<Population, TreeError> {
+        self.with_persona(n, seed).map_err(|invalid| self.blame(invalid))
+    }
+
+    fn read(&self, file: &str, key: &str) -> Result<&'a Arc<Table>, Invalid> {
+        self.inputs.tables.get(file).ok_or_else(|| invalid(key, format!("`{file}` was not read")))
+    }
+
+    fn check(&self) -> Result<(), Invalid> {
+        let source = self.source;
+        let no_file = source.file.is_none();
+        match (&source.marginals, &source.quotas) {
+            (Some(_), Some(_)) => Err(invalid("quotas", "give `marginals` or `quotas`, not both")),
+            (None, Some(_)) if no_file => {
+                Err(invalid("quotas", "quotas are drawn from people; add a `file` with them"))
+            }
+            (None, None) if no_file => Err(invalid("", "give a `file` with people, or `marginals`")),
+            (Some(marginals), _) if marginals.is_empty() => Err(invalid("marginals", "the list is empty")),
+            _ if no_file && source.weight.is_some() => Err(invalid("weight", "the weights of which `file`?")),
+            _ if source.persona.is_none() && !source.labels.is_empty() => {
+                Err(invalid("labels", "labels are used in a `persona`, and there is none"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn with_persona(&self, n: u32, seed: u64) -> Result<Population, Invalid> {
+        let Some(template) = &self.source.persona else { return self.people(self.table, n, seed) };
+        let Some(table) = self.table else {
+            // Only the attributes' levels are known before they are made.
+            let people = self.people(None, n, seed)?;
+            let table = Arc::new(self.describe(people.table(), template)?);
+            return Ok(Population::from_table(table).with_shares(people.shares().to_vec()));
+        };
+        let table = Arc::new(self.describe(table, template)?);
+        self.people(Some(&table), n, seed)
+    }
+
+    /// The table with the texts of its rows.
+    fn describe(&self, table: &Table, template: &str) -> Result<Table, Invalid> {
+        for column in self.source.labels.keys() {
+            table.index(column).map_err(|error| invalid(child("labels", column), error.to_string()))?;
+        }
+        let template = Template::read(template, table).map_err(|message| invalid("persona", message))?;
+        let texts = template.render(table, &self.source.labels).map_err(|message| invalid("labels", message))?;
+        table.with(PERSONA, texts).map_err(|_| {
+            invalid(
+                "persona",
+                format!("the data have a column `{PERSONA}` of their own; rename it, or leave the template out"),
+            )
+        })
+    }
+
+    fn people(&self, table: Option<&Arc<Table>>, n: u32, seed: u64) -> Result<Population, Invalid> {
+        let (marginals, places) = self.marginals()?;
+        let at = |error: FitError| match error.entry.and_then(|entry| Some((marginals.get(entry)?, places.get(entry)?)))
+        {
+            Some((marginal, place)) => place.blame(marginal, error),
+            None => invalid(if self.source.weight.is_some() { "weight" } else { "marginals" }, error.message),
+        };
+        let Some(table) = table else { return independent(&marginals, n, seed).map_err(at) };
+        let base = match &self.source.weight {
+            None => None,
+            Some(name) => {
+                table.number_column(name).map_err(|error| invalid("weight", error.to_string()))?;
+                match table.columns().find(|(column, _)| column == name) {
+                    Some((_, Column::Number(values))) => Some(values.as_slice()),
+                    _ => None,
+                }
+            }
+        };
+        // The stream's agents below are those that are resampled one by one; here one sequence serves all.
+        let mut draws = Draws::new(seed, Stream::Population, 1, 0);
+        if let Some(quotas) = &self.source.quotas {
+            let (cells, of_file) = self.cells(quotas)?;
+            let (counts, shares) =
+                fit::quotas(table, base, &cells, n, &mut draws).map_err(|error| match (error.entry, of_file) {
+                    (Some(entry), true) => {
+                        invalid("quotas.file", format!("row {entry}, counted from 0: {}", error.message))
+                    }
+                    (Some(entry), false) => invalid(item("quotas", entry), error.message),
+                    (None, _) => invalid("quotas", error.message),
+                })?;
+            return Ok(Population::of_counts(table.clone(), &counts, seed).with_shares(shares));
+        }
+        if marginals.is_empty() && base.is_none() {
+            return Ok(Population::resample(table.clone(), n, seed));
+        }
+        let fit = fit::weights(table, base, &marginals).map_err(at)?;
+        let counts = fit.agents(n, &mut draws);
+        let shares = fit.obtained(&marginals, &counts);
+        Ok(Population::of_counts(table.clone(), &counts, seed).with_shares(shares))
+    }
+
+    /// All marginals, and where each was written.
+    fn marginals(&self) -> Result<(Vec<Marginal>, Vec<Place>), Invalid> {
+        let (mut marginals, mut places) = (Vec::new(), Vec::new());
+        for (i, source) in self.source.marginals.iter().flatten().enumerate() {
+            let key = item("marginals", i);
+            match (&source.column, &source.shares, &source.file) {
+                (Some(column), Some(shares), None) => {
+                    marginals
+                        .push(Marginal { column: column.clone(), shares: levels(shares, &child(&key, "shares"))? });
+                    places.push(Place { key, file: false });
+                }
+                (None, None, Some(file)) => {
+                    let key = child(&key, "file");
+                    for marginal in of_table(self.read(file, &key)?).map_err(|message| invalid(&key, message))? {
+                        marginals.push(marginal);
+                        places.push(Place { key: key.clone(), file: true });
+                    }
+                }
+                _ => return Err(invalid(key, "write `{column: NAME, shares: {LEVEL: SHARE, ...}}`, or `{file: ...}`")),
+            }
+        }
+        for (i, marginal) in marginals.iter().enumerate() {
+            if marginals[..i].iter().any(|other| other.column == marginal.column) {
+                return Err(invalid(
+                    &places[i].key,
+                    format!("the shares of column `{}` are given twice", marginal.column),
+                ));
+            }
+        }
+        Ok((marginals, places))
+    }
+
+    /// The cells of the quotas, and whether they stand in a file.
+    fn cells(&self, quotas: &Node) -> Result<(Vec<Cell>, bool), Invalid> {
+        match &quotas.value {
+            Value::List(items) => {
+                let mut cells = Vec::with_capacity(items.len());
+                for (i, node) in items.iter().enumerate() {
+                    let key = item("quotas", i);
+                    let Value::Map(entries) = &node.value else {
+                        return Err(invalid(
+                            key,
+                            format!("a quota is `{{COLUMN: LEVEL, share: 0.2}}`, not {}", node.describe()),
+                        ));
+                    };
+                    let mut cell = Cell { levels: Vec::new(), share: f64::NAN };
+                    for (name, value) in entries {
+                        if name.name == "share" {
+                            cell.share = number(value, &child(&key, "share"))?;
+                        } else {
+                            cell.levels.push((name.name.clone(), level(value, &child(&key, &name.name))?));
+                        }
+                    }
+                    complete(&cell).map_err(|message| invalid(key, message))?;
+                    cells.push(cell);
+                }
+                Ok((cells, false))
+            }
+            Value::Map(entries) if entries.len() == 1 && quotas.get("file").is_some() => {
+                let Some(Node { value: Value::Text(file), .. }) = quotas.get("file") else {
+                    return Err(invalid("quotas.file", "the name of a file is text"));
+                };
+                let table = self.read(file, "quotas.file")?;
+                let share = of_column(table, "share").map_err(|message| invalid("quotas.file", message))?;
+                let all = Population::from_table(table.clone());
+                let columns: Vec<(usize, &str)> =
+                    table.columns().map(|(name, _)| name).enumerate().filter(|(_, name)| *name != "share").collect();
+                let cell = |row: usize| Cell {
+                    levels: columns
+                        .iter()
+                        .map(|(i, name)| ((*name).to_owned(), all.cell(*i, row as u32).to_string()))
+                        .collect(),
+                    share: share[row],
+                };
+                let cells: Vec<Cell> = (0..table.rows()).map(cell).collect();
+                cells.first().map_or(Ok(()), complete).map_err(|message| invalid("quotas.file", message))?;
+                Ok((cells, true))
+            }
+            _ => Err(invalid("quotas", "write a list of `{COLUMN: LEVEL, share: 0.2}`, or `{file: ...}`")),
+        }
+    }
+}
+
+/// Where a marginal was written.
+struct Place {
+    key: String,
+    file: bool,
+}
+
+impl Place {
+    fn blame(&self, marginal: &Marginal, error: FitError) -> Invalid {
+        let level = error.level.and_then(|level| marginal.shares.get(level));
+        match (self.file, level) {
+            (true, Some((level, _))) => {
+                invalid(&self.key, format!("column `{}`, level `{level}`: {}", marginal.column, error.message))
+            }
+            (true, None) => invalid(&self.key, format!("column `{}`: {}", marginal.column, error.message)),
+            (false, Some((level, _))) => invalid(child(&child(&self.key, "shares"), level), error.message),
+            (false, None) if error.message.contains("there is no such column") => {
+                invalid(child(&self.key, "column"), error.message)
+            }
+            (false, None) => invalid(child(&self.key, "shares"), error.message),
+        }
+    }
+}
+
+fn complete(cell: &Cell) -> Result<(), String> {
+    if cell.levels.is_empty() {
+        return Err("name at least one column with a level".into());
+    }
+    if cell.share.is_nan() {
+        return Err("the key `share` is missing".into());
+    }
+    Ok(())
+}
+
+fn number(node: &Node, key: &str) -> Result<f64, Invalid> {
+    match node.value {
+        Value::Int(number) => Ok(number as f64),
+        Value::Float(number) => Ok(number),
+        _ => Err(invalid(key, format!("a share is a number, found {}", node.describe()))),
+    }
+}
+
+/// A level, which YAML may have taken for a number.
+fn level(node: &Node, key: &str) -> Result<String, Invalid> {
+    match &node.value {
+        Value::Text(text) => Ok(text.clone()),
+        Value::Int(number) => Ok(number.to_string()),
+        Value::Float(number) => Ok(number.to_string()),
+        _ => Err(invalid(key, format!("a level is a word, a number or a range, found {}", node.describe()))),
+    }
+}
+
+/// Levels and shares as written in a scenario.
+fn levels(node: &Node, key: &str) -> Result<Vec<(String, f64)>, Invalid> {
+    match &node.value {
+        Value::Map(entries) if !entries.is_empty() => entries
+            .iter()
+            .map(|(name, value)| Ok((name.name.clone(), number(value, &child(key, &name.name))?)))
+            .collect(),
+        _ => Err(invalid(key, format!("write `{{LEVEL: SHARE, ...}}`, found {}", node.describe()))),
+    }
+}
+
+fn of_column<'a>(table: &'a Table, name: &str) -> Result<&'a [f64], String> {
+    table.number_column(name).map_err(|error| error.to_string())?;
+    match table.columns().find(|(column, _)| *column == name) {
+        Some((_, Column::Number(values))) => Ok(values),
+        _ => Ok(&[]),
+    }
+}
+
+/// The marginals of a table with the columns `column`, `level` and `share`, in order of appearance.
+fn of_table(table: &Arc<Table>) -> Result<Vec<Marginal>, String> {
+    let [column, level] = ["column", "level"].map(|name| table.index(name).map_err(|error| error.to_string()));
+    let (column, level, share) = (column?, level?, of_column(table, "share")?);
+    let all = population::Population::from_table(table.clone());
+    let mut marginals: Vec<Marginal> = Vec::new();
+    for (row, share) in share.iter().enumerate() {
+        let [column, level] = [column, level].map(|index| all.cell(index, row as u32).to_string());
+        match marginals.iter_mut().find(|marginal| marginal.column == column) {
+            Some(marginal) => marginal.shares.push((level, *share)),
+            None => marginals.push(Marginal { column, shares: vec![(level, *share)] }),
+        }
+    }
+    Ok(marginals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value as Json, json};
+
+    fn make(population: &Json, n: u32) -> Result<Population, TreeError> {
+        let node = Node::from_json(population);
+        let column = |values: &[f64]| Column::Number(values.to_vec());
+        let mut words = population::TextBuilder::default();
+        ["a", "b", "c", "a"].iter().for_each(|word| words.push(word));
+        let table = Table::new(vec![
+            ("x".into(), column(&[1.0, 2.0, 3.0, 1.0])),
+            ("w".into(), column(&[0.0, 1.0, 2.5, 1.0])),
+            ("word".into(), words.finish()),
+        ]);
+        let mut inputs = Inputs::default();
+        inputs.tables.insert("people.csv".into(), Arc::new(table.unwrap()));
+        let source: PopulationSource = node.read("population")?;
+        People::new(&source, &node, &inputs)?.make(n, 1)
+    }
+
+    #[test]
+    fn weights_alone_are_met() {
+        let people = make(&json!({"file": "people.csv", "weight": "w"}), 450).unwrap();
+        let count = |row| (0..450).filter(|agent| people.row(*agent) == row).count();
+        assert_eq!([0, 1, 2, 3].map(count), [0, 100, 250, 100]);
+        // The order is mixed, so that cohorts are alike.
+        assert!((0..450).map(|agent| people.row(agent)).collect::<Vec<_>>().windows(2).any(|w| w[0] > w[1]));
+    }
+
+    /// A scenario's population of parts that fit and parts that do not.
+    fn parts() -> impl Strategy<Value = Json> {
+        let share = prop_oneof![
+            Just(json!(0.5)),
+            Just(json!(0)),
+            Just(json!(1)),
+            Just(json!(-0.1)),
+            Just(json!(1e300)),
+            Just(json!("half")),
+            Just(json!(0.25)),
+        ];
+        let name = prop::sample::select(vec!["x", "w", "word", "wrod", "persona", ""]);
+        let level = prop::sample::select(vec!["1", "2", "3", "a", "b", "c", "..2", "2..", "2..1", "..", "NaN"]);
+        let shares = prop::collection::vec((level.clone(), share.clone()), 0..4)
+            .prop_map(|pairs| Json::Object(pairs.into_iter().map(|(l, s)| (l.to_owned(), s)).collect()));
+        let marginal =
+            (name.clone(), shares, prop::bool::weighted(0.1)).prop_map(|(column, shares, file)| match file {
+                true => json!({"file": "people.csv"}),
+                false => json!({"column": column, "shares": shares}),
+            });
+        let quota =
+            (name.clone(), level, share).prop_map(|(column, level, share)| json!({column: level, "share": share}));
+        let persona = prop::sample::select(vec!["{x} {word}", "{y}", "{", "}", "{{}}", "{}", "é{x}é"]);
+        (
+            prop::option::weighted(0.8, Just("people.csv")),
+            prop::option::weighted(0.3, name),
+            prop::option::weighted(0.6, prop::collection::vec(marginal, 0..3)),
+            prop::option::weighted(0.3, prop::collection::vec(quota, 0..4)),
+            prop::option::weighted(0.4, persona),
+        )
+            .prop_map(|(file, weight, marginals, quotas, persona)| {
+                let parts = [
+                    ("file", file.map(Json::from)),
+                    ("weight", weight.map(Json::from)),
+                    ("marginals", marginals.map(Json::from)),
+                    ("quotas", quotas.map(Json::from)),
+                    ("persona", persona.map(Json::from)),
+                ];
+                Json::Object(parts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn populations_are_made_or_refused(population in parts(), n in 1u32..200) {
+            match make(&population, n) {
+                Ok(people) => {
+                    prop_assert_eq!(people.len(), n);
+                    for shares in people.shares().chunk_by(|a, b| a.column == b.column) {
+                        prop_assert_eq!(shares.iter().map(|share| share.agents).sum::<u32>(), n);
+                    }
+                }
+                Err(error) => prop_assert!(error.path.starts_with("population"), "{}", error),
+            }
+        }
+    }
+}

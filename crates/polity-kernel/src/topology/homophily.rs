@@ -1,0 +1,110 @@
+//! Homophily: people are mostly tied to people like themselves (McPherson, Smith-Lovin and Cook, "Birds of a feather", Annual
+//! Review of Sociology 27, 2001).
+
+use super::stochastic_block::members;
+use super::{Csr, StochasticBlock, TopologyError, within};
+use crate::population::Population;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Agents with the same value of an attribute form a group; `same` of all ties lie inside groups. A stochastic block model: an
+/// agent has on average `mean_degree * same` ties in its group, whatever the group's size, and every pair of two groups is
+/// equally likely to be tied, so that members of small groups have more ties outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Homophily {
+    /// A column of the population; each of its values is a group.
+    pub by: String,
+    /// The mean number of ties of an agent.
+    pub mean_degree: f64,
+    /// The share of ties between two agents of one group, 0 to 1.
+    pub same: f64,
+}
+
+/// A share of ties inside groups this much below `same` is refused: it comes of groups too small for their ties.
+const SHORT: f64 = 0.01;
+
+impl Homophily {
+    pub(super) fn generate(&self, n: u32, population: &Population, seed: u64) -> Result<Csr, TopologyError> {
+        within("same", self.same, 1.0, " (a share of the ties)")?;
+        within("mean_degree", self.mean_degree, f64::from(n.saturating_sub(1)), &format!(" with {n} agents"))?;
+        let (inside, outside) = (self.mean_degree * self.same, self.mean_degree * (1.0 - self.same));
+        let sizes: Vec<f64> = members(&self.by, n, population)?.iter().map(|group| group.len() as f64).collect();
+        let possible =
+            sizes.iter().map(|size| size * inside.min((size - 1.0).max(0.0))).sum::<f64>() / f64::from(n.max(1));
+        if possible < (self.same - SHORT) * (possible + outside) {
+            let smallest = sizes.iter().copied().filter(|size| *size > 0.0).fold(f64::INFINITY, f64::min);
+            let message = format!(
+                "{inside} ties inside a group are asked of each agent, and the groups of `{}` are too small (the smallest has \
+                 {smallest}): at most {:.3} of the ties could lie inside; take a smaller `mean_degree`, or fewer groups",
+                self.by,
+                possible / (possible + outside)
+            );
+            return Err(TopologyError::at("same", message));
+        }
+        let blocks = StochasticBlock {
+            by: Some(self.by.clone()),
+            within: Some(inside),
+            between: Some(outside),
+            ..StochasticBlock::default()
+        };
+        blocks.generate(n, population, seed).map_err(|error| match error.key.as_deref() {
+            Some("between") => TopologyError::at(
+                "same",
+                format!(
+                    "{outside} ties outside the own group are asked of each agent, and there are not so many others"
+                ),
+            ),
+            Some("within") => TopologyError { key: Some("mean_degree".into()), ..error },
+            _ => error,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::population::{Column, Table};
+    use std::sync::Arc;
+
+    /// 8,000 people in groups of 10%, 30% and 60%.
+    fn people() -> Population {
+        let party = (0..8000).map(|i| [0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0][i % 10]).collect();
+        Population::from_table(Arc::new(Table::new(vec![("party".into(), Column::Number(party))]).unwrap()))
+    }
+
+    fn homophily(mean_degree: f64, same: f64) -> Homophily {
+        Homophily { by: "party".into(), mean_degree, same }
+    }
+
+    #[test]
+    fn the_share_of_ties_inside_is_within_binomial_error() {
+        let population = people();
+        let party = population.table().number_column("party").unwrap();
+        for (seed, mean_degree, same) in [(1, 10.0, 0.8), (2, 10.0, 0.5), (3, 4.0, 0.1), (4, 6.0, 1.0), (5, 6.0, 0.0)] {
+            let csr = homophily(mean_degree, same).generate(8000, &population, seed).unwrap();
+            let arcs = || (0..8000).flat_map(|i| csr.neighbours(i).iter().map(move |j| (i, *j)));
+            let ties = csr.arcs() as f64 / 2.0;
+            let inside = arcs().filter(|(i, j)| population.number(party, *i) == population.number(party, *j)).count();
+            let share = inside as f64 / 2.0 / ties;
+            let sigma = (same * (1.0 - same) / ties).sqrt();
+            assert!((share - same).abs() <= 4.0 * sigma, "{share} for {same}, sigma {sigma}");
+            let expected = 4000.0 * mean_degree;
+            assert!((ties - expected).abs() < 4.0 * expected.sqrt(), "{ties} for {expected}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_is_named() {
+        let error = |spec: Homophily| spec.generate(8000, &people(), 1).unwrap_err().to_string();
+        assert_eq!(error(homophily(10.0, 1.5)), "same: 1.5 is not possible; allowed is 0 to 1 (a share of the ties)");
+        assert_eq!(
+            error(homophily(-1.0, 0.5)),
+            "mean_degree: -1 is not possible; allowed is 0 to 7999 with 8000 agents"
+        );
+        assert!(error(homophily(6000.0, 0.9)).starts_with("same: 5400 ties inside a group are asked of each agent"));
+        assert!(error(Homophily { by: "partys".into(), ..homophily(1.0, 0.5) }).contains("did you mean `party`?"));
+        let few = Population::resample(people().table().clone(), 20, 1);
+        assert!(homophily(19.0, 0.1).generate(20, &few, 1).unwrap_err().message.contains("not so many others"));
+    }
+}

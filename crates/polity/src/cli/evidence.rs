@@ -1,0 +1,134 @@
+//! What a run tells of its own worth: alarms, shares asked for and obtained, distances from data. Read from the run folder alone.
+
+use super::story::{numbers, texts};
+use crate::report::{DataTable, Section};
+use polity_driver::disk::Disk;
+use polity_driver::health::{Alarm, alarms};
+use polity_driver::tables::read_table;
+use std::path::Path;
+
+/// Rows of a table that a page or a terminal shows.
+const MOST_ROWS: usize = 200;
+
+/// The rows of a table as texts, with the names of its columns; nothing when the run has no such table.
+fn table(disk: &dyn Disk, run: &Path, name: &str) -> Option<(Vec<String>, Vec<Vec<String>>)> {
+    let data = read_table(disk, &run.join("tables"), name, &[], usize::MAX).ok()?;
+    let columns = data.iter().map(|(name, _)| name.clone()).collect();
+    let cells: Vec<Vec<Option<String>>> = data.iter().map(|(_, column)| texts(column)).collect();
+    let rows = data.first().map_or(0, |(_, column)| column.rows());
+    let row = |i: usize| cells.iter().map(|column| column.get(i).cloned().flatten().unwrap_or_default()).collect();
+    (rows > 0).then(|| (columns, (0..rows).map(row).collect()))
+}
+
+/// The share that is furthest from what was asked: its column, its level, and how far off it is.
+fn furthest(disk: &dyn Disk, run: &Path) -> Option<(String, String, f64)> {
+    let data = read_table(disk, &run.join("tables"), "marginals", &[], usize::MAX).ok()?;
+    let find = |name: &str| data.iter().find(|(n, _)| n == name).map(|(_, data)| data);
+    let (column, level) = (texts(find("column")?), texts(find("level")?));
+    let (asked, obtained) = (numbers(find("asked")?), numbers(find("obtained")?));
+    let mut furthest: Option<(String, String, f64)> = None;
+    for (((column, level), asked), obtained) in column.into_iter().zip(level).zip(asked).zip(obtained) {
+        let off = (asked? - obtained?).abs();
+        if furthest.as_ref().is_none_or(|(_, _, most)| off > *most) {
+            furthest = Some((column?, level?, off));
+        }
+    }
+    furthest
+}
+
+fn in_words((column, level, off): &(String, String, f64)) -> String {
+    match 100.0 * off {
+        points if points < 0.0005 => "every share is met to within 0.0005 percentage points".into(),
+        points => format!("the largest error is {points:.3} percentage points ({level} of {column})"),
+    }
+}
+
+/// A number of a table in at most four digits after the point.
+fn short(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(number) if number.fract() != 0.0 => format!("{number:.4}"),
+        _ => text.to_string(),
+    }
+}
+
+/// What the terminal says.
+pub fn facts(disk: &dyn Disk, run: &Path, health: &[Alarm]) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let Some(furthest) = furthest(disk, run) {
+        facts.push(format!("marginals: {}", in_words(&furthest)));
+    }
+    if let Some((_, rows)) = table(disk, run, "validation") {
+        // The distances of one comparison follow each other, in one line.
+        for check in rows.chunk_by(|a, b| a[..3] == b[..3]).take(MOST_ROWS) {
+            if let [at, of, against, ..] = check[0].as_slice() {
+                let distance = |row: &Vec<String>| format!("{} {}", row[3], short(&row[4]));
+                let distances: Vec<String> = check.iter().map(distance).collect();
+                facts.push(format!("validation: {of} ({at}) against {against}: {}", distances.join(", ")));
+            }
+        }
+    }
+    match health {
+        [] => facts.push("health: no alarm".into()),
+        alarms => facts.extend(alarms.iter().map(|alarm| format!("health: {}: {}", alarm.kind, alarm.message))),
+    }
+    facts
+}
+
+/// What the report shows after the results.
+pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
+    let mut sections = Vec::new();
+    let section = |title: &str, text: String, table: Option<DataTable>| Section {
+        title: title.into(),
+        text: Some(text),
+        figures: Vec::new(),
+        table,
+    };
+    if let Some((columns, rows)) = table(disk, run, "marginals") {
+        let text = furthest(disk, run).map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
+        sections.push(section(
+            "Population",
+            text,
+            Some(shortened(columns, rows, "Shares of the population, asked for and obtained.")),
+        ));
+    }
+    if let Some((columns, rows)) = table(disk, run, "validation") {
+        let text = "Distances between what the agents show and data: ks is the two-sample Kolmogorov–Smirnov statistic, wasserstein \
+                    the Wasserstein-1 distance in the unit of the quantity, total-variation the share of agents who would have to \
+                    change category.";
+        sections.push(section("Validation", text.into(), Some(shortened(columns, rows, "Distances from data."))));
+    }
+    let alarms = alarms(disk, &run.join("tables"));
+    let text = match alarms.len() {
+        0 => {
+            "No alarm: every cohort acted and its acts differ, the metrics kept changing, and texts, where there are any, are not \
+              repeated."
+        }
+        _ => "Signs that the run, or a part of it, shows nothing.",
+    };
+    let rows: Vec<Vec<String>> = alarms
+        .iter()
+        .map(|alarm| {
+            let number = |x: f64| short(&x.to_string());
+            vec![
+                alarm.kind.into(),
+                alarm.subject.clone(),
+                number(alarm.figure),
+                number(alarm.threshold),
+                alarm.message.clone(),
+            ]
+        })
+        .collect();
+    let columns = ["alarm", "of", "figure", "threshold", "what"].map(String::from).to_vec();
+    let table = (!rows.is_empty()).then(|| DataTable { columns, rows, caption: "Alarms.".into() });
+    sections.push(section("Health", text.into(), table));
+    sections
+}
+
+fn shortened(columns: Vec<String>, rows: Vec<Vec<String>>, caption: &str) -> DataTable {
+    let cut = match rows.len() > MOST_ROWS {
+        true => format!(" The first {MOST_ROWS} of {}; the tables of the run have all.", rows.len()),
+        false => String::new(),
+    };
+    let row = |row: Vec<String>| row.iter().map(|cell| short(cell)).collect();
+    DataTable { columns, rows: rows.into_iter().take(MOST_ROWS).map(row).collect(), caption: format!("{caption}{cut}") }
+}

@@ -1,0 +1,588 @@
+//! Sweeps: their tables against runs made alone and against statistics written down plainly, kills, parallelism, bad designs, limits;
+//! and the comparison of runs.
+//!
+//! `POLITY_KILLS=200 cargo test --release -p polity --test sweep` is the campaign.
+
+// Helpers of tests may panic and print as tests do.
+#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+
+mod harness;
+
+use harness::{Said, arg, assert_same_tables, command, engine, from_env, polity, rules, said, scratch, tables, team};
+use harness::{prepared, write_scenario};
+use polity_driver::DriveError;
+use polity_driver::disk::{Disk, RealDisk, SimDisk};
+use polity_driver::sweep::{self, Limits, WatchSweep};
+use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::stats::RESAMPLES;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// A small society in a 2 x 3 design.
+fn design(agents: u32, seeds: u32) -> Value {
+    let mut scenario = rules(agents, 4);
+    scenario["design"] = json!({
+        "factors": {
+            "world.fraction": [0.7, 0.5],
+            "depth": {"path": "cohorts.thinkers.policy.mean", "values": [1, 1.5, 2]},
+        },
+        "seeds": seeds,
+    });
+    scenario
+}
+
+fn sweep_of(folder: &Path, scenario: &Value, name: &str, more: &[&str]) -> (PathBuf, Said) {
+    let file = write_scenario(folder, scenario);
+    let out = folder.join(name);
+    let mut args = vec!["sweep", arg(&file), "--out", arg(&out)];
+    args.extend(more);
+    let said = polity(&args);
+    (out, said)
+}
+
+fn done(folder: &Path, scenario: &Value, name: &str, more: &[&str]) -> (PathBuf, Said) {
+    let (out, said) = sweep_of(folder, scenario, name, more);
+    assert_eq!((said.code, said.text("status")), (Some(0), "done"), "{said:?}");
+    assert_eq!(said.json["runs"], said.json["done"], "{said:?}");
+    (out, said)
+}
+
+/// The rows of a CSV file by column.
+fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let text = fs::read_to_string(path).unwrap();
+    let cells = |line: &str| {
+        let (mut cells, mut quoted) = (vec![String::new()], false);
+        for c in line.chars() {
+            match c {
+                '"' => quoted = !quoted,
+                ',' if !quoted => cells.push(String::new()),
+                c => cells.last_mut().unwrap().push(c),
+            }
+        }
+        cells
+    };
+    let mut lines = text.lines();
+    let names = cells(lines.next().unwrap());
+    lines.map(|line| names.iter().cloned().zip(cells(line)).collect()).collect()
+}
+
+/// Everything in a sweep's folder that must not depend on how it came about.
+fn outcome(sweep: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for name in ["sweep.json", "runs.csv", "summary.csv", "contrasts.csv"] {
+        files.insert(name.to_string(), fs::read(sweep.join(name)).unwrap());
+    }
+    for table in ["runs", "summary", "contrasts"] {
+        let part = sweep.join("tables").join(table).join("part-000000-000000.parquet");
+        files.insert(table.to_string(), fs::read(part).unwrap());
+    }
+    files
+}
+
+/// The object on the last line, less what may differ.
+fn steady(said: &Said) -> Value {
+    let mut json = said.json.clone();
+    for key in ["wall_seconds", "peak_memory_mb", "sweep", "jobs"] {
+        json.as_object_mut().unwrap().remove(key);
+    }
+    json
+}
+
+fn folders(sweep: &Path) -> Vec<PathBuf> {
+    let inside = |path: &Path| fs::read_dir(path).unwrap().map(|e| e.unwrap().path()).collect::<Vec<_>>();
+    let mut runs: Vec<PathBuf> = inside(&sweep.join("runs")).iter().flat_map(|arm| inside(arm)).collect();
+    runs.sort();
+    runs
+}
+
+// ------------------------------------------------------------------ what a sweep says
+
+#[test]
+fn a_sweep_says_what_its_runs_say_alone() {
+    let folder = scratch("sweep-alone");
+    let (out, said) = done(&folder, &design(60, 2), "sweep", &[]);
+    let rows = csv(&out.join("runs.csv"));
+    // 6 arms, 2 seeds, guess.mean and the world's own target.
+    assert_eq!((rows.len(), said.json["runs"].as_u64()), (24, Some(12)));
+    let file = folder.join("scenario.yaml");
+    for (i, row) in rows.iter().enumerate().filter(|(_, row)| row["metric"] == "guess.mean") {
+        let alone = folder.join(format!("alone-{i}"));
+        let (fraction, depth) = (&row["world.fraction"], &row["depth"]);
+        assert_eq!(row["arm"], format!("world.fraction={fraction},depth={depth}"));
+        let set = [format!("world.fraction={fraction}"), format!("cohorts.thinkers.policy.mean={depth}")];
+        let run =
+            polity(&["run", arg(&file), "--out", arg(&alone), "-P", &set[0], "-P", &set[1], "--seed", &row["seed"]]);
+        assert_eq!(run.text("digest"), row["digest"], "{row:?}");
+        let metrics = &tables(&RealDisk, &alone)["metrics"];
+        let (polity_driver::tables::ColumnData::Text(names), polity_driver::tables::ColumnData::F64(values)) =
+            (&metrics[1].1, &metrics[2].1)
+        else {
+            panic!("{metrics:?}")
+        };
+        let last = names.iter().zip(values).rfind(|(name, _)| name.as_deref() == Some("guess.mean")).unwrap();
+        assert_eq!(row["value"].parse::<f64>().ok(), *last.1, "{row:?}");
+        // It is the same run as in the sweep, but for what is recorded.
+        let within = out.join("runs").join(&row["arm"]).join(&row["seed"]);
+        let (within, mut alone) = (tables(&RealDisk, &within), tables(&RealDisk, &alone));
+        assert!(alone.remove("acts").is_some() && alone.remove("agents").is_some());
+        assert_same_tables(&within, &alone, &row["arm"]);
+    }
+    // One run of the scenario is the same with and without its design.
+    let with = polity(&["run", arg(&file), "--out", arg(&folder.join("with"))]);
+    let without = polity(&["run", arg(&write_scenario(&folder, &rules(60, 4))), "--out", arg(&folder.join("without"))]);
+    assert_eq!(with.text("digest"), without.text("digest"));
+    assert!(with.notes.contains("polity sweep"), "{with:?}");
+    let compared = compared(&[&folder.join("with"), &folder.join("without")]);
+    assert_eq!(compared.text("status"), "same", "{compared:?}");
+    assert_eq!(compared.json["parameters"], json!({}), "{compared:?}");
+}
+
+/// Interval by the book: all resampled means in order, interpolated between ranks.
+fn plainly(resample: impl Fn(u32) -> f64) -> (f64, f64) {
+    let mut means: Vec<f64> = (0..RESAMPLES).map(resample).collect();
+    means.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let at = |p: f64| {
+        let place = p * f64::from(RESAMPLES - 1);
+        let rank = place as usize;
+        means[rank] + (means[rank + 1] - means[rank]) * (place - rank as f64)
+    };
+    (at(0.025), at(0.975))
+}
+
+fn average(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn indices(key: u64, n: usize, b: u32) -> Vec<usize> {
+    let mut draws = Draws::new(key, Stream::Bootstrap, n as u32, b);
+    (0..n).map(|_| draws.below(n as u64) as usize).collect()
+}
+
+fn close(row: &BTreeMap<String, String>, key: &str, expected: f64) {
+    let found: f64 = row[key].parse().unwrap();
+    assert!((found - expected).abs() < 1e-9, "{key}: {expected} in {row:?}");
+}
+
+/// Values by arm, in the order of seeds, from the table of runs.
+fn by_arm(out: &Path, metric: &str) -> BTreeMap<String, Vec<f64>> {
+    let mut arms: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for row in csv(&out.join("runs.csv")).iter().filter(|row| row["metric"] == metric) {
+        arms.entry(row["arm"].clone()).or_default().push(row["value"].parse().unwrap());
+    }
+    arms
+}
+
+#[test]
+fn means_intervals_and_contrasts_are_those_of_the_table() {
+    let folder = scratch("sweep-statistics");
+    let (out, said) = done(&folder, &design(60, 8), "sweep", &[]);
+    let arms = by_arm(&out, "guess.mean");
+    let summary = csv(&out.join("summary.csv"));
+    assert_eq!(summary.len(), 12);
+    for row in summary.iter().filter(|row| row["metric"] == "guess.mean") {
+        let values = &arms[&row["arm"]];
+        let resampled = |b| average(&indices(0, 8, b).iter().map(|i| values[*i]).collect::<Vec<_>>());
+        let (low, high) = plainly(resampled);
+        close(row, "mean", average(values));
+        close(row, "low", low);
+        close(row, "high", high);
+        assert_eq!(row["n"], "8");
+    }
+    // What is printed is what is written.
+    let printed = said.json["arms"].as_array().unwrap();
+    assert_eq!(printed.len(), summary.len());
+    for (printed, row) in printed.iter().zip(&summary) {
+        assert_eq!((printed["arm"].as_str(), printed["metric"].as_str()), (Some(&*row["arm"]), Some(&*row["metric"])));
+        close(row, "low", printed["low"].as_f64().unwrap());
+    }
+    let contrasts = csv(&out.join("contrasts.csv"));
+    // 5 arms against the baseline, 1 + 2 levels, for two metrics.
+    assert_eq!(contrasts.len(), 16);
+    for row in contrasts.iter().filter(|row| row["metric"] == "guess.mean") {
+        // Main effects are means over the cells with a level.
+        let cells = |level: &str| -> Vec<&Vec<f64>> {
+            let part = format!("{}={level}", row["factor"]);
+            match row["contrast"].as_str() {
+                "arm" => vec![&arms[level]],
+                _ => {
+                    arms.iter().filter(|(arm, _)| arm.split(',').any(|p| p == part)).map(|(_, values)| values).collect()
+                }
+            }
+        };
+        let (plus, minus) = (cells(&row["level"]), cells(&row["reference"]));
+        assert_eq!(
+            plus.len(),
+            match row["factor"].as_str() {
+                "" => 1,
+                "depth" => 2,
+                _ => 3,
+            }
+        );
+        let at =
+            |cells: &[&Vec<f64>], seed: usize| average(&cells.iter().map(|values| values[seed]).collect::<Vec<_>>());
+        let pairs: Vec<f64> = (0..8).map(|seed| at(&plus, seed) - at(&minus, seed)).collect();
+        let (low, high) = plainly(|b| average(&indices(0, 8, b).iter().map(|i| pairs[*i]).collect::<Vec<_>>()));
+        close(row, "difference", average(&pairs));
+        close(row, "low", low);
+        close(row, "high", high);
+        let verdict = if low > 0.0 || high < 0.0 { "stable" } else { "seed noise" };
+        assert_eq!((row["verdict"].as_str(), row["paired"].as_str()), (verdict, "true"));
+    }
+}
+
+#[test]
+fn arms_with_seeds_of_their_own_are_resampled_alone() {
+    let folder = scratch("sweep-own-seeds");
+    let mut scenario = rules(60, 4);
+    scenario["design"] = json!({
+        "arms": {"control": {}, "same": {"name": "x"}, "low": {"world.fraction": 0.3}}, "baseline": "control",
+        "seeds": 7, "common_random_numbers": false, "metrics": ["guess"], "read": {"mean_of_last": 2},
+    });
+    let (_, refused) = sweep_of(&folder, &scenario, "refused", &[]);
+    assert!(refused.notes.contains("`name` is the same in all arms of a design"), "{refused:?}");
+    scenario["design"]["arms"].as_object_mut().unwrap().remove("same");
+    let (out, _) = done(&folder, &scenario, "sweep", &[]);
+    let seeds: BTreeSet<String> = csv(&out.join("runs.csv")).iter().map(|row| row["seed"].clone()).collect();
+    assert_eq!(seeds.len(), 14, "no seed is in both arms: {seeds:?}");
+    let arms = by_arm(&out, "guess.mean");
+    let (control, low) = (&arms["control"], &arms["low"]);
+    let of = |key, values: &[f64], b| average(&indices(key, 7, b).iter().map(|i| values[*i]).collect::<Vec<_>>());
+    let interval = plainly(|b| of(2, low, b) - of(1, control, b));
+    let contrasts = csv(&out.join("contrasts.csv"));
+    assert_eq!(contrasts.len(), 1);
+    close(&contrasts[0], "difference", average(low) - average(control));
+    close(&contrasts[0], "low", interval.0);
+    close(&contrasts[0], "high", interval.1);
+    assert_eq!((contrasts[0]["paired"].as_str(), contrasts[0]["verdict"].as_str()), ("false", "stable"));
+    // Read over the last two of four rounds.
+    let metrics = harness::tables(&RealDisk, &out.join("runs/control/7"))["metrics"].clone();
+    let (polity_driver::tables::ColumnData::Text(names), polity_driver::tables::ColumnData::F64(values)) =
+        (&metrics[1].1, &metrics[2].1)
+    else {
+        panic!("{metrics:?}")
+    };
+    let all: Vec<f64> =
+        names.iter().zip(values).filter(|(n, _)| n.as_deref() == Some("guess.mean")).map(|(_, v)| v.unwrap()).collect();
+    assert!((average(&all[2..]) - control[0]).abs() < 1e-9);
+}
+
+#[test]
+fn a_team_is_swept_over_models() {
+    let folder = scratch("sweep-team");
+    let mut scenario = team(&folder, "debate", 6, 2);
+    scenario["design"] = json!({"factors": {"model": ["sim/small", "sim/large"]}, "seeds": 3});
+    let (out, said) = done(&folder, &scenario, "sweep", &[]);
+    assert_eq!(said.json["simulated"], true);
+    // The items lie in the sweep's folder: it can go on without its scenario.
+    fs::remove_file(folder.join("items.jsonl")).unwrap();
+    fs::remove_dir_all(out.join("runs/model=sim")).ok();
+    fs::remove_dir_all(folders(&out).pop().unwrap()).unwrap();
+    let like = outcome(&out);
+    let again = polity(&["resume", arg(&out)]);
+    assert_eq!((again.code, steady(&again)), (Some(0), steady(&said)), "{again:?}");
+    assert_eq!(outcome(&out), like);
+}
+
+// ------------------------------------------------------------------ order and kills
+
+#[test]
+fn the_number_of_runs_at_once_reaches_no_result() {
+    let folder = scratch("sweep-jobs");
+    let scenario = design(300, 4);
+    let (one, first) = done(&folder, &scenario, "one", &["--jobs", "1"]);
+    let (three, second) = done(&folder, &scenario, "three", &["--jobs", "3"]);
+    assert_eq!((first.json["jobs"].as_u64(), second.json["jobs"].as_u64()), (Some(1), Some(3)));
+    assert_eq!(steady(&first), steady(&second));
+    assert!(outcome(&one) == outcome(&three), "files differ");
+    for (a, b) in folders(&one).iter().zip(folders(&three)) {
+        assert_eq!(a.strip_prefix(&one).unwrap(), b.strip_prefix(&three).unwrap());
+        assert_same_tables(&tables(&RealDisk, a), &tables(&RealDisk, &b), arg(a));
+    }
+    let page = |sweep: &Path| {
+        let said = Command::new(env!("CARGO_BIN_EXE_polity")).args(["report", arg(sweep)]).output().unwrap();
+        assert!(said.status.success(), "{said:?}");
+        fs::read_to_string(sweep.join("report.html")).unwrap()
+    };
+    let (a, b) = (page(&one), page(&three));
+    assert!(a == b && a.contains("Sweep report") && a.contains("guess.mean by arm") && !a.contains("<script"));
+}
+
+fn count_files(dir: &Path) -> usize {
+    let Ok(entries) = fs::read_dir(dir) else { return 0 };
+    entries.flatten().map(|e| if e.path().is_dir() { count_files(&e.path()) } else { 1 }).sum()
+}
+
+#[test]
+fn a_sweep_survives_kills() {
+    let folder = scratch("sweep-kill");
+    let scenario = design(400, 4);
+    let began = Instant::now();
+    let (whole, like) = done(&folder, &scenario, "whole", &[]);
+    let (wall, files) = (began.elapsed(), count_files(&whole));
+    let expected = outcome(&whole);
+    let file = folder.join("scenario.yaml");
+    let (mut kills, mut number, mut begun, mut over) = (0, 0, 0, 0);
+    while kills < from_env("POLITY_KILLS", 12) {
+        let mut draws = Draws::new(5, Stream::Driver, number, 0);
+        let out = folder.join(format!("killed-{number}"));
+        number += 1;
+        let next = || match out.join("sweep.json").exists() {
+            true => vec!["resume", arg(&out), "--jobs", "3"],
+            false => vec!["sweep", arg(&file), "--out", arg(&out)],
+        };
+        let mut moments = Vec::new();
+        while moments.is_empty() || draws.chance(0.5) {
+            let (by_time, at) = (draws.chance(0.5), draws.unit());
+            moments.push((by_time, at));
+            let began = Instant::now();
+            let mut child = command(&next()).spawn().unwrap();
+            loop {
+                let reached = match by_time {
+                    true => began.elapsed() >= wall.mul_f64(at),
+                    false => count_files(&out) as f64 >= files as f64 * at,
+                };
+                if reached || child.try_wait().unwrap().is_some() {
+                    break;
+                }
+                sleep(Duration::from_micros(200));
+            }
+            // SIGKILL; a process that has ended by itself is no longer there.
+            let _ = child.kill();
+            child.wait().unwrap();
+            kills += 1;
+            begun += u32::from(out.join("sweep.json").exists());
+            over += u32::from(out.join("contrasts.csv").exists());
+        }
+        let what = format!("sweep {number}, {moments:?}");
+        let said = polity(&next());
+        assert_eq!((said.code, said.text("status")), (Some(0), "done"), "{what}: {said:?}");
+        assert_eq!(steady(&said), steady(&like), "{what}");
+        assert!(outcome(&out) == expected, "{what}: files differ");
+        for (a, b) in folders(&out).iter().zip(folders(&whole)) {
+            assert_same_tables(&tables(&RealDisk, a), &tables(&RealDisk, &b), &what);
+        }
+        fs::remove_dir_all(&out).unwrap();
+    }
+    eprintln!("{kills} kills, {begun} of them of sweeps that had begun, {over} after the tables; {wall:?} each");
+    assert!(begun > 3, "{begun}");
+}
+
+#[test]
+fn ctrl_c_stops_a_sweep_that_goes_on() {
+    let folder = scratch("sweep-interrupt");
+    let scenario = design(3000, 4);
+    let (whole, like) = done(&folder, &scenario, "whole", &[]);
+    let (file, out) = (folder.join("scenario.yaml"), folder.join("stopped"));
+    let mut child = command(&["sweep", arg(&file), "--out", arg(&out)]).spawn().unwrap();
+    while child.try_wait().unwrap().is_none() && !out.join("runs/world.fraction=0.7,depth=2").exists() {
+        sleep(Duration::from_micros(500));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let stopped = said(&child.wait_with_output().unwrap());
+    assert_eq!((stopped.code, stopped.text("status")), (Some(6), "stopped"), "{stopped:?}");
+    assert!(stopped.json["done"].as_u64() < Some(24) && stopped.notes.contains("go on with: polity resume"));
+    let locked = fs::File::open(out.join("lock")).unwrap();
+    locked.lock().unwrap();
+    let refused = polity(&["resume", arg(&out)]);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    assert!(refused.notes.contains("another process works on"), "{refused:?}");
+    drop(locked);
+    let resumed = polity(&["resume", arg(&out)]);
+    assert_eq!(steady(&resumed), steady(&like));
+    assert!(outcome(&out) == outcome(&whole));
+}
+
+// ------------------------------------------------------------------ what is refused
+
+#[test]
+fn wrong_designs_are_shown_where_they_are_wrong() {
+    let folder = scratch("sweep-wrong");
+    let base = "name: w\nrounds: 2\nagents: 20\nworld: {kind: guess-average, fraction: 0.5}\n\
+                cohorts: [{name: all, policy: {kind: level-k, mean: 1}}]\nmetrics: [{kind: mean, of: guess}]\n";
+    let cases = [
+        (
+            "design: {factors: {world.frction: [0.5, 0.7]}, seeds: 2}",
+            "7:20",
+            "unknown key `frction`; did you mean `fraction`?",
+        ),
+        ("design: {factors: {wrld.fraction: [0.5]}, seeds: 2}", "7:20", "unknown key `wrld`; did you mean `world`?"),
+        ("design: {factors: {world.fraction: [0.5, 7]}, seeds: 2}", "7:42", "must lie in 0..=2, is 7"),
+        ("design: {factors: {cohorts.al.policy.mean: [1]}, seeds: 2}", "7:20", "did you mean `all`?"),
+        ("design: {factors: {rounds: [1, 2]}, seeds: 0}", "7:44", "there must be at least one seed"),
+        ("design: {factors: {rounds: []}, seeds: 1}", "7:28", "a factor needs at least one value"),
+        ("design: {factors: {rounds: [1]}, sedes: 1}", "7:34", "unknown key `sedes`; did you mean `seeds`?"),
+        ("design: {arms: {a: {}, b: {rounds: 2}}, seeds: 1}", "7:16", "the arms `a` and `b` are the same scenario"),
+        ("design: {arms: {a: {rounds: two}}, seeds: 1}", "7:29", "expected a whole number, found text `two`"),
+    ];
+    let file = folder.join("wrong.yaml");
+    for (design, place, message) in cases {
+        fs::write(&file, format!("{base}{design}\n")).unwrap();
+        let out = folder.join("out");
+        let said = polity(&["sweep", arg(&file), "--out", arg(&out)]);
+        assert_eq!((said.code, out.exists()), (Some(2), false), "{design}: {said:?}");
+        let shown = said.text("error");
+        assert!(shown.contains(message) && shown.contains(&format!("wrong.yaml:{place}]")), "{design}: {}", said.notes);
+        let validated = Command::new(env!("CARGO_BIN_EXE_polity")).args(["validate", arg(&file)]).output().unwrap();
+        assert_eq!(validated.status.code(), Some(2), "{design}");
+        assert!(String::from_utf8_lossy(&validated.stderr).contains(message), "{design}");
+    }
+    fs::write(&file, base).unwrap();
+    let none = polity(&["sweep", arg(&file), "--out", arg(&folder.join("out"))]);
+    assert!(none.code == Some(2) && none.text("error").contains("there is no `design:`"), "{none:?}");
+    // A number of seeds is design enough.
+    let seeds = polity(&["sweep", arg(&file), "--seeds", "3", "--seed", "5", "--out", arg(&folder.join("seeds"))]);
+    assert_eq!((seeds.json["runs"].as_u64(), seeds.json["arms"][0]["arm"].as_str()), (Some(3), Some("base")));
+    assert!(!seeds.notes.contains("few") && folder.join("seeds/runs/base/7").exists());
+}
+
+#[test]
+fn a_metric_that_no_run_measures_is_told_and_the_folder_is_free_again() {
+    let folder = scratch("sweep-metric");
+    let mut scenario = design(20, 1);
+    scenario["design"]["metrics"] = json!(["target", "guess.men"]);
+    let (out, said) = sweep_of(&folder, &scenario, "sweep", &[]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.text("error").contains("no run measures `guess.men`; did you mean `guess.mean`?"), "{said:?}");
+    assert!(
+        said.text("error").contains("design.metrics[1]") && said.text("error").contains("scenario.yaml:"),
+        "{said:?}"
+    );
+    scenario["design"]["metrics"] = json!(["target"]);
+    let (_, said) = done(&folder, &scenario, "sweep", &[]);
+    assert!(said.json["arms"].as_array().unwrap().iter().all(|row| row["metric"] == "target"));
+    let (_, again) = sweep_of(&folder, &scenario, "sweep", &[]);
+    assert!(again.code == Some(3) && again.notes.contains("already holds a sweep; resume it"), "{again:?}");
+    // A run that can not go on is named.
+    let run = folders(&out).pop().unwrap();
+    let journal = run.join("journal/00000001.journal");
+    let whole = fs::read(&journal).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 0x40;
+    fs::write(&journal, damaged).unwrap();
+    let stopped = polity(&["resume", arg(&out)]);
+    assert!(stopped.code == Some(3) && stopped.notes.contains(&format!("in the run {}", run.display())), "{stopped:?}");
+    fs::write(&journal, whole).unwrap();
+    assert_eq!(polity(&["resume", arg(&out)]).text("status"), "done");
+    // A run of something else is not taken for one of its own.
+    let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
+    fs::write(run.join("manifest.json"), manifest.replace("\"rounds\": 4", "\"rounds\": 5")).unwrap();
+    let other = polity(&["resume", arg(&out)]);
+    assert!(other.code == Some(3) && other.notes.contains("is a run of another scenario"), "{other:?}");
+}
+
+#[test]
+fn memory_and_jobs_are_bounded() {
+    let folder = scratch("sweep-memory");
+    let (out, said) = sweep_of(&folder, &design(50_000, 1), "sweep", &["--memory", "60"]);
+    assert_eq!((said.code, out.exists()), (Some(2), false), "{said:?}");
+    assert!(said.text("error").contains("--memory 60 is too little"), "{said:?}");
+    assert!(said.text("error").contains("50000 agents about 38 MB; give at least --memory 70"), "{said:?}");
+    // 32 + 2 * 8.02 MB fit, a third run does not (what the first run is measured to take can only lower that).
+    let (_, said) = done(&folder, &design(30, 1), "small", &["--memory", "49", "--jobs", "3"]);
+    assert!(said.json["jobs"].as_u64() <= Some(2), "{said:?}");
+}
+
+struct Quiet;
+
+impl WatchSweep for Quiet {
+    fn progress(&mut self, _: usize, _: usize) {}
+}
+
+#[test]
+fn a_sweep_that_does_not_fit_the_disk_is_refused() {
+    let folder = scratch("sweep-disk");
+    let scenario = prepared(&design(200, 3), &folder);
+    let limits = Limits { jobs: NonZeroUsize::new(2).unwrap(), memory_mb: None };
+    let out = Path::new("sweep");
+    let begin = |disk: &SimDisk| {
+        sweep::begin(&engine(Arc::new(disk.clone()), 1, None), &scenario, &folder, out, limits, &mut Quiet)
+    };
+    let resume = |disk: &SimDisk| sweep::resume(&engine(Arc::new(disk.clone()), 1, None), out, limits, &mut Quiet);
+    let whole = SimDisk::default();
+    let like = begin(&whole).unwrap();
+    // Before it begins: 18 runs of at least 64 kB.
+    let disk = SimDisk::default();
+    disk.set_capacity(1_000_000);
+    let refused = begin(&disk).unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("the 18 runs of this design need at least 1.2 MB, and 1.0 MB are free"), "{text}");
+    assert!(matches!(&refused, DriveError::Disk { source, .. } if source.kind() == std::io::ErrorKind::StorageFull));
+    assert!(!disk.exists(out).unwrap(), "nothing was written");
+    // After the first run: something else has filled the disk meanwhile.
+    let disk = SimDisk::default();
+    disk.set_capacity(1_200_000);
+    struct Fill<'a>(&'a SimDisk);
+    impl WatchSweep for Fill<'_> {
+        fn progress(&mut self, _: usize, _: usize) {
+            self.0.set_capacity(200_000);
+        }
+    }
+    let full = engine(Arc::new(disk.clone()), 1, None);
+    let refused = sweep::begin(&full, &scenario, &folder, out, limits, &mut Fill(&disk)).unwrap_err().to_string();
+    assert!(refused.contains("1 of 18 runs are done; by what they take the others need about"), "{refused}");
+    assert!(refused.contains("polity resume sweep"), "{refused}");
+    // There is room again: it goes on to the same end.
+    disk.set_capacity(u64::MAX);
+    let resumed = resume(&disk).unwrap();
+    assert_eq!((&resumed.digest, &resumed.arms, &resumed.contrasts), (&like.digest, &like.arms, &like.contrasts));
+    // What a run or a table finds full is said, and goes on too.
+    for capacity in [30_000, 1_160_000] {
+        let disk = SimDisk::default();
+        let first = begin(&disk).unwrap();
+        disk.remove_dir_all(&out.join("runs/world.fraction=0.5,depth=2")).unwrap();
+        disk.set_capacity(capacity);
+        let error = resume(&disk).unwrap_err().to_string();
+        assert!(error.contains("free") || error.contains("full"), "{error}");
+        disk.set_capacity(u64::MAX);
+        let resumed = resume(&disk.after_kill()).unwrap();
+        assert_eq!(resumed.digest, first.digest);
+    }
+}
+
+// ------------------------------------------------------------------ comparing runs
+
+fn compared(runs: &[&Path]) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
+    said(&command.arg("compare").args(runs).arg("--json").output().unwrap())
+}
+
+#[test]
+fn runs_are_compared() {
+    let folder = scratch("sweep-compare");
+    let file = write_scenario(&folder, &rules(100, 6));
+    let (a, b, c) = (folder.join("a"), folder.join("b"), folder.join("c"));
+    assert_eq!(polity(&["run", arg(&file), "--out", arg(&a)]).code, Some(0));
+    assert_eq!(polity(&["fork", arg(&a), "--at", "3", "-P", "world.fraction=0.2", "--out", arg(&b)]).code, Some(0));
+    assert_eq!(
+        polity(&["run", arg(&file), "--out", arg(&c), "-P", "cohorts.learners.policy.rate=0.1", "--rounds", "2"]).code,
+        Some(0)
+    );
+    let said = compared(&[&a, &b]);
+    assert_eq!((said.code, said.text("status")), (Some(0), "different"), "{said:?}");
+    assert_eq!(said.json["first_difference"], 3, "{said:?}");
+    let parameters = said.json["parameters"].as_object().unwrap();
+    assert_eq!(parameters.keys().collect::<Vec<_>>(), ["changes[0].at", "changes[0].set.\"world.fraction\""]);
+    assert_eq!(parameters["changes[0].at"], json!([null, 3]));
+    let rows = said.json["metrics"]["guess.mean"].as_array().unwrap();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(rows[2]["values"][0], rows[2]["values"][1]);
+    assert_ne!(rows[5]["values"][0], rows[5]["values"][1]);
+    let said = compared(&[&a, &b, &c]);
+    assert_eq!(said.json["parameters"]["cohorts.learners.policy.rate"], json!([null, null, 0.1]), "{said:?}");
+    assert_eq!(said.json["parameters"]["rounds"], json!([6, 6, 2]));
+    assert_eq!((&said.json["rounds"], said.json["first_difference"].as_u64()), (&json!([6, 6, 2]), Some(1)));
+    assert_eq!(said.json["metrics"]["target"][4]["values"][2], Value::Null);
+    assert!(said.notes.contains("round 1 is the first whose digests differ"), "{said:?}");
+    let none = compared(&[&a, &folder]);
+    assert!(none.code == Some(3) && none.notes.contains("holds no run"), "{none:?}");
+    let (sweep, _) = done(&folder, &design(20, 1), "sweep", &[]);
+    let refused = compared(&[&a, &sweep]);
+    assert!(refused.code == Some(3) && refused.notes.contains("is a sweep"), "{refused:?}");
+}
