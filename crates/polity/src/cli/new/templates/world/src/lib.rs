@@ -1,7 +1,7 @@
 //! Land that all share: what is left of the grass grows back, up to what the land carries.
 
 use polity::kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
-use polity::kernel::world::{Deeds, Life, Setup, SplitWorld};
+use polity::kernel::world::{Deeds, Future, Setup, SplitWorld};
 use polity::kernel::{Invalid, policy::Person, registry::Registry, rng::Draws};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -57,7 +57,7 @@ impl SplitWorld for Pasture {
     fn tally(&self) -> (f64, f64) {
         (0.0, 0.0)
     }
-    fn apply(&self, grass: &f64, eaten: &mut f64, deeds: &Deeds<'_>, tally: &mut (f64, f64), _: &mut Life) {
+    fn apply(&self, grass: &f64, eaten: &mut f64, deeds: &Deeds<'_>, tally: &mut (f64, f64), _: &mut Future) {
         // Nobody gets more than an equal share, so that the order of the agents does not matter.
         let meal = deeds.acts().last().map_or(0.0, |act| act.value.clamp(0.0, 1.0)).min(*grass);
         *eaten += meal;
