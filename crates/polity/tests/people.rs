@@ -18,7 +18,7 @@ use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use polity_kernel::sight::{ActArgument, ActKind, Interface};
-use polity_kernel::world::{Deeds, Life, Setup, SplitWorld};
+use polity_kernel::world::{Deeds, Future, Setup, SplitWorld};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -369,7 +369,7 @@ impl SplitWorld for Hall {
 
     fn tally(&self) {}
 
-    fn apply(&self, _: &f64, _: &mut f64, _: &Deeds<'_>, _: &mut (), _: &mut Life) {}
+    fn apply(&self, _: &f64, _: &mut f64, _: &Deeds<'_>, _: &mut (), _: &mut Future) {}
 
     fn merge(&self, (): (), (): ()) {}
 

@@ -89,7 +89,6 @@ pub struct Scenario {
     #[serde(default)]
     pub changes: Vec<Change>,
     /// The runs of a sweep, read by [`Design::read`]; one run of the scenario is the same with and without it.
-    #[serde(default)]
     #[schemars(with = "Option<DesignSource>")]
     pub design: Option<Node>,
 }
@@ -249,7 +248,6 @@ pub struct Change {
     /// The first round with the new values.
     pub at: u32,
     /// Paths and values, `world.fraction: 0.5`.
-    #[schemars(schema_with = "schema::values")]
     pub set: BTreeMap<String, Node>,
 }
 

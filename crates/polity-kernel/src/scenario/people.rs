@@ -9,7 +9,6 @@ use crate::rng::{Draws, Stream};
 use crate::tree::{Invalid, Node, TreeError, Value, child, item};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Where the attributes of agents come from.
@@ -26,11 +25,9 @@ pub struct PopulationSource {
     /// Shares of the levels of several columns, all to be met at once.
     pub marginals: Option<Vec<MarginalSource>>,
     /// Shares of cells, to be met exactly: a list of `{COLUMN: LEVEL, ..., share: 0.2}`, or `{file: ...}` with such rows.
-    #[schemars(with = "Option<serde_json::Value>")]
     pub quotas: Option<Node>,
     /// What the values of columns are called in `persona`: `{vote: {0: Bill Clinton, 1: Bob Dole}}`.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, String>>")]
     pub labels: Labels,
     /// A text with names of columns in braces; filled in, it becomes each agent's attribute `persona`.
     pub persona: Option<String>,
@@ -43,7 +40,6 @@ pub struct MarginalSource {
     /// The column.
     pub column: Option<String>,
     /// Levels and shares: `{green: 0.2, red: 0.8}`, `{18..30: 0.25, 30..: 0.75}`.
-    #[schemars(with = "Option<BTreeMap<String, f64>>")]
     pub shares: Option<Node>,
     /// A table with the columns `column`, `level` and `share`.
     pub file: Option<String>,

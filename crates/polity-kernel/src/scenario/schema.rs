@@ -3,8 +3,10 @@
 use super::Scenario;
 use crate::registry::{Card, Registry};
 use crate::topology;
-use schemars::{Schema, SchemaGenerator, json_schema};
+use crate::tree::Node;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 type Object = Map<String, Value>;
 
@@ -28,9 +30,19 @@ pub(super) fn metrics(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": { "$ref": "#/$defs/metric" } })
 }
 
-/// Values of any type by path: what they must be depends on the paths.
-pub(super) fn values(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object" })
+/// A part that is read later, or whose names the scenario chooses: any value.
+impl JsonSchema for Node {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Value".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        true.into()
+    }
 }
 
 /// A leaf as its kind's union holds it.

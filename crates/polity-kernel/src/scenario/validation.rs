@@ -5,7 +5,7 @@ use crate::distance::{kolmogorov_smirnov, total_variation, wasserstein};
 use crate::population::{Column, Table};
 use crate::society::Society;
 use crate::tree::{Invalid, Node, TreeError, Value, item, nearest};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use std::fmt;
 
@@ -71,37 +71,42 @@ impl Distance {
     }
 }
 
-/// What a scenario writes.
+/// A comparison of a society with data.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Validation")]
+#[schemars(rename = "ValidationSource")]
 pub(super) struct Source {
-    /// A column of the world or an act.
+    /// What is compared: a column of the world, or an attribute of the population.
     of: String,
     /// When: `first`, `last` or the number of a round.
     #[serde(default = "last")]
-    #[schemars(with = "serde_json::Value")]
+    #[schemars(schema_with = "at")]
     at: At,
-    /// The data to compare with.
+    /// The data it is compared with.
     against: Reference,
-    /// Which distances.
+    /// How the distance is measured.
     distances: Option<Vec<Distance>>,
-    /// Bins of the total variation of numbers.
+    /// Bins of a total variation of numbers.
     bins: Option<u32>,
-    /// The range of the bins.
+    /// The ends of the bins.
     range: Option<(f64, f64)>,
+}
+
+fn at(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "enum": ["first", "last"] }, { "type": "integer", "minimum": 0 }] })
 }
 
 fn last() -> At {
     At::Last
 }
 
+/// A column of a table.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Reference {
     /// A CSV, TSV or JSONL file, relative to the scenario.
     file: String,
-    /// The column with the values.
+    /// Its column.
     column: String,
 }
 
