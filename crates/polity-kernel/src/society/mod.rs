@@ -86,6 +86,9 @@ enum Stage {
     Ended(Outcome),
 }
 
+/// What comes to a shard from others, sorted by origin: (origin, one bucket a block).
+type Incoming = Vec<(usize, Vec<Bucket>)>;
+
 /// How far a round of turns in order is.
 struct Order {
     agents: Vec<AgentId>,
@@ -348,10 +351,7 @@ impl Society {
     }
 
     /// Carries what lanes hold for blocks of other shards; by destination, sorted by origin.
-    fn exchange_buckets(
-        &mut self,
-        of: impl Fn(&Lane) -> &Vec<Bucket> + Copy,
-    ) -> Result<Vec<Vec<(usize, Vec<Bucket>)>>, Bug> {
+    fn exchange_buckets(&mut self, of: impl Fn(&Lane) -> &Vec<Bucket> + Copy) -> Result<Vec<Incoming>, Bug> {
         let mut frames = Vec::new();
         for shard in &self.shards {
             for other in &self.shards {
@@ -363,7 +363,7 @@ impl Society {
                 }
             }
         }
-        let mut incoming: Vec<Vec<(usize, Vec<Bucket>)>> = vec![Vec::new(); self.shards.len()];
+        let mut incoming: Vec<Incoming> = vec![Vec::new(); self.shards.len()];
         for frame in self.transport.exchange(frames)? {
             incoming[frame.to].push((frame.from, decode(&frame.bytes)?));
         }
