@@ -172,6 +172,18 @@ impl postcard::ser_flavors::Flavor for Absorb {
             self.word = word.checked_shr(64 - 8 * self.filled).unwrap_or(0);
             return Ok(());
         }
+        // A small integer: a few bytes at once.
+        if bytes.len() < 8 {
+            let word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            let filled = self.filled + bytes.len() as u32;
+            self.word |= word << (8 * self.filled);
+            if filled >= 8 {
+                self.word(self.word);
+                self.word = word.checked_shr(8 * (8 - self.filled)).unwrap_or(0);
+            }
+            self.filled = filled % 8;
+            return Ok(());
+        }
         bytes.iter().try_for_each(|byte| self.try_push(*byte))
     }
 

@@ -651,7 +651,11 @@ impl<P: Policy> PolicyHost for Host<P> {
             commit: Some(round.round),
             commons: round.commons,
         };
-        for (who, open) in self.turns(state, &given, acts, lane)? {
+        let waiting = self.turns(state, &given, acts, lane)?;
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        for (who, open) in waiting {
             lane.effects.extend(open.iter().cloned());
             let place = suspended.partition_point(|s| s.who < who);
             suspended.insert(place, Suspended::new(who, round, sights.keep(0), inbox, open));
