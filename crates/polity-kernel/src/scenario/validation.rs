@@ -137,6 +137,8 @@ enum Sample {
 
 impl Sample {
     fn numbers(mut values: Vec<f64>) -> Self {
+        // Who has no value is not compared; NaN has no place among numbers.
+        values.retain(|value| !value.is_nan());
         // Adding zero makes -0 and 0 one value.
         values.iter_mut().for_each(|value| *value += 0.0);
         values.sort_unstable_by(f64::total_cmp);
