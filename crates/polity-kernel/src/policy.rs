@@ -184,10 +184,7 @@ impl<'a> Turn<'a> {
     #[inline]
     #[must_use]
     pub fn inbox(&self) -> Inbox<'a> {
-        match self.mail {
-            Letters::OfBlock(arena) => arena.inbox(self.sight.row()),
-            Letters::OfTurn(inbox) => inbox,
-        }
+        self.mail.inbox(self.sight.row())
     }
 
     /// Who can hear whom.
@@ -391,25 +388,18 @@ pub(crate) struct Round<'a> {
     pub commons: &'a Commons,
 }
 
-/// The rows of one cohort within a block, as a policy runs over them.
+/// Consecutive agents of one cohort, as a policy runs over them.
 pub(crate) struct Rows<'a> {
+    /// The first of them.
     pub first: AgentId,
-    /// Rows of the block, relative to its first agent.
-    pub range: std::ops::Range<usize>,
+    /// Where their states stand in the column.
+    pub states: std::ops::Range<usize>,
+    /// The row of the first in `sights` and `mail`.
+    pub base: usize,
     pub sights: &'a Sights,
-    pub mail: &'a Arena,
+    pub mail: Letters<'a>,
     /// Whether a row takes a turn (alive and not waiting); `None`: all do.
     pub awake: Option<&'a dyn Fn(usize) -> bool>,
-    pub acts: &'a mut Acts,
-    pub suspended: &'a mut Vec<Suspended>,
-}
-
-/// One agent, as a policy runs its turn alone.
-pub(crate) struct Alone<'a> {
-    pub who: AgentId,
-    /// Its sight, in row 0.
-    pub sights: &'a Sights,
-    pub inbox: Inbox<'a>,
     pub acts: &'a mut Acts,
     /// Sorted by agent.
     pub suspended: &'a mut Vec<Suspended>,
@@ -423,15 +413,6 @@ pub(crate) trait PolicyHost: Send + Sync {
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States;
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32);
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
-    /// Runs the turn of one agent, the `index`-th of its column, on its own.
-    fn run_one(
-        &self,
-        states: &mut States,
-        index: usize,
-        alone: Alone<'_>,
-        round: &Round<'_>,
-        lane: &mut Lane,
-    ) -> Result<(), Bug>;
     /// Runs a suspended turn again with the answers it has, in the round that `round` says. `true`: it is complete.
     fn rerun(
         &self,
@@ -560,9 +541,21 @@ struct Given<'a> {
 
 /// Where turns find their letters.
 #[derive(Clone, Copy, Debug)]
-enum Letters<'a> {
+pub(crate) enum Letters<'a> {
+    /// By row.
     OfBlock(&'a Arena),
+    /// Of one agent.
     OfTurn(Inbox<'a>),
+}
+
+impl<'a> Letters<'a> {
+    #[inline]
+    fn inbox(self, row: usize) -> Inbox<'a> {
+        match self {
+            Letters::OfBlock(arena) => arena.inbox(row),
+            Letters::OfTurn(inbox) => inbox,
+        }
+    }
 }
 
 /// Takes the acts from index `from` on into the digest. An act that carries NaN is a defect of its policy.
@@ -608,57 +601,27 @@ impl<P: Policy> PolicyHost for Host<P> {
     }
 
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug> {
-        let Rows { first, range, sights, mail, awake, acts, suspended } = rows;
+        let Rows { first, states: range, base, sights, mail, awake, acts, suspended } = rows;
+        let column = self
+            .column(states)?
+            .get_mut(range)
+            .ok_or_else(|| Bug::internal("an agent without a state takes a turn"))?;
         let given = Given {
-            first: first + range.start as AgentId,
-            base: range.start,
+            first,
+            base,
             awake,
             sights,
-            mail: Letters::OfBlock(mail),
+            mail,
             answers: &[],
             began: round.round,
             commit: Some(round.round),
             commons: round.commons,
         };
-        let waiting = self.turns(self.column(states)?, &given, acts, lane)?;
-        for (who, open) in waiting {
-            let row = (who - first) as usize;
-            lane.effects.extend(open.iter().cloned());
-            suspended.push(Suspended::new(who, round, sights.keep(row), mail.inbox(row), open));
-        }
-        Ok(())
-    }
-
-    fn run_one(
-        &self,
-        states: &mut States,
-        index: usize,
-        alone: Alone<'_>,
-        round: &Round<'_>,
-        lane: &mut Lane,
-    ) -> Result<(), Bug> {
-        let Alone { who, sights, inbox, acts, suspended } = alone;
-        let state =
-            self.column(states)?.get_mut(index..index + 1).ok_or_else(|| Bug::internal("an agent without a state"))?;
-        let given = Given {
-            first: who,
-            base: 0,
-            awake: None,
-            sights,
-            mail: Letters::OfTurn(inbox),
-            answers: &[],
-            began: round.round,
-            commit: Some(round.round),
-            commons: round.commons,
-        };
-        let waiting = self.turns(state, &given, acts, lane)?;
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        for (who, open) in waiting {
+        for (who, open) in self.turns(column, &given, acts, lane)? {
+            let row = base + (who - first) as usize;
             lane.effects.extend(open.iter().cloned());
             let place = suspended.partition_point(|s| s.who < who);
-            suspended.insert(place, Suspended::new(who, round, sights.keep(0), inbox, open));
+            suspended.insert(place, Suspended::new(who, round, sights.keep(row), mail.inbox(row), open));
         }
         Ok(())
     }

@@ -244,8 +244,17 @@ impl<'a> Suite<'a> {
                 continue;
             }
             let failures = std::mem::take(&mut self.failures);
-            // A mode that the world does not have is refused with words, before anything is written.
-            if let Ok(base) = self.run(&self.prepared, PLAIN) {
+            // A mode that the world does not have is refused before anything runs; whatever is accepted must run.
+            let engine = self.engine(Arc::new(SimDisk::default()), PLAIN, Stop::default());
+            if engine.validate(&self.prepared).is_err() {
+                self.failures = failures;
+                continue;
+            }
+            let ran = self.run(&self.prepared, PLAIN);
+            if let Err(error) = &ran {
+                self.failures.push(error.clone());
+            }
+            if let Ok(base) = ran {
                 for setting in [Setting { threads: 5, ..PLAIN }, Setting { shards: 3, ..PLAIN }] {
                     let got = self.run(&self.prepared, setting);
                     self.expect(&format!("{} threads, {} shards", setting.threads, setting.shards), &base, got);

@@ -303,14 +303,14 @@ impl Society {
         loop {
             if let Some(who) = order.waits {
                 let at = home(who, shards);
-                if shards[at].is_suspended(who) {
+                if shards[at].is_suspended(who)? {
                     return Ok(Vec::new());
                 }
                 order.waits = None;
                 if at == 0 {
                     shards[0].apply_own(who, &now)?;
                 } else {
-                    let bytes = encode(&shards[at].last_acts(who))?;
+                    let bytes = encode(&shards[at].last_acts(who)?)?;
                     for frame in transport.exchange(vec![Frame { from: at, to: 0, bytes }])? {
                         let acts: Acts = decode(&frame.bytes)?;
                         let Shard { world, future, .. } = &mut shards[0];
@@ -414,6 +414,8 @@ impl Society {
         let reason = self.apply(round, &mut report)?;
         if let Some(window) = self.plan.window {
             report.sum.merge(self.plan_events(window, round + 1)?);
+        } else if self.shards.iter().any(Shard::plans_events) {
+            return Err(Bug::internal("a world without a least delay has planned an event"));
         }
         self.measure(round, &mut report)?;
         report.acts = self.acts().map(|acts| acts.rows.len() as u64).sum();

@@ -6,7 +6,7 @@ use crate::ask::{Answer, Effect};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::mail::{Bucket, block_of};
 use crate::metric::Fold;
-use crate::policy::{Alone, Commons, Lane, PolicyHost, Round, Rows};
+use crate::policy::{Commons, Lane, Letters, PolicyHost, Round, Rows};
 use crate::sight::{Acts, Interface, Sights};
 use crate::world::{Birth, Future, Planned, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
@@ -148,18 +148,16 @@ impl Shard {
                         .get(segment.cohort as usize)
                         .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                     let rows = Rows {
-                        first: block.first,
-                        range: segment.start as usize..(segment.start + segment.len) as usize,
+                        first: block.first + segment.start,
+                        states: 0..segment.len as usize,
+                        base: segment.start as usize,
                         sights: &block.sights,
-                        mail: &block.mail,
+                        mail: Letters::OfBlock(&block.mail),
                         awake: if all { None } else { Some(&awake) },
                         acts: &mut block.acts,
                         suspended: &mut block.suspended,
                     };
                     policy.run(&mut segment.states, rows, &round, lane)?;
-                }
-                if !waiting.is_empty() {
-                    block.suspended.sort_by_key(|s| s.who);
                 }
                 block.tally = None;
                 if split == Split::Rows && block.suspended.is_empty() {
@@ -251,12 +249,18 @@ impl Shard {
         }
     }
 
-    fn block_mut(&mut self, who: AgentId) -> Option<(&mut Block, &mut Lane)> {
-        let number = block_of(who).checked_sub(self.range.start)?;
+    /// Where an agent's block is: (lane, block of the lane).
+    fn place(&self, who: AgentId) -> Result<(usize, usize), Bug> {
+        let number = block_of(who).wrapping_sub(self.range.start);
         // A division a turn is worth stepping around.
-        let group = if self.per == 1 { number } else { number / self.per }.min(self.groups.len().checked_sub(1)?);
-        let Group { blocks, lane } = &mut self.groups[group];
-        Some((blocks.get_mut(number - group * self.per)?, lane))
+        let group = if self.per == 1 { number } else { number / self.per };
+        // Newborns' blocks stand with the last lane.
+        let group = group.min(self.groups.len().saturating_sub(1));
+        let block = number.wrapping_sub(group * self.per);
+        match self.groups.get(group) {
+            Some(lane) if block < lane.blocks.len() => Ok((group, block)),
+            _ => Err(Bug::internal(format!("agent {who} is looked for on a shard where it does not live"))),
+        }
     }
 
     /// Runs the turn of one agent. What it asks goes out; what it does stands at the end of its block's acts.
@@ -267,44 +271,58 @@ impl Shard {
         policies: &[Arc<dyn PolicyHost>],
         round: &Round<'_>,
     ) -> Result<Vec<Effect>, Bug> {
-        let (block, lane) = self.block_mut(who).ok_or_else(|| Bug::internal("a turn of an agent of another shard"))?;
+        let (group, block) = self.place(who)?;
+        let Group { blocks, lane } = &mut self.groups[group];
+        let block = &mut blocks[block];
         let row = who - block.first;
-        let Some(segment) = block.segments.iter_mut().find(|s| (s.start..s.start + s.len).contains(&row)) else {
-            return Ok(Vec::new());
-        };
+        let segment = block
+            .segments
+            .iter_mut()
+            .find(|s| (s.start..s.start + s.len).contains(&row))
+            .ok_or_else(|| Bug::internal("an agent without a cohort"))?;
         let policy = policies.get(segment.cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
-        let inbox = block.mail.inbox(row as usize);
-        let alone = Alone { who, sights, inbox, acts: &mut block.acts, suspended: &mut block.suspended };
-        policy.run_one(&mut segment.states, (row - segment.start) as usize, alone, round, lane)?;
+        let index = (row - segment.start) as usize;
+        let rows = Rows {
+            first: who,
+            states: index..index + 1,
+            base: 0,
+            sights,
+            mail: Letters::OfTurn(block.mail.inbox(row as usize)),
+            awake: None,
+            acts: &mut block.acts,
+            suspended: &mut block.suspended,
+        };
+        policy.run(&mut segment.states, rows, round, lane)?;
         Ok(std::mem::take(&mut lane.effects))
     }
 
     /// Whether an agent's turn waits for answers.
-    pub fn is_suspended(&mut self, who: AgentId) -> bool {
-        let found = self.block_mut(who).map(|(block, _)| block.suspended.binary_search_by_key(&who, |s| s.who).is_ok());
-        found.unwrap_or(false)
+    pub fn is_suspended(&self, who: AgentId) -> Result<bool, Bug> {
+        let (group, block) = self.place(who)?;
+        Ok(self.groups[group].blocks[block].suspended.binary_search_by_key(&who, |s| s.who).is_ok())
     }
 
     /// Applies the last acts of an agent to an unsplit state that lives here.
     pub fn apply_own(&mut self, who: AgentId, round: &Round<'_>) -> Result<(), Bug> {
-        let number = block_of(who) - self.range.start;
-        let group = (number / self.per).min(self.groups.len().saturating_sub(1));
-        let Some(block) = self.groups.get(group).and_then(|g| g.blocks.get(number - group * self.per)) else {
-            return Ok(());
-        };
-        let range = last_acts(&block.acts, who);
-        self.world.apply_acts(&block.acts, range, round.round, round.commons, &mut self.future)
+        let (group, block) = self.place(who)?;
+        let acts = &self.groups[group].blocks[block].acts;
+        self.world.apply_acts(acts, last_acts(acts, who), round.round, round.commons, &mut self.future)
     }
 
     /// The last acts of an agent, to be applied elsewhere.
-    pub fn last_acts(&mut self, who: AgentId) -> Acts {
+    pub fn last_acts(&self, who: AgentId) -> Result<Acts, Bug> {
+        let (group, block) = self.place(who)?;
+        let all = &self.groups[group].blocks[block].acts;
         let mut acts = Acts::default();
-        if let Some((block, _)) = self.block_mut(who) {
-            for i in last_acts(&block.acts, who) {
-                acts.push(block.acts.rows[i], block.acts.text(i).map(str::to_string));
-            }
+        for i in last_acts(all, who) {
+            acts.push(all.rows[i], all.text(i).map(str::to_string));
         }
-        acts
+        Ok(acts)
+    }
+
+    /// Whether its world has planned events.
+    pub fn plans_events(&self) -> bool {
+        !self.future.events.is_empty() || self.blocks().any(|block| !block.future.events.is_empty())
     }
 
     /// Plans the first events of all agents.

@@ -33,6 +33,23 @@ pub struct Common {
     pub no_report: bool,
 }
 
+/// What `run` and `sweep` change in a scenario.
+#[derive(Debug, ClapArgs)]
+pub struct Edits {
+    /// Change a value of the scenario (in a sweep: in every arm, or of the design): -P world.fraction=0.5
+    #[arg(short = 'P', value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Number of agents; the population is resampled, generated topologies are made anew.
+    #[arg(long, env = "POLITY_AGENTS")]
+    pub agents: Option<u32>,
+    /// Number of rounds.
+    #[arg(long, env = "POLITY_ROUNDS")]
+    pub rounds: Option<u32>,
+    /// Seed of all random numbers, in a sweep the first seed (0 to 2^63 - 1).
+    #[arg(long, env = "POLITY_SEED", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+}
+
 /// What a sweep may use.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub struct SweepLimits {
@@ -65,18 +82,8 @@ pub enum Verb {
         /// Run folder (default: runs/NAME-SEED).
         #[arg(long, env = "POLITY_OUT")]
         out: Option<PathBuf>,
-        /// Change a value of the scenario: -P world.fraction=0.5
-        #[arg(short = 'P', value_name = "KEY=VALUE")]
-        set: Vec<String>,
-        /// Number of agents; the population is resampled, generated topologies are made anew.
-        #[arg(long, env = "POLITY_AGENTS")]
-        agents: Option<u32>,
-        /// Number of rounds.
-        #[arg(long, env = "POLITY_ROUNDS")]
-        rounds: Option<u32>,
-        /// Seed of all random numbers (0 to 2^63 - 1).
-        #[arg(long, env = "POLITY_SEED", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
-        seed: Option<u64>,
+        #[command(flatten)]
+        edits: Edits,
     },
     /// Run the design of a scenario: every arm with every seed, in parallel, with intervals and contrasts.
     Sweep {
@@ -89,18 +96,8 @@ pub enum Verb {
         /// Sweep folder (default: runs/NAME-sweep-SEED).
         #[arg(long, env = "POLITY_OUT")]
         out: Option<PathBuf>,
-        /// Change a value of the scenario in every arm, or of the design: -P rounds=5 -P design.seeds=10
-        #[arg(short = 'P', value_name = "KEY=VALUE")]
-        set: Vec<String>,
-        /// Number of agents in every arm that does not say.
-        #[arg(long, env = "POLITY_AGENTS")]
-        agents: Option<u32>,
-        /// Number of rounds in every arm that does not say.
-        #[arg(long, env = "POLITY_ROUNDS")]
-        rounds: Option<u32>,
-        /// The first seed; the others follow (0 to 2^63 - 1).
-        #[arg(long, env = "POLITY_SEED", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
-        seed: Option<u64>,
+        #[command(flatten)]
+        edits: Edits,
         /// Number of seeds of every arm.
         #[arg(long, env = "POLITY_SEEDS")]
         seeds: Option<u32>,

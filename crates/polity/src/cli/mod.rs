@@ -17,7 +17,7 @@ mod sweep;
 mod validate;
 
 pub use args::Args;
-use args::{Common, Verb};
+use args::{Common, Edits, Verb};
 use clap::Parser;
 use output::{error_json, note, print_line};
 use polity_driver::DriveError;
@@ -141,14 +141,13 @@ pub fn main(registry: Registry) -> ExitCode {
 fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate { files, json } => validate::validate(&files, json, registry),
-        Verb::Run { file, common, out, set, agents, rounds, seed } => {
-            let flags = flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", seed)]);
-            run(&file, &common, out, &set, flags, registry)
+        Verb::Run { file, common, out, edits } => {
+            let flags = edits.flags();
+            run(&file, &common, out, &edits.set, flags, registry)
         }
-        Verb::Sweep { file, common, limits, out, set, agents, rounds, seed, seeds } => {
-            let numbers = [("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", seed)];
-            let flags = flags(numbers).into_iter().chain(flags([("design.seeds", seeds.map(u64::from))])).collect();
-            sweep::sweep(&file, &common, limits, out, &set, flags, registry)
+        Verb::Sweep { file, common, limits, out, edits, seeds } => {
+            let flags = edits.flags().into_iter().chain(flags([("design.seeds", seeds.map(u64::from))])).collect();
+            sweep::sweep(&file, &common, limits, out, &edits.set, flags, registry)
         }
         Verb::Compare { runs, json } => compare::compare(&runs, json),
         Verb::Resume { run, common, limits } if is_sweep(&RealDisk, &run) => {
@@ -212,6 +211,13 @@ fn flags<const N: usize>(flags: [(&str, Option<u64>); N]) -> Vec<(String, Node)>
         Some((path.to_string(), Node { value: Value::Int(value as i64), origin }))
     };
     flags.into_iter().filter_map(set).collect()
+}
+
+impl Edits {
+    fn flags(&self) -> Vec<(String, Node)> {
+        let Edits { agents, rounds, seed, .. } = self;
+        flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", *seed)])
+    }
 }
 
 fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {

@@ -58,12 +58,6 @@ const COMMON: [(&str, &str); 6] = [
 
 /// The folder of this crate when it was built.
 const BUILT_IN: &str = env!("CARGO_MANIFEST_DIR");
-/// Where the source is published, once Cargo.toml says so.
-const REPOSITORY: &str = match option_env!("CARGO_PKG_REPOSITORY") {
-    Some(url) if !url.is_empty() => url,
-    _ => PLACEHOLDER,
-};
-const PLACEHOLDER: &str = "https://example.org/put-the-repository-of-polity-here.git";
 
 /// Where the new crate finds the library.
 #[derive(Debug)]
@@ -79,7 +73,7 @@ pub fn new(kind: Own, name: &str, library: Option<&str>, registry: &Registry) ->
     check_name(name, registry)?;
     let library = match library {
         Some(given) => named(given)?,
-        None => default_library(),
+        None => default_library(Path::new(BUILT_IN))?,
     };
     let template = match kind {
         Own::World => WORLD,
@@ -98,10 +92,6 @@ pub fn new(kind: Own, name: &str, library: Option<&str>, registry: &Registry) ->
     })?;
     note(&format!("made the crate {name}: the command polity with a leaf of your own, {}/{name}", template.kind));
     match &library {
-        Library::Git(url) if url == PLACEHOLDER => note(&format!(
-            "it can not be built yet: this program does not know where the source of Polity is ({BUILT_IN} is gone). Name a \
-             folder or repository in {name}/Cargo.toml, in the line `polity = ...`; `polity new --polity PATH-OR-URL` does that"
-        )),
         Library::Git(url) => note(&format!("library: {url}")),
         Library::Folder(path) => note(&format!("library: {}", path.display())),
     }
@@ -154,11 +144,15 @@ fn wrong(message: String) -> Failure {
 }
 
 /// The checkout that this program was built from, if it is still there.
-fn default_library() -> Library {
-    match is_library(Path::new(BUILT_IN)) {
-        true => Library::Folder(BUILT_IN.into()),
-        false => Library::Git(REPOSITORY.into()),
+fn default_library(built_in: &Path) -> Result<Library, Failure> {
+    if is_library(built_in) {
+        return Ok(Library::Folder(built_in.into()));
     }
+    Err(wrong(format!(
+        "this program does not know where the source of Polity is ({} is gone); nothing was made. Name a checkout or a git URL: \
+         --polity PATH-OR-URL",
+        built_in.display()
+    )))
 }
 
 fn is_library(folder: &Path) -> bool {
@@ -312,6 +306,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn without_a_checkout_nothing_is_made() {
+        let error = default_library(Path::new("/no/checkout/here")).unwrap_err();
+        assert!(error.message.contains("--polity PATH-OR-URL"), "{}", error.message);
+    }
+
+    #[test]
     fn names_that_fit() {
         let registry = crate::registry();
         for name in ["tide", "rock-pool", "a1", "x", "pasture", "midway", "ballot"] {
@@ -363,7 +363,7 @@ mod tests {
 
     #[test]
     fn the_library_is_a_folder_or_a_repository() {
-        assert!(matches!(default_library(), Library::Folder(_)), "this checkout is still there");
+        assert!(matches!(default_library(Path::new(BUILT_IN)), Ok(Library::Folder(_))), "this checkout is still there");
         assert!(matches!(named("https://example.org/polity.git"), Ok(Library::Git(_))));
         let root = Path::new(BUILT_IN).join("../..");
         let Ok(Library::Folder(found)) = named(&root.display().to_string()) else { panic!("a checkout is a library") };
