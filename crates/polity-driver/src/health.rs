@@ -12,7 +12,7 @@
 //! depends on a clock or on threads, and a resumed run finds what it had found in its own table.
 
 use crate::disk::Disk;
-use crate::tables::{ColumnData, read_table};
+use crate::tables::{ColumnData, TableError, read_closed, read_metrics};
 use polity_kernel::scenario::Assembled;
 use polity_kernel::sight::{ActArgument, Acts};
 use polity_kernel::society::Society;
@@ -99,8 +99,11 @@ impl Health {
     }
 
     /// Takes in what was found before a run was interrupted.
-    pub fn recall(&mut self, disk: &dyn Disk, tables: &Path) {
-        for (_, subject, measure, value) in rows(disk, tables) {
+    ///
+    /// # Errors
+    /// As [`crate::tables::read_table`], but for a table that has no closed part yet.
+    pub fn recall(&mut self, disk: &dyn Disk, tables: &Path) -> Result<(), TableError> {
+        for (subject, measure, value) in rows(disk, tables)? {
             let Some(group) = self.groups.iter_mut().find(|group| group.name == subject) else { continue };
             match measure.as_str() {
                 "acted" => group.acted = value > 0.0,
@@ -109,6 +112,7 @@ impl Health {
                 _ => {}
             }
         }
+        Ok(())
     }
 
     /// What the round that has just ended shows for the first time, and its texts.
@@ -264,37 +268,30 @@ fn find<'a>(table: &'a [(String, ColumnData)], name: &str) -> Option<&'a ColumnD
     table.iter().find(|(column, _)| column == name).map(|(_, data)| data)
 }
 
-/// Rows of the tables `health` (whose names are `subject` and `measure`) and `metrics`.
-fn rows(disk: &dyn Disk, tables: &Path) -> Vec<(u32, String, String, f64)> {
-    let table = read_table(disk, tables, "health", &[], usize::MAX).unwrap_or_default();
-    let parts = ["round", "subject", "measure", "value"].map(|name| find(&table, name));
-    let [
-        Some(ColumnData::U32(round)),
-        Some(ColumnData::Text(subject)),
-        Some(ColumnData::Text(measure)),
-        Some(ColumnData::F64(value)),
-    ] = parts
-    else {
-        return Vec::new();
+/// Rows of the table `health`: (subject, measure, value).
+fn rows(disk: &dyn Disk, tables: &Path) -> Result<Vec<(String, String, f64)>, TableError> {
+    let table = read_closed(disk, tables, "health", &[])?;
+    let parts = ["subject", "measure", "value"].map(|name| find(&table, name));
+    let [Some(ColumnData::Text(subject)), Some(ColumnData::Text(measure)), Some(ColumnData::F64(value))] = parts else {
+        return Ok(Vec::new());
     };
-    let rows = round.iter().zip(subject).zip(measure).zip(value);
-    rows.filter_map(|(((round, subject), measure), value)| {
-        Some(((*round)?, subject.clone()?, measure.clone()?, (*value)?))
-    })
-    .collect()
+    let rows = subject.iter().zip(measure).zip(value);
+    Ok(rows.filter_map(|((subject, measure), value)| Some((subject.clone()?, measure.clone()?, (*value)?))).collect())
 }
 
 /// The alarms of a run, from its tables as far as they are written.
-#[must_use]
-pub fn alarms(disk: &dyn Disk, tables: &Path) -> Vec<Alarm> {
-    let rounds = read_table(disk, tables, "rounds", &["round"], usize::MAX).unwrap_or_default();
+///
+/// # Errors
+/// As [`crate::tables::read_table`], but for tables that have no closed part yet.
+pub fn alarms(disk: &dyn Disk, tables: &Path) -> Result<Vec<Alarm>, TableError> {
+    let rounds = read_closed(disk, tables, "rounds", &["round"])?;
     let rounds = find(&rounds, "round").map_or(0, ColumnData::rows) as u32;
     if rounds == 0 {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let mut subjects: Vec<String> = Vec::new();
     let mut figures: BTreeMap<(String, String), f64> = BTreeMap::new();
-    for (_, subject, measure, value) in rows(disk, tables) {
+    for (subject, measure, value) in rows(disk, tables)? {
         if measure == "agents" {
             subjects.push(subject.clone());
         }
@@ -324,7 +321,7 @@ pub fn alarms(disk: &dyn Disk, tables: &Path) -> Vec<Alarm> {
             });
         }
     }
-    if let Some(unchanged) = unchanged(disk, tables, rounds)
+    if let Some(unchanged) = unchanged(disk, tables, rounds)?
         && unchanged >= STUCK
     {
         alarms.push(Alarm {
@@ -352,28 +349,21 @@ pub fn alarms(disk: &dyn Disk, tables: &Path) -> Vec<Alarm> {
             ),
         });
     }
-    alarms
+    Ok(alarms)
 }
 
 /// Rounds at the end over which no metric changed; `None` when no metric was measured twice.
-fn unchanged(disk: &dyn Disk, tables: &Path, rounds: u32) -> Option<u32> {
-    let table = read_table(disk, tables, "metrics", &[], usize::MAX).ok()?;
-    let parts = ["round", "name", "value"].map(|name| find(&table, name));
-    let [Some(ColumnData::U32(round)), Some(ColumnData::Text(name)), Some(ColumnData::F64(value))] = parts else {
-        return None;
-    };
-    // The value a metric had last.
-    let mut last: BTreeMap<&str, u64> = BTreeMap::new();
+fn unchanged(disk: &dyn Disk, tables: &Path, rounds: u32) -> Result<Option<u32>, TableError> {
     let mut change = None;
-    for ((round, name), value) in round.iter().zip(name).zip(value) {
-        // After a power loss a part of one table may be there whose rounds another one lacks.
-        if let (Some(round), Some(name), Some(value)) = (round, name, value)
-            && *round < rounds
-            && let Some(before) = last.insert(name, value.to_bits())
-        {
-            let changed = if before == value.to_bits() { 0 } else { *round };
-            change = change.max(Some(changed));
+    for values in read_metrics(disk, tables)?.values() {
+        for pair in values.windows(2) {
+            let (round, value) = pair[1];
+            // After a power loss a part of one table may be there whose rounds another one lacks.
+            if round < rounds {
+                let changed = if pair[0].1.to_bits() == value.to_bits() { 0 } else { round };
+                change = change.max(Some(changed));
+            }
         }
     }
-    Some(rounds - 1 - change?)
+    Ok(change.map(|change| rounds - 1 - change))
 }

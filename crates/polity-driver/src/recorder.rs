@@ -273,7 +273,7 @@ impl Recorder {
         remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;
         let (mut watch, first_findings) = Health::new(machine);
         if next > 0 {
-            watch.recall(disk.as_ref(), dir);
+            watch.recall(disk.as_ref(), dir)?;
         }
         let tables = Tables::open(disk, dir, specs)?;
         let checked_first = checked(&checks, At::First, machine);

@@ -9,7 +9,7 @@ use polity_driver::files::yaml;
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, Summary, prepare};
 use polity_driver::source::Faults;
-use polity_driver::tables::{ColumnData, read_table};
+use polity_driver::tables::{ColumnData, read_metrics, read_table};
 use polity_kernel::registry::{Card, Registry};
 use polity_kernel::tree::{Node, Value};
 use serde::{Deserialize, Serialize};
@@ -345,18 +345,9 @@ fn tables(disk: &dyn Disk) -> Result<BTreeMap<String, ColumnData>, String> {
     Ok(all)
 }
 
-fn last_metrics(disk: &dyn Disk) -> BTreeMap<String, f64> {
-    let mut last = BTreeMap::new();
-    let Ok(table) = read_table(disk, &Path::new(RUN).join("tables"), "metrics", &[], usize::MAX) else { return last };
-    let find = |wanted: &str| table.iter().find(|(name, _)| name == wanted).map(|(_, data)| data);
-    if let (Some(ColumnData::Text(names)), Some(ColumnData::F64(values))) = (find("name"), find("value")) {
-        for (name, value) in names.iter().zip(values) {
-            if let (Some(name), Some(value)) = (name, value) {
-                last.insert(name.clone(), *value);
-            }
-        }
-    }
-    last
+fn last_metrics(disk: &dyn Disk) -> Result<BTreeMap<String, f64>, String> {
+    let metrics = read_metrics(disk, &Path::new(RUN).join("tables")).map_err(|e| e.to_string())?;
+    Ok(metrics.into_iter().filter_map(|(name, values)| Some((name, values.last()?.1))).collect())
 }
 
 fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
@@ -393,7 +384,14 @@ fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
     suite.resume(&base);
     suite.fork(&base);
     suite.modes();
-    let golden = Golden { digest: base.summary.digest.clone(), metrics: last_metrics(base.disk.as_ref()) };
+    let metrics = match last_metrics(base.disk.as_ref()) {
+        Ok(metrics) => metrics,
+        Err(why) => {
+            suite.failures.push(format!("its metrics can not be read: {why}"));
+            BTreeMap::new()
+        }
+    };
+    let golden = Golden { digest: base.summary.digest.clone(), metrics };
     match serde_json::from_str::<Golden>(card.files.golden) {
         Ok(expected) if expected == golden => {}
         Ok(expected) => suite.failures.push(format!("golden: {golden:?} instead of {expected:?}")),

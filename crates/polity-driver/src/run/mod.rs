@@ -306,7 +306,7 @@ impl Engine<'_> {
             strict: false,
         };
         let driven = drive.run()?;
-        Ok(self.summary(folder, driven, agents, machine_round(machine), simulated, began))
+        self.summary(folder, driven, agents, machine_round(machine), simulated, began)
     }
 
     fn summary(
@@ -317,12 +317,12 @@ impl Engine<'_> {
         round: u32,
         simulated: bool,
         began: Instant,
-    ) -> Summary {
+    ) -> Result<Summary, DriveError> {
         let (status, rounds, digest, reason) = match driven.ending {
             Ending::Done(outcome) => ("done", outcome.rounds, outcome.digest.to_string(), outcome.reason),
             Ending::Stopped => ("stopped", round, driven.chain.map_or(String::new(), |d| d.to_string()), None),
         };
-        Summary {
+        Ok(Summary {
             status: status.into(),
             run: folder.path().display().to_string(),
             digest,
@@ -337,10 +337,10 @@ impl Engine<'_> {
             commits: driven.commits,
             first_difference: None,
             reason,
-            health: alarms(self.disk.as_ref(), &folder.tables()),
+            health: alarms(self.disk.as_ref(), &folder.tables())?,
             round_ms: median(driven.round_ms),
             peak_memory_mb: peak_memory_mb(),
-        }
+        })
     }
 
     /// Goes on with a run that was killed or stopped. A run that has ended is only summed up.
@@ -360,7 +360,7 @@ impl Engine<'_> {
                 round_ms: Vec::new(),
             };
             let agents = agents_of(&machine);
-            return Ok(self.summary(&folder, driven, agents, 0, manifest.simulated, began));
+            return self.summary(&folder, driven, agents, 0, manifest.simulated, began);
         }
         // The newest snapshot that is there and whole; else the start.
         let mut from = 0;
@@ -437,7 +437,7 @@ impl Engine<'_> {
             Ending::Stopped => driven.chain.unwrap_or_default(),
         };
         let round = machine_round(&machine);
-        let mut summary = self.summary(&folder, driven, agents, round, manifest.simulated, began);
+        let mut summary = self.summary(&folder, driven, agents, round, manifest.simulated, began)?;
         summary.status = if first.is_none() { "same".into() } else { "different".into() };
         summary.digest = digest.to_string();
         summary.first_difference = Some(first);

@@ -4,7 +4,7 @@ use super::folder::{SweepManifest, run_folder};
 use crate::DriveError;
 use crate::drive::Unwatched;
 use crate::run::{Engine, Prepared};
-use crate::tables::{ColumnData, TableError, read_table};
+use crate::tables::read_metrics;
 use polity_kernel::scenario::Design;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ impl Runs<'_> {
                 }
             }
         };
-        let measured = measured(engine, &dir)?;
+        let measured = read_metrics(engine.disk.as_ref(), &dir.join("tables"))?;
         let design = &self.manifest.design;
         let values = measured
             .iter()
@@ -188,26 +188,4 @@ impl Runs<'_> {
             ))),
         }
     }
-}
-
-/// The metrics of a run by name: values by round.
-fn measured(engine: &Engine<'_>, dir: &Path) -> Result<BTreeMap<String, Vec<(u32, f64)>>, DriveError> {
-    let mut metrics: BTreeMap<String, Vec<(u32, f64)>> = BTreeMap::new();
-    let table = match read_table(engine.disk.as_ref(), &dir.join("tables"), "metrics", &[], usize::MAX) {
-        Ok(table) => table,
-        // Nothing was measured.
-        Err(TableError::Rounds { .. }) => return Ok(metrics),
-        Err(error) => return Err(error.into()),
-    };
-    let mut columns = table.into_iter().map(|(_, data)| data);
-    if let (Some(ColumnData::U32(rounds)), Some(ColumnData::Text(names)), Some(ColumnData::F64(values))) =
-        (columns.next(), columns.next(), columns.next())
-    {
-        for ((round, name), value) in rounds.into_iter().zip(names).zip(values) {
-            if let (Some(round), Some(name), Some(value)) = (round, name, value) {
-                metrics.entry(name).or_default().push((round, value));
-            }
-        }
-    }
-    Ok(metrics)
 }

@@ -133,6 +133,36 @@ pub fn read_table(
     }
 }
 
+/// The same, all rows; no columns as long as no part is closed.
+pub fn read_closed(disk: &dyn Disk, dir: &Path, name: &str, columns: &[&str]) -> Result<Vec<(String, ColumnData)>> {
+    match read_table(disk, dir, name, columns, usize::MAX) {
+        Err(TableError::Rounds { .. }) => Ok(Vec::new()),
+        read => read,
+    }
+}
+
+/// The metrics of a run by name: (round, value), oldest first. Nothing as long as no part is closed.
+pub fn read_metrics(disk: &dyn Disk, dir: &Path) -> Result<BTreeMap<String, Vec<(u32, f64)>>> {
+    let table = read_closed(disk, dir, "metrics", &["round", "name", "value"])?;
+    let mut metrics: BTreeMap<String, Vec<(u32, f64)>> = BTreeMap::new();
+    let mut columns = table.into_iter().map(|(_, data)| data);
+    match (columns.next(), columns.next(), columns.next()) {
+        (None, None, None) => {}
+        (Some(ColumnData::U32(rounds)), Some(ColumnData::Text(names)), Some(ColumnData::F64(values))) => {
+            for ((round, name), value) in rounds.into_iter().zip(names).zip(values) {
+                if let (Some(round), Some(name), Some(value)) = (round, name, value) {
+                    metrics.entry(name).or_default().push((round, value));
+                }
+            }
+        }
+        _ => {
+            let what = "its columns are not round, name and value of a run's metrics".into();
+            return Err(TableError::Spec { table: "metrics".into(), what });
+        }
+    }
+    Ok(metrics)
+}
+
 /// A table as far as it is read: what its first part declared, and the columns asked for.
 type Table = (TableSpec, Vec<(ColumnSpec, ColumnData)>);
 

@@ -7,6 +7,11 @@ use polity_driver::health::{Alarm, alarms};
 use polity_driver::tables::read_table;
 use std::path::Path;
 
+/// What the report says of a run without alarms.
+const NO_ALARM: &str = "No alarm. Looked for were cohorts that never acted, cohorts whose acts were always equal, metrics (where \
+                        any are measured) that have not changed over the last ten rounds, and texts of four words and more that \
+                        repeat another agent's.";
+
 /// Rows of a table that a page or a terminal shows.
 const MOST_ROWS: usize = 200;
 
@@ -97,13 +102,10 @@ pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
                     change category.";
         sections.push(section("Validation", text.into(), Some(shortened(columns, rows, "Distances from data."))));
     }
-    let alarms = alarms(disk, &run.join("tables"));
-    let text = match alarms.len() {
-        0 => {
-            "No alarm. Looked for were cohorts that never acted, cohorts whose acts were always equal, metrics (where any are \
-             measured) that have not changed over the last ten rounds, and texts of four words and more that repeat another agent's."
-        }
-        _ => "Signs that the run, or a part of it, shows nothing.",
+    let (alarms, text) = match alarms(disk, &run.join("tables")) {
+        Err(error) => (Vec::new(), format!("Alarms could not be looked for: {error}.")),
+        Ok(alarms) if alarms.is_empty() => (alarms, NO_ALARM.to_owned()),
+        Ok(alarms) => (alarms, "Signs that the run, or a part of it, shows nothing.".to_owned()),
     };
     let rows: Vec<Vec<String>> = alarms
         .iter()
@@ -120,7 +122,7 @@ pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
         .collect();
     let columns = ["alarm", "of", "figure", "threshold", "what"].map(String::from).to_vec();
     let table = (!rows.is_empty()).then(|| DataTable { columns, rows, caption: "Alarms.".into() });
-    sections.push(section("Health", text.into(), table));
+    sections.push(section("Health", text, table));
     sections
 }
 

@@ -6,7 +6,7 @@ use crate::report::{BinAxis, DataTable, Figure, Report, Section, Series, automat
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::disk::{Disk, write_atomically};
 use polity_driver::run::{Manifest, Summary};
-use polity_driver::tables::{ColumnData, read_table};
+use polity_driver::tables::{ColumnData, read_metrics, read_table};
 use polity_kernel::registry::Registry;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,17 +45,12 @@ pub(super) fn texts(data: &ColumnData) -> Vec<Option<String>> {
 
 /// The metrics of a run by name, in rounds; empty when nothing was measured yet.
 pub(super) fn metrics(disk: &dyn Disk, run: &Path) -> Lines {
-    let mut lines = Lines::new();
-    let Ok(table) = read_table(disk, &run.join("tables"), "metrics", &[], usize::MAX) else { return lines };
-    let find = |name: &str| table.iter().find(|(n, _)| n == name).map(|(_, data)| data);
-    if let (Some(round), Some(name), Some(value)) = (find("round"), find("name"), find("value")) {
-        for ((round, name), value) in numbers(round).into_iter().zip(texts(name)).zip(numbers(value)) {
-            if let (Some(round), Some(name), Some(value)) = (round, name, value) {
-                lines.entry(name).or_default().push((round, value));
-            }
-        }
-    }
-    lines
+    let metrics = read_metrics(disk, &run.join("tables")).unwrap_or_else(|error| {
+        note(&format!("what was measured can not be shown: {error}"));
+        BTreeMap::new()
+    });
+    let line = |values: Vec<(u32, f64)>| values.into_iter().map(|(round, value)| (f64::from(round), value)).collect();
+    metrics.into_iter().map(|(name, values)| (name, line(values))).collect()
 }
 
 /// The table on the terminal.
