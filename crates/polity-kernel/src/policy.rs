@@ -413,6 +413,14 @@ pub(crate) trait PolicyHost: Send + Sync {
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States;
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32);
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
+    /// The agents whose turns would leave a trace: an act, a letter, a question, another state, an error. Nothing of it stays.
+    fn try_out(
+        &self,
+        states: &mut States,
+        rows: Rows<'_>,
+        round: &Round<'_>,
+        lane: &mut Lane,
+    ) -> Result<Vec<AgentId>, Bug>;
     /// Runs a suspended turn again with the answers it has, in the round that `round` says. `true`: it is complete.
     fn rerun(
         &self,
@@ -434,13 +442,31 @@ impl<P: Policy> Host<P> {
         states.downcast_mut().ok_or_else(|| Bug::internal("a cohort's states are of another policy's type"))
     }
 
+    /// The states of rows, what their turns are run with, and where acts and open turns go.
+    #[expect(clippy::type_complexity, reason = "the parts of `rows`, borrowed apart")]
+    fn given<'s, 'a>(
+        &self,
+        states: &'s mut States,
+        rows: Rows<'a>,
+        round: &Round<'a>,
+        purpose: Purpose,
+    ) -> Result<(&'s mut [P::State], Given<'a>, &'a mut Acts, &'a mut Vec<Suspended>), Bug> {
+        let Rows { first, states: range, base, sights, mail, awake, acts, suspended } = rows;
+        let column = self
+            .column(states)?
+            .get_mut(range)
+            .ok_or_else(|| Bug::internal("an agent without a state takes a turn"))?;
+        let (began, commons) = (round.round, round.commons);
+        Ok((column, Given { first, base, awake, sights, mail, answers: &[], began, purpose, commons }, acts, suspended))
+    }
+
     fn fresh(&self, who: AgentId, commons: &Commons, round: u32) -> P::State {
         let mut draws = Draws::new(commons.seed, Stream::Birth, round, who);
         self.0.born(Person { id: who, population: &commons.population }, &mut draws)
     }
 
     /// Runs the turns of consecutive agents. Those that complete commit; those that wait for answers leave nothing behind but
-    /// their open questions, which are returned.
+    /// their open questions, which are returned. Turns that are tried out are returned if they would leave a trace.
     ///
     /// This is the only place where a policy is called: with one caller the compiler puts a rule's turn into this loop.
     fn turns(
@@ -450,7 +476,7 @@ impl<P: Policy> Host<P> {
         acts: &mut Acts,
         lane: &mut Lane,
     ) -> Result<Vec<(AgentId, Vec<Effect>)>, Bug> {
-        let Given { first, base, awake, sights, mail, answers, began, commit, commons } = *given;
+        let Given { first, base, awake, sights, mail, answers, began, purpose, commons } = *given;
         let start = acts.rows.len();
         let mut waiting = Vec::new();
         // Random numbers are computed some agents ahead as long as turns use them; that changes when, never what.
@@ -489,15 +515,25 @@ impl<P: Policy> Host<P> {
             if polled.is_some() {
                 turn.door.forget();
             }
-            match (polled, commit) {
-                (Some(Ok(())), Some(now)) => {
+            match (polled, purpose) {
+                (Some(Ok(())), Purpose::Commit(now)) => {
                     if next != *state {
                         lane.digest.add(hash_value(RowHash::new(Kind::Agent, now), u64::from(who), &next));
                         *state = next;
                     }
                     lane.commit_posts(who, now, commons);
                 }
-                (Some(Ok(())), None) => take_back(acts, rows_before, texts_before, lane),
+                (Some(Ok(())), Purpose::Complete) => take_back(acts, rows_before, texts_before, lane),
+                (Some(Ok(())), Purpose::TryOut) => {
+                    if next != *state || acts.rows.len() > rows_before || !lane.posts.is_empty() {
+                        take_back(acts, rows_before, texts_before, lane);
+                        waiting.push((who, Vec::new()));
+                    }
+                }
+                (Some(Err(_)), Purpose::TryOut) => {
+                    take_back(acts, rows_before, texts_before, lane);
+                    waiting.push((who, Vec::new()));
+                }
                 (Some(Err(fault)), _) => return Err(Bug::Turn { agent: who, round: began, message: fault.0 }),
                 (None, _) => {
                     let open = lane.book.close()?;
@@ -510,7 +546,7 @@ impl<P: Policy> Host<P> {
                 }
             }
         }
-        if let Some(now) = commit
+        if let Purpose::Commit(now) = purpose
             && acts.rows.len() > start
         {
             // Not turn by turn: the hashes of several acts overlap.
@@ -534,9 +570,19 @@ struct Given<'a> {
     answers: &'a [Answer],
     /// The round in which the turns began.
     began: u32,
-    /// The round in which complete turns count; `None`: they only show whether they are complete.
-    commit: Option<u32>,
+    purpose: Purpose,
     commons: &'a Commons,
+}
+
+/// What turns are run for.
+#[derive(Clone, Copy)]
+enum Purpose {
+    /// To count, in this round.
+    Commit(u32),
+    /// To show whether they are complete.
+    Complete,
+    /// To show whether they would leave a trace.
+    TryOut,
 }
 
 /// Where turns find their letters.
@@ -601,22 +647,8 @@ impl<P: Policy> PolicyHost for Host<P> {
     }
 
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug> {
-        let Rows { first, states: range, base, sights, mail, awake, acts, suspended } = rows;
-        let column = self
-            .column(states)?
-            .get_mut(range)
-            .ok_or_else(|| Bug::internal("an agent without a state takes a turn"))?;
-        let given = Given {
-            first,
-            base,
-            awake,
-            sights,
-            mail,
-            answers: &[],
-            began: round.round,
-            commit: Some(round.round),
-            commons: round.commons,
-        };
+        let Rows { first, base, sights, mail, .. } = rows;
+        let (column, given, acts, suspended) = self.given(states, rows, round, Purpose::Commit(round.round))?;
         for (who, open) in self.turns(column, &given, acts, lane)? {
             let row = base + (who - first) as usize;
             lane.effects.extend(open.iter().cloned());
@@ -624,6 +656,17 @@ impl<P: Policy> PolicyHost for Host<P> {
             suspended.insert(place, Suspended::new(who, round, sights.keep(row), mail.inbox(row), open));
         }
         Ok(())
+    }
+
+    fn try_out(
+        &self,
+        states: &mut States,
+        rows: Rows<'_>,
+        round: &Round<'_>,
+        lane: &mut Lane,
+    ) -> Result<Vec<AgentId>, Bug> {
+        let (column, given, acts, _) = self.given(states, rows, round, Purpose::TryOut)?;
+        Ok(self.turns(column, &given, acts, lane)?.into_iter().map(|(who, _)| who).collect())
     }
 
     fn rerun(
@@ -650,7 +693,7 @@ impl<P: Policy> PolicyHost for Host<P> {
             mail: Letters::OfTurn(waiting.letters.inbox()),
             answers: &waiting.answers,
             began: waiting.began,
-            commit: due.then_some(now),
+            purpose: if due { Purpose::Commit(now) } else { Purpose::Complete },
             commons,
         };
         match self.turns(state, &given, acts, lane)?.pop() {

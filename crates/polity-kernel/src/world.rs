@@ -81,7 +81,7 @@ pub struct Planned {
     pub at: f64,
 }
 
-/// What a world decides about what comes after the round.
+/// What a world decides beyond its state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Future {
     /// Births, in the order of the agents that caused them; they take place between rounds.
@@ -90,6 +90,8 @@ pub struct Future {
     pub deaths: Vec<AgentId>,
     /// Events, in the order planned.
     pub events: Vec<Planned>,
+    /// Agents whose sight has changed since somebody last took them from here.
+    pub(crate) disturbed: Vec<AgentId>,
 }
 
 impl Future {
@@ -98,6 +100,12 @@ impl Future {
     #[inline]
     pub fn event(&mut self, from: AgentId, to: AgentId, kind: u16, at: f64) {
         self.events.push(Planned { from, to, kind, at });
+    }
+
+    /// `who` sees something else from now on; see [`World::disturbs`].
+    #[inline]
+    pub fn disturb(&mut self, who: AgentId) {
+        self.disturbed.push(who);
     }
 
     /// A child of `parent` is born between this round and the next.
@@ -248,6 +256,11 @@ pub trait World: Send + Sync + Sized + 'static {
     fn activation(&self) -> Activation {
         Activation::Simultaneous
     }
+    /// Whether `apply` names everybody whose sight it changes, by [`Future::disturb`]. Then, in random order, turns that leave no
+    /// trace are found on all threads before the first, and only the disturbed look again: rounds in which few act are fast.
+    fn disturbs(&self) -> bool {
+        false
+    }
     /// The state at the start.
     fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Self::State;
     /// Writes what one agent sees.
@@ -302,6 +315,8 @@ pub(crate) trait WorldHost: Send + Sync {
     fn split(&self) -> Split;
     /// How agents take their turns unless a scenario says otherwise.
     fn activation(&self) -> Activation;
+    /// Whether an unsplit state names everybody whose sight acts change.
+    fn disturbs(&self) -> bool;
     /// The length of a window in event time.
     fn delay(&self) -> Option<f64>;
     /// Plans the first events of a block's agents.
@@ -394,6 +409,10 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
 
     fn activation(&self) -> Activation {
         if self.world.delay().is_some() { Activation::EventTime } else { Activation::Simultaneous }
+    }
+
+    fn disturbs(&self) -> bool {
+        false
     }
 
     fn delay(&self) -> Option<f64> {
@@ -577,6 +596,10 @@ impl<W: World> WorldHost for WholeHost<W> {
 
     fn activation(&self) -> Activation {
         self.world.activation()
+    }
+
+    fn disturbs(&self) -> bool {
+        self.world.disturbs()
     }
 
     fn delay(&self) -> Option<f64> {

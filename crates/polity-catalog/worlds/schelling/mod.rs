@@ -53,21 +53,33 @@ pub struct Town {
     /// Neighbours of each cell, by group: to look costs nothing, and most rounds have few moves.
     #[serde(skip)]
     near: Vec<u16>,
+    /// Who lives in each cell, or [`NOBODY`].
+    #[serde(skip)]
+    who: Vec<AgentId>,
 }
 
+/// In an empty cell.
+const NOBODY: AgentId = AgentId::MAX;
+
 impl Schelling {
-    /// Adds an agent to those around its cell, or takes it away.
-    fn count(&self, near: &mut [u16], cell: u32, agent: AgentId, by: i16) {
+    /// The cells from which one can see a cell, its own among them.
+    fn cells_around(&self, cell: u32) -> impl Iterator<Item = usize> {
         let (x, y, r) = (cell % self.width, cell / self.width, self.params.radius);
-        let (groups, group) = (self.params.groups, agent % self.params.groups);
-        for dy in 0..=2 * r {
-            let row = (y + self.height - r + dy) % self.height * self.width;
-            for dx in 0..=2 * r {
-                // Its own cell too: an agent is no neighbour of itself, and `around` takes it off.
-                let column = (x + self.width - r + dx) % self.width;
-                let count = &mut near[((row + column) * groups + group) as usize];
-                *count = count.wrapping_add_signed(by);
-            }
+        let (width, height) = (self.width, self.height);
+        (0..=2 * r).flat_map(move |dy| {
+            let row = (y + height - r + dy) % height * width;
+            (0..=2 * r).map(move |dx| (row + (x + width - r + dx) % width) as usize)
+        })
+    }
+
+    /// Counts an agent in around its cell, or out, before those who live there.
+    fn count(&self, town: &mut Town, cell: u32, agent: AgentId, by: i16, mut seen: impl FnMut(AgentId)) {
+        let (groups, group) = (self.params.groups as usize, (agent % self.params.groups) as usize);
+        for at in self.cells_around(cell) {
+            // Its own cell too: an agent is no neighbour of itself, and `around` takes it off.
+            let count = &mut town.near[at * groups + group];
+            *count = count.wrapping_add_signed(by);
+            seen(town.who[at]);
         }
     }
 
@@ -145,6 +157,10 @@ impl World for Schelling {
         Activation::RandomOrder
     }
 
+    fn disturbs(&self) -> bool {
+        true
+    }
+
     fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Town {
         let mut cells: Vec<u32> = (0..self.width * self.height).collect();
         draws.shuffle(&mut cells);
@@ -160,7 +176,7 @@ impl World for Schelling {
         sight.number(1, f64::from(all));
     }
 
-    fn apply(&self, town: &mut Town, deeds: &Deeds<'_>, _: &mut Future) {
+    fn apply(&self, town: &mut Town, deeds: &Deeds<'_>, future: &mut Future) {
         let agent = deeds.person.id;
         let pick = deeds.draws().below(town.vacant.len() as u64) as usize;
         if let Some(free) = town.vacant.get_mut(pick) {
@@ -168,8 +184,15 @@ impl World for Schelling {
             *free = from;
             town.at[agent as usize] = to;
             town.moved += 1;
-            self.count(&mut town.near, from, agent, -1);
-            self.count(&mut town.near, to, agent, 1);
+            town.who[from as usize] = NOBODY;
+            town.who[to as usize] = agent;
+            let mut seen = |who| {
+                if who != NOBODY {
+                    future.disturb(who);
+                }
+            };
+            self.count(town, from, agent, -1, &mut seen);
+            self.count(town, to, agent, 1, &mut seen);
         }
     }
 
@@ -179,9 +202,12 @@ impl World for Schelling {
     }
 
     fn restore(&self, town: &mut Town) {
-        town.near = vec![0; (self.width * self.height * self.params.groups) as usize];
-        for (agent, cell) in (0..).zip(&town.at) {
-            self.count(&mut town.near, *cell, agent, 1);
+        let cells = (self.width * self.height) as usize;
+        town.near = vec![0; cells * self.params.groups as usize];
+        town.who = vec![NOBODY; cells];
+        for (agent, cell) in (0..).zip(town.at.clone()) {
+            town.who[cell as usize] = agent;
+            self.count(town, cell, agent, 1, |_| {});
         }
     }
 

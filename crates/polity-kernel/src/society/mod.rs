@@ -19,11 +19,11 @@ use crate::policy::{Commons, Lane, PolicyHost, Round};
 use crate::rng::{Draws, Stream};
 use crate::sight::{Acts, Interface, Sights};
 use crate::transport::{Frame, Transport};
-use crate::world::{Activation, Birth, Split, Tally, WorldHost};
+use crate::world::{Activation, Birth, Future, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use shard::Shard;
+use shard::{Shard, Turned};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -95,6 +95,21 @@ struct Order {
     next: usize,
     /// The agent whose turn waits for answers: nobody else looks before it has acted.
     waits: Option<AgentId>,
+    /// Whose turn would leave no trace, by agent: tried out before the first, and not disturbed since. Empty when nothing was tried.
+    quiet: Vec<bool>,
+    /// Turns that acted or asked.
+    loud: usize,
+}
+
+impl Order {
+    /// Who has been disturbed takes a turn like everybody.
+    fn wake(&mut self, future: &mut Future) {
+        for who in future.disturbed.drain(..) {
+            if let Some(quiet) = self.quiet.get_mut(who as usize) {
+                *quiet = false;
+            }
+        }
+    }
 }
 
 /// A society of agents, as a [`Machine`].
@@ -118,6 +133,8 @@ pub struct Society {
     round: u32,
     chain: Digest,
     stage: Stage,
+    /// Whether few agents left a trace in the last round of turns in order. It can not reach a result.
+    calm: bool,
 }
 
 impl Society {
@@ -155,6 +172,7 @@ impl Society {
             round: 0,
             chain: Digest::default(),
             stage: Stage::Border,
+            calm: false,
         };
         let spans = block::spans(&society.plan.cohorts);
         for shard in &mut society.shards {
@@ -275,14 +293,30 @@ impl Society {
     }
 
     /// Draws the order of this round's turns.
-    fn begin_order(&mut self) {
+    ///
+    /// In a calm round most turns leave no trace. They are found on all threads, before the first: a turn is a function of the
+    /// agent's state, letters and draws, which nobody else changes, and of what it sees, which changes for those only whom the
+    /// world names.
+    fn begin_order(&mut self) -> Result<(), Bug> {
         let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
         for shard in &mut self.shards {
             shard.begin_order(blocks);
         }
         let mut agents: Vec<AgentId> = (0..self.born).filter(|who| !self.dead.contains(who)).collect();
         Draws::new(self.commons.seed, Stream::Order, self.round, AgentId::MAX).shuffle(&mut agents);
-        self.stage = Stage::InOrder(Order { agents, next: 0, waits: None });
+        let mut quiet = Vec::new();
+        if let [shard] = self.shards.as_mut_slice()
+            && self.calm
+            && shard.world.disturbs()
+        {
+            let now = Round { round: self.round, lag: 0, commons: &self.commons };
+            quiet = shard.try_out(in_force(&self.policies, self.round), &self.interface, &now)?;
+            // What was found to be no use is not tried again in the next round.
+            let traces = quiet.iter().filter(|quiet| !**quiet).count();
+            self.calm = traces < agents.len() / 4;
+        }
+        self.stage = Stage::InOrder(Order { agents, next: 0, waits: None, quiet, loud: 0 });
+        Ok(())
     }
 
     /// Goes on with turns in order: each agent looks, acts, and its acts are applied before the next one looks. Stops at a turn
@@ -299,27 +333,22 @@ impl Society {
             let block = block_of(who);
             shards.iter().position(|shard| shard.range.contains(&block)).unwrap_or(0)
         };
-        let mut sights = Sights::new(&self.interface, 1);
-        loop {
-            if let Some(who) = order.waits {
-                let at = home(who, shards);
-                if shards[at].is_suspended(who)? {
-                    return Ok(Vec::new());
-                }
-                order.waits = None;
-                if at == 0 {
-                    shards[0].apply_own(who, &now)?;
-                } else {
-                    let bytes = encode(&shards[at].last_acts(who)?)?;
-                    for frame in transport.exchange(vec![Frame { from: at, to: 0, bytes }])? {
-                        let acts: Acts = decode(&frame.bytes)?;
-                        let Shard { world, future, .. } = &mut shards[0];
-                        world.apply_acts(&acts, 0..acts.rows.len(), now.round, now.commons, future)?;
-                    }
-                }
+        if let Some(who) = order.waits {
+            let at = home(who, shards);
+            if shards[at].is_suspended(who)? {
+                return Ok(Vec::new());
             }
-            let Some(who) = order.agents.get(order.next).copied() else { return Ok(Vec::new()) };
+            order.waits = None;
+            order.loud += 1;
+            apply_turn(shards, at, who, transport.as_mut(), &now)?;
+            order.wake(&mut shards[0].future);
+        }
+        let mut sights = Sights::new(&self.interface, 1);
+        while let Some(who) = order.agents.get(order.next).copied() {
             order.next += 1;
+            if order.quiet.get(who as usize).is_some_and(|quiet| *quiet) {
+                continue;
+            }
             let at = home(who, shards);
             shards[0].world.observe_one(who, now.commons, &mut sights);
             if at > 0 {
@@ -328,12 +357,23 @@ impl Society {
                     sights = decode(&frame.bytes)?;
                 }
             }
-            order.waits = Some(who);
-            let asked = shards[at].turn(who, &sights, policies, &now)?;
-            if !asked.is_empty() {
-                return Ok(asked);
+            match shards[at].turn(who, &sights, policies, &now)? {
+                Turned::Done => {}
+                Turned::Acted => {
+                    order.loud += 1;
+                    apply_turn(shards, at, who, transport.as_mut(), &now)?;
+                    order.wake(&mut shards[0].future);
+                }
+                Turned::Waits(asked) => {
+                    order.waits = Some(who);
+                    return Ok(asked);
+                }
             }
         }
+        if order.quiet.is_empty() {
+            self.calm = order.loud < order.agents.len() / 4;
+        }
+        Ok(Vec::new())
     }
 
     /// Sends the events that were planned to the agents to whom they will happen. `next`: the first window that is to come.
@@ -631,7 +671,7 @@ impl Society {
         }
         // In a split world nobody sees what others do within a round: the order of turns makes no difference.
         if self.plan.activation == Activation::RandomOrder && self.split == Split::None {
-            self.begin_order();
+            self.begin_order()?;
             return Ok(Vec::new());
         }
         self.stage = Stage::Acting;
@@ -642,6 +682,26 @@ impl Society {
     fn waits(&self) -> bool {
         self.shards.iter().flat_map(Shard::blocks).any(|b| b.suspended.iter().any(|s| s.due <= self.round))
     }
+}
+
+/// Applies the last acts of an agent that lives on shard `at` to the state on shard 0.
+fn apply_turn(
+    shards: &mut [Shard],
+    at: usize,
+    who: AgentId,
+    transport: &mut dyn Transport,
+    now: &Round<'_>,
+) -> Result<(), Bug> {
+    if at == 0 {
+        return shards[0].apply_own(who, now);
+    }
+    let bytes = encode(&shards[at].last_acts(who)?)?;
+    for frame in transport.exchange(vec![Frame { from: at, to: 0, bytes }])? {
+        let acts: Acts = decode(&frame.bytes)?;
+        let Shard { world, future, .. } = &mut shards[0];
+        world.apply_acts(&acts, 0..acts.rows.len(), now.round, now.commons, future)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Bug> {

@@ -1,6 +1,6 @@
 //! A shard: a run of consecutive blocks, in lanes that threads take.
 
-use super::block::{Block, Span};
+use super::block::{Block, Segment, Span};
 use super::{Measure, Policies, Reads, first_of, in_force};
 use crate::ask::{Answer, Effect};
 use crate::digest::{Digest, Kind, RowHash};
@@ -34,6 +34,16 @@ pub(crate) struct Shard {
     per: usize,
     /// Births and deaths that an unsplit world decided.
     pub future: Future,
+}
+
+/// How the turn of one agent went.
+pub(crate) enum Turned {
+    /// It waits for the answers to these questions.
+    Waits(Vec<Effect>),
+    /// It has acted.
+    Acted,
+    /// It did nothing that anybody could see.
+    Done,
 }
 
 fn deads(dead: &BTreeSet<AgentId>, block: &Block) -> Vec<u32> {
@@ -263,6 +273,45 @@ impl Shard {
         }
     }
 
+    /// Tries the turns of all agents out, as things stand before anybody has acted: which would leave no trace, by agent.
+    pub fn try_out(
+        &mut self,
+        policies: &[Arc<dyn PolicyHost>],
+        interface: &Interface,
+        round: &Round<'_>,
+    ) -> Result<Vec<bool>, Bug> {
+        let world = self.world.as_ref();
+        let try_out = |Group { blocks, lane }: &mut Group| -> Result<Vec<bool>, Bug> {
+            let mut quiet = Vec::new();
+            for block in blocks {
+                let start = quiet.len();
+                quiet.resize(start + block.len as usize, true);
+                block.sights.reset(interface, block.len as usize);
+                world.observe(&block.rows, block.first, block.len as usize, round.commons, &mut block.sights);
+                for Segment { cohort, start: base, len, states } in &mut block.segments {
+                    let policy =
+                        policies.get(*cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
+                    let rows = Rows {
+                        first: block.first + *base,
+                        states: 0..*len as usize,
+                        base: *base as usize,
+                        sights: &block.sights,
+                        mail: Letters::OfBlock(&block.mail),
+                        awake: None,
+                        acts: &mut block.acts,
+                        suspended: &mut block.suspended,
+                    };
+                    for who in policy.try_out(states, rows, round, lane)? {
+                        quiet[start + (who - block.first) as usize] = false;
+                    }
+                }
+            }
+            Ok(quiet)
+        };
+        let of_groups: Vec<Vec<bool>> = self.groups.par_iter_mut().map(try_out).collect::<Result<_, _>>()?;
+        Ok(of_groups.concat())
+    }
+
     /// Runs the turn of one agent. What it asks goes out; what it does stands at the end of its block's acts.
     pub fn turn(
         &mut self,
@@ -270,7 +319,7 @@ impl Shard {
         sights: &Sights,
         policies: &[Arc<dyn PolicyHost>],
         round: &Round<'_>,
-    ) -> Result<Vec<Effect>, Bug> {
+    ) -> Result<Turned, Bug> {
         let (group, block) = self.place(who)?;
         let Group { blocks, lane } = &mut self.groups[group];
         let block = &mut blocks[block];
@@ -282,6 +331,8 @@ impl Shard {
             .ok_or_else(|| Bug::internal("an agent without a cohort"))?;
         let policy = policies.get(segment.cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
         let index = (row - segment.start) as usize;
+        let before = block.acts.rows.len();
+        let waiting = block.suspended.len();
         let rows = Rows {
             first: who,
             states: index..index + 1,
@@ -293,7 +344,13 @@ impl Shard {
             suspended: &mut block.suspended,
         };
         policy.run(&mut segment.states, rows, round, lane)?;
-        Ok(std::mem::take(&mut lane.effects))
+        Ok(if block.suspended.len() > waiting {
+            Turned::Waits(std::mem::take(&mut lane.effects))
+        } else if block.acts.rows.len() > before {
+            Turned::Acted
+        } else {
+            Turned::Done
+        })
     }
 
     /// Whether an agent's turn waits for answers.
