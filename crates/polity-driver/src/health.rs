@@ -306,7 +306,7 @@ pub fn alarms(disk: &dyn Disk, tables: &Path) -> Result<Vec<Alarm>, TableError> 
                 subject: subject.clone(),
                 figure: 0.0,
                 threshold: 1.0,
-                message: format!("{subject} never acted in {rounds} rounds (at least 1 act is expected)"),
+                message: format!("{subject} never acted (rounds: {rounds}; at least 1 act is expected)"),
             });
         }
         if figure(subject, "compared").is_some() && figure(subject, "varied").is_none() {

@@ -61,7 +61,8 @@ pub struct Birth {
 pub enum Activation {
     /// All see the same frozen round.
     Simultaneous,
-    /// One after the other, in an order drawn anew each round; each sees what those before it have done.
+    /// One after the other, in an order drawn anew each round; each sees what those before it have done. Worlds in which nobody
+    /// sees others' acts within a round refuse it.
     RandomOrder,
     /// Those to whom something happens. A round is a window of the world's least delay: what happens in it can cause nothing
     /// before its end, so that its agents need not wait for each other.

@@ -21,7 +21,7 @@ pub struct Params {
     cohere: f64,
     /// Of the way from those that are too near.
     separate: f64,
-    /// Of their mean heading (the word `match` is taken).
+    /// Of the neighbours' mean heading.
     align: f64,
 }
 

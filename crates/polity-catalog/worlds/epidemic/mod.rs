@@ -297,7 +297,11 @@ impl SplitWorld for Epidemic {
         *infectious = *infectious + onsets - recovered;
         *immune += recovered;
         common.new = infected;
-        (*exposed == 0 && *infectious == 0).then(|| "nobody is infected any more".into())
+        match (*exposed == 0 && *infectious == 0, *immune) {
+            (true, 0) => Some("nobody was infected at the start: raise `initial`, or take more agents".into()),
+            (true, _) => Some("nobody is infected any more".into()),
+            (false, _) => None,
+        }
     }
 
     fn column(&self, _: &Epidemiology, patient: &Patient, column: usize) -> f64 {

@@ -4,6 +4,7 @@ use super::{Manifest, Prepared};
 use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
 use crate::files;
+use crate::sweep::is_sweep;
 use polity_kernel::scenario::{FileKind, Inputs, Scenario};
 use polity_kernel::tree::Node;
 use std::io;
@@ -83,7 +84,9 @@ impl Folder {
     pub fn read(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
         let manifest = path.join("manifest.json");
         if !disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
-            let what = if disk.exists(path).map_err(DriveError::disk(path))? {
+            let what = if is_sweep(disk.as_ref(), path) {
+                "is a sweep; name one of its runs, a folder below its folder runs"
+            } else if disk.exists(path).map_err(DriveError::disk(path))? {
                 "holds no run that began (there is no manifest.json)"
             } else {
                 "does not exist"

@@ -3,7 +3,8 @@
 use super::Prepared;
 use crate::drive::digest_of;
 use polity_kernel::digest::Digest;
-use polity_kernel::scenario::Scenario;
+use polity_kernel::scenario::{Assembled, Scenario};
+use polity_kernel::world::Activation;
 use serde::{Deserialize, Serialize};
 
 /// Version of the run folder.
@@ -61,6 +62,12 @@ pub struct Manifest {
     pub name: String,
     /// The scenario's file, as given.
     pub source: String,
+    /// The flags that changed the scenario, word by word as a shell reads them.
+    #[serde(default)]
+    pub edits: Vec<String>,
+    /// When agents act; nothing in an evaluation.
+    #[serde(default)]
+    pub activation: Option<Activation>,
     /// Seed of all random numbers.
     pub seed: u64,
     /// The build that began it.
@@ -82,6 +89,7 @@ impl Manifest {
     pub(super) fn new(
         prepared: &Prepared,
         scenario: &Scenario,
+        machine: &Assembled,
         models: Vec<String>,
         simulated: bool,
         forked_from: Option<Origin>,
@@ -90,6 +98,11 @@ impl Manifest {
             format: FORMAT,
             name: prepared.name.clone(),
             source: prepared.source.clone(),
+            edits: prepared.edits.clone(),
+            activation: match machine {
+                Assembled::Society(society) => Some(society.activation()),
+                Assembled::Evaluation(_) => None,
+            },
             seed: scenario.seed,
             build: Build::this(),
             scenario: prepared.tree.to_json(),

@@ -256,7 +256,7 @@ impl Engine<'_> {
         let (models, simulated) = self.check_models(&scenario)?;
         let mut machine = self.assemble(prepared)?;
         let folder = Folder::create(self.disk.clone(), out)?;
-        let manifest = Manifest::new(prepared, &scenario, models, simulated, origin);
+        let manifest = Manifest::new(prepared, &scenario, &machine, models, simulated, origin);
         folder.write_inputs(prepared)?;
         let mut journal = JournalWriter::create(self.disk.clone(), &folder.journal())?;
         append(&mut journal, &Event::Began { scenario: manifest.digest() })?;
@@ -457,7 +457,7 @@ impl Engine<'_> {
         let folder = Folder::read(self.disk.clone(), dir)?;
         let Recorded { manifest, mut prepared, mut story, .. } = self.recorded(&folder)?;
         if at as usize > story.past.rounds.len() {
-            return Err(DriveError::Folder(format!(
+            return Err(DriveError::Input(format!(
                 "{} has {} complete rounds; it can be forked at round 0 to {}",
                 dir.display(),
                 story.past.rounds.len(),
@@ -467,12 +467,12 @@ impl Engine<'_> {
         story.past.answers.retain(|id, _| id.round < at);
         if let Some(rounds) = rounds {
             if rounds < at {
-                return Err(DriveError::Folder(format!(
-                    "a fork at round {at} runs at least {at} rounds, not {rounds}"
-                )));
+                return Err(DriveError::Input(format!("a fork at round {at} runs at least {at} rounds, not {rounds}")));
             }
             prepared.tree.edit("rounds", Node::built(Value::Int(i64::from(rounds))))?;
         }
+        prepared.edits = words(&edits);
+        prepared.edits.extend(rounds.map(|rounds| format!("--rounds {rounds}")));
         prepared.change_at(at, edits)?;
         let origin = Origin { run: manifest.name.clone(), folder: dir.display().to_string(), at };
         self.begin(&prepared, out, Some(origin), story.past, watch)

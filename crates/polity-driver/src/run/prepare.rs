@@ -20,6 +20,8 @@ pub struct Prepared {
     pub source: String,
     /// What its files hold.
     pub inputs: Inputs,
+    /// The flags that changed it, as in the manifest.
+    pub edits: Vec<String>,
     /// Its `design:`, which [`crate::sweep`] reads.
     pub design: Option<Node>,
     pub(crate) files: Vec<InputFile>,
@@ -34,6 +36,16 @@ pub(crate) struct InputFile {
 /// A key that a flag sets: `--rounds 5` is `rounds=5`.
 pub type SetKey = (String, Node);
 
+/// Edits as a command line says them.
+pub(crate) fn words(edits: &[SetKey]) -> Vec<String> {
+    let word = |(path, value): &SetKey| {
+        let word = format!("{path}={}", value.to_json());
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-=+/,:".contains(c);
+        if word.chars().all(plain) { format!("-P {word}") } else { format!("-P '{}'", word.replace('\'', "'\\''")) }
+    };
+    edits.iter().map(word).collect()
+}
+
 /// Reads the files that a scenario names (relative to `folder`) after edits were made on its tree. A `design:` is set apart: no run
 /// of its own depends on it.
 pub fn prepare(
@@ -43,12 +55,13 @@ pub fn prepare(
     default_name: &str,
     edits: Vec<SetKey>,
 ) -> Result<Prepared, DriveError> {
+    let words = words(&edits);
     for (path, value) in edits {
         tree.edit(&path, value)?;
     }
     let name = Scenario::read(&tree)?.name.unwrap_or_else(|| default_name.to_string());
     let design = tree.take("design");
-    let nothing = Prepared { design, ..Prepared::nothing(name, source.into()) };
+    let nothing = Prepared { design, edits: words, ..Prepared::nothing(name, source.into()) };
     nothing.with(tree, &from_folder(folder))
 }
 
@@ -73,7 +86,7 @@ impl Prepared {
     /// A name without a scenario, to be given one by [`Prepared::with`].
     pub(crate) fn nothing(name: String, source: String) -> Prepared {
         let (tree, inputs) = (Node::built(Value::Null), Inputs::default());
-        Prepared { tree, name, source, inputs, design: None, files: Vec::new() }
+        Prepared { tree, name, source, inputs, edits: Vec::new(), design: None, files: Vec::new() }
     }
 
     /// Takes the inputs of another over, so that they need not be read again.

@@ -26,6 +26,9 @@ pub struct SweepManifest {
     pub name: String,
     /// The scenario's file, as given.
     pub source: String,
+    /// The flags that changed the scenario, as in a run's manifest.
+    #[serde(default)]
+    pub edits: Vec<String>,
     /// The build that began it.
     pub build: Build,
     /// The scenario with all edits, without its design.
@@ -80,6 +83,7 @@ impl SweepManifest {
             format: FORMAT,
             name: arms.base.name.clone(),
             source: arms.base.source.clone(),
+            edits: arms.base.edits.clone(),
             build: Build::this(),
             scenario: arms.base.tree.to_json(),
             arms: arms.design.arms.iter().enumerate().map(entry).collect(),

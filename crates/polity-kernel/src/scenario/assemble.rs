@@ -391,11 +391,16 @@ fn activation(
         (Activation::Simultaneous | Activation::RandomOrder, Some(_)) => {
             return wrong("activation", "this world lives in event time".into(), "leave it out, or write event-time");
         }
+        (Activation::RandomOrder, None) if world.split() == Split::Rows => {
+            let message =
+                "the agents of this world do not see each other's acts within a round: an order makes no difference";
+            return wrong("activation", message.into(), "leave it out, or write simultaneous");
+        }
         (Activation::EventTime, Some(window)) if !(window > 0.0 && window.is_finite()) => {
             let message = format!("the world's least delay is {window}; it must be greater than 0");
             return wrong("world", message, "a greater least delay makes rounds that can be computed at once");
         }
-        (Activation::RandomOrder, _) if lag > 0 && world.split() == Split::None => {
+        (Activation::RandomOrder, _) if lag > 0 => {
             let message =
                 "in random order each agent sees what those before it have done, so none can act rounds later".into();
             return wrong("answers", message, "write `answers: wait`, or `activation: simultaneous`");

@@ -70,7 +70,7 @@ pub struct Scenario {
     pub snapshot: SnapshotPlan,
     /// When agents act: `simultaneous`, `random-order` or `event-time`. Without it, as the world has it.
     pub activation: Option<Activation>,
-    /// Whether answers hold the barrier.
+    /// Whether a round waits for the answers of models.
     #[serde(default)]
     pub answers: Answers,
     /// The method of an evaluation: `{kind: ...}`.
@@ -88,7 +88,7 @@ pub struct Scenario {
     /// Parameters that change at the border of a round.
     #[serde(default)]
     pub changes: Vec<Change>,
-    /// The runs of a sweep, read by [`Design::read`]; one run of the scenario is the same with and without it.
+    /// The runs of a sweep. `polity run` is the same with and without it.
     #[schemars(with = "Option<DesignSource>")]
     pub design: Option<Node>,
 }
@@ -194,14 +194,14 @@ impl Default for SnapshotPlan {
     }
 }
 
-/// Whether answers hold the barrier.
+/// Whether a round waits for the answers of models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answers {
     /// A round ends when every turn that asks has its answers.
     #[default]
     Wait,
-    /// A turn that asks in round r completes in round r + k; its agent sleeps in between.
+    /// A turn that asks completes so many rounds later; its agent sleeps in between.
     Lag(u32),
 }
 

@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for At {
     }
 }
 
-/// How far apart two samples are. See [`crate::distance`].
+/// How far apart two samples are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Distance {
@@ -78,17 +78,17 @@ impl Distance {
 pub(super) struct Source {
     /// What is compared: a column of the world, or an attribute of the population.
     of: String,
-    /// When: `first`, `last` or the number of a round.
+    /// When: `first`, `last` or the number of a round. Default: `last`.
     #[serde(default = "last")]
     #[schemars(schema_with = "at")]
     at: At,
     /// The data it is compared with.
     against: Reference,
-    /// How the distance is measured.
+    /// How the distance is measured. Default: in all ways that fit the values.
     distances: Option<Vec<Distance>>,
-    /// Bins of a total variation of numbers.
+    /// Bins of a total variation of numbers. Without it, numbers have none.
     bins: Option<u32>,
-    /// The ends of the bins.
+    /// The ends of the bins. Default: the smallest and the largest value of both samples.
     range: Option<(f64, f64)>,
 }
 

@@ -194,6 +194,12 @@ impl Society {
         &self.interface
     }
 
+    /// When its agents act.
+    #[must_use]
+    pub fn activation(&self) -> Activation {
+        self.plan.activation
+    }
+
     /// Names of the cohorts.
     #[must_use]
     pub fn cohorts(&self) -> &[String] {
@@ -669,8 +675,7 @@ impl Society {
                 shard.world = world;
             }
         }
-        // In a split world nobody sees what others do within a round: the order of turns makes no difference.
-        if self.plan.activation == Activation::RandomOrder && self.split == Split::None {
+        if self.plan.activation == Activation::RandomOrder {
             self.begin_order()?;
             return Ok(Vec::new());
         }

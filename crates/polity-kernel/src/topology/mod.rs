@@ -151,7 +151,7 @@ fn within(key: &str, value: f64, most: f64, why: &str) -> Result<(), TopologyErr
     Err(TopologyError::range(key, value, format!("0 to {most}{why}")))
 }
 
-/// The parameters of a kind that has none.
+/// No parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoParameters {}

@@ -65,7 +65,12 @@ impl Node {
     fn enter_mut(&mut self, step: &Step) -> Result<&mut Node, Wrong> {
         let at = join("", std::slice::from_ref(step));
         let message = format!("there is {} here, which has no `{at}`", self.describe());
-        let help = matches!(self.value, Value::Text(_)).then(|| WAS_KIND.to_owned());
+        let help = match &self.value {
+            Value::Text(text) => {
+                Some(format!("if it is a kind, write it as a map in the file: {{kind: {}}}", excerpt(text)))
+            }
+            _ => None,
+        };
         match (&mut self.value, step) {
             (Value::List(items), step) => {
                 let at = index(items, step)?;
@@ -81,7 +86,6 @@ impl Node {
 }
 
 const HOW: &str = "write it like world.fraction, cohorts[0].count or cohorts.NAME.count";
-const WAS_KIND: &str = "if it is a kind, first write it as a map: {kind: NAME}";
 
 /// The index in a list that a step means: a number, or the `name` of an entry.
 fn index(items: &[Node], step: &Step) -> Result<usize, Wrong> {
@@ -222,7 +226,7 @@ mod tests {
             (
                 "cohorts.crowd.policy.mean",
                 "cohorts.crowd.policy: there is text `level-k` here, which has no `mean`",
-                Some(WAS_KIND),
+                Some("if it is a kind, write it as a map in the file: {kind: level-k}"),
             ),
             ("world[0]", "world: there is a map here, which has no `[0]`", None),
             ("nothing[0]", "nothing: there is nothing here, which has no `[0]`", None),

@@ -29,7 +29,7 @@ pub struct Common {
     #[arg(long, env = "POLITY_MAX_CONNECTIONS", default_value = "100")]
     pub max_connections: NonZeroUsize,
     /// Write no report.html.
-    #[arg(long, env = "POLITY_NO_REPORT")]
+    #[arg(long, env = "POLITY_NO_REPORT", value_parser = clap::builder::BoolishValueParser::new())]
     pub no_report: bool,
 }
 
@@ -149,6 +149,7 @@ pub enum Verb {
     /// List what this build knows.
     List {
         /// Which kind.
+        #[arg(value_name = "worlds|methods|policies|metrics|topologies|models")]
         what: Listed,
         /// Print JSON, with the schema of every leaf's parameters.
         #[arg(long)]
@@ -156,11 +157,11 @@ pub enum Verb {
     },
     /// Print a table of a run as CSV or JSON lines.
     Export {
-        /// Run folder.
+        /// Run folder, or sweep folder.
         run: PathBuf,
-        /// Name of the table (acts, agents, metrics, rounds, ...).
-        #[arg(long, default_value = "metrics")]
-        table: String,
+        /// Name of the table (acts, agents, metrics, rounds, ...; default: metrics, of a sweep summary).
+        #[arg(long)]
+        table: Option<String>,
         /// Format.
         #[arg(long, value_enum, default_value = "csv")]
         format: Format,
@@ -171,14 +172,15 @@ pub enum Verb {
         #[arg(long)]
         limit: Option<usize>,
     },
-    /// Write the report of a run anew.
+    /// Write the report of a run or a sweep anew.
     Report {
-        /// Run folder.
+        /// Run folder, or sweep folder.
         run: PathBuf,
     },
     /// Make a crate with a leaf of your own, in a new folder here.
     New {
         /// Which kind.
+        #[arg(value_name = "world|policy|method")]
         kind: Own,
         /// Its name, as scenarios and Cargo will call it: rock-pool
         name: String,
@@ -189,7 +191,7 @@ pub enum Verb {
     },
     /// Rewrite scenarios of an older format, comments kept.
     Migrate {
-        /// Scenario files.
+        /// Scenario files, and folders: of these all *.yaml below.
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// The format of files that do not state one (default: the newest).

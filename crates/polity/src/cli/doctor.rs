@@ -42,7 +42,9 @@ const SLOW_SYNC_MS: u128 = 100;
 
 /// Checks and prints a line each; with `json` an object instead.
 pub fn doctor(folder: &Path, json: bool) -> Exit {
-    let mut checks = vec![version(), cores(), memory(), disk(folder), writable(folder)];
+    // A run makes its folder, and those above it.
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
+    let mut checks = vec![version(), cores(), memory(), disk(there), writable(there)];
     checks.extend(environment());
     let worst = checks.iter().map(|check| check.status).max().unwrap_or(Status::Ok);
     if json {

@@ -2,8 +2,9 @@
 
 use super::args::Format;
 use super::{Exit, Failure};
-use polity_driver::disk::RealDisk;
-use polity_driver::tables::{ColumnData, read_table};
+use polity_driver::disk::{Disk, RealDisk};
+use polity_driver::sweep::is_sweep;
+use polity_driver::tables::{ColumnData, TableError, read_table};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -38,13 +39,20 @@ fn csv_field(value: &serde_json::Value) -> String {
 
 pub fn export(
     run: &Path,
-    table: &str,
+    table: Option<&str>,
     format: Format,
     out: Option<&Path>,
     limit: Option<usize>,
 ) -> Result<Exit, Failure> {
-    let data = read_table(&RealDisk, &run.join("tables"), table, &[], limit.unwrap_or(usize::MAX))
-        .map_err(|e| Failure::new(Exit::Folder, e.to_string()))?;
+    let table = table.unwrap_or(if is_sweep(&RealDisk, run) { "summary" } else { "metrics" });
+    let tables = run.join("tables");
+    let data = read_table(&RealDisk, &tables, table, &[], limit.unwrap_or(usize::MAX)).map_err(|error| {
+        let message = match error {
+            TableError::Rounds { .. } => unread(run, &tables, table),
+            error => error.to_string(),
+        };
+        Failure::new(Exit::Folder, message)
+    })?;
     let writer: Box<dyn Write> = match out {
         Some(path) => {
             Box::new(File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?)
@@ -56,6 +64,21 @@ pub fn export(
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
         Err(e) => Err(Failure::new(Exit::Disk, format!("the export can not be written: {e}"))),
         Ok(()) => Ok(Exit::Done),
+    }
+}
+
+/// Why a table is not there.
+fn unread(run: &Path, tables: &Path, table: &str) -> String {
+    let mut have = RealDisk.list(tables).unwrap_or_default();
+    have.sort();
+    if !run.exists() {
+        format!("{} does not exist", run.display())
+    } else if !tables.exists() {
+        format!("{} is neither a run nor a sweep: it has no folder tables", run.display())
+    } else if have.iter().any(|name| name == table) {
+        format!("nothing of the table `{table}` can be read yet: parts of it close when the run saves and when it ends")
+    } else {
+        format!("{} has no table `{table}`; it has {}", run.display(), have.join(", "))
     }
 }
 

@@ -21,10 +21,18 @@ pub fn reference(registry: &Registry) -> Exit {
     Exit::Done
 }
 
+/// The command line without the verbs that are hidden: completions would offer them.
+fn shown() -> clap::Command {
+    let whole = Args::command();
+    let verbs: Vec<clap::Command> = whole.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned().collect();
+    let about = whole.get_about().cloned().unwrap_or_default();
+    clap::Command::new("polity").about(about).version(env!("CARGO_PKG_VERSION")).subcommands(verbs)
+}
+
 /// `polity completions`.
 pub fn completions(shell: clap_complete::Shell) -> Exit {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Args::command(), "polity", &mut text);
+    clap_complete::generate(shell, &mut shown(), "polity", &mut text);
     print_text(&String::from_utf8_lossy(&text));
     Exit::Done
 }

@@ -17,8 +17,9 @@ pub fn migrate(paths: &[PathBuf], from: Option<u32>, dry_run: bool) -> Result<Ex
         let message = format!("--from {from}: this build knows the formats 1 to {VERSION}");
         return Err(Failure::new(Exit::Input, message));
     }
-    let mut worst = Exit::Done;
-    for path in paths {
+    let (files, without) = super::validate::named(paths);
+    let mut worst = if without == 0 { Exit::Done } else { Exit::Input };
+    for path in &files {
         match one(path, from, dry_run) {
             Ok(Migrated { from, to, changes, .. }) if changes.is_empty() => {
                 note(&format!("{}: format {from}; {to} is the newest, nothing to change", path.display()));

@@ -122,11 +122,19 @@ pub fn main(registry: Registry) -> ExitCode {
             let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
             // Nothing is left to do when even the message can not be written.
             let _ = error.print();
+            // The flags were not understood, so this one is looked for by hand.
+            if error.use_stderr() && std::env::args().any(|word| word == "--json") {
+                print_line(&error_json(error.to_string().trim_end(), code as u8));
+            }
             return ExitCode::from(code as u8);
         }
     };
     let json = args.verb.json();
     match dispatch(args.verb, &registry) {
+        Ok(Exit::Done) if output::lost() => {
+            note("error: standard output can not be written; is the disk full?");
+            ExitCode::from(Exit::Disk as u8)
+        }
         Ok(exit) => ExitCode::from(exit as u8),
         Err(failure) => {
             note(&format!("error: {}", failure.message.trim_end()));
@@ -183,7 +191,9 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             })
         }
         Verb::List { what, json } => list::list(what, json, registry),
-        Verb::Export { run, table, format, out, limit } => export::export(&run, &table, format, out.as_deref(), limit),
+        Verb::Export { run, table, format, out, limit } => {
+            export::export(&run, table.as_deref(), format, out.as_deref(), limit)
+        }
         Verb::Report { run } => {
             let path = match is_sweep(&RealDisk, &run) {
                 true => sweep::write_report(&RealDisk, &run)?,

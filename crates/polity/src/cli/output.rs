@@ -2,7 +2,8 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A line for people.
 pub fn note(text: &str) {
@@ -10,14 +11,30 @@ pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// Whether something that was printed for programs did not arrive.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether something that was printed for programs did not arrive, though its reader was there.
+pub fn lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
+fn print(text: std::fmt::Arguments<'_>) {
+    let mut out = std::io::stdout();
+    let written = out.write_fmt(text).and_then(|()| out.flush());
+    if written.is_err_and(|error| error.kind() != ErrorKind::BrokenPipe) {
+        LOST.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A line for programs. A reader that has gone away (`polity list worlds | head -1`) ends the output quietly.
 pub fn print_line(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
+    print(format_args!("{text}\n"));
 }
 
 /// Text of many lines for programs, as it is.
 pub fn print_text(text: &str) {
-    let _ = write!(std::io::stdout(), "{text}");
+    print(format_args!("{text}"));
 }
 
 /// Whether errors may be coloured.

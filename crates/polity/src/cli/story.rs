@@ -8,6 +8,7 @@ use polity_driver::disk::{Disk, write_atomically};
 use polity_driver::run::{Manifest, Summary};
 use polity_driver::tables::{ColumnData, read_metrics, read_table};
 use polity_kernel::registry::Registry;
+use polity_kernel::world::Activation;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -106,9 +107,11 @@ pub fn replayed(summary: &Summary) {
 
 /// Writes `report.html` from the tables and the manifest.
 pub fn write_report(disk: &dyn Disk, run: &Path, registry: &Registry) -> Result<PathBuf, Failure> {
-    let bytes = disk
-        .read(&run.join("manifest.json"))
-        .map_err(|e| folder_failure(format!("{}: {e}", run.join("manifest.json").display())))?;
+    let path = run.join("manifest.json");
+    if !disk.exists(&path).unwrap_or(false) {
+        return Err(folder_failure(format!("{} is no folder of a run (it has no manifest.json)", run.display())));
+    }
+    let bytes = disk.read(&path).map_err(folder_failure)?;
     let manifest: Manifest = serde_json::from_slice(&bytes).map_err(folder_failure)?;
     let page = render(&report(disk, run, &manifest, registry));
     let path = run.join("report.html");
@@ -171,12 +174,22 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
         facts,
         sections,
         scenario_yaml_or_json: serde_json::to_string_pretty(scenario).unwrap_or_default(),
-        reproduce: vec![
-            format!("polity run {} --seed {}", manifest.source, manifest.seed),
-            format!("polity replay {}", run.display()),
-        ],
+        reproduce: vec![made_by(manifest), format!("polity replay {}", run.display())],
         methods: methods(manifest, complete, agents, registry),
     }
+}
+
+/// The command that makes the run again.
+fn made_by(manifest: &Manifest) -> String {
+    let mut words = match &manifest.forked_from {
+        Some(origin) => vec![format!("polity fork {} --at {}", origin.folder, origin.at)],
+        None => vec![format!("polity run {}", manifest.source)],
+    };
+    words.extend(manifest.edits.iter().filter(|word| !word.starts_with("-P seed=")).cloned());
+    if manifest.forked_from.is_none() {
+        words.push(format!("--seed {}", manifest.seed));
+    }
+    words.join(" ")
 }
 
 /// Distributions of the world's columns before the first and after the last round.
@@ -389,7 +402,13 @@ fn methods(manifest: &Manifest, rounds: usize, agents: Option<f64>, registry: &R
         } else if of_population("quotas") {
             out.push_str("Its rows were drawn within quotas, which are met exactly. ");
         }
-        out.push_str("All agents acted simultaneously in each round. ");
+        out.push_str(match manifest.activation {
+            None | Some(Activation::Simultaneous) => "All agents acted simultaneously in each round. ",
+            Some(Activation::RandomOrder) => {
+                "Agents acted one after the other, in an order drawn anew each round, each on what those before it had done. "
+            }
+            Some(Activation::EventTime) => "Agents acted when something happened to them (event time). ",
+        });
     } else if let Some(method) = scenario.get("method") {
         let members = scenario.get("agents").and_then(serde_json::Value::as_u64);
         let size = members.map_or("a team".to_string(), |n| format!("a team of {n}"));

@@ -239,7 +239,9 @@ fn report(manifest: &SweepManifest, summary: &Columns, contrasts: &Columns) -> R
     let set = design.arms.get(design.baseline).map_or(String::new(), |arm| {
         let one = |(path, value): &(String, Node)| format!(" -P '{path}={}'", value.to_json());
         let seed = arm.seeds.first().map_or(String::new(), |seed| format!(" --seed {seed}"));
-        arm.set.iter().map(one).collect::<String>() + &seed
+        let of_run = |word: &&String| !word.starts_with("-P seed=") && !word.contains("design.");
+        let edits = manifest.edits.iter().filter(of_run).map(|word| format!(" {word}"));
+        edits.chain(arm.set.iter().map(one)).collect::<String>() + &seed
     });
     Report {
         kind: "Sweep report".into(),
@@ -251,7 +253,11 @@ fn report(manifest: &SweepManifest, summary: &Columns, contrasts: &Columns) -> R
         sections: vec![means(summary, seeds), differences(manifest, contrasts)],
         scenario_yaml_or_json: serde_json::to_string_pretty(&manifest.scenario).unwrap_or_default(),
         reproduce: vec![
-            format!("polity sweep {}", manifest.source),
+            [format!("polity sweep {}", manifest.source)]
+                .into_iter()
+                .chain(manifest.edits.clone())
+                .collect::<Vec<_>>()
+                .join(" "),
             format!("polity run {}{set}    # the first run of the baseline", manifest.source),
         ],
         methods: methods(manifest, seeds),

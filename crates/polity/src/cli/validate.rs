@@ -22,19 +22,8 @@ pub fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Ex
         faults: None,
         stop: Stop::default(),
     };
-    let mut files = Vec::new();
-    for path in paths {
-        let before = files.len();
-        match path.is_dir() {
-            true => scenarios_below(path, &mut files)?,
-            false => files.push(path.clone()),
-        }
-        if files.len() == before {
-            let message = format!("there is no file *.yaml or *.yml in the folder `{}` or below", path.display());
-            return Err(Failure::new(Exit::Input, message));
-        }
-    }
-    let mut wrong = 0;
+    let (files, without) = named(paths);
+    let mut wrong = without;
     for path in &files {
         let checked = load(path, &[], Vec::new()).and_then(|(prepared, source)| {
             let checked = engine.validate(&prepared);
@@ -50,14 +39,38 @@ pub fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Ex
             }
         }
     }
-    if files.len() > 1 {
-        note(&format!("{} files: {} ok, {wrong} wrong", files.len(), files.len() - wrong));
+    let all = files.len() + without;
+    if all > 1 {
+        note(&format!("{all} files: {} ok, {wrong} wrong", all - wrong));
     }
     if json {
         let status = if wrong == 0 { "ok" } else { "wrong" };
-        print_line(&to_json(&serde_json::json!({ "status": status, "files": files.len(), "wrong": wrong })));
+        print_line(&to_json(&serde_json::json!({ "status": status, "files": all, "wrong": wrong })));
     }
     Ok(if wrong == 0 { Exit::Done } else { Exit::Input })
+}
+
+/// The files that are named, those of folders among them; and how many folders have none, each of which is told.
+pub(super) fn named(paths: &[PathBuf]) -> (Vec<PathBuf>, usize) {
+    let (mut files, mut without) = (Vec::new(), 0);
+    for path in paths {
+        let before = files.len();
+        let read = match path.is_dir() {
+            true => scenarios_below(path, &mut files),
+            false => {
+                files.push(path.clone());
+                Ok(())
+            }
+        };
+        if let Err(failure) = read {
+            without += 1;
+            note(&failure.message);
+        } else if files.len() == before {
+            without += 1;
+            note(&format!("there is no file *.yaml or *.yml in the folder `{}` or below", path.display()));
+        }
+    }
+    (files, without)
 }
 
 /// Adds all YAML files below a folder, in order of name. Hidden entries are left out, and links are not followed: they may lead in

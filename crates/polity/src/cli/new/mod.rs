@@ -161,8 +161,12 @@ fn is_library(folder: &Path) -> bool {
 
 /// A folder or a repository that a person has named.
 fn named(given: &str) -> Result<Library, Failure> {
-    if given.contains("://") || given.starts_with("git@") {
+    if given.contains("://") {
         return Ok(Library::Git(given.into()));
+    }
+    // Cargo reads URLs only, not the short form of ssh.
+    if let Some((host, path)) = given.strip_prefix("git@").and_then(|rest| rest.split_once(':')) {
+        return Ok(Library::Git(format!("ssh://git@{host}/{path}")));
     }
     let folder = Path::new(given).canonicalize().map_err(|error| {
         wrong(format!("--polity {given}: {error}; give the folder of a checkout of Polity, or a git URL"))
