@@ -192,6 +192,6 @@ impl Folder {
             loaded.push(super::prepare::InputFile { entry: entry.clone(), bytes: Arc::new(bytes) });
         }
         let (name, source) = (manifest.name.clone(), manifest.source.clone());
-        Ok(Prepared { tree, name, source, inputs, design: None, files: loaded })
+        Ok(Prepared { tree, name, source, inputs, edits: manifest.edits.clone(), design: None, files: loaded })
     }
 }

@@ -471,7 +471,7 @@ impl Engine<'_> {
             }
             prepared.tree.edit("rounds", Node::built(Value::Int(i64::from(rounds))))?;
         }
-        prepared.edits = words(&edits);
+        prepared.edits = prepare::words(&edits);
         prepared.edits.extend(rounds.map(|rounds| format!("--rounds {rounds}")));
         prepared.change_at(at, edits)?;
         let origin = Origin { run: manifest.name.clone(), folder: dir.display().to_string(), at };
