@@ -99,6 +99,14 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Totals) {
+        self.answers += other.answers;
+        self.tokens_in += other.tokens_in;
+        self.tokens_out += other.tokens_out;
+        self.cost_usd += other.cost_usd;
+    }
+
     fn count(&mut self, answer: &Answer) {
         self.answers += 1;
         self.tokens_in += answer.usage.tokens_in;

@@ -269,13 +269,12 @@ impl Evaluation {
         };
         share("members.correct", right, answers);
         share("teams.agreed", agreed, teams);
-        let (mut scored, mut correct) = (0, 0);
+        let mut scored = 0;
         for i in finished {
             let (instance, item) = (&self.instances[i], &self.plan.items[i]);
             let answer = instance.verdict.as_ref().and_then(|v| v.answer.clone());
             let verdict = item.gold.as_ref().map(|gold| answer.as_ref().is_some_and(|a| same_answer(a, gold)));
             scored += u64::from(verdict.is_some());
-            correct += u64::from(verdict == Some(true));
             report.sum.add(
                 RowHash::new(Kind::Item, round)
                     .word(i as u64)
@@ -293,7 +292,17 @@ impl Evaluation {
             });
         }
         if scored > 0 {
-            report.metrics.push(("items.correct".into(), correct as f64 / scored as f64));
+            // Of all items so far: those that end last are the hard ones.
+            let right = |(instance, item): (&Instance, &Item)| {
+                let (verdict, gold) = (instance.verdict.as_ref()?, item.gold.as_ref()?);
+                Some(verdict.answer.as_ref().is_some_and(|answer| same_answer(answer, gold)))
+            };
+            let (mut correct, mut all) = (0u32, 0u32);
+            for right in self.instances.iter().zip(self.plan.items.iter()).filter_map(right) {
+                all += 1;
+                correct += u32::from(right);
+            }
+            report.metrics.push(("items.correct".into(), f64::from(correct) / f64::from(all)));
         }
         for (name, value) in &report.metrics {
             report.sum.add(RowHash::new(Kind::Metric, round).bytes(name.as_bytes()).number(*value).finish());

@@ -70,6 +70,9 @@ fn the_chapter_on_scenarios_is_made_of_the_types() {
         fs::write(&path, &made).unwrap();
     }
     assert!(fs::read_to_string(path).unwrap() == made, "write it anew: polity reference > docs/book/src/scenarios.md");
+    for inner in ["::", "The parameters of a kind", "the driver"] {
+        assert!(!made.contains(inner), "the reference speaks of what only the code knows: {inner}");
+    }
     // Links within the page lead to headings, made into anchors as mdBook makes them.
     let anchor = |heading: &str| {
         let kept = heading.trim_start_matches('#').trim().to_lowercase();

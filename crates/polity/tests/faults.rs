@@ -515,7 +515,7 @@ fn a_fork_beyond_the_record_is_refused() {
     let folder = scratch("faults-fork-far");
     let (parent, _) = whole(&folder, &rules(20, 3));
     let out = folder.join("fork");
-    refused(&polity(&["fork", arg(&parent), "--at", "4", "--out", arg(&out)]), 3, &["3 complete rounds"]);
+    refused(&polity(&["fork", arg(&parent), "--at", "4", "--out", arg(&out)]), 2, &["3 complete rounds"]);
     assert!(!out.exists());
 }
 

@@ -419,6 +419,14 @@ fn wrong_designs_are_shown_where_they_are_wrong() {
         ("design: {factors: {rounds: []}, seeds: 1}", "7:28", "a factor needs at least one value"),
         ("design: {factors: {rounds: [1]}, sedes: 1}", "7:34", "unknown key `sedes`; did you mean `seeds`?"),
         ("design: {arms: {a: {}, b: {rounds: 2}}, seeds: 1}", "7:16", "the arms `a` and `b` are the same scenario"),
+        ("design: {read: {round: 9}, seeds: 1}", "7:16", "round 9 is never reached"),
+        ("design: {read: {mean_of_last: 9}, seeds: 1}", "7:16", "which is fewer than 9"),
+        ("design: {factors: {rounds: [1, 1.0]}, seeds: 1}", "7:32", "is there twice"),
+        (
+            "design: {factors: {\"cohorts[0].policy.mean\": [1], cohorts.all.policy: [level-k]}, seeds: 1}",
+            "7:51",
+            "`cohorts.all.policy`, or a part of it, already",
+        ),
         ("design: {arms: {a: {rounds: two}}, seeds: 1}", "7:29", "expected a whole number, found text `two`"),
     ];
     let file = folder.join("wrong.yaml");
@@ -436,10 +444,19 @@ fn wrong_designs_are_shown_where_they_are_wrong() {
     fs::write(&file, base).unwrap();
     let none = polity(&["sweep", arg(&file), "--out", arg(&folder.join("out"))]);
     assert!(none.code == Some(2) && none.text("error").contains("there is no `design:`"), "{none:?}");
+    // What a factor or a list of seeds overrules is no edit.
+    fs::write(&file, format!("{base}design: {{factors: {{world.fraction: [0.5, 0.7]}}, seeds: [3, 4]}}\n")).unwrap();
+    for (edit, message) in
+        [(["-P", "world.fraction=0.2"], "sets `world.fraction` in every arm"), (["--seed", "9"], "lists its seeds")]
+    {
+        let said = polity(&["sweep", arg(&file), "--out", arg(&folder.join("out")), edit[0], edit[1]]);
+        assert!(said.code == Some(2) && said.text("error").contains(message), "{said:?}");
+    }
+    fs::write(&file, base).unwrap();
     // A number of seeds is design enough.
     let seeds = polity(&["sweep", arg(&file), "--seeds", "3", "--seed", "5", "--out", arg(&folder.join("seeds"))]);
     assert_eq!((seeds.json["runs"].as_u64(), seeds.json["arms"][0]["arm"].as_str()), (Some(3), Some("base")));
-    assert!(!seeds.notes.contains("few") && folder.join("seeds/runs/base/7").exists());
+    assert!(seeds.notes.contains("3 seeds are few") && folder.join("seeds/runs/base/7").exists());
 }
 
 #[test]
@@ -470,6 +487,14 @@ fn a_metric_that_no_run_measures_is_told_and_the_folder_is_free_again() {
     assert!(stopped.code == Some(3) && stopped.notes.contains(&format!("in the run {}", run.display())), "{stopped:?}");
     fs::write(&journal, whole).unwrap();
     assert_eq!(polity(&["resume", arg(&out)]).text("status"), "done");
+    // What a run lacks is not a value that it does not have, and what is whole is not written again.
+    let written = fs::metadata(out.join("summary.csv")).unwrap().modified().unwrap();
+    fs::rename(run.join("tables/metrics"), run.join("tables/elsewhere")).unwrap();
+    let lost = polity(&["resume", arg(&out)]);
+    assert!(lost.code == Some(3) && lost.notes.contains("its table of metrics is gone"), "{lost:?}");
+    fs::rename(run.join("tables/elsewhere"), run.join("tables/metrics")).unwrap();
+    assert_eq!(polity(&["resume", arg(&out)]).text("status"), "done");
+    assert_eq!(fs::metadata(out.join("summary.csv")).unwrap().modified().unwrap(), written);
     // A run of something else is not taken for one of its own.
     let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
     fs::write(run.join("manifest.json"), manifest.replace("\"rounds\": 4", "\"rounds\": 5")).unwrap();

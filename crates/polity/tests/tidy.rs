@@ -265,6 +265,15 @@ fn paths_in_documents_exist() {
 }
 
 #[test]
+fn the_map_of_the_code_names_every_test_of_the_whole() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let suites = list(&root().join("crates/polity/tests")).into_iter().filter(|path| path.is_file());
+    for name in suites.map(|path| name_of(&path)) {
+        assert!(map.contains(&format!("`crates/polity/tests/{name}`")), "ARCHITECTURE.md does not name {name}");
+    }
+}
+
+#[test]
 fn decisions_are_dated() {
     for path in walk(&root().join("docs/decisions"), &[".md"]) {
         let text = fs::read_to_string(&path).unwrap();

@@ -13,7 +13,7 @@ pub use prepare::{Prepared, SetKey, prepare};
 use crate::DriveError;
 use crate::disk::Disk;
 use crate::drive::{
-    Drive, Driven, Ending, Past, Stop, Watch, Writing, append, append_answers, digest_of, snapshot_name,
+    Drive, Driven, Ending, Past, Stop, Totals, Watch, Writing, append, append_answers, digest_of, snapshot_name,
 };
 use crate::health::{Alarm, alarms};
 use crate::journal::{End, JournalReader, JournalWriter};
@@ -211,11 +211,10 @@ impl Engine<'_> {
         Ok(agents_of(&machine))
     }
 
-    /// How a recorded run ended; `None` while it has not.
-    pub(crate) fn ended(&self, dir: &Path) -> Result<Option<Outcome>, DriveError> {
-        let folder = Folder::read(self.disk.clone(), dir)?;
-        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
-        Ok(tell(&mut reader)?.ended)
+    /// How a recorded run ended, and what its answers came to; `None` while it has not.
+    pub(crate) fn ended(&self, dir: &Path) -> Result<Option<(Outcome, Totals)>, DriveError> {
+        let Recorded { story, .. } = self.recorded(&Folder::read(self.disk.clone(), dir)?)?;
+        Ok(story.ended.map(|outcome| (outcome, story.past.totals())))
     }
 
     pub(crate) fn check_models(&self, scenario: &Scenario) -> Result<(Vec<String>, bool), DriveError> {

@@ -181,12 +181,13 @@ impl SweepFolder {
 
     /// Takes a sweep that can not go on away again.
     pub(super) fn discard(&self) -> Result<(), DriveError> {
-        let file = self.path.join(SWEEP_FILE);
-        self.disk.remove_file(&file).map_err(DriveError::disk(&file))?;
         let runs = self.path.join("runs");
         if self.disk.exists(&runs).map_err(DriveError::disk(&runs))? {
             self.disk.remove_dir_all(&runs).map_err(DriveError::disk(&runs))?;
         }
+        // It goes last: what a kill leaves before is a sweep that can be resumed.
+        let file = self.path.join(SWEEP_FILE);
+        self.disk.remove_file(&file).map_err(DriveError::disk(&file))?;
         self.disk.sync_dir(&self.path).map_err(DriveError::disk(&self.path))
     }
 }

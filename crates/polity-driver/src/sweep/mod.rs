@@ -16,10 +16,11 @@ pub use results::{ArmRow, ContrastRow};
 use crate::DriveError;
 use crate::run::{Engine, Prepared, SetKey, from_folder};
 use folder::SweepFolder;
-use polity_kernel::scenario::{Arm, Design};
+use polity_kernel::scenario::{Arm, Design, Reading, Scenario};
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
 use pool::{Outcomes, Runs};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -44,6 +45,16 @@ pub struct SweepSummary {
     pub arms: Vec<ArmRow>,
     /// Differences between arms, and main effects of factors.
     pub contrasts: Vec<ContrastRow>,
+    /// Alarms of the runs, by arm and kind.
+    pub health: Vec<HealthRow>,
+    /// Answers that the runs have had.
+    pub answers: u64,
+    /// Tokens of their requests.
+    pub tokens_in: u64,
+    /// Tokens of the replies.
+    pub tokens_out: u64,
+    /// US dollars of all runs.
+    pub cost_usd: f64,
     /// Digest of all runs' digests in order of arm and seed; empty unless all have ended.
     pub digest: String,
     /// Whether answers came from simulated models.
@@ -54,6 +65,19 @@ pub struct SweepSummary {
     pub wall_seconds: f64,
     /// The most memory this process held so far, in MB (10^6 bytes); 0 where the system does not tell.
     pub peak_memory_mb: f64,
+}
+
+/// How many runs of an arm raise an alarm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HealthRow {
+    /// The arm.
+    pub arm: String,
+    /// Kind of the alarm.
+    pub kind: &'static str,
+    /// What it is of: a cohort or the run.
+    pub subject: String,
+    /// Runs of the arm that raise it, of those that have ended.
+    pub runs: usize,
 }
 
 /// The arms of a design, each ready to be run, with its number of agents.
@@ -88,15 +112,30 @@ impl Arms {
             }
         }
         let design = Design::read(node, &base.tree)?;
+        let read_at = node.get("read").map_or(&node.origin, |node| &node.origin);
         let (mut prepared, mut agents) = (Vec::new(), Vec::new());
         for arm in &design.arms {
             let ready = base.with(arm.applied(&base.tree)?, &from_folder(folder)).map_err(|e| blame(arm, e))?;
+            refuse_unread(&design, arm, Scenario::read(&ready.tree)?.rounds, read_at)?;
             agents.push(engine.survey(&ready).map_err(|e| blame(arm, e))?);
             base.share(&ready);
             prepared.push(ready);
         }
         Ok(Arms { design, base, prepared, agents })
     }
+}
+
+/// Refuses to read metrics in rounds that an arm does not have.
+fn refuse_unread(design: &Design, arm: &Arm, rounds: u32, at: &Origin) -> Result<(), DriveError> {
+    let message = match design.read {
+        Reading::Round(round) if round >= rounds => {
+            format!("round {round} is never reached: a run has {rounds} rounds, the first is 0")
+        }
+        Reading::MeanOfLast(k) if k > rounds => format!("a run has {rounds} rounds, which is fewer than {k}"),
+        _ => return Ok(()),
+    };
+    let error = TreeError { message, path: "design.read".into(), origin: at.clone(), help: None };
+    Err(DriveError::Scenario(arm.blame(error)))
 }
 
 fn blame(arm: &Arm, error: DriveError) -> DriveError {
@@ -170,18 +209,24 @@ fn go(
     let held = crate::run::memory_mb("/proc/self/status", "VmRSS:");
     // The first run is alone: what it takes says what the others will.
     let mut hear = |outcomes: &mut Outcomes, run, done: pool::Done| {
-        if outcomes.count() == 0 {
-            check_metrics(&manifest.design, &done, wanted)?;
-        }
+        let arms = outcomes.arms_begun();
         outcomes.put(run, done);
+        if arms < manifest.arms.len() && outcomes.arms_begun() == manifest.arms.len() {
+            check_metrics(&manifest.design, outcomes.measured(), wanted)?;
+        }
         watch.progress(outcomes.count(), order.len());
         space.learn(run, outcomes)
     };
     runs.drive(first, 1, &mut |run, done| hear(&mut outcomes, run, done))?;
     let peak = crate::run::memory_mb("/proc/self/status", "VmHWM:");
     let measured = held.zip(peak).map(|(held, peak)| (peak - held).max(0.0));
-    let jobs = limits.jobs(&agents, measured)?.min(others.len().max(1));
+    let mut jobs = limits.jobs(&agents, measured)?.min(others.len().max(1));
+    if !manifest.models.is_empty() {
+        // A run that asks has a connection at least.
+        jobs = jobs.min(runs.engine.connections);
+    }
     runs.drive(others, jobs, &mut |run, done| hear(&mut outcomes, run, done))?;
+    let totals = outcomes.totals();
     let mut summary = SweepSummary {
         status: "stopped".into(),
         sweep: runs.path.display().to_string(),
@@ -189,6 +234,11 @@ fn go(
         done: outcomes.count(),
         arms: Vec::new(),
         contrasts: Vec::new(),
+        health: outcomes.health(manifest),
+        answers: totals.answers,
+        tokens_in: totals.tokens_in,
+        tokens_out: totals.tokens_out,
+        cost_usd: totals.cost_usd,
         digest: String::new(),
         simulated: manifest.simulated,
         jobs,
@@ -208,14 +258,14 @@ fn go(
     Ok(summary)
 }
 
-/// Names of metrics are known once one run has measured them.
-fn check_metrics(design: &Design, done: &pool::Done, wanted: Option<&Node>) -> Result<(), DriveError> {
+/// Names of metrics are known once a run of every arm has measured them.
+fn check_metrics(design: &Design, measured: BTreeSet<&str>, wanted: Option<&Node>) -> Result<(), DriveError> {
     for (i, name) in design.metrics.iter().flatten().enumerate() {
         let one = Design { metrics: Some(vec![name.clone()]), ..design.clone() };
-        if done.measured.iter().any(|metric| one.reads(metric)) {
+        if measured.iter().any(|metric| one.reads(metric)) {
             continue;
         }
-        let known: Vec<&str> = done.measured.iter().map(String::as_str).collect();
+        let known: Vec<&str> = measured.iter().copied().collect();
         let near = nearest(name, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
         let place = match wanted.map(|node| &node.value) {
             Some(Value::List(items)) => items.get(i).map(|node| node.origin.clone()),

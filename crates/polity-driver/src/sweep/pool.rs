@@ -1,12 +1,15 @@
 //! The runs of a sweep, several at once. Which thread makes a run, and when it ends, reaches no result.
 
+use super::HealthRow;
 use super::folder::{SweepManifest, run_folder};
 use crate::DriveError;
-use crate::drive::Unwatched;
-use crate::run::{Engine, Prepared};
-use crate::tables::read_metrics;
+use crate::disk::Disk;
+use crate::drive::{Totals, Unwatched};
+use crate::health::{Alarm, alarms};
+use crate::run::{Engine, InputEntry, Prepared, Summary};
+use crate::tables::{ColumnData, TableError, read_closed, read_metrics};
 use polity_kernel::scenario::Design;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -26,6 +29,10 @@ pub(super) struct Done {
     pub digest: String,
     /// The names of all that it measured.
     pub measured: Vec<String>,
+    /// Signs that it shows nothing.
+    pub health: Vec<Alarm>,
+    /// What its answers came to.
+    pub totals: Totals,
     /// What the design reads, by metric.
     pub values: BTreeMap<String, f64>,
 }
@@ -51,6 +58,45 @@ impl Outcomes {
     /// How many have ended.
     pub(super) fn count(&self) -> usize {
         self.count
+    }
+
+    /// Arms of which a run has ended.
+    pub(super) fn arms_begun(&self) -> usize {
+        self.done.iter().filter(|arm| arm.iter().any(Option::is_some)).count()
+    }
+
+    fn ended(&self) -> impl Iterator<Item = &Done> {
+        self.done.iter().flatten().flatten()
+    }
+
+    /// Names of all that runs measured.
+    pub(super) fn measured(&self) -> BTreeSet<&str> {
+        self.ended().flat_map(|done| done.measured.iter().map(String::as_str)).collect()
+    }
+
+    /// What the answers of all runs came to.
+    pub(super) fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        self.ended().for_each(|done| totals.add(&done.totals));
+        totals
+    }
+
+    /// Alarms by arm, kind and subject.
+    pub(super) fn health(&self, manifest: &SweepManifest) -> Vec<HealthRow> {
+        let mut rows = Vec::new();
+        for (arm, runs) in manifest.arms.iter().zip(&self.done) {
+            let mut counts: BTreeMap<(&'static str, &str), usize> = BTreeMap::new();
+            for alarm in runs.iter().flatten().flat_map(|done| &done.health) {
+                *counts.entry((alarm.kind, &alarm.subject)).or_default() += 1;
+            }
+            rows.extend(counts.into_iter().map(|((kind, subject), runs)| HealthRow {
+                arm: arm.name.clone(),
+                kind,
+                subject: subject.to_string(),
+                runs,
+            }));
+        }
+        rows
     }
 
     pub(super) fn left_by_arm(&self) -> Vec<usize> {
@@ -150,42 +196,81 @@ impl Runs<'_> {
         let (path, seed) = super::seed(self.seed(run));
         prepared.tree.edit(&path, seed)?;
         let manifest = dir.join("manifest.json");
-        let (digest, rounds) = match engine.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
+        let of = |summary: Summary| {
+            let Summary { answers, tokens_in, tokens_out, cost_usd, .. } = summary;
+            (summary.digest, summary.rounds, Totals { answers, tokens_in, tokens_out, cost_usd })
+        };
+        let (digest, rounds, totals) = match engine.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
             false => match engine.run(&prepared, &dir, &mut Unwatched)? {
-                summary if summary.status == "done" => (summary.digest, summary.rounds),
+                summary if summary.status == "done" => of(summary),
                 _ => return Ok(None),
             },
             true => {
                 self.check_own(engine, &prepared, &dir)?;
                 match engine.ended(&dir)? {
-                    Some(outcome) => (outcome.digest.to_string(), outcome.rounds),
+                    Some((outcome, totals)) => (outcome.digest.to_string(), outcome.rounds, totals),
                     None => match engine.resume(&dir, &mut Unwatched)? {
-                        summary if summary.status == "done" => (summary.digest, summary.rounds),
+                        summary if summary.status == "done" => of(summary),
                         _ => return Ok(None),
                     },
                 }
             }
         };
-        let measured = read_metrics(engine.disk.as_ref(), &dir.join("tables"))?;
+        let (disk, tables) = (engine.disk.as_ref(), dir.join("tables"));
+        let mut measured = read_metrics(disk, &tables)?;
+        // What was taken away after the run had ended is no value that the run does not have.
+        if measured.is_empty()
+            && rounds > 0
+            && !disk.exists(&tables.join("metrics")).map_err(DriveError::disk(&tables))?
+        {
+            let what =
+                format!("its table of metrics is gone; put it back, or remove {} to have it made anew", dir.display());
+            return Err(DriveError::Folder(what));
+        }
+        measured.extend(distances(disk, &tables, rounds)?);
+        let health = alarms(disk, &tables)?;
         let design = &self.manifest.design;
         let values = measured
             .iter()
             .filter(|(name, _)| design.reads(name))
             .filter_map(|(name, values)| Some((name.clone(), design.read.of(values, rounds)?)))
             .collect();
-        Ok(Some(Done { digest, measured: measured.into_keys().collect(), values }))
+        Ok(Some(Done { digest, measured: measured.into_keys().collect(), values, health, totals }))
     }
 
     /// A run of another scenario, or an edited `sweep.json`, is not taken for a run of this sweep.
     fn check_own(&self, engine: &Engine<'_>, prepared: &Prepared, dir: &Path) -> Result<(), DriveError> {
         let manifest = crate::run::Folder::read(engine.disk.clone(), dir)?.manifest()?;
-        match manifest.scenario == prepared.tree.to_json() {
+        let inputs = |entries: &mut dyn Iterator<Item = &InputEntry>| -> Vec<(String, String)> {
+            entries.map(|entry| (entry.path.clone(), entry.digest.clone())).collect()
+        };
+        let same_inputs =
+            inputs(&mut manifest.inputs.iter()) == inputs(&mut prepared.files.iter().map(|file| &file.entry));
+        match manifest.scenario == prepared.tree.to_json() && same_inputs {
             true => Ok(()),
             false => Err(DriveError::Folder(format!(
-                "{} is a run of another scenario than sweep.json says; put both back as they were, or remove the run to have it \
+                "{} is a run of another scenario, or of other data, than sweep.json says; put both back as they were, or remove the run to have it \
                  made anew",
                 dir.display()
             ))),
         }
     }
+}
+
+/// Distances from data as metrics, `validation.OF.AT.DISTANCE`, in the last round: a design may read how well arms fit.
+fn distances(disk: &dyn Disk, tables: &Path, rounds: u32) -> Result<BTreeMap<String, Vec<(u32, f64)>>, TableError> {
+    let table = read_closed(disk, tables, "validation", &["at", "of", "distance", "value"])?;
+    let mut found = BTreeMap::new();
+    let text = |name: &str| table.iter().find(|(column, _)| column == name).map(|(_, data)| data.texts());
+    let value = table.iter().find(|(column, _)| column == "value").map(|(_, data)| data);
+    if let (Some(at), Some(of), Some(distance), Some(ColumnData::F64(value))) =
+        (text("at"), text("of"), text("distance"), value)
+    {
+        for (((at, of), distance), value) in at.iter().zip(of).zip(distance).zip(value) {
+            if let (Some(at), Some(of), Some(distance), Some(value)) = (at, of, distance, value) {
+                found.insert(format!("validation.{of}.{at}.{distance}"), vec![(rounds.saturating_sub(1), *value)]);
+            }
+        }
+    }
+    Ok(found)
 }

@@ -4,7 +4,7 @@ use super::pool::Done;
 use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
 use crate::drive::digest_of;
-use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, remove_parts_after};
+use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, read_closed, remove_parts_after};
 use polity_kernel::scenario::{Design, Factor};
 use polity_kernel::stats::{self, Estimate, RESAMPLES, Sample, Verdict};
 use rayon::prelude::*;
@@ -190,19 +190,32 @@ impl Results {
         let tables = [self.runs_table(design, runs), self.summary_table(), self.contrasts_table()];
         let folder = dir.join("tables");
         create_dir_durably(disk.as_ref(), &folder).map_err(DriveError::disk(&folder))?;
+        let mut texts = Vec::new();
+        let mut written = true;
+        for (spec, batch) in &tables {
+            let path = dir.join(format!("{}.csv", spec.name));
+            let text = csv(spec, batch)?;
+            let exists = disk.exists(&path).map_err(DriveError::disk(&path))?;
+            written &= exists && disk.read(&path).map_err(DriveError::disk(&path))? == text;
+            written &= !read_closed(disk.as_ref(), &folder, &spec.name, &[]).unwrap_or_default().is_empty();
+            texts.push((path, text));
+        }
+        if written {
+            return Ok(());
+        }
         // A kill may have left some of them; all are written anew, from the runs.
         remove_parts_after(disk.as_ref(), &folder, None)?;
         let specs = tables.iter().map(|(spec, _)| spec.clone()).collect();
         let mut parquet = Tables::open(disk.clone(), &folder, specs)?;
-        for (spec, batch) in &tables {
-            let path = dir.join(format!("{}.csv", spec.name));
-            write_atomically(disk.as_ref(), &path, csv(spec, batch)?.as_slice()).map_err(DriveError::disk(&path))?;
-        }
         for (at, (_, batch)) in tables.into_iter().enumerate() {
             parquet.push(at, batch)?;
         }
         parquet.close_parts(0, 0)?;
-        Ok(parquet.finish()?)
+        parquet.finish()?;
+        for (path, text) in texts {
+            write_atomically(disk.as_ref(), &path, &text).map_err(DriveError::disk(&path))?;
+        }
+        Ok(())
     }
 
     fn runs_table(&self, design: &Design, runs: &[Vec<Done>]) -> (TableSpec, Batch) {

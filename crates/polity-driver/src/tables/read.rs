@@ -45,6 +45,30 @@ pub enum ColumnData {
 }
 
 impl ColumnData {
+    /// The values as numbers; nothing of texts.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<Option<f64>> {
+        match self {
+            ColumnData::U32(v) => v.iter().map(|x| x.map(f64::from)).collect(),
+            ColumnData::U64(v) => v.iter().map(|x| x.map(|x| x as f64)).collect(),
+            ColumnData::F64(v) => v.clone(),
+            ColumnData::Bool(v) => v.iter().map(|x| x.map(|b| f64::from(u8::from(b)))).collect(),
+            ColumnData::Text(_) | ColumnData::Category { .. } => Vec::new(),
+        }
+    }
+
+    /// The values as texts.
+    #[must_use]
+    pub fn texts(&self) -> Vec<Option<String>> {
+        match self {
+            ColumnData::Text(v) => v.clone(),
+            ColumnData::Category { words, codes } => {
+                codes.iter().map(|c| c.and_then(|c| words.get(c as usize).cloned())).collect()
+            }
+            other => other.numbers().into_iter().map(|x| x.map(|x| x.to_string())).collect(),
+        }
+    }
+
     /// How many rows it has.
     pub fn rows(&self) -> usize {
         match self {

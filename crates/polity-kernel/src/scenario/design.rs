@@ -1,7 +1,7 @@
 //! The `design:` of a scenario: which runs a sweep consists of, and what is read from them.
 
 use crate::digest::{Digest, Kind, RowHash};
-use crate::tree::{Node, Origin, TreeError, Value, child, item, nearest, parse_path};
+use crate::tree::{Node, Origin, Step, TreeError, Value, child, item, nearest, parse_path};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,7 +125,7 @@ impl Design {
     pub fn read(node: &Node, scenario: &Node) -> Result<Design, TreeError> {
         let source: DesignSource = node.read("design")?;
         let (mut factors, mut levels): (Vec<Factor>, Vec<Vec<Level>>) = (Vec::new(), Vec::new());
-        let mut places = BTreeMap::new();
+        let mut places = Vec::new();
         let written = read_factors(source.factors.as_ref(), scenario, &mut places)?;
         if let Some(arms) = &source.arms {
             let named = read_arms(arms, scenario, &places)?;
@@ -204,6 +204,14 @@ fn label(node: &Node) -> String {
     }
 }
 
+fn number(node: &Node) -> Option<f64> {
+    match node.value {
+        Value::Int(n) => Some(n as f64),
+        Value::Float(x) => Some(x),
+        _ => None,
+    }
+}
+
 /// Checks a path that an arm sets.
 fn check_path(path: &str, at: &str, origin: &Origin) -> Result<(), TreeError> {
     let steps = parse_path(path).map_err(|message| {
@@ -229,6 +237,32 @@ fn placed(value: &Node, path: &str, named_at: &Origin, scenario: &Node) -> Node 
     value
 }
 
+/// What factors set: the path as the scenario resolves it, and the factor.
+type Places = Vec<(Vec<String>, String)>;
+
+/// A path step by step, entries of lists by their index however they are written.
+fn resolved(path: &str, scenario: &Node) -> Vec<String> {
+    let mut here = Some(scenario);
+    let mut out = Vec::new();
+    // A path that can not be read was refused before.
+    for step in parse_path(path).unwrap_or_default() {
+        let entry = here.and_then(|node| node.entry(&step));
+        out.push(match (&entry, &step) {
+            (Some((at, _)), _) => at.clone(),
+            (None, Step::Index(at)) => at.to_string(),
+            (None, Step::Word(word) | Step::Name(word)) => word.clone(),
+        });
+        here = entry.map(|(_, node)| node);
+    }
+    out
+}
+
+/// The factor that sets a place, a part of it, or what it is a part of.
+fn set_by<'a>(places: &'a Places, path: &[String]) -> Option<&'a str> {
+    let overlaps = |other: &[String]| other.iter().zip(path).all(|(a, b)| a == b);
+    places.iter().find(|(other, _)| overlaps(other)).map(|(_, factor)| factor.as_str())
+}
+
 /// A factor written under a name of its own.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -241,7 +275,7 @@ struct NamedFactor {
 fn read_factors(
     node: Option<&Node>,
     scenario: &Node,
-    places: &mut BTreeMap<String, String>,
+    places: &mut Places,
 ) -> Result<Vec<(Factor, Vec<Level>)>, TreeError> {
     let Some(node) = node else { return Ok(Vec::new()) };
     let Value::Map(entries) = &node.value else {
@@ -272,8 +306,19 @@ fn read_factors(
             return Err(wrong(at, &key.origin, message, Some(help)));
         }
         check_path(&path, &at, path_at)?;
-        if let Some(other) = places.insert(path.clone(), key.name.clone()) {
-            return Err(wrong(at, path_at, format!("the factor `{other}` sets `{path}` already"), None));
+        let place = resolved(&path, scenario);
+        if let Some(other) = set_by(places, &place) {
+            return Err(wrong(
+                at,
+                path_at,
+                format!("the factor `{other}` sets `{path}`, or a part of it, already"),
+                None,
+            ));
+        }
+        places.push((place, key.name.clone()));
+        if let Some(Node { origin: edit @ Origin::Edit(_), .. }) = scenario.find(&path) {
+            let message = format!("the factor `{}` sets `{path}` in every arm, so this would change nothing", key.name);
+            return Err(wrong(path, edit, message, Some("take one of the two out")));
         }
         if values.is_empty() {
             return Err(wrong(
@@ -286,7 +331,10 @@ fn read_factors(
         let mut levels: Vec<Level> = Vec::new();
         for (i, value) in values.iter().enumerate() {
             let label = label(value);
-            if levels.iter().any(|(other, _)| *other == label) {
+            let same = |other: &Node| {
+                other.to_json() == value.to_json() || number(other).is_some_and(|x| number(value) == Some(x))
+            };
+            if values[..i].iter().any(same) {
                 return Err(wrong(item(&at, i), &value.origin, format!("the value {label} is there twice"), None));
             }
             levels.push((label, vec![(path.clone(), placed(value, &path, path_at, scenario))]));
@@ -297,7 +345,7 @@ fn read_factors(
     Ok(factors)
 }
 
-fn read_arms(node: &Node, scenario: &Node, places: &BTreeMap<String, String>) -> Result<Vec<Level>, TreeError> {
+fn read_arms(node: &Node, scenario: &Node, places: &Places) -> Result<Vec<Level>, TreeError> {
     let path = "design.arms";
     let help = Some("for instance `arms: {control: {}, quiet: {world.announce: nothing}}`");
     let Value::Map(entries) = &node.value else {
@@ -324,8 +372,8 @@ fn read_arms(node: &Node, scenario: &Node, places: &BTreeMap<String, String>) ->
         let mut edits = Vec::new();
         for (key, value) in set {
             check_path(&key.name, &at, &key.origin)?;
-            if let Some(factor) = places.get(&key.name) {
-                let message = format!("the factor `{factor}` sets `{}` in every arm", key.name);
+            if let Some(factor) = set_by(places, &resolved(&key.name, scenario)) {
+                let message = format!("the factor `{factor}` sets `{}`, or a part of it, in every arm", key.name);
                 return Err(wrong(at, &key.origin, message, Some("set it in one of the two")));
             }
             edits.push((key.name.clone(), placed(value, &key.name, &key.origin, scenario)));
@@ -360,6 +408,15 @@ fn read_seeds(source: &DesignSource, scenario: &Node, arms: u64) -> Result<Seeds
     let common = source.common_random_numbers;
     if let Value::List(items) = &node.value {
         let seeds: Vec<u64> = node.read(at)?;
+        if let Some(Node { origin: edit @ Origin::Edit(_), .. }) = scenario.get("seed") {
+            let message = "the design lists its seeds, so this would change nothing";
+            return Err(wrong(
+                "seed",
+                edit,
+                message,
+                Some("give the design a number of seeds, for instance --seeds 30"),
+            ));
+        }
         if !common {
             let help = "give a number of seeds, or take `common_random_numbers: false` out";
             return fault("a list of seeds is the same in every arm", Some(help));
@@ -596,7 +653,7 @@ mod tests {
             ),
             (
                 json!({"seeds": 1, "factors": {"rounds": [1], "r": {"path": "rounds", "values": [3]}}}),
-                "design.factors.r: the factor `rounds` sets `rounds` already",
+                "design.factors.r: the factor `rounds` sets `rounds`, or a part of it, already",
             ),
             (json!({"seeds": 1, "factors": {"a..b": [3]}}), "design.factors.\"a..b\": a step of the path is empty"),
             (json!({"seeds": 1, "arms": {}}), "design.arms: there is no arm"),
@@ -606,7 +663,7 @@ mod tests {
             ),
             (
                 json!({"seeds": 1, "arms": {"a": {"rounds": 3}}, "factors": {"rounds": [1, 2]}}),
-                "design.arms.a: the factor `rounds` sets `rounds` in every arm",
+                "design.arms.a: the factor `rounds` sets `rounds`, or a part of it, in every arm",
             ),
             (
                 json!({"seeds": 1, "arms": {"a": {}, "b": {"rounds": 3}}}),

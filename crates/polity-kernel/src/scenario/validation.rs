@@ -84,7 +84,7 @@ pub(super) struct Source {
     at: At,
     /// The data it is compared with.
     against: Reference,
-    /// How the distance is measured. Default: in all ways that fit the values.
+    /// How the distance is measured. Default: total-variation for words, ks and wasserstein for numbers, all three with `bins`.
     distances: Option<Vec<Distance>>,
     /// Bins of a total variation of numbers. Without it, numbers have none.
     bins: Option<u32>,
@@ -302,6 +302,8 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
         Some(distances) if distances.is_empty() => return Err(invalid("distances", "the list is empty".into())),
         Some(distances) => distances,
         None if words => vec![Distance::TotalVariation],
+        // Numbers that are no categories hardly ever agree to the last digit: without bins all would differ.
+        None if bins.is_none() => vec![Distance::Ks, Distance::Wasserstein],
         None => vec![Distance::Ks, Distance::Wasserstein, Distance::TotalVariation],
     };
     if let Some(i) = distances.iter().position(|distance| words && *distance != Distance::TotalVariation) {

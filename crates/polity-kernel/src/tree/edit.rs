@@ -31,11 +31,20 @@ impl Node {
     /// The node at `path`, which is written as for [`Node::edit`]; `None` when nothing is written there.
     #[must_use]
     pub fn find(&self, path: &str) -> Option<&Node> {
-        parse_path(path).ok()?.iter().try_fold(self, |here, step| match (&here.value, step) {
-            (Value::List(items), step) => items.get(index(items, step).ok()?),
-            (_, Step::Word(name) | Step::Name(name)) => here.get(name),
+        parse_path(path).ok()?.iter().try_fold(self, |here, step| Some(here.entry(step)?.1))
+    }
+
+    /// What a step leads to, and its key: in a list the index, however the step names the entry.
+    #[must_use]
+    pub fn entry(&self, step: &Step) -> Option<(String, &Node)> {
+        match (&self.value, step) {
+            (Value::List(items), step) => {
+                let at = index(items, step).ok()?;
+                Some((at.to_string(), items.get(at)?))
+            }
+            (_, Step::Word(name) | Step::Name(name)) => Some((name.clone(), self.get(name)?)),
             (_, Step::Index(_)) => None,
-        })
+        }
     }
 
     /// Takes what stands under a key out of a map.

@@ -1,13 +1,12 @@
 //! `polity compare`: what differs between runs.
 
 use super::output::{self, note, print_line};
-use super::story::{metrics, texts};
 use super::{Exit, Failure, failure};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::disk::RealDisk;
 use polity_driver::run::{Folder, Manifest};
 use polity_driver::sweep::is_sweep;
-use polity_driver::tables::{TableError, read_table};
+use polity_driver::tables::{TableError, read_metrics, read_table};
 use polity_kernel::tree;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +21,7 @@ struct Run {
     path: String,
     parameters: BTreeMap<String, Value>,
     /// Metrics by name: values by round.
-    metrics: BTreeMap<String, Vec<(f64, f64)>>,
+    metrics: BTreeMap<String, Vec<(u32, f64)>>,
     /// Digests by round.
     digests: Vec<String>,
 }
@@ -66,12 +65,12 @@ fn read(path: &Path) -> Result<Run, Failure> {
     let manifest = Folder::read(Arc::new(disk), path).and_then(|folder| folder.manifest());
     let manifest = manifest.map_err(|error| failure(&error, None))?;
     let digests = match read_table(&disk, &path.join("tables"), "rounds", &["digest"], usize::MAX) {
-        Ok(table) => table.iter().flat_map(|(_, data)| texts(data)).flatten().collect(),
+        Ok(table) => table.iter().flat_map(|(_, data)| data.texts()).flatten().collect(),
         // No round was saved yet.
         Err(TableError::Rounds { .. }) => Vec::new(),
         Err(error) => return Err(Failure::new(Exit::Folder, error.to_string())),
     };
-    let metrics = metrics(&disk, path);
+    let metrics = read_metrics(&disk, &path.join("tables")).map_err(|e| Failure::new(Exit::Folder, e.to_string()))?;
     Ok(Run { path: path.display().to_string(), parameters: parameters(&manifest), metrics, digests })
 }
 
@@ -92,7 +91,8 @@ pub fn compare(paths: &[PathBuf], json: bool) -> Result<Exit, Failure> {
                 (name, rows.iter().map(|(round, values)| json!({ "round": round, "values": values })).collect())
             })
             .collect();
-        let same = first.is_none() && runs.iter().all(|run| run.digests.len() == common);
+        // Runs without a round have nothing in which they could be the same.
+        let same = first.is_none() && common > 0 && runs.iter().all(|run| run.digests.len() == common);
         print_line(&output::json(&json!({
             "status": if same { "same" } else { "different" },
             "runs": runs.iter().map(|run| &run.path).collect::<Vec<_>>(),
@@ -122,7 +122,7 @@ fn side_by_side(runs: &[Run]) -> BTreeMap<String, Rows> {
         let mut rows: BTreeMap<u32, Vec<Option<f64>>> = BTreeMap::new();
         for (at, run) in runs.iter().enumerate() {
             for (round, value) in run.metrics.get(name).into_iter().flatten() {
-                rows.entry(*round as u32).or_insert_with(|| vec![None; runs.len()])[at] = Some(*value);
+                rows.entry(*round).or_insert_with(|| vec![None; runs.len()])[at] = Some(*value);
             }
         }
         (name.clone(), rows.into_iter().collect())
@@ -178,6 +178,7 @@ fn show(
     }
     match first {
         Some(round) => note(&format!("round {round} is the first whose digests differ")),
+        None if common == 0 => note("digests: none to compare, for a run has no round"),
         None if runs.iter().all(|run| run.digests.len() == common) => {
             note(&format!("digests: the same in all {common} rounds"));
         }

@@ -1,10 +1,9 @@
 //! What a run tells of its own worth: alarms, shares asked for and obtained, distances from data. Read from the run folder alone.
 
-use super::story::{numbers, texts};
 use crate::report::{DataTable, Section};
 use polity_driver::disk::Disk;
 use polity_driver::health::{Alarm, alarms};
-use polity_driver::tables::read_table;
+use polity_driver::tables::{ColumnData, TableError, read_closed};
 use std::path::Path;
 
 /// What the report says of a run without alarms.
@@ -15,22 +14,29 @@ const NO_ALARM: &str = "No alarm. Looked for were cohorts that never acted, coho
 /// Rows of a table that a page or a terminal shows.
 const MOST_ROWS: usize = 200;
 
-/// The rows of a table as texts, with the names of its columns; nothing when the run has no such table.
-fn table(disk: &dyn Disk, run: &Path, name: &str) -> Option<(Vec<String>, Vec<Vec<String>>)> {
-    let data = read_table(disk, &run.join("tables"), name, &[], usize::MAX).ok()?;
+/// The names of a table's columns, and its rows as texts.
+type Rows = (Vec<String>, Vec<Vec<String>>);
+
+/// The rows of a table; nothing when the run has no such table.
+fn table(disk: &dyn Disk, run: &Path, name: &str) -> Result<Option<Rows>, TableError> {
+    let data = read_closed(disk, &run.join("tables"), name, &[])?;
     let columns = data.iter().map(|(name, _)| name.clone()).collect();
-    let cells: Vec<Vec<Option<String>>> = data.iter().map(|(_, column)| texts(column)).collect();
+    let cells: Vec<Vec<Option<String>>> = data.iter().map(|(_, column)| column.texts()).collect();
     let rows = data.first().map_or(0, |(_, column)| column.rows());
     let row = |i: usize| cells.iter().map(|column| column.get(i).cloned().flatten().unwrap_or_default()).collect();
-    (rows > 0).then(|| (columns, (0..rows).map(row).collect()))
+    Ok((rows > 0).then(|| (columns, (0..rows).map(row).collect())))
 }
 
 /// The share that is furthest from what was asked: its column, its level, and how far off it is.
-fn furthest(disk: &dyn Disk, run: &Path) -> Option<(String, String, f64)> {
-    let data = read_table(disk, &run.join("tables"), "marginals", &[], usize::MAX).ok()?;
+fn furthest(disk: &dyn Disk, run: &Path) -> Result<Option<(String, String, f64)>, TableError> {
+    let data = read_closed(disk, &run.join("tables"), "marginals", &[])?;
+    Ok(furthest_of(&data))
+}
+
+fn furthest_of(data: &[(String, ColumnData)]) -> Option<(String, String, f64)> {
     let find = |name: &str| data.iter().find(|(n, _)| n == name).map(|(_, data)| data);
-    let (column, level) = (texts(find("column")?), texts(find("level")?));
-    let (asked, obtained) = (numbers(find("asked")?), numbers(find("obtained")?));
+    let (column, level) = (find("column")?.texts(), find("level")?.texts());
+    let (asked, obtained) = (find("asked")?.numbers(), find("obtained")?.numbers());
     let mut furthest: Option<(String, String, f64)> = None;
     for (((column, level), asked), obtained) in column.into_iter().zip(level).zip(asked).zip(obtained) {
         let off = (asked? - obtained?).abs();
@@ -59,10 +65,16 @@ fn short(text: &str) -> String {
 /// What the terminal says.
 pub fn facts(disk: &dyn Disk, run: &Path, health: &[Alarm]) -> Vec<String> {
     let mut facts = Vec::new();
-    if let Some(furthest) = furthest(disk, run) {
-        facts.push(format!("marginals: {}", in_words(&furthest)));
+    match furthest(disk, run) {
+        Ok(None) => {}
+        Ok(Some(furthest)) => facts.push(format!("marginals: {}", in_words(&furthest))),
+        Err(error) => facts.push(format!("marginals can not be shown: {error}")),
     }
-    if let Some((_, rows)) = table(disk, run, "validation") {
+    let validation = table(disk, run, "validation");
+    if let Err(error) = &validation {
+        facts.push(format!("validation can not be shown: {error}"));
+    }
+    if let Ok(Some((_, rows))) = validation {
         // The distances of one comparison follow each other, in one line.
         for check in rows.chunk_by(|a, b| a[..3] == b[..3]).take(MOST_ROWS) {
             if let [at, of, against, ..] = check[0].as_slice() {
@@ -88,15 +100,21 @@ pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
         figures: Vec::new(),
         table,
     };
-    if let Some((columns, rows)) = table(disk, run, "marginals") {
-        let text = furthest(disk, run).map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
-        sections.push(section(
-            "Population",
-            text,
-            Some(shortened(columns, rows, "Shares of the population, asked for and obtained.")),
-        ));
+    let unread = |error: TableError| format!("This can not be shown: {error}.");
+    match table(disk, run, "marginals").and_then(|rows| Ok((rows, furthest(disk, run)?))) {
+        Err(error) => sections.push(section("Population", unread(error), None)),
+        Ok((None, _)) => {}
+        Ok((Some((columns, rows)), furthest)) => {
+            let text = furthest.map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
+            let caption = "Shares of the population, asked for and obtained.";
+            sections.push(section("Population", text, Some(shortened(columns, rows, caption))));
+        }
     }
-    if let Some((columns, rows)) = table(disk, run, "validation") {
+    let validation = table(disk, run, "validation").unwrap_or_else(|error| {
+        sections.push(section("Validation", unread(error), None));
+        None
+    });
+    if let Some((columns, rows)) = validation {
         let text = "Distances between what the agents show and data: ks is the two-sample Kolmogorov–Smirnov statistic, wasserstein \
                     the Wasserstein-1 distance in the unit of the quantity, total-variation the share of agents who would have to \
                     change category.";

@@ -84,7 +84,20 @@ impl Source {
     }
 }
 
+/// Whether more space would help.
 fn is_full(error: &DriveError) -> bool {
+    use polity_driver::journal::JournalError;
+    use polity_driver::tables::TableError;
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    match error {
+        DriveError::Journal(JournalError::DiskFull { .. }) | DriveError::Tables(TableError::Full { .. }) => true,
+        DriveError::Disk { source, .. } => matches!(source.kind(), StorageFull | QuotaExceeded),
+        DriveError::InRun { error, .. } => is_full(error),
+        _ => false,
+    }
+}
+
+fn is_of_disk(error: &DriveError) -> bool {
     use polity_driver::journal::JournalError;
     use polity_driver::tables::TableError;
     matches!(
@@ -107,7 +120,7 @@ fn failure(error: &DriveError, source: Option<&Source>) -> Failure {
         DriveError::Input(_) | DriveError::Model(_) => Exit::Input,
         DriveError::Differs(_) => Exit::Differs,
         DriveError::Bug { .. } => Exit::Defect,
-        error if is_full(error) => Exit::Disk,
+        error if is_of_disk(error) => Exit::Disk,
         _ => Exit::Folder,
     };
     Failure::new(exit, error.to_string())
@@ -305,7 +318,7 @@ fn run(
         let mut watch = progress::Bar::new(stop);
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
             let mut failure = failure(&e, Some(&source));
-            if matches!(failure.exit, Exit::Disk) {
+            if is_full(&e) {
                 // Before the manifest is there nothing has begun, and the same command takes the folder again.
                 let begun = engine.disk.exists(&out.join("manifest.json")).unwrap_or(false);
                 failure.message.push_str(&match begun {

@@ -6,7 +6,7 @@ use crate::report::{BinAxis, DataTable, Figure, Report, Section, Series, automat
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::disk::{Disk, write_atomically};
 use polity_driver::run::{Manifest, Summary};
-use polity_driver::tables::{ColumnData, read_metrics, read_table};
+use polity_driver::tables::{ColumnData, read_closed, read_metrics, read_table};
 use polity_kernel::registry::Registry;
 use polity_kernel::world::Activation;
 use std::collections::BTreeMap;
@@ -22,26 +22,6 @@ pub(super) type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
 fn folder_failure(error: impl std::fmt::Display) -> Failure {
     Failure::new(Exit::Folder, error.to_string())
-}
-
-pub(super) fn numbers(data: &ColumnData) -> Vec<Option<f64>> {
-    match data {
-        ColumnData::U32(v) => v.iter().map(|x| x.map(f64::from)).collect(),
-        ColumnData::U64(v) => v.iter().map(|x| x.map(|x| x as f64)).collect(),
-        ColumnData::F64(v) => v.clone(),
-        ColumnData::Bool(v) => v.iter().map(|x| x.map(|b| f64::from(u8::from(b)))).collect(),
-        _ => Vec::new(),
-    }
-}
-
-pub(super) fn texts(data: &ColumnData) -> Vec<Option<String>> {
-    match data {
-        ColumnData::Text(v) => v.clone(),
-        ColumnData::Category { words, codes } => {
-            codes.iter().map(|c| c.and_then(|c| words.get(c as usize).cloned())).collect()
-        }
-        other => numbers(other).into_iter().map(|x| x.map(|x| x.to_string())).collect(),
-    }
 }
 
 /// The metrics of a run by name, in rounds; empty when nothing was measured yet.
@@ -122,14 +102,17 @@ pub fn write_report(disk: &dyn Disk, run: &Path, registry: &Registry) -> Result<
 
 fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry) -> Report {
     let lines = metrics(disk, run);
-    let rounds = read_table(disk, &run.join("tables"), "rounds", &[], usize::MAX).unwrap_or_default();
+    let rounds = read_closed(disk, &run.join("tables"), "rounds", &[]).unwrap_or_else(|error| {
+        note(&format!("what happened by round can not be shown: {error}"));
+        Vec::new()
+    });
     let column = |name: &str| rounds.iter().find(|(n, _)| n == name).map(|(_, data)| data);
     let complete = column("round").map_or(0, ColumnData::rows);
-    let last = |name: &str| column(name).map(texts).and_then(|v| v.last().cloned().flatten());
-    let sum = |name: &str| column(name).map_or(0.0, |data| numbers(data).into_iter().flatten().sum::<f64>());
+    let last = |name: &str| column(name).map(ColumnData::texts).and_then(|v| v.last().cloned().flatten());
+    let sum = |name: &str| column(name).map_or(0.0, |data| data.numbers().into_iter().flatten().sum::<f64>());
     let scenario = &manifest.scenario;
     let planned = scenario.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    let agents = column("agents").map(numbers).and_then(|v| v.first().copied().flatten());
+    let agents = column("agents").map(ColumnData::numbers).and_then(|v| v.first().copied().flatten());
     let evaluation = scenario.get("method").is_some();
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: String| facts.push((name.to_string(), value));
@@ -202,7 +185,7 @@ fn before_and_after(disk: &dyn Disk, run: &Path, simulated: bool) -> Option<Sect
         let (first, last) = (format!("{base}.first"), format!("{base}.last"));
         let Ok(data) = read_table(disk, &dir, "agents", &[&first, &last], MOST_AGENTS) else { continue };
         let value = |name: &str| {
-            let column = data.iter().find(|(n, _)| n == name).map(|(_, data)| numbers(data));
+            let column = data.iter().find(|(n, _)| n == name).map(|(_, data)| data.numbers());
             column.unwrap_or_default().into_iter().flatten().collect::<Vec<f64>>()
         };
         let (before, after) = (value(&first), value(&last));
@@ -334,7 +317,7 @@ fn items(disk: &dyn Disk, run: &Path) -> Option<Section> {
             ("correct", ColumnData::Bool(v)) => {
                 v.iter().map(|c| c.map(|c| if c { "yes".into() } else { "no".into() })).collect()
             }
-            (_, column) => texts(column),
+            (_, column) => column.texts(),
         })
         .collect();
     let rows = data.first().map_or(0, |(_, c)| c.rows());

@@ -2,8 +2,7 @@
 
 use super::args::{Common, SweepLimits};
 use super::output::{self, note, print_line};
-use super::story::{numbers, texts};
-use super::{Exit, Failure, Source, failure, folder_of, load, seed_of, with_engine};
+use super::{Exit, Failure, Source, failure, folder_of, is_full, load, seed_of, with_engine};
 use crate::report::{Bar, DataTable, Figure, Report, Section, render};
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -120,7 +119,7 @@ fn finish(
     let summary = result.map_err(|error| {
         let mut failure = failure(&error, source);
         let how = format!("polity resume {}", dir.display());
-        if matches!(failure.exit, Exit::Disk) && is_sweep(disk, dir) && !failure.message.contains(&how) {
+        if is_full(&error) && is_sweep(disk, dir) && !failure.message.contains(&how) {
             failure.message.push_str(&format!("\nfree some space, then: {how}"));
         }
         failure
@@ -174,10 +173,21 @@ fn show(summary: &SweepSummary) {
     if !rows.is_empty() {
         print(&["contrast", "metric", "difference", "low", "high", "verdict"], rows, "contrasts.csv");
     }
-    if let Some(n) = summary.contrasts.iter().map(|row| row.n).min()
+    if let Some(n) = summary.arms.iter().map(|row| row.n).filter(|n| *n > 0).min()
         && n < FEW
     {
-        note(&format!("{n} seeds are few: intervals are too narrow, and a difference may look stable by chance"));
+        note(&format!(
+            "{n} seeds are few: intervals are too narrow, and whether a difference is stable can not be told"
+        ));
+    }
+    for row in &summary.health {
+        note(&format!("health: {}: {} in {} runs of the arm {}", row.kind, row.subject, row.runs, row.arm));
+    }
+    if summary.answers > 0 {
+        note(&format!(
+            "{} answers, {} tokens in, {} out, {:.4} USD",
+            summary.answers, summary.tokens_in, summary.tokens_out, summary.cost_usd
+        ));
     }
 }
 
@@ -278,8 +288,8 @@ fn column<'a>(columns: &'a Columns, name: &str) -> Option<&'a ColumnData> {
 
 /// One figure a metric: means with intervals by arm.
 fn means(summary: &Columns, seeds: usize) -> Section {
-    let text = |name: &str| column(summary, name).map(texts).unwrap_or_default();
-    let number = |name: &str| column(summary, name).map(numbers).unwrap_or_default();
+    let text = |name: &str| column(summary, name).map(ColumnData::texts).unwrap_or_default();
+    let number = |name: &str| column(summary, name).map(ColumnData::numbers).unwrap_or_default();
     let (arms, metrics) = (text("arm"), text("metric"));
     let (mean, low, high) = (number("mean"), number("low"), number("high"));
     let mut by_metric: BTreeMap<String, Vec<Bar>> = BTreeMap::new();
@@ -306,9 +316,9 @@ fn means(summary: &Columns, seeds: usize) -> Section {
 }
 
 fn differences(manifest: &SweepManifest, contrasts: &Columns) -> Section {
-    let cells = |name: &str| column(contrasts, name).map(texts).unwrap_or_default();
+    let cells = |name: &str| column(contrasts, name).map(ColumnData::texts).unwrap_or_default();
     let number = |name: &str| -> Vec<Option<String>> {
-        let values = column(contrasts, name).map(numbers).unwrap_or_default();
+        let values = column(contrasts, name).map(ColumnData::numbers).unwrap_or_default();
         values.into_iter().map(|x| x.map(|x| format!("{x:.6}"))).collect()
     };
     let columns = ["contrast", "factor", "level", "reference", "metric", "difference", "low", "high", "n", "verdict"];
