@@ -247,7 +247,7 @@ fn go(
     };
     if let Some(all) = outcomes.all() {
         let results = results::Results::of(&manifest.design, &all);
-        results.write(runs.engine.disk.clone(), runs.path, &manifest.design, &all)?;
+        results.write(runs.engine.disk.clone(), runs.path, &manifest.design, &all, &summary.health)?;
         summary.status = "done".into();
         summary.digest = results.digest;
         summary.arms = results.arms;

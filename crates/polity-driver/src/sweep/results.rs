@@ -1,5 +1,6 @@
 //! From the runs of a sweep to its tables: one row a run and metric, means with intervals by arm, contrasts.
 
+use super::HealthRow;
 use super::pool::Done;
 use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
@@ -186,8 +187,10 @@ impl Results {
         dir: &Path,
         design: &Design,
         runs: &[Vec<Done>],
+        health: &[HealthRow],
     ) -> Result<(), DriveError> {
-        let tables = [self.runs_table(design, runs), self.summary_table(), self.contrasts_table()];
+        let tables =
+            [self.runs_table(design, runs), self.summary_table(), self.contrasts_table(), health_table(health)];
         let folder = dir.join("tables");
         create_dir_durably(disk.as_ref(), &folder).map_err(DriveError::disk(&folder))?;
         let mut texts = Vec::new();
@@ -323,6 +326,23 @@ impl Results {
             Batch { rows: rows.len(), columns: data },
         )
     }
+}
+
+fn health_table(rows: &[HealthRow]) -> (TableSpec, Batch) {
+    let columns = vec![
+        ColumnSpec::new("arm", Kind::Text, "arm of the design"),
+        ColumnSpec::new("kind", Kind::Text, "kind of the alarm"),
+        ColumnSpec::new("subject", Kind::Text, "the cohort, or `all`"),
+        ColumnSpec::new("runs", Kind::U32, "runs of the arm that raise it"),
+    ];
+    let data = vec![
+        Column::Text(rows.iter().map(|row| row.arm.clone()).collect()),
+        Column::Text(rows.iter().map(|row| row.kind.to_string()).collect()),
+        Column::Text(rows.iter().map(|row| row.subject.clone()).collect()),
+        Column::U32(rows.iter().map(|row| row.runs as u32).collect()),
+    ];
+    let doc = "One row an arm and kind of alarm: signs that runs show nothing.".to_string();
+    (TableSpec { name: "health".into(), doc, columns, volatile: false }, Batch { rows: rows.len(), columns: data })
 }
 
 /// A factor's levels, if all are numbers.

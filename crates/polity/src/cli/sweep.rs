@@ -218,7 +218,7 @@ pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
             ))
         })
     };
-    let page = render(&report(&manifest, &read("summary")?, &read("contrasts")?));
+    let page = render(&report(&manifest, &read("summary")?, &read("contrasts")?, &read("health")?));
     let path = dir.join("report.html");
     write_atomically(disk, &path, page.as_bytes())
         .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
@@ -227,7 +227,7 @@ pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
 
 type Columns = Vec<(String, ColumnData)>;
 
-fn report(manifest: &SweepManifest, summary: &Columns, contrasts: &Columns) -> Report {
+fn report(manifest: &SweepManifest, summary: &Columns, contrasts: &Columns, alarms: &Columns) -> Report {
     let design = &manifest.design;
     let seeds = design.arms.first().map_or(0, |arm| arm.seeds.len());
     let yes_no = |yes| if yes { "yes" } else { "no" };
@@ -260,7 +260,7 @@ fn report(manifest: &SweepManifest, summary: &Columns, contrasts: &Columns) -> R
         simulated: manifest.simulated,
         status: "finished".into(),
         facts,
-        sections: vec![means(summary, seeds), differences(manifest, contrasts)],
+        sections: vec![means(summary, seeds), differences(manifest, contrasts), health(alarms)],
         scenario_yaml_or_json: serde_json::to_string_pretty(&manifest.scenario).unwrap_or_default(),
         reproduce: vec![
             [format!("polity sweep {}", manifest.source)]
@@ -315,6 +315,21 @@ fn means(summary: &Columns, seeds: usize) -> Section {
     Section { title: "Means by arm".into(), text: more, figures, table: None }
 }
 
+/// Alarms by arm.
+fn health(alarms: &Columns) -> Section {
+    let data: Vec<Vec<Option<String>>> = alarms.iter().map(|(_, data)| data.texts()).collect();
+    let rows: Vec<Vec<String>> = (0..data.first().map_or(0, Vec::len))
+        .map(|row| data.iter().map(|column| column.get(row).cloned().flatten().unwrap_or_default()).collect())
+        .collect();
+    let text = match rows.is_empty() {
+        true => "No run raises an alarm.",
+        false => "Signs that runs, or parts of them, show nothing; the report of each run says what was looked for.",
+    };
+    let columns = alarms.iter().map(|(name, _)| name.clone()).collect();
+    let table = (!rows.is_empty()).then(|| DataTable { columns, rows, caption: "Alarms by arm.".into() });
+    Section { title: "Health".into(), text: Some(text.into()), figures: Vec::new(), table }
+}
+
 fn differences(manifest: &SweepManifest, contrasts: &Columns) -> Section {
     let cells = |name: &str| column(contrasts, name).map(ColumnData::texts).unwrap_or_default();
     let number = |name: &str| -> Vec<Option<String>> {
@@ -338,7 +353,7 @@ fn differences(manifest: &SweepManifest, contrasts: &Columns) -> Section {
     };
     let few = match manifest.design.arms.iter().map(|arm| arm.seeds.len()).min() {
         Some(n) if n < FEW => {
-            format!(" With {n} seeds intervals are too narrow, and a difference may look stable by chance.")
+            format!(" With {n} seeds intervals are too narrow, and whether a difference is stable can not be told.")
         }
         _ => String::new(),
     };

@@ -42,21 +42,27 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     ems * size
 }
 
-/// `text` if it fits into `room` pixels, else its beginning and an ellipsis.
+/// `text` if it fits into `room` pixels, else its beginning, an ellipsis and its end: names of arms differ at their ends.
 pub(super) fn cut(text: &str, room: f64, size: f64) -> Cow<'_, str> {
     if width(text, size) <= room {
         return Cow::Borrowed(text);
     }
-    let mut kept = String::new();
+    let (mut begin, mut end) = (String::new(), Vec::new());
     let mut used = width("…", size);
-    for c in text.chars() {
+    let mut chars = text.chars();
+    // From both sides in turn; more is never needed than there is, or the whole would have fitted.
+    while let Some(c) = if begin.chars().count() <= end.len() { chars.next() } else { chars.next_back() } {
         used += width(c.encode_utf8(&mut [0; 4]), size);
         if used > room {
             break;
         }
-        kept.push(c);
+        match begin.chars().count() <= end.len() {
+            true => begin.push(c),
+            false => end.push(c),
+        }
     }
-    Cow::Owned(format!("{}…", kept.trim_end()))
+    let end: String = end.into_iter().rev().collect();
+    Cow::Owned(format!("{}…{}", begin.trim_end(), end.trim_start()))
 }
 
 /// The first `limit` characters of `text`, with an ellipsis when there are more.
@@ -188,7 +194,9 @@ mod tests {
     fn long_names_are_cut_to_their_room() {
         let long = "a cohort with a very long name indeed ".repeat(40);
         let short = cut(&long, 100.0, 12.0);
-        assert!(short.ends_with('…') && width(&short, 12.0) <= 100.0, "{short}");
+        assert!(short.contains('…') && width(&short, 12.0) <= 100.0, "{short}");
+        let long = format!("{}=5", "cohorts[0].policy.epsilon".repeat(3));
+        assert!(cut(&long, 100.0, 12.0).ends_with("=5"));
         assert_eq!(cut("mean", 100.0, 12.0), "mean");
         assert_eq!(first("añb", 2), "añ…");
         assert_eq!(first("añb", 3), "añb");
