@@ -5,7 +5,8 @@
 #   bash scripts/static-binary.sh [musl|gnu]
 #
 # musl is what it builds first; it installs the target and a C compiler for it (zstd and the allocator are C). Where they can not be
-# had, it builds for glibc and links that statically. Both are complete: Polity neither resolves names of hosts nor loads libraries.
+# had, it builds for glibc and links that statically. The first is complete. The second needs the glibc of the machine it runs on for one
+# thing, to find model providers by the name of their host; simulated models and addresses of numbers work without.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 machine=$(uname -m)

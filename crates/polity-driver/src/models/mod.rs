@@ -2,6 +2,8 @@
 //!
 //! A provider turns one effect into one outcome and knows nothing of batches, retries, caches or budgets; those belong to the run.
 
+pub mod keys;
+pub mod openai;
 mod reply;
 pub mod sim;
 
@@ -58,7 +60,7 @@ pub trait Provider: Send + Sync {
 }
 
 /// Providers whose place is kept and that this build does not have.
-const LATER: [&str; 5] = ["openai", "anthropic", "google", "ollama", "vllm"];
+const LATER: [&str; 4] = ["anthropic", "google", "ollama", "vllm"];
 
 /// The providers of a build.
 pub struct Providers(Vec<Box<dyn Provider>>);
@@ -67,7 +69,7 @@ impl Providers {
     /// All that this build has.
     #[must_use]
     pub fn standard() -> Self {
-        Providers(vec![Box::new(sim::Sim::standard())])
+        Providers(vec![Box::new(sim::Sim::standard()), Box::new(openai::OpenAi::standard())])
     }
 
     /// Providers of your own, asked in this order.
@@ -96,7 +98,8 @@ impl Providers {
         if LATER.contains(&name) {
             return Err(format!(
                 "`{model}`: this build has no provider `{name}`; providers other than {have} come with a later version. \
-                 Use a simulated model, for instance `sim/medium`"
+                 A server that speaks OpenAI's wire is asked as `openai/...` with OPENAI_BASE_URL set; or use a simulated model, \
+                 for instance `sim/medium`"
             ));
         }
         let meant = nearest(name, known).map(|near| format!(", did you mean `{near}/...`?")).unwrap_or_default();

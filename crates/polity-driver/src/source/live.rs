@@ -34,7 +34,7 @@ impl Live {
     /// Opens no connection yet. `seed` reaches simulated models only.
     pub fn new(providers: Arc<Providers>, seed: u64, connections: usize) -> std::io::Result<Self> {
         Ok(Live {
-            runtime: tokio::runtime::Builder::new_current_thread().enable_time().build()?,
+            runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,
             providers,
             seed,
             connections: connections.max(1),

@@ -1,0 +1,413 @@
+//! Models behind the OpenAI wire: OpenAI itself, and every server and gateway that speaks it. See README.md.
+
+mod read;
+mod stream;
+pub mod wire;
+
+pub use read::{Completion, Received, outcome, read_completion};
+
+use super::keys::{Secret, from_environment};
+use super::{Answering, Exchange, Provider, Trouble};
+use polity_kernel::ask::{Effect, Outcome, Role, Usage, Want};
+use read::{ANSWER, enveloped, read_embeddings};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, Response, Url};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+use std::error::Error;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+use wire::{ChatMessage, ChatRequest, EmbeddingRequest, NamedSchema, ResponseFormat, StreamOptions};
+
+/// The address that is asked where no other is named.
+pub const BASE_URL: &str = "https://api.openai.com/v1";
+/// Bytes of an answer at most; what is longer is cut off while it is read. (A streamed answer takes 20 to 50 times its text.)
+pub const LONGEST_ANSWER: usize = 10_000_000;
+/// How long an answer may take by default, in milliseconds.
+const PATIENCE_MS: u64 = 300_000;
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// What every call of a model is sent besides the question. By default nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// How freely the model samples.
+    pub temperature: Option<f64>,
+    /// Tokens of a reply at most, under the name that most servers know.
+    pub max_tokens: Option<u64>,
+    /// The same under the name that OpenAI's thinking models know; thinking counts.
+    pub max_completion_tokens: Option<u64>,
+    /// Seed of the model's sampling; the number of the sample is added to it. Few servers promise anything.
+    pub seed: Option<u64>,
+    /// Log-probabilities of the tokens, with so many alternatives each.
+    pub logprobs: Option<u8>,
+    /// Whether replies come in pieces, which keeps long ones from being cut by gateways.
+    pub stream: bool,
+    /// How long an answer may take, in milliseconds (five minutes).
+    pub timeout_ms: Option<u64>,
+}
+
+/// Vectors of texts, in their order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embeddings {
+    /// One a text.
+    pub vectors: Vec<Vec<f32>>,
+    /// Tokens.
+    pub usage: wire::Usage,
+}
+
+/// The provider `openai`.
+pub struct OpenAi {
+    settings: Settings,
+    place: OnceLock<Result<Place, String>>,
+    line: OnceLock<Result<Line, String>>,
+}
+
+/// Whom to ask, and as whom.
+struct Place {
+    base: Url,
+    /// As it may be shown: without name, password and query.
+    shown: String,
+    /// `None`: the base has a name and a password.
+    authorization: Option<HeaderValue>,
+    secret: Secret,
+}
+
+/// The connections. They have a thread of their own: runs come and go (a sweep has many at once) and compute between their calls, and
+/// a connection that nobody serves in the meantime would look like a server that hangs.
+struct Line {
+    client: Client,
+    runtime: Option<Runtime>,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // Without waiting, which is not allowed everywhere.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for OpenAi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.place.get().and_then(|place| place.as_ref().ok());
+        let shown = place.map(|place| place.shown.as_str());
+        f.debug_struct("OpenAi").field("base_url", &shown).field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Place {
+    fn from_environment() -> Result<Self, String> {
+        let base = from_environment("OPENAI_BASE_URL")?.filter(|base| !base.is_empty());
+        Place::new(
+            base.as_deref().unwrap_or(BASE_URL),
+            Secret::new(from_environment("OPENAI_API_KEY")?.unwrap_or_default()),
+        )
+    }
+
+    fn new(base: &str, key: Secret) -> Result<Self, String> {
+        let no_address = || {
+            // What stands before an @ may be a password.
+            let shown = base.rsplit('@').next().unwrap_or_default().split('?').next().unwrap_or_default();
+            format!(
+                "OPENAI_BASE_URL is `{shown}`, which is no address: it begins with http:// or https:// and usually ends in /v1, for \
+                 instance http://127.0.0.1:8000/v1"
+            )
+        };
+        let base =
+            Url::parse(base).ok().filter(|url| ["http", "https"].contains(&url.scheme())).ok_or_else(no_address)?;
+        // The address may bring a name and a password, for a gateway: they are sent in place of a key.
+        let (authorization, secret) = match (base.username().is_empty() && base.password().is_none(), key.expose()) {
+            (false, _) => (None, Secret::new(base.password().unwrap_or_default())),
+            (true, "") => {
+                return Err("no key: set OPENAI_API_KEY in the environment or in a file `.env` here or above (a server that needs \
+                            none takes any text), or use a simulated model, for instance `sim/medium`"
+                    .into());
+            }
+            (true, text) => {
+                let mut bearer = HeaderValue::from_str(&format!("Bearer {text}"))
+                    .map_err(|_| "OPENAI_API_KEY holds characters that no key has; is there a line break in it?")?;
+                bearer.set_sensitive(true);
+                (Some(bearer), key)
+            }
+        };
+        let mut shown = base.clone();
+        // Neither can fail for an address with a host, which http and https have.
+        let _ = shown.set_username("").and_then(|()| shown.set_password(None));
+        shown.set_query(None);
+        shown.set_fragment(None);
+        Ok(Place { shown: shown.as_str().trim_end_matches('/').to_owned(), base, authorization, secret })
+    }
+
+    fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// Whether it is this machine, which is not reached through a proxy.
+    fn is_here(&self) -> bool {
+        let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    }
+
+    fn scrubbed(&self, trouble: Trouble) -> Trouble {
+        let hidden = |text| self.secret.hidden_in(text);
+        match trouble {
+            Trouble::Retry { why, after_ms } => Trouble::Retry { why: hidden(why), after_ms },
+            Trouble::Fatal { why } => Trouble::Fatal { why: hidden(why) },
+        }
+    }
+}
+
+impl Line {
+    fn open(place: &Place, timeout: Duration) -> Result<Self, String> {
+        // Fails only where a provider is there already, which then does.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = Client::builder()
+            .user_agent(concat!("polity/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT)
+            .timeout(timeout)
+            .redirect(reqwest::redirect::Policy::none());
+        let builder = if place.is_here() { builder.no_proxy() } else { builder };
+        let client =
+            builder.build().map_err(|error| format!("no client for HTTPS can be made: {}", innermost(&error)))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("polity-openai")
+            .enable_all()
+            .build()
+            .map_err(|error| format!("no thread for calls can be started: {error}"))?;
+        Ok(Line { client, runtime: Some(runtime) })
+    }
+}
+
+impl OpenAi {
+    /// Whom OPENAI_BASE_URL and OPENAI_API_KEY name, in the environment or in a `.env`; they are read when first needed.
+    #[must_use]
+    pub fn standard() -> Self {
+        OpenAi { settings: Settings::default(), place: OnceLock::new(), line: OnceLock::new() }
+    }
+
+    /// A server of your own choice.
+    pub fn new(base_url: &str, key: Secret) -> Result<Self, String> {
+        let place = Place::new(base_url, key)?;
+        Ok(OpenAi { place: OnceLock::from(Ok(place)), ..Self::standard() })
+    }
+
+    /// With settings for every call.
+    #[must_use]
+    pub fn with(self, settings: Settings) -> Self {
+        OpenAi { settings, ..self }
+    }
+
+    fn place(&self) -> Result<&Place, String> {
+        self.place.get_or_init(Place::from_environment).as_ref().map_err(Clone::clone)
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_millis(self.settings.timeout_ms.unwrap_or(PATIENCE_MS))
+    }
+
+    /// A request of a run in the words of the wire.
+    #[must_use]
+    pub fn request(&self, effect: &Effect) -> ChatRequest {
+        let asked = &effect.request;
+        let message = |message: &polity_kernel::ask::Message| ChatMessage {
+            role: match message.role {
+                Role::System => "system",
+                Role::User => "user",
+                Role::Assistant => "assistant",
+            },
+            content: Some(message.rendered()),
+            ..ChatMessage::default()
+        };
+        let Settings { temperature, max_tokens, max_completion_tokens, seed, logprobs, stream, timeout_ms: _ } =
+            self.settings;
+        ChatRequest {
+            model: short(&asked.model).to_owned(),
+            messages: asked.messages.iter().map(message).collect(),
+            response_format: response_format(&asked.want),
+            temperature,
+            // The wire's integers are signed.
+            seed: seed.map(|seed| seed.wrapping_add(u64::from(asked.sample)) & i64::MAX as u64),
+            max_tokens,
+            max_completion_tokens,
+            logprobs: logprobs.map(|_| true),
+            top_logprobs: logprobs.filter(|alternatives| *alternatives > 0),
+            stream: stream.then_some(true),
+            stream_options: stream.then_some(StreamOptions { include_usage: true }),
+            ..ChatRequest::default()
+        }
+    }
+
+    /// Asks for a completion, with all that the wire has: tools, log-probabilities. Without trouble there is a completion, or the
+    /// outcome in its place.
+    pub async fn complete(&self, request: &ChatRequest) -> Result<Result<Completion, Outcome>, Trouble> {
+        let received = self.post(&["chat", "completions"], &request.model, request).await?;
+        let place = self.place().map_err(|why| Trouble::Fatal { why })?;
+        read_completion(&received).map_err(|trouble| place.scrubbed(trouble))
+    }
+
+    /// Vectors for texts.
+    pub async fn embed(&self, model: &str, texts: &[String]) -> Result<Embeddings, Trouble> {
+        let model = short(model);
+        let request = EmbeddingRequest { model, input: texts, encoding_format: "float" };
+        let received = self.post(&["embeddings"], model, &request).await?;
+        let place = self.place().map_err(|why| Trouble::Fatal { why })?;
+        read_embeddings(&received, texts.len()).map_err(|trouble| place.scrubbed(trouble))
+    }
+
+    /// Sends a request and reads all of what comes back; what it says is not looked at.
+    async fn post(&self, path: &[&str], model: &str, body: &impl Serialize) -> Result<Received, Trouble> {
+        let fatal = |why| Trouble::Fatal { why };
+        let place = self.place().map_err(fatal)?;
+        let timeout = self.timeout();
+        let line = self.line.get_or_init(|| Line::open(place, timeout)).as_ref().map_err(|why| fatal(why.clone()))?;
+        let Some(runtime) = &line.runtime else {
+            return Err(fatal("the connections are closed".into()));
+        };
+        let body = serde_json::to_vec(body).map_err(|error| fatal(format!("the request is no JSON: {error}")))?;
+        let mut request = line.client.post(place.url(path)).header(CONTENT_TYPE, "application/json").body(body);
+        if let Some(authorization) = &place.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
+        // Dropped with this future, which ends the call.
+        let mut call = JoinSet::new();
+        call.spawn_on(async move { receive(request.send().await?).await }, runtime.handle());
+        let (status, headers, bytes) = match call.join_next().await {
+            Some(Ok(Ok(received))) => received,
+            Some(Ok(Err(error))) => return Err(place.scrubbed(unreachable(&place.shown, timeout, &error))),
+            Some(Err(_)) | None => return Err(fatal("the call was broken off".into())),
+        };
+        let mut received = Received::new(&place.shown, model, status, headers, bytes);
+        received.body = place.secret.hidden_in(received.body);
+        Ok(received)
+    }
+}
+
+/// Status, headers and body; of a body that is too long not much more than may be.
+async fn receive(mut response: Response) -> Result<(u16, reqwest::header::HeaderMap, Vec<u8>), reqwest::Error> {
+    let mut body = Vec::new();
+    while body.len() <= LONGEST_ANSWER
+        && let Some(chunk) = response.chunk().await?
+    {
+        body.extend_from_slice(&chunk);
+    }
+    Ok((response.status().as_u16(), std::mem::take(response.headers_mut()), body))
+}
+
+/// What to tell of a call that brought no answer. The error's own words may hold the address with all that is in it: only its cause is
+/// used.
+fn unreachable(shown: &str, timeout: Duration, error: &reqwest::Error) -> Trouble {
+    let cause = innermost(error);
+    let why = if error.is_connect() {
+        format!("{shown} can not be reached: {cause}. Check OPENAI_BASE_URL and the network")
+    } else if error.is_timeout() {
+        format!("{shown} gave no whole answer within {} s", timeout.as_secs_f64())
+    } else {
+        format!("{shown} broke off its answer: {cause}")
+    };
+    Trouble::Retry { why, after_ms: None }
+}
+
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: Option<&dyn Error> = error.source();
+    while let Some(deeper) = cause.and_then(Error::source) {
+        cause = Some(deeper);
+    }
+    cause.map_or_else(|| "no cause is known".into(), ToString::to_string)
+}
+
+/// The name of a model as its server knows it.
+fn short(model: &str) -> &str {
+    model.strip_prefix("openai/").unwrap_or(model)
+}
+
+/// The form of a reply, as a strict schema; free text has none.
+fn response_format(want: &Want) -> Option<ResponseFormat> {
+    let envelope = enveloped(want);
+    let want = envelope.as_ref().unwrap_or(want);
+    matches!(want, Want::Record(_)).then(|| ResponseFormat {
+        r#type: "json_schema",
+        json_schema: NamedSchema { name: ANSWER.into(), strict: true, schema: schema(want) },
+    })
+}
+
+fn schema(want: &Want) -> Json {
+    match want {
+        Want::Text => json!({"type": "string"}),
+        Want::Choice(options) => {
+            let options: Vec<&str> = options.iter().map(|option| option.trim()).collect();
+            json!({"type": "string", "enum": options})
+        }
+        Want::Number { low, high } => {
+            let mut schema = json!({"type": "number"});
+            for (name, bound) in [("minimum", low), ("maximum", high)] {
+                // What is not finite is no bound.
+                if bound.is_finite() {
+                    schema[name] = json!(bound);
+                }
+            }
+            schema
+        }
+        Want::Record(fields) => {
+            let names: Vec<&String> = fields.iter().map(|(name, _)| name).collect();
+            let properties: serde_json::Map<String, Json> =
+                fields.iter().map(|(name, want)| (name.clone(), schema(want))).collect();
+            json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
+        }
+    }
+}
+
+impl Provider for OpenAi {
+    fn name(&self) -> &'static str {
+        "openai"
+    }
+
+    /// None by name: which there are only the server knows.
+    fn models(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn check(&self, model: &str) -> Result<(), String> {
+        if short(model).trim().is_empty() {
+            return Err(format!(
+                "`{model}` names no model: write it as the server knows it, for instance `openai/gpt-4o-mini`"
+            ));
+        }
+        self.place().map(|_| ()).map_err(|why| format!("`{model}`: {why}"))
+    }
+
+    fn simulated(&self) -> bool {
+        false
+    }
+
+    fn answer<'a>(&'a self, effect: &'a Effect, _: u64) -> Answering<'a> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let request = self.request(effect);
+            let received = self.post(&["chat", "completions"], &request.model, &request).await?;
+            let latency_ms = began.elapsed().as_secs_f64() * 1e3;
+            let place = self.place().map_err(|why| Trouble::Fatal { why })?;
+            let read = read_completion(&received).map_err(|trouble| place.scrubbed(trouble))?;
+            let mut usage = Usage { latency_ms, ..Usage::default() };
+            let outcome = match read {
+                Ok(completion) => {
+                    let told = completion.usage.unwrap_or_default();
+                    (usage.tokens_in, usage.tokens_out) = (told.prompt_tokens, told.completion_tokens);
+                    outcome(&effect.request.want, &completion, &received.body)
+                }
+                Err(outcome) => outcome,
+            };
+            Ok(Exchange { outcome, usage })
+        })
+    }
+}

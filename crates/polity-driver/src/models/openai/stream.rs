@@ -1,0 +1,70 @@
+//! A completion that came in pieces (server-sent events), put together again.
+
+use super::read::{Completion, logprobs, usage};
+use super::wire::{Body, ToolCall};
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+
+/// Why there is no completion.
+pub(super) enum Broken {
+    /// The stream ended before the reply did.
+    Cut,
+    /// An error in the place of a piece.
+    Error(Json),
+    /// A piece that is none.
+    Unreadable(String),
+}
+
+/// The whole of a stream, which has ended.
+pub(super) fn assemble(body: &str) -> Result<Completion, Broken> {
+    let mut whole = Completion::default();
+    let mut calls: BTreeMap<u64, ToolCall> = BTreeMap::new();
+    let mut done = false;
+    // Every event is one line of data; lines of other kinds are comments or names.
+    for data in body.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim) {
+        if data == "[DONE]" {
+            done = true;
+            break;
+        }
+        let piece: Body = match serde_json::from_str(data) {
+            Ok(piece) => piece,
+            // The last line may have been cut; anything else is the server's doing.
+            Err(error) if error.is_eof() => return Err(Broken::Cut),
+            Err(error) => return Err(Broken::Unreadable(format!("a piece of the stream can not be read: {error}"))),
+        };
+        if !piece.error.is_null() {
+            return Err(Broken::Error(piece.error));
+        }
+        whole.usage = usage(piece.usage).or(whole.usage);
+        for choice in piece.choices.unwrap_or_default().into_iter().filter(|choice| choice.index == 0) {
+            append(&mut whole.content, choice.message.content);
+            append(&mut whole.refusal, choice.message.refusal);
+            whole.finish_reason = choice.finish_reason.or(whole.finish_reason);
+            whole.logprobs.extend(logprobs(choice.logprobs));
+            for part in choice.message.tool_calls.unwrap_or_default() {
+                let call = calls
+                    .entry(part.index.unwrap_or(0))
+                    .or_insert_with(|| ToolCall { r#type: "function".into(), ..ToolCall::default() });
+                // Told once; some servers repeat them with every part.
+                for (told, part) in [(&mut call.id, part.id), (&mut call.function.name, part.function.name)] {
+                    if told.is_empty() {
+                        *told = part.unwrap_or_default();
+                    }
+                }
+                call.function.arguments.push_str(&part.function.arguments.unwrap_or_default());
+            }
+        }
+    }
+    whole.tool_calls = calls.into_values().collect();
+    match done || whole.finish_reason.is_some() {
+        true => Ok(whole),
+        false => Err(Broken::Cut),
+    }
+}
+
+/// Adds a piece of text; no piece at all leaves it `None`.
+fn append(text: &mut Option<String>, piece: Option<String>) {
+    if let Some(piece) = piece {
+        text.get_or_insert_default().push_str(&piece);
+    }
+}
