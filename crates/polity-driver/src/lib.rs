@@ -13,6 +13,7 @@ pub mod models;
 pub mod recorder;
 pub mod run;
 pub mod source;
+pub mod standin;
 pub mod sweep;
 pub mod tables;
 

@@ -179,9 +179,22 @@ fn manual_and_completions_name_every_verb() {
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     let page = text(&polity(folder.path(), &["man"]).stdout);
-    for verb in ["run", "resume", "replay", "fork", "validate", "new", "migrate", "schema", "doctor", "completions"] {
+    for verb in [
+        "run",
+        "resume",
+        "replay",
+        "fork",
+        "validate",
+        "new",
+        "migrate",
+        "mock-provider",
+        "schema",
+        "doctor",
+        "completions",
+    ] {
         assert!(pages.contains(&format!("polity-{verb}.1")), "{pages:?}");
-        assert!(page.contains(&format!("polity\\-{verb}(1)")), "the page of the program names {verb}");
+        let escaped = verb.replace('-', "\\-");
+        assert!(page.contains(&format!("polity\\-{escaped}(1)")), "the page of the program names {verb}");
         for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
             let said = polity(folder.path(), &["completions", shell]);
             assert!(said.status.success() && text(&said.stdout).contains(verb), "{shell} completes {verb}");

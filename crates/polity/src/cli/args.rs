@@ -1,7 +1,7 @@
 //! Verbs and flags.
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 /// Societies of agents, from three models that debate to a million citizens: recorded, replayable, measured.
@@ -59,6 +59,32 @@ pub struct SweepLimits {
     /// In a sweep: memory for all runs at once, in MB (default: half of what is free). Never reaches a result.
     #[arg(long, value_name = "MB", env = "POLITY_MEMORY")]
     pub memory: Option<u64>,
+}
+
+/// What a stand-in for a provider serves.
+#[derive(Debug, ClapArgs)]
+pub struct Mock {
+    /// Port on 127.0.0.1 (0: a free one, which is printed).
+    #[arg(long, default_value = "0")]
+    pub port: u16,
+    /// The simulated model that answers. Requests for another one by its name (`large`) are answered by that.
+    #[arg(long, default_value = "sim/medium")]
+    pub model: String,
+    /// Requests a minute, beyond which there is a 429.
+    #[arg(long, value_name = "N")]
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// Tokens a minute, likewise.
+    #[arg(long, value_name = "N")]
+    pub tokens_per_minute: Option<NonZeroU32>,
+    /// Milliseconds before an answer.
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub latency_ms: u64,
+    /// What goes wrong, and how often, for instance 500=0.1; may be given several times. An unknown kind names all that there are.
+    #[arg(long, value_name = "KIND=PROBABILITY")]
+    pub fault: Vec<String>,
+    /// Seed of faults and answers.
+    #[arg(long, default_value = "1")]
+    pub seed: u64,
 }
 
 /// What polity can do.
@@ -201,6 +227,8 @@ pub enum Verb {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Serve the OpenAI wire on this machine from a simulated model, with limits and faults, to try things without key and network.
+    MockProvider(Mock),
     /// Print the JSON Schema of a scenario, for editors.
     Schema,
     /// Check what runs need: cores, memory, disk, a folder that can be written.
@@ -245,6 +273,7 @@ impl Verb {
             | Verb::Report { .. }
             | Verb::New { .. }
             | Verb::Migrate { .. }
+            | Verb::MockProvider(_)
             | Verb::Schema
             | Verb::Completions { .. }
             | Verb::Man { .. }

@@ -8,6 +8,7 @@ mod export;
 mod list;
 mod manual;
 mod migrate;
+mod mock;
 mod new;
 mod output;
 mod progress;
@@ -17,7 +18,7 @@ mod sweep;
 mod validate;
 
 pub use args::Args;
-use args::{Common, Edits, Verb};
+use args::{Common, Edits, Mock, Verb};
 use clap::Parser;
 use output::{error_json, note, print_line};
 use polity_driver::DriveError;
@@ -26,12 +27,15 @@ use polity_driver::drive::Stop;
 use polity_driver::files::{self, FileError};
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, Summary, new_folder, prepare};
+use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
 use polity_kernel::registry::Registry;
 use polity_kernel::tree::{Node, TreeError, Value};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a process says with its exit code. The numbers are stable; README.md lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +221,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         }
         Verb::New { kind, name, polity } => new::new(kind, &name, polity.as_deref(), registry),
         Verb::Migrate { files, from, dry_run } => migrate::migrate(&files, from, dry_run),
+        Verb::MockProvider(mock) => mock::mock_provider(mock.options()?),
         Verb::Schema => Ok(manual::schema(registry)),
         Verb::Doctor { folder, json } => Ok(doctor::doctor(&folder, json)),
         Verb::Completions { shell } => Ok(manual::completions(shell)),
@@ -240,6 +245,21 @@ impl Edits {
     fn flags(&self) -> Vec<(String, Node)> {
         let Edits { agents, rounds, seed, .. } = self;
         flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", *seed)])
+    }
+}
+
+impl Mock {
+    fn options(self) -> Result<Options, Failure> {
+        let faults = Faults::read(&self.fault).map_err(|why| Failure::new(Exit::Input, format!("--fault: {why}")))?;
+        Ok(Options {
+            port: self.port,
+            model: self.model,
+            requests_per_minute: self.requests_per_minute.map(NonZeroU32::get),
+            tokens_per_minute: self.tokens_per_minute.map(NonZeroU32::get),
+            latency: Duration::from_millis(self.latency_ms),
+            faults,
+            seed: self.seed,
+        })
     }
 }
 

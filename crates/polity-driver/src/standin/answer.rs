@@ -1,0 +1,288 @@
+//! What the stand-in answers: a simulated model's reply, in the form of the request's JSON schema. No right answer is known to it, so it is
+//! a plausible one that fits; the same bytes of a request get the same answer.
+
+use crate::models::Provider;
+use crate::models::sim::Sim;
+use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Request, Role, Usage, Value, Want};
+use polity_kernel::digest::{Kind, RowHash};
+use serde_json::{Map, Value as Json, json};
+
+/// Schemas are followed so deep; deeper lists are empty, and deeper objects too.
+const DEEPEST: usize = 6;
+/// Room of a number without a highest value.
+const ROOM: f64 = 100.0;
+
+/// What a model said.
+pub(super) struct Said {
+    pub content: Option<String>,
+    pub refusal: Option<String>,
+    /// Name and arguments of the tool that is called.
+    pub call: Option<(String, String)>,
+    pub finish_reason: &'static str,
+    pub usage: Usage,
+}
+
+/// Key of a text.
+pub(super) fn hash(bytes: &[u8]) -> u128 {
+    RowHash::new(Kind::Request, 0).bytes(bytes).finish()
+}
+
+/// Answers a request for a completion. An error says what is wrong with the request.
+pub(super) async fn answer(sim: &Sim, model: &str, seed: u64, body: &[u8], request: &Json) -> Result<Said, String> {
+    let messages = messages(&request["messages"])?;
+    let tool = called_tool(request)?;
+    let object = json!({"type": "object", "properties": {"answer": {"type": "string"}}});
+    let format = &request["response_format"];
+    let schema = match (&tool, format["type"].as_str()) {
+        (Some((_, parameters)), _) => Some(*parameters),
+        (None, Some("json_schema")) => Some(&format["json_schema"]["schema"]),
+        (None, Some("json_object")) => Some(&object),
+        _ => None,
+    };
+    let want = schema.map_or(Want::Text, |schema| want(schema, schema, 0));
+    let effect = Effect {
+        id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
+        request: Request { model: model.to_owned(), messages, want, sample: hash(body) as u32 },
+        hidden: None,
+    };
+    let exchange = sim.answer(&effect, seed).await.map_err(|trouble| trouble.to_string())?;
+    let mut said = Said { content: None, refusal: None, call: None, finish_reason: "stop", usage: exchange.usage };
+    match (exchange.outcome, schema) {
+        (Outcome::Refused { raw }, _) => said.refusal = Some(raw),
+        // The model failed. Where the text does not show it, it was cut.
+        (Outcome::Invalid { raw, .. }, schema) => {
+            said.finish_reason = if schema.is_none() { "length" } else { "stop" };
+            said.content = Some(raw);
+        }
+        (Outcome::Reply { value, .. }, Some(schema)) => {
+            let text = shaped(schema, schema, &effect.request.want, &value).to_string();
+            match tool {
+                Some((name, _)) => {
+                    said.call = Some((name.to_owned(), text));
+                    said.finish_reason = "tool_calls";
+                }
+                None => said.content = Some(text),
+            }
+        }
+        (Outcome::Reply { raw, .. }, None) => said.content = Some(raw),
+        (Outcome::Failed { why } | Outcome::Denied { why }, _) => return Err(why),
+    }
+    Ok(said)
+}
+
+/// The conversation; content is a text or a list of parts.
+fn messages(list: &Json) -> Result<Vec<Message>, String> {
+    let list =
+        list.as_array().filter(|list| !list.is_empty()).ok_or("`messages` must be a list of at least one message")?;
+    let message = |message: &Json| {
+        let role = match message["role"].as_str() {
+            Some("system" | "developer") => Role::System,
+            Some("assistant") => Role::Assistant,
+            Some("user" | "tool") => Role::User,
+            _ => return Err(format!("a message has no role that is known: {}", message["role"])),
+        };
+        let text = match &message["content"] {
+            Json::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
+            content => content.as_str().unwrap_or_default().to_owned(),
+        };
+        Ok(Message::text(role, text))
+    };
+    list.iter().map(message).collect()
+}
+
+/// The tool that must be called, with the schema of its arguments. A model that may choose calls none.
+fn called_tool(request: &Json) -> Result<Option<(&str, &Json)>, String> {
+    let choice = &request["tool_choice"];
+    let named = choice["function"]["name"].as_str();
+    if named.is_none() && choice.as_str() != Some("required") {
+        return Ok(None);
+    }
+    let mut tools = request["tools"].as_array().into_iter().flatten().map(|tool| &tool["function"]);
+    let tool = tools.find(|tool| named.is_none_or(|name| tool["name"] == name));
+    match tool.and_then(|tool| Some((tool["name"].as_str()?, &tool["parameters"]))) {
+        Some(tool) => Ok(Some(tool)),
+        None => Err("`tool_choice` asks for a tool that is not among `tools`".into()),
+    }
+}
+
+/// Behind references and alternatives.
+fn resolved<'a>(root: &'a Json, mut schema: &'a Json, depth: usize) -> &'a Json {
+    for _ in 0..DEEPEST {
+        let branches = ["anyOf", "oneOf", "allOf"].into_iter().find_map(|name| schema[name].as_array());
+        schema = if let Some(path) = schema["$ref"].as_str() {
+            root.pointer(path.trim_start_matches('#')).unwrap_or(&Json::Null)
+        } else if let Some(branches) = branches {
+            // The first that says something; far down the one that ends it.
+            let wanted = |branch: &&Json| (branch["type"] == "null") == (depth >= DEEPEST);
+            branches.iter().find(wanted).or(branches.first()).unwrap_or(&Json::Null)
+        } else {
+            break;
+        };
+    }
+    schema
+}
+
+fn kind(schema: &Json) -> &str {
+    let named = match &schema["type"] {
+        Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).find(|kind| *kind != "null"),
+        kind => kind.as_str(),
+    };
+    named.unwrap_or(if schema["properties"].is_object() { "object" } else { "string" })
+}
+
+/// The values that are allowed, where they are listed.
+fn listed(schema: &Json) -> Option<Vec<&Json>> {
+    match (&schema["enum"], schema.get("const")) {
+        (Json::Array(values), _) if !values.is_empty() => Some(values.iter().collect()),
+        (_, Some(value)) => Some(vec![value]),
+        _ => None,
+    }
+}
+
+fn as_text(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What a model is asked for by a schema. A list is asked for by one of its items.
+fn want(root: &Json, schema: &Json, depth: usize) -> Want {
+    let schema = resolved(root, schema, depth);
+    if let Some(values) = listed(schema) {
+        return Want::Choice(values.into_iter().map(as_text).collect());
+    }
+    match kind(schema) {
+        "object" | "array" if depth >= DEEPEST => Want::Record(Vec::new()),
+        "object" => {
+            let fields = schema["properties"].as_object().into_iter().flatten();
+            Want::Record(fields.map(|(name, field)| (name.clone(), want(root, field, depth + 1))).collect())
+        }
+        "array" => want(root, &schema["items"], depth + 1),
+        "integer" | "number" => {
+            let bound = |name: &str, exclusive: &str, inward: f64| {
+                schema[name].as_f64().or_else(|| schema[exclusive].as_f64().map(|bound| bound + inward))
+            };
+            let (low, high) = (bound("minimum", "exclusiveMinimum", 1.0), bound("maximum", "exclusiveMaximum", -1.0));
+            let low = low.unwrap_or_else(|| high.map_or(0.0, |high| high - ROOM));
+            Want::Number { low, high: high.unwrap_or(low + ROOM) }
+        }
+        "boolean" => Want::Choice(vec!["true".into(), "false".into()]),
+        "null" => Want::Choice(vec!["null".into()]),
+        _ => Want::Text,
+    }
+}
+
+/// What the model replied, as the schema has it.
+fn shaped(root: &Json, schema: &Json, want: &Want, value: &Value) -> Json {
+    fn go(root: &Json, schema: &Json, want: &Want, value: &Value, depth: usize) -> Json {
+        let schema = resolved(root, schema, depth);
+        let chosen = || match (want, value) {
+            (Want::Choice(options), Value::Choice(i)) => options.get(*i as usize).cloned(),
+            _ => None,
+        };
+        if let Some(values) = listed(schema) {
+            let chosen = chosen();
+            let found = values.iter().find(|value| Some(as_text(value)) == chosen).or(values.first());
+            return found.map_or(Json::Null, |value| (*value).clone());
+        }
+        match (kind(schema), want, value) {
+            ("object", Want::Record(wants), Value::Record(values)) => {
+                let fields = wants.iter().zip(values).map(|((name, want), value)| {
+                    (name.clone(), go(root, &schema["properties"][name.as_str()], want, value, depth + 1))
+                });
+                Json::Object(fields.collect::<Map<_, _>>())
+            }
+            ("array", _, _) if depth >= DEEPEST => json!([]),
+            ("array", want, value) => {
+                let item = go(root, &schema["items"], want, value, depth + 1);
+                let least = schema["minItems"].as_u64().unwrap_or(1).clamp(1, 1000);
+                Json::Array(vec![item; least as usize])
+            }
+            ("integer", Want::Number { low, high }, Value::Number(x)) => {
+                json!(x.round().max(low.ceil()).min(high.floor()) as i64)
+            }
+            (_, _, Value::Number(x)) => json!(x),
+            ("boolean", _, _) => json!(chosen().as_deref() == Some("true")),
+            (_, _, Value::Text(text)) => json!(text),
+            _ => Json::Null,
+        }
+    }
+    go(root, schema, want, value, 0)
+}
+
+/// A vector of a text: every word adds to one place, up or down. Texts with common words are near each other.
+pub(super) fn embedding(text: &str, dimensions: usize) -> Vec<f32> {
+    let mut vector = vec![0.0f32; dimensions];
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let hash = hash(word.to_lowercase().as_bytes());
+        if let Some(place) = vector.get_mut((hash % dimensions as u128) as usize) {
+            *place += if hash >> 127 == 0 { 1.0 } else { -1.0 };
+        }
+    }
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    match length > 0.0 {
+        true => vector.iter_mut().for_each(|x| *x /= length),
+        // A text without words is one, too.
+        false => vector.iter_mut().take(1).for_each(|x| *x = 1.0),
+    }
+    vector
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn reply(schema: Json) -> Json {
+        let want = want(&schema, &schema, 0);
+        let effect = Effect {
+            id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
+            request: Request {
+                model: "sim/perfect".into(),
+                messages: vec![Message::text(Role::User, "?")],
+                want,
+                sample: 7,
+            },
+            hidden: None,
+        };
+        let sim = Sim::standard();
+        let answering = sim.answer(&effect, 1);
+        let exchange = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answering).unwrap();
+        match exchange.outcome {
+            Outcome::Reply { value, .. } => shaped(&schema, &schema, &effect.request.want, &value),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn replies_fit_their_schema() {
+        let person = json!({"type": "object", "properties": {
+            "name": {"type": "string"}, "age": {"type": "integer", "minimum": 3, "maximum": 5},
+            "party": {"enum": ["left", "right"]}, "votes": {"type": "boolean"}, "rank": {"const": 4},
+            "friends": {"type": "array", "minItems": 2, "items": {"$ref": "#/$defs/person"}},
+            "boss": {"anyOf": [{"$ref": "#/$defs/person"}, {"type": "null"}]},
+            "trust": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 2},
+        }});
+        let mut schema = person.clone();
+        schema["$defs"] = json!({"person": {"type": "object", "properties": {"name": {"type": "string"},
+            "friends": {"type": "array", "items": {"$ref": "#/$defs/person"}}}}});
+        let reply = reply(schema);
+        assert!(reply["name"].is_string() && reply["votes"].is_boolean());
+        assert!((3..=5).contains(&reply["age"].as_i64().unwrap()));
+        assert!(["left", "right"].contains(&reply["party"].as_str().unwrap()));
+        assert_eq!(reply["rank"], 4);
+        assert_eq!(reply["friends"].as_array().unwrap().len(), 2);
+        assert!(reply["friends"][0]["friends"][0]["name"].is_string());
+        assert!(reply["boss"]["name"].is_string());
+        assert!((1.0..=2.0).contains(&reply["trust"].as_f64().unwrap()));
+    }
+
+    #[test]
+    fn texts_with_common_words_are_near() {
+        let near = |a: &str, b: &str| {
+            let (a, b) = (embedding(a, 256), embedding(b, 256));
+            a.iter().zip(&b).map(|(x, y)| x * y).sum::<f32>()
+        };
+        assert!((near("a red house", "A RED house!") - 1.0).abs() < 1e-5);
+        assert!(near("a red house", "a red car") > near("a red house", "ten loud dogs"));
+        assert_eq!(embedding("", 4), [1.0, 0.0, 0.0, 0.0]);
+    }
+}

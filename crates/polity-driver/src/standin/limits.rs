@@ -1,0 +1,66 @@
+//! Declared limits of the stand-in: so many requests and tokens a minute, all of which may come at once.
+
+use std::time::{Duration, Instant};
+
+/// What is left of a limit; it fills up all the time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    per_minute: f64,
+    level: f64,
+    at: Instant,
+}
+
+impl Bucket {
+    pub fn full(per_minute: u32, now: Instant) -> Self {
+        Bucket { per_minute: f64::from(per_minute), level: f64::from(per_minute), at: now }
+    }
+
+    /// How long until there is room for `amount`; nothing, if there is. What is more than a minute's needs the whole minute's.
+    pub fn wait(&mut self, amount: f64, now: Instant) -> Option<Duration> {
+        self.level = (self.level + self.rate() * now.duration_since(self.at).as_secs_f64()).min(self.per_minute);
+        self.at = now;
+        let missing = amount.min(self.per_minute) - self.level;
+        (missing > 1e-9).then(|| Duration::from_secs_f64(missing / self.rate()))
+    }
+
+    /// Takes it, even where it is not there: what was answered counts.
+    pub fn take(&mut self, amount: f64) {
+        self.level -= amount;
+    }
+
+    /// As OpenAI's headers tell it.
+    pub fn headers(&self, name: &str) -> [(String, String); 3] {
+        let full = (self.per_minute - self.level) / self.rate();
+        [
+            (format!("x-ratelimit-limit-{name}"), self.per_minute.to_string()),
+            (format!("x-ratelimit-remaining-{name}"), self.level.max(0.0).floor().to_string()),
+            (format!("x-ratelimit-reset-{name}"), format!("{}ms", (full * 1e3).ceil())),
+        ]
+    }
+
+    fn rate(&self) -> f64 {
+        self.per_minute / 60.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_bucket_fills_up() {
+        let now = Instant::now();
+        let later = |seconds| now + Duration::from_secs(seconds);
+        let mut bucket = Bucket::full(60, now);
+        assert_eq!(bucket.wait(60.0, now), None);
+        bucket.take(60.0);
+        assert_eq!(bucket.wait(1.0, now), Some(Duration::from_secs(1)));
+        assert_eq!(bucket.headers("requests")[1].1, "0");
+        assert_eq!(bucket.headers("requests")[2].1, "60000ms");
+        assert_eq!(bucket.wait(1.0, later(1)), None);
+        // More than there ever is: the whole minute's.
+        assert_eq!(bucket.wait(1e6, later(1)), Some(Duration::from_secs(59)));
+        assert_eq!(bucket.wait(1e6, later(600)), None);
+    }
+}

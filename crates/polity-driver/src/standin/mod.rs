@@ -1,0 +1,490 @@
+//! A stand-in for a model provider: it serves the OpenAI wire on this machine, answers from a simulated model, and fails as it is told
+//! to. With it everything that asks a real endpoint can be tried without a key, a network or money.
+
+mod answer;
+mod fault;
+mod limits;
+mod shapes;
+
+pub use fault::{Fault, Faults};
+
+use crate::models::openai::LONGEST_ANSWER;
+use crate::models::sim::Sim;
+use answer::{Said, answer, embedding, hash};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use base64::Engine as _;
+use futures_util::stream;
+use limits::Bucket;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+use shapes::Head;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::runtime::Runtime;
+
+/// Bytes of a request at most.
+const LONGEST_REQUEST: usize = 64_000_000;
+/// Pause between the bytes of an answer that drips.
+const DRIP: Duration = Duration::from_millis(100);
+/// Length of an embedding where the request names none.
+const DIMENSIONS: usize = 256;
+
+/// What to serve, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Port on 127.0.0.1; 0 takes a free one.
+    pub port: u16,
+    /// The simulated model that answers. A request for another one by its name (`large`) is answered by that.
+    pub model: String,
+    /// Requests a minute, beyond which there is a 429.
+    pub requests_per_minute: Option<u32>,
+    /// Tokens a minute, likewise.
+    pub tokens_per_minute: Option<u32>,
+    /// Time before an answer.
+    pub latency: Duration,
+    /// What goes wrong, and how often.
+    pub faults: Faults,
+    /// Seed of faults and answers.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            port: 0,
+            model: "sim/medium".into(),
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            latency: Duration::ZERO,
+            faults: Faults::default(),
+            seed: 1,
+        }
+    }
+}
+
+/// What was served so far, by the stand-in's own count (`GET /stats`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// Requests for completions and embeddings.
+    pub calls: u64,
+    /// Those that got an answer (a broken one, too); only they cost.
+    pub answered: u64,
+    /// Answers to a request of the very same bytes as one answered before.
+    pub repeated: u64,
+    /// Calls under way.
+    pub in_flight: u64,
+    /// The most that were under way at once.
+    pub most_in_flight: u64,
+    /// Calls that a declared limit turned away.
+    pub limited: u64,
+    /// Tokens of requests that were answered.
+    pub tokens_in: u64,
+    /// Tokens of the answers.
+    pub tokens_out: u64,
+    /// US dollars, at the simulated models' declared prices.
+    pub cost_usd: f64,
+    /// Faults by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+}
+
+/// A stand-in that serves until it is dropped.
+pub struct Standin {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    /// Held for its threads.
+    _runtime: Runtime,
+}
+
+struct Shared {
+    sim: Sim,
+    options: Options,
+    books: Mutex<Books>,
+}
+
+struct Books {
+    stats: Stats,
+    /// Keys of the requests that were answered.
+    answered: BTreeSet<u128>,
+    /// Requests and tokens.
+    limits: Vec<(&'static str, Bucket)>,
+}
+
+impl Standin {
+    /// Begins to serve. The error says what is wrong with the options or the port.
+    pub fn start(options: Options) -> Result<Self, String> {
+        let sim = Sim::standard();
+        sim.model(&options.model)?;
+        let port = options.port;
+        let refused = |error: io::Error| {
+            format!("port {port} of 127.0.0.1 can not be served: {error}. Without a port a free one is taken")
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(refused)?;
+        let listener = runtime.block_on(tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let now = Instant::now();
+        let limits = [("requests", options.requests_per_minute), ("tokens", options.tokens_per_minute)];
+        let limits = limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(limit?, now)))).collect();
+        let books = Mutex::new(Books { stats: Stats::default(), answered: BTreeSet::new(), limits });
+        let shared = Arc::new(Shared { sim, options, books });
+        let router = Router::new()
+            .route("/v1/models", get(models))
+            .route("/v1/chat/completions", post(completions))
+            .route("/v1/embeddings", post(embeddings))
+            .route("/stats", get(stats))
+            .fallback(nowhere)
+            .layer(DefaultBodyLimit::max(LONGEST_REQUEST))
+            .with_state(shared.clone());
+        // Small pieces are to leave at once. A socket that can not be set so works all the same.
+        let listener = listener.tap_io(|tcp| drop(tcp.set_nodelay(true)));
+        runtime.spawn(async move { axum::serve(listener, router).await });
+        Ok(Standin { address, shared, _runtime: runtime })
+    }
+
+    /// What to set OPENAI_BASE_URL to.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// What was served so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shared.books().stats.clone()
+    }
+}
+
+impl Shared {
+    fn books(&self) -> MutexGuard<'_, Books> {
+        // Numbers alone are behind it: they are as good after a panic as before.
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The simulated model for a name: the one that has it, else the one that stands in for all others.
+    fn model_for(&self, name: &str) -> String {
+        match self.sim.model(name) {
+            Ok(_) => format!("sim/{}", name.strip_prefix("sim/").unwrap_or(name)),
+            Err(_) => self.options.model.clone(),
+        }
+    }
+}
+
+/// A call under way. It ends with its answer, or when the client has gone away.
+struct Call {
+    shared: Arc<Shared>,
+    fault: Option<Fault>,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.shared.books().stats.in_flight -= 1;
+    }
+}
+
+impl Call {
+    fn begin(shared: Arc<Shared>) -> Self {
+        let mut books = shared.books();
+        let fault = shared.options.faults.of(shared.options.seed, books.stats.calls);
+        books.stats.calls += 1;
+        books.stats.in_flight += 1;
+        books.stats.most_in_flight = books.stats.most_in_flight.max(books.stats.in_flight);
+        drop(books);
+        Call { shared, fault }
+    }
+
+    /// What comes in place of an answer, if anything does: a limit, or a fault that shows before there is one.
+    async fn turned_away(&self, headers: &HeaderMap, tokens: f64) -> Option<Response> {
+        if let Some(response) = self.limited(tokens) {
+            return Some(response);
+        }
+        let fault = self.fault?;
+        *self.shared.books().stats.faults.entry(fault.name()).or_default() += 1;
+        let said = |status: u16, message: &str, kind: &str, code: Option<&str>| {
+            Some(json_response(status, &shapes::error(message, kind, code)))
+        };
+        let limited = "Rate limit reached for requests: a fault of the stand-in";
+        match fault {
+            Fault::RateLimit => {
+                let mut response = said(429, limited, "requests", Some("rate_limit_exceeded"))?;
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                Some(response)
+            }
+            Fault::RateLimitBare => said(429, limited, "requests", Some("rate_limit_exceeded")),
+            Fault::Quota => {
+                let message = "You exceeded your current quota, please check your plan and billing details.";
+                said(429, message, "insufficient_quota", Some("insufficient_quota"))
+            }
+            Fault::Server => said(500, "The server had an error while processing your request.", "server_error", None),
+            Fault::Key => {
+                let key = headers.get(header::AUTHORIZATION).and_then(|key| key.to_str().ok()).unwrap_or_default();
+                let message = format!("Incorrect API key provided: {}.", key.trim_start_matches("Bearer "));
+                said(401, &message, "invalid_request_error", Some("invalid_api_key"))
+            }
+            Fault::Model => {
+                let message = "The model does not exist or you do not have access to it.";
+                said(404, message, "invalid_request_error", Some("model_not_found"))
+            }
+            Fault::Hang => std::future::pending().await,
+            _ => None,
+        }
+    }
+
+    fn limited(&self, tokens: f64) -> Option<Response> {
+        let mut books = self.shared.books();
+        let now = Instant::now();
+        let amounts = [("requests", 1.0), ("tokens", tokens)];
+        let amount = |name: &str| amounts.iter().find(|(of, _)| *of == name).map_or(0.0, |(_, amount)| *amount);
+        let waits = books.limits.iter_mut().filter_map(|(name, bucket)| Some((bucket.wait(amount(name), now)?, *name)));
+        match waits.max() {
+            None => {
+                books.limits.iter_mut().for_each(|(name, bucket)| bucket.take(amount(name)));
+                None
+            }
+            Some((wait, name)) => {
+                books.stats.limited += 1;
+                let message = format!("Rate limit reached for {name}. Please try again in {:.3}s.", wait.as_secs_f64());
+                let mut response = json_response(429, &shapes::error(&message, name, Some("rate_limit_exceeded")));
+                drop(books);
+                let seconds = wait.as_secs_f64().ceil().to_string();
+                let milliseconds = (wait.as_secs_f64() * 1e3).ceil().to_string();
+                add(&mut response, [("retry-after".into(), seconds), ("retry-after-ms".into(), milliseconds)]);
+                Some(response)
+            }
+        }
+    }
+
+    /// Enters an answer into the books.
+    fn settle(&self, body: &[u8], tokens_in: u64, tokens_out: u64, cost_usd: f64) {
+        let mut books = self.shared.books();
+        let again = !books.answered.insert(hash(body));
+        let stats = &mut books.stats;
+        stats.answered += 1;
+        stats.repeated += u64::from(again);
+        stats.tokens_in += tokens_in;
+        stats.tokens_out += tokens_out;
+        stats.cost_usd += cost_usd;
+        // What the request was counted with is taken already.
+        books
+            .limits
+            .iter_mut()
+            .filter(|(name, _)| *name == "tokens")
+            .for_each(|(_, bucket)| bucket.take(tokens_out as f64));
+    }
+
+    /// Sends an answer, or what a fault makes of it. The call lasts until the last byte has left.
+    fn deliver(self, events: bool, pieces: Vec<String>) -> Response {
+        let whole = pieces.concat();
+        let half = whole.floor_char_boundary(whole.len() / 2);
+        let books = self.shared.books();
+        let headers: Vec<_> = books.limits.iter().flat_map(|(name, bucket)| bucket.headers(name)).collect();
+        drop(books);
+        let body = match self.fault {
+            Some(Fault::WebPage) => {
+                let page = "<!DOCTYPE html>\n<html><body><h1>502 Bad Gateway</h1></body></html>";
+                return ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response();
+            }
+            Some(Fault::Truncated) => Body::from(whole[..half].to_owned()),
+            Some(Fault::Cut) => in_pieces(self, vec![whole[..half].to_owned()], None, true),
+            Some(Fault::Drip) => {
+                let letters = whole.chars().map(String::from).collect();
+                in_pieces(self, letters, Some(DRIP), false)
+            }
+            _ if events => in_pieces(self, pieces, None, false),
+            _ => Body::from(whole),
+        };
+        let kind = if events { "text/event-stream; charset=utf-8" } else { "application/json" };
+        let mut response = ([(header::CONTENT_TYPE, kind)], body).into_response();
+        add(&mut response, headers);
+        response
+    }
+}
+
+/// A body that leaves piece by piece, and at its end breaks the connection if it is cut.
+fn in_pieces(call: Call, pieces: Vec<String>, pause: Option<Duration>, cut: bool) -> Body {
+    let state = (call, pieces.into_iter(), cut);
+    Body::from_stream(stream::unfold(state, move |(call, mut pieces, cut)| async move {
+        if let Some(pause) = pause {
+            tokio::time::sleep(pause).await;
+        }
+        match pieces.next() {
+            Some(piece) => Some((Ok(Bytes::from(piece)), (call, pieces, cut))),
+            None if cut => {
+                // What was sent is to arrive before the connection breaks.
+                tokio::time::sleep(DRIP).await;
+                let broken = io::Error::new(io::ErrorKind::ConnectionAborted, "cut: a fault of the stand-in");
+                Some((Err(broken), (call, pieces, false)))
+            }
+            None => None,
+        }
+    }))
+}
+
+fn json_response(status: u16, body: &Json) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}
+
+fn add(response: &mut Response, headers: impl IntoIterator<Item = (String, String)>) {
+    for (name, value) in headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+}
+
+fn invalid(why: &str) -> Response {
+    json_response(400, &shapes::error(why, "invalid_request_error", None))
+}
+
+fn parsed(body: &[u8]) -> Result<Json, String> {
+    let request: Json = serde_json::from_slice(body).map_err(|error| format!("the request is no JSON: {error}"))?;
+    match request["model"].as_str().is_some_and(|model| !model.is_empty()) {
+        true => Ok(request),
+        false => Err("you must provide a model parameter".into()),
+    }
+}
+
+/// Tokens as simulated models count them: four letters each.
+fn tokens(text: &str) -> u64 {
+    text.chars().count().div_ceil(4) as u64
+}
+
+async fn models(State(shared): State<Arc<Shared>>) -> Response {
+    use crate::models::Provider;
+    let model = |name: String| {
+        let id = name.strip_prefix("sim/").unwrap_or(&name).to_owned();
+        json!({"id": id, "object": "model", "created": 0, "owned_by": "polity"})
+    };
+    let data: Vec<Json> = shared.sim.models().into_iter().map(model).collect();
+    json_response(200, &json!({"object": "list", "data": data}))
+}
+
+async fn stats(State(shared): State<Arc<Shared>>) -> Response {
+    let stats = shared.books().stats.clone();
+    json_response(200, &json!(stats))
+}
+
+async fn nowhere(uri: axum::http::Uri) -> Response {
+    let message = format!(
+        "Unknown request URL: {}. The stand-in has /v1/models, /v1/chat/completions, /v1/embeddings and /stats",
+        uri.path()
+    );
+    json_response(404, &shapes::error(&message, "invalid_request_error", Some("unknown_url")))
+}
+
+async fn completions(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let request = match parsed(&body) {
+        Ok(request) => request,
+        Err(why) => return invalid(&why),
+    };
+    let call = Call::begin(shared.clone());
+    let asked = request["messages"].to_string();
+    if let Some(response) = call.turned_away(&headers, tokens(&asked) as f64).await {
+        return response;
+    }
+    tokio::time::sleep(shared.options.latency).await;
+    let name = request["model"].as_str().unwrap_or_default();
+    let (model, seed) = (shared.model_for(name), shared.options.seed);
+    let mut said = match answer(&shared.sim, &model, seed, &body, &request).await {
+        Ok(said) => said,
+        Err(why) => return invalid(&why),
+    };
+    call.settle(&body, said.usage.tokens_in, said.usage.tokens_out, said.usage.cost_usd);
+    let structured = said.call.is_some() || request["response_format"].is_object();
+    spoil(&mut said, call.fault, structured);
+    let created = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let head = Head {
+        id: format!("chatcmpl-{:032x}", hash(&body)),
+        created,
+        model: name.to_owned(),
+        logprobs: request["logprobs"] == true,
+        include_usage: request["stream_options"]["include_usage"] == true,
+    };
+    let events = request["stream"] == true;
+    let pieces = match call.fault {
+        // JSON, but no completion: for a text there is no schema that its content could miss.
+        Some(Fault::Schema) if !structured => vec![json!({"object": "something.else", "result": "ok"}).to_string()],
+        _ if events => shapes::stream(&head, &said),
+        _ => vec![shapes::completion(&head, &said).to_string()],
+    };
+    call.deliver(events, pieces)
+}
+
+/// What a fault makes of a reply itself.
+fn spoil(said: &mut Said, fault: Option<Fault>, structured: bool) {
+    let whole = said.content.take();
+    said.content = match (fault, whole) {
+        (Some(Fault::Schema), Some(_)) if structured => Some(json!({"unexpected": [1, 2, 3]}).to_string()),
+        (Some(Fault::Length), Some(text)) => {
+            said.finish_reason = "length";
+            Some(text[..text.floor_char_boundary(text.len() / 2)].to_owned())
+        }
+        (Some(Fault::Empty), _) => Some(String::new()),
+        (Some(Fault::Null), _) => None,
+        (Some(Fault::Refusal), _) => {
+            said.refusal = Some("I can not help with that.".into());
+            None
+        }
+        (Some(Fault::Huge), _) => Some("word".repeat(LONGEST_ANSWER / 3)),
+        (_, whole) => whole,
+    };
+}
+
+async fn embeddings(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let request = match parsed(&body) {
+        Ok(request) => request,
+        Err(why) => return invalid(&why),
+    };
+    // A text, tokens, or a list of either.
+    let texts: Vec<String> = match &request["input"] {
+        Json::Array(items) if items.iter().all(|item| item.is_string() || item.is_array()) => {
+            items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect()
+        }
+        Json::String(text) => vec![text.clone()],
+        Json::Array(tokens) => vec![json!(tokens).to_string()],
+        _ => return invalid("`input` must be a text or a list of texts"),
+    };
+    let dimensions = request["dimensions"].as_u64().map_or(DIMENSIONS, |d| d as usize);
+    if texts.is_empty() || !(1..=10_000).contains(&dimensions) {
+        return invalid("`input` must not be empty, and `dimensions` must lie in 1 to 10,000");
+    }
+    let call = Call::begin(shared.clone());
+    let count: u64 = texts.iter().map(|text| tokens(text)).sum();
+    if let Some(response) = call.turned_away(&headers, count as f64).await {
+        return response;
+    }
+    tokio::time::sleep(shared.options.latency).await;
+    let name = request["model"].as_str().unwrap_or_default();
+    let price = shared.sim.model(&shared.model_for(name)).map_or(0.0, |model| model.price.input);
+    call.settle(&body, count, 0, count as f64 * price / 1e6);
+    let as_bytes = request["encoding_format"] == "base64";
+    let item = |(index, text): (usize, &String)| {
+        let vector = embedding(text, dimensions);
+        let embedding = match as_bytes {
+            true => {
+                let bytes: Vec<u8> = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
+                json!(base64::prelude::BASE64_STANDARD.encode(bytes))
+            }
+            false => json!(vector),
+        };
+        json!({"object": "embedding", "index": index, "embedding": embedding})
+    };
+    let data: Vec<Json> = texts.iter().enumerate().map(item).collect();
+    let whole = match call.fault {
+        Some(Fault::Schema | Fault::Empty | Fault::Null | Fault::Refusal | Fault::Length) => {
+            json!({"object": "something.else", "result": "ok"})
+        }
+        _ => json!({
+            "object": "list", "data": data, "model": name, "usage": {"prompt_tokens": count, "total_tokens": count},
+        }),
+    };
+    call.deliver(false, vec![whole.to_string()])
+}
