@@ -33,6 +33,10 @@ git ls-files '*.rs' | xargs rustfmt --check --edition 2024
 step "lints"
 cargo clippy --locked --workspace --all-targets -- -D warnings
 
+# The tests skip what needs it where it can not be had.
+step "python clients"
+bash scripts/python-clients.sh || [ $? -eq 75 ]
+
 step "tests"
 if cargo nextest --version >/dev/null 2>&1; then
     cargo nextest run --locked --workspace

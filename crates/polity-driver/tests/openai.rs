@@ -1,0 +1,544 @@
+//! The provider `openai` against the stand-in, and its reader against everything that servers send.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use polity_driver::models::keys::Secret;
+use polity_driver::models::openai::wire::{ChatMessage, ChatRequest, Function, Tool};
+use polity_driver::models::openai::{OpenAi, Received, Settings, outcome, read_completion};
+use polity_driver::models::{Exchange, Provider, Trouble};
+use polity_driver::standin::{Fault, Faults, Options, Standin};
+use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Part, Request, Role, Value, Want};
+use proptest::prelude::*;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value as Json, json};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+const CANARY: &str = "sk-canary-5ecre7-0123456789abcdef";
+
+fn standin(faults: &[&str]) -> Standin {
+    Standin::start(Options { faults: Faults::read(faults).unwrap(), ..Options::default() }).unwrap()
+}
+
+fn provider(standin: &Standin, settings: Settings) -> OpenAi {
+    OpenAi::new(&standin.url(), Secret::new(CANARY)).unwrap().with(settings)
+}
+
+/// In a runtime of its own each time, as runs are: connections must outlive it.
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
+}
+
+fn ask(provider: &OpenAi, effect: &Effect) -> Result<Exchange, Trouble> {
+    block_on(provider.answer(effect, 1))
+}
+
+fn effect(want: Want, text: &str) -> Effect {
+    Effect {
+        id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
+        request: Request {
+            model: "openai/medium".into(),
+            messages: vec![Message::text(Role::System, "You are brief."), Message::text(Role::User, text)],
+            want,
+            sample: 0,
+        },
+        hidden: None,
+    }
+}
+
+fn record() -> Want {
+    Want::Record(vec![("answer".into(), Want::Text), ("mood".into(), choice()), ("sure".into(), percent())])
+}
+
+fn choice() -> Want {
+    Want::Choice(vec!["calm".into(), " angry ".into(), "{sad}".into()])
+}
+
+fn percent() -> Want {
+    Want::Number { low: 0.0, high: 100.0 }
+}
+
+fn wants() -> [Want; 4] {
+    [Want::Text, choice(), percent(), record()]
+}
+
+/// A second reading of what fits.
+fn fits(want: &Want, value: &Value) -> bool {
+    match (want, value) {
+        (Want::Text, Value::Text(_)) => true,
+        (Want::Choice(options), Value::Choice(i)) => (*i as usize) < options.len(),
+        (Want::Number { low, high }, Value::Number(x)) => low <= x && x <= high,
+        (Want::Record(fields), Value::Record(values)) => {
+            fields.len() == values.len() && fields.iter().zip(values).all(|((_, want), value)| fits(want, value))
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn every_kind_of_answer_comes_back_whole_and_in_pieces() {
+    let standin = standin(&[]);
+    for stream in [false, true] {
+        let provider = provider(&standin, Settings { stream, logprobs: Some(0), ..Settings::default() });
+        for want in wants() {
+            let effect = effect(want.clone(), "How do you feel?");
+            let exchange = ask(&provider, &effect).unwrap();
+            match &exchange.outcome {
+                Outcome::Reply { value, .. } => assert!(fits(&want, value), "{value:?}"),
+                other => panic!("{want:?}: {other:?}"),
+            }
+            assert!(exchange.usage.tokens_in > 0 && exchange.usage.tokens_out > 0 && exchange.usage.latency_ms > 0.0);
+            assert_eq!(ask(&provider, &effect).unwrap().outcome, exchange.outcome, "the same bytes, the same answer");
+        }
+    }
+    let stats = standin.stats();
+    assert_eq!((stats.calls, stats.answered, stats.repeated, stats.in_flight), (16, 16, 8, 0));
+    assert!(stats.cost_usd > 0.0 && stats.tokens_in > 0);
+}
+
+#[test]
+fn what_others_said_is_sent_in_words() {
+    let provider = OpenAi::new("http://127.0.0.1:1/v1", Secret::new("none")).unwrap().with(Settings {
+        seed: Some(u64::MAX),
+        temperature: Some(0.5),
+        max_tokens: Some(9),
+        logprobs: Some(2),
+        ..Settings::default()
+    });
+    let mut effect = effect(choice(), "Who is right?");
+    let said = Part::Said { by: "Ada".into(), answer: "42".into(), reasons: "I counted.".into() };
+    effect.request.messages.push(Message { role: Role::Assistant, parts: vec![said] });
+    let sent = serde_json::to_value(provider.request(&effect)).unwrap();
+    let schema = json!({
+        "type": "object", "properties": {"answer": {"type": "string", "enum": ["calm", "angry", "{sad}"]}},
+        "required": ["answer"], "additionalProperties": false,
+    });
+    let expected = json!({
+        "model": "medium",
+        "messages": [
+            {"role": "system", "content": "You are brief."}, {"role": "user", "content": "Who is right?"},
+            {"role": "assistant", "content": "Ada answers: 42\nReasons: I counted."},
+        ],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "strict": true, "schema": schema}},
+        "temperature": 0.5, "seed": i64::MAX, "max_tokens": 9, "logprobs": true, "top_logprobs": 2,
+    });
+    assert_eq!(sent, expected);
+    // By default nothing is sent besides the question.
+    let plain = OpenAi::new("http://127.0.0.1:1/v1", Secret::new("none")).unwrap();
+    effect.request.want = Want::Text;
+    let sent = serde_json::to_value(plain.request(&effect)).unwrap();
+    assert_eq!(sent.as_object().unwrap().keys().collect::<Vec<_>>(), ["model", "messages"]);
+    assert!(serde_json::from_value::<Settings>(json!({"temprature": 1})).is_err());
+}
+
+#[test]
+fn tools_and_log_probabilities_come_back() {
+    let standin = standin(&[]);
+    let provider = provider(&standin, Settings::default());
+    let parameters = json!({"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]});
+    let request = ChatRequest {
+        model: "large".into(),
+        messages: vec![ChatMessage { role: "user", content: Some("Weather?".into()), ..ChatMessage::default() }],
+        tools: vec![Tool {
+            r#type: "function",
+            function: Function { name: "weather".into(), description: None, parameters: Some(parameters) },
+        }],
+        tool_choice: Some(json!("required")),
+        ..ChatRequest::default()
+    };
+    for stream in [None, Some(true)] {
+        let completion = block_on(provider.complete(&ChatRequest { stream, ..request.clone() })).unwrap().unwrap();
+        assert_eq!(completion.finish_reason.as_deref(), Some("tool_calls"));
+        assert_eq!(completion.content, None);
+        let call = &completion.tool_calls[0];
+        assert!(call.id.starts_with("call_") && call.function.name == "weather", "{call:?}");
+        let arguments: Json = serde_json::from_str(&call.function.arguments).unwrap();
+        assert!(arguments["town"].is_string(), "{arguments}");
+        // Nothing else than a tool was asked for here; a reply it is not.
+        assert!(
+            matches!(outcome(&Want::Text, &completion, ""), Outcome::Invalid { why, .. } if why.contains("`weather`"))
+        );
+        let plain =
+            ChatRequest { stream, tools: Vec::new(), tool_choice: None, logprobs: Some(true), ..request.clone() };
+        let completion = block_on(provider.complete(&plain)).unwrap().unwrap();
+        let words: String = completion.logprobs.iter().map(|token| token.token.as_str()).collect();
+        assert_eq!(Some(words), completion.content);
+    }
+}
+
+#[test]
+fn embeddings_come_in_order() {
+    let standin = standin(&[]);
+    let provider = provider(&standin, Settings::default());
+    let texts: Vec<String> = ["a red house", "two dogs", "a red car"].map(String::from).to_vec();
+    let embeddings = block_on(provider.embed("openai/text-embedding-3-small", &texts)).unwrap();
+    assert_eq!(embeddings.vectors.len(), 3);
+    let near = |a: usize, b: usize| -> f32 {
+        embeddings.vectors[a].iter().zip(&embeddings.vectors[b]).map(|(x, y)| x * y).sum()
+    };
+    assert!(near(0, 2) > near(0, 1));
+    assert!(embeddings.usage.prompt_tokens > 0);
+}
+
+/// What must come of a fault where a record was wanted.
+fn as_it_should(fault: Fault, stream: bool, ended: &Result<Exchange, Trouble>) -> bool {
+    let retry = |part: &str, wait: Option<u64>| matches!(ended, Err(Trouble::Retry { why, after_ms }) if why.contains(part) && *after_ms == wait);
+    let fatal = |part: &str| matches!(ended, Err(Trouble::Fatal { why }) if why.contains(part));
+    let outcome = ended.as_ref().ok().map(|exchange| &exchange.outcome);
+    let invalid =
+        |part: &str| matches!(outcome, Some(Outcome::Invalid { raw, why }) if why.contains(part) && !raw.is_empty());
+    match fault {
+        Fault::RateLimit => retry("limits the rate", Some(1_000)),
+        Fault::RateLimitBare => retry("limits the rate", None),
+        Fault::Quota => fatal("insufficient_quota"),
+        Fault::Server => retry("status 500", None),
+        Fault::Key => fatal("OPENAI_API_KEY"),
+        Fault::Model => fatal("no model `medium`"),
+        Fault::Hang | Fault::Drip => retry("no whole answer within 1.5 s", None),
+        Fault::Cut => retry("broke off its answer", None),
+        Fault::Truncated if stream => retry("cut before its end", None),
+        Fault::Truncated => invalid("no JSON"),
+        Fault::WebPage => invalid("web page"),
+        Fault::Schema => invalid("the field `answer` is missing"),
+        Fault::Length => invalid("cut off at the limit"),
+        Fault::Empty => invalid("empty"),
+        // Which a stream can not tell from an empty one, if it says `""` first.
+        Fault::Null => invalid(if stream { "content" } else { "null" }),
+        Fault::Refusal => matches!(outcome, Some(Outcome::Refused { raw }) if raw == "I can not help with that."),
+        Fault::Huge => invalid("longer than 10 MB"),
+    }
+}
+
+#[test]
+fn every_fault_ends_as_it_should_and_in_time() {
+    for fault in Fault::ALL {
+        let standin = standin(&[&format!("{fault}=1")]);
+        for stream in [false, true] {
+            // The long answer takes its time on a busy machine; what never ends is given up soon.
+            let timeout_ms = Some(if *fault == Fault::Huge { 60_000 } else { 1_500 });
+            let provider = provider(&standin, Settings { stream, timeout_ms, ..Settings::default() });
+            let began = Instant::now();
+            let ended = ask(&provider, &effect(record(), "How do you feel?"));
+            let took = began.elapsed();
+            let shown: String = format!("{ended:?}").chars().take(2_000).collect();
+            assert!(as_it_should(*fault, stream, &ended), "{fault}, stream {stream}: {shown}");
+            assert!(*fault == Fault::Huge || took < Duration::from_secs(6), "{fault}, stream {stream}: {took:?}");
+            assert!(!shown.contains(CANARY), "{fault}: {shown}");
+            // For other kinds of answers there must never be a reply either; slow faults have shown that already.
+            if !matches!(fault, Fault::Hang | Fault::Drip | Fault::Huge) {
+                for want in wants() {
+                    let ended = ask(&provider, &effect(want, "How do you feel?"));
+                    assert!(
+                        !matches!(ended, Ok(Exchange { outcome: Outcome::Reply { .. }, .. })),
+                        "{fault}: {ended:?}"
+                    );
+                    assert!(!format!("{ended:?}").contains(CANARY));
+                }
+            }
+        }
+        let stats = standin.stats();
+        assert_eq!(stats.faults.get(fault.name()), Some(&stats.calls));
+        let texts = ["a text".to_string()];
+        if !matches!(fault, Fault::Huge | Fault::Hang | Fault::Drip) {
+            let provider = provider(&standin, Settings::default());
+            let trouble = block_on(provider.embed("small", &texts)).expect_err("embeddings fail, too");
+            assert!(!format!("{trouble:?} {trouble}").contains(CANARY));
+        }
+    }
+}
+
+#[test]
+fn limits_say_how_long_to_wait() {
+    for (requests_per_minute, tokens_per_minute) in [(Some(2), None), (None, Some(60))] {
+        let options = Options { requests_per_minute, tokens_per_minute, ..Options::default() };
+        let standin = Standin::start(options).unwrap();
+        let provider = provider(&standin, Settings::default());
+        let ends: Vec<_> = (0..4).map(|_| ask(&provider, &effect(Want::Text, "How do you feel?"))).collect();
+        assert!(ends[0].is_ok());
+        match &ends[3] {
+            Err(Trouble::Retry { why, after_ms: Some(wait) }) => {
+                assert!(why.contains("limits the rate") && (1..=60_000).contains(wait), "{why} {wait}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(standin.stats().limited > 0);
+    }
+}
+
+#[test]
+fn wrong_addresses_say_what_to_do() {
+    let refused = |base: &str| OpenAi::new(base, Secret::new(CANARY)).map(|_| ()).unwrap_err();
+    for base in
+        ["127.0.0.1:8000/v1", "localhost:8000/v1", "ftp://a/v1", "", "https://", "me:pass-0123456789@host:x/v1?key=k"]
+    {
+        let error = refused(base);
+        assert!(error.contains("OPENAI_BASE_URL") && error.contains("http://127.0.0.1:8000/v1"), "{error}");
+        assert!(!error.contains("pass-0123456789") && !error.contains("key=k"), "{error}");
+    }
+    let error = OpenAi::new("http://127.0.0.1:1/v1", Secret::new("")).unwrap_err();
+    assert!(error.contains("OPENAI_API_KEY") && error.contains("sim/medium"), "{error}");
+    let error = OpenAi::new("http://127.0.0.1:1/v1", Secret::new("two\nlines-0123456789")).unwrap_err();
+    assert!(error.contains("line break") && !error.contains("lines-"), "{error}");
+    let provider = OpenAi::new("http://127.0.0.1:1/v1", Secret::new("none")).unwrap();
+    assert!(provider.check("openai/").unwrap_err().contains("names no model"));
+    assert!(provider.check("openai/meta-llama/Llama-3.1-8B").is_ok());
+}
+
+#[test]
+fn a_key_is_nowhere_in_what_is_shown() {
+    let standin = standin(&[]);
+    // Nobody listens, TLS where there is none, an address with a password, a server whose error repeats the key.
+    let address = standin.url();
+    let password = "pass-canary-0123456789";
+    let bases = [
+        "http://127.0.0.1:1/v1?key=canary-in-query".to_string(),
+        address.replace("http:", "https:"),
+        format!("http://user:{password}@127.0.0.1:1/v1"),
+        address.replace("/v1", "/elsewhere"),
+    ];
+    for base in bases {
+        let provider = OpenAi::new(&base, Secret::new(CANARY)).unwrap();
+        let provider = provider.with(Settings { timeout_ms: Some(3_000), ..Settings::default() });
+        let trouble = ask(&provider, &effect(Want::Text, "?")).unwrap_err();
+        let shown = format!("{provider:?} {trouble:?} {trouble}");
+        for secret in [CANARY, password, "canary-in-query"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        let elsewhere = base.contains("elsewhere");
+        assert_eq!(matches!(trouble, Trouble::Fatal { .. }), elsewhere, "{trouble}");
+        assert!(shown.contains("OPENAI_BASE_URL"), "{shown}");
+    }
+    // With a name and a password in the address it works, and the key is not sent.
+    let with_password = address.replace("127.0.0.1", &format!("user:{password}@127.0.0.1"));
+    let provider = OpenAi::new(&with_password, Secret::new("")).unwrap();
+    assert!(ask(&provider, &effect(Want::Text, "?")).is_ok());
+    assert!(!format!("{provider:?}").contains(password));
+}
+
+/// A server of one answer: its content is all that it was sent, headers with the key included.
+fn echo() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut sent = Vec::new();
+        // The question ends with this.
+        while !sent.ends_with(b"?\"}]}") {
+            let mut part = [0; 4096];
+            let length = stream.read(&mut part).unwrap();
+            sent.extend_from_slice(&part[..length]);
+        }
+        let answer = body(json!(String::from_utf8(sent).unwrap()), "stop");
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", answer.len());
+        stream.write_all((head + &answer).as_bytes()).unwrap();
+    });
+    format!("http://{address}/v1")
+}
+
+#[test]
+fn a_key_that_a_server_repeats_is_hidden_in_its_answer() {
+    let provider = OpenAi::new(&echo(), Secret::new(CANARY)).unwrap();
+    match ask(&provider, &effect(Want::Text, "?")).unwrap().outcome {
+        Outcome::Reply { raw, .. } => {
+            assert!(raw.contains("authorization: Bearer ***") && !raw.contains(CANARY), "{raw}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn received(status: u16, headers: &[(&str, &str)], body: &str) -> Received {
+    let header =
+        |(name, value): &(&str, &str)| (HeaderName::try_from(*name).unwrap(), HeaderValue::try_from(*value).unwrap());
+    Received::new(
+        "http://h/v1",
+        "m",
+        status,
+        headers.iter().map(header).collect::<HeaderMap>(),
+        body.as_bytes().to_vec(),
+    )
+}
+
+/// What a body comes to: `reply`, `refused`, `invalid`, `retry` or `fatal`, and the words with it.
+fn comes_to(want: &Want, received: &Received) -> (&'static str, String) {
+    let read = match read_completion(received) {
+        Ok(Ok(completion)) => outcome(want, &completion, &received.body),
+        Ok(Err(outcome)) => outcome,
+        Err(Trouble::Retry { why, after_ms }) => return ("retry", format!("{why} {after_ms:?}")),
+        Err(Trouble::Fatal { why }) => return ("fatal", why),
+    };
+    match read {
+        Outcome::Reply { raw, .. } => ("reply", raw),
+        Outcome::Refused { raw } => ("refused", raw),
+        Outcome::Invalid { why, .. } => ("invalid", why),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn body(content: Json, finish_reason: &str) -> String {
+    json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": finish_reason}]})
+        .to_string()
+}
+
+/// Status, headers and body; what it comes to, and words of that.
+type Case = (u16, &'static [(&'static str, &'static str)], String, &'static str, &'static str);
+
+#[test]
+fn what_servers_send_comes_to_what_it_is() {
+    let number = percent();
+    let ok = |content: &str| body(json!(content), "stop");
+    let cases: &[Case] = &[
+        (200, &[], ok(r#"{"answer": 7}"#), "reply", "7"),
+        (200, &[], ok("7"), "reply", "7"),
+        (200, &[], ok("7 or so"), "invalid", "wanted a number"),
+        (200, &[], ok(r#"{"answer": 700}"#), "invalid", "outside"),
+        (200, &[], body(json!("7"), "length"), "invalid", "cut off"),
+        (200, &[], body(json!("7"), "content_filter"), "refused", "7"),
+        (200, &[], body(json!(null), "stop"), "invalid", "null"),
+        (200, &[], body(json!(7), "stop"), "invalid", "no chat completion"),
+        (200, &[], body(json!("  "), "stop"), "invalid", "empty"),
+        (200, &[], "7".into(), "invalid", "no chat completion"),
+        (200, &[], "Internal error".into(), "invalid", "no JSON"),
+        (200, &[], String::new(), "invalid", "empty body"),
+        (200, &[], "{}".into(), "invalid", "no `choices`"),
+        (200, &[], r#"{"choices": []}"#.into(), "invalid", "no `choices`"),
+        (200, &[], r#"{"choices": null}"#.into(), "invalid", "no `choices`"),
+        (200, &[], r#"{"error": {"message": "busy", "code": 503}}"#.into(), "retry", "503"),
+        (200, &[], r#"{"error": {"message": "busy", "code": "odd"}}"#.into(), "invalid", "in place of an answer: busy"),
+        (200, &[], r#"{"error": {"message": "slow", "type": "rate_limit_exceeded"}}"#.into(), "retry", "429"),
+        (200, &[], "<HTML>hello".into(), "invalid", "web page"),
+        (200, &[("content-type", "text/html")], "7".into(), "invalid", "web page"),
+        (
+            200,
+            &[("content-type", "text/event-stream")],
+            "data: {\"choices\":[{\"delta\":{\"content\":\"7\"}}]}\n".into(),
+            "retry",
+            "cut",
+        ),
+        (200, &[("content-type", "text/event-stream")], "data: oops\n".into(), "invalid", "piece of the stream"),
+        (
+            200,
+            &[("content-type", "text/event-stream")],
+            "data: {\"error\": {\"message\": \"x\", \"code\": 500}}\n".into(),
+            "retry",
+            "500",
+        ),
+        (302, &[("location", "http://elsewhere")], String::new(), "fatal", "sends elsewhere"),
+        (400, &[], r#"{"error": {"message": "bad", "code": null}}"#.into(), "fatal", "bad"),
+        (400, &[], r#"{"error": {"message": "no!", "code": "content_filter"}}"#.into(), "refused", "no!"),
+        (401, &[], r#"{"error": "who are you"}"#.into(), "fatal", "who are you"),
+        (403, &[], "<html>".into(), "fatal", "OPENAI_API_KEY"),
+        (404, &[], "nothing here".into(), "fatal", "OPENAI_BASE_URL"),
+        (408, &[], String::new(), "retry", "408"),
+        (409, &[], String::new(), "retry", "409"),
+        (422, &[], r#"{"detail": [{"loc": "body"}]}"#.into(), "fatal", "loc"),
+        (429, &[("retry-after", "3")], String::new(), "retry", "Some(3000)"),
+        (429, &[], r#"{"error": {"message": "x", "type": "insufficient_quota"}}"#.into(), "fatal", "quota"),
+        (503, &[("x-ratelimit-reset-requests", "2s")], "down".into(), "retry", "Some(2000)"),
+        (599, &[], String::new(), "retry", "599"),
+        (700, &[], String::new(), "fatal", "700"),
+    ];
+    for (status, headers, body, what, words) in cases {
+        let (came, said) = comes_to(&number, &received(*status, headers, body));
+        assert!(came == *what && said.contains(words), "{status} {body}: {came}: {said}");
+    }
+    // Tokens that can not be read are no reason to lose an answer; those that can are told apart.
+    let with = |usage: Json| {
+        let mut whole: Json = serde_json::from_str(&ok("7")).unwrap();
+        whole["usage"] = usage;
+        read_completion(&received(200, &[], &whole.to_string())).unwrap().unwrap().usage
+    };
+    assert_eq!(with(json!({"prompt_tokens": -1})), None);
+    let usage = with(json!({
+        "prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 8},
+        "completion_tokens_details": {"reasoning_tokens": 4},
+    }));
+    assert_eq!(usage.map(|usage| (usage.cached_in(), usage.reasoning_out())), Some((8, 4)));
+    assert_eq!(
+        with(json!({"prompt_tokens": 9, "prompt_tokens_details": null})).map(|usage| usage.cached_in()),
+        Some(0)
+    );
+}
+
+/// A body that is nearly right: what servers send, with a wound.
+fn wounded() -> impl Strategy<Value = (Vec<u8>, &'static str)> {
+    let contents = prop_oneof![
+        Just(json!("7")),
+        Just(json!("calm")),
+        Just(json!(r#"{"answer": "calm"}"#)),
+        Just(json!(r#"{"answer": "yes", "mood": "calm", "sure": 50}"#)),
+        Just(json!(r#"{"answer": "yes", "mood": "calm", "sure": 5e400}"#)),
+        Just(json!(null)),
+        Just(json!({"answer": 1})),
+        Just(json!([[[[]]]])),
+        any::<String>().prop_map(|text| json!(text)),
+    ];
+    let finish = prop_oneof![Just("stop"), Just("length"), Just("tool_calls"), Just("")];
+    let whole = (contents, finish, any::<bool>()).prop_map(|(content, finish, stream)| match stream {
+        false => (body(content, finish), "application/json"),
+        true => {
+            let first = json!({"choices": [{"index": 0, "delta": {"content": content}}]});
+            let last = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]});
+            (format!("data: {first}\n\ndata: {last}\n\ndata: [DONE]\n\n"), "text/event-stream")
+        }
+    });
+    let wound = prop_oneof![
+        any::<prop::sample::Index>().prop_map(|at| (0, at, 0)),
+        (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(at, byte)| (1, at, byte)),
+        any::<prop::sample::Index>().prop_map(|at| (2, at, 0)),
+        any::<prop::sample::Index>().prop_map(|at| (3, at, 0)),
+        (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(at, byte)| (4, at, byte)),
+    ];
+    let wounds = prop::collection::vec(wound, 0..4);
+    let near = (whole, wounds).prop_map(|((body, kind), wounds)| {
+        let mut bytes = body.into_bytes();
+        for (what, at, byte) in wounds {
+            if bytes.is_empty() {
+                break;
+            }
+            let at = at.index(bytes.len());
+            match what {
+                0 => bytes.truncate(at),
+                1 => bytes[at] = byte,
+                2 => drop(bytes.remove(at)),
+                3 => bytes.extend_from_within(at..),
+                _ => bytes.insert(at, byte),
+            }
+        }
+        (bytes, kind)
+    });
+    let noise = (
+        prop::collection::vec(any::<u8>(), 0..200),
+        prop_oneof![Just("application/json"), Just("text/event-stream"), Just("x")],
+    );
+    prop_oneof![9 => near, 1 => noise]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn malformed_bodies_are_never_taken_for_replies(
+        (bytes, kind) in wounded(),
+        status in prop_oneof![8 => Just(200u16), 1 => 100u16..700],
+        wait in "[0-9.a-zA-Z :,-]{0,12}",
+        want in 0usize..4,
+    ) {
+        let want = wants()[want].clone();
+        let mut headers = HeaderMap::new();
+        for (name, value) in [("content-type", kind), ("retry-after", &wait), ("x-ratelimit-reset-tokens", &wait)] {
+            headers.insert(HeaderName::try_from(name).unwrap(), HeaderValue::try_from(value).unwrap());
+        }
+        let received = Received::new("http://h/v1", "m", status, headers, bytes);
+        if let Ok(Ok(completion)) = read_completion(&received) {
+            let outcome = outcome(&want, &completion, &received.body);
+            if let Outcome::Reply { value, raw } = outcome {
+                prop_assert!(fits(&want, &value), "{value:?}");
+                prop_assert_eq!(Some(&raw), completion.content.as_ref());
+                prop_assert!((200..300).contains(&status) && received.fault.is_none());
+                prop_assert!(completion.finish_reason.as_deref() != Some("length"));
+            }
+        }
+    }
+}

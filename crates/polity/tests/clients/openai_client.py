@@ -1,0 +1,119 @@
+"""The official Python client against the stand-in, at the address in OPENAI_BASE_URL. Prints one line a part; any failure is an error."""
+
+import asyncio
+import json
+
+import openai
+import pydantic
+from openai import AsyncOpenAI, OpenAI
+
+client = OpenAI(max_retries=0)
+ask = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "What is 6 times 7?"}]}]
+weather = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {
+            "type": "object",
+            "properties": {"town": {"type": "string"}, "days": {"type": "integer", "minimum": 1, "maximum": 7}},
+            "required": ["town", "days"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+class Step(pydantic.BaseModel):
+    explanation: str
+    sure: bool
+
+
+class Solution(pydantic.BaseModel):
+    answer: int
+    steps: list[Step]
+    note: str | None
+
+
+# models
+names = [model.id for model in client.models.list()]
+assert "medium" in names, names
+print("models ok")
+
+# chat
+chat = client.chat.completions.create(model="gpt-4o-mini", messages=ask, seed=3, temperature=0.2, logprobs=True)
+choice = chat.choices[0]
+assert chat.object == "chat.completion" and choice.finish_reason == "stop" and choice.message.role == "assistant"
+assert choice.message.content and choice.message.refusal is None and choice.message.tool_calls is None
+assert chat.usage.total_tokens == chat.usage.prompt_tokens + chat.usage.completion_tokens > 0
+assert chat.usage.prompt_tokens_details.cached_tokens == chat.usage.completion_tokens_details.reasoning_tokens == 0
+assert "".join(token.token for token in choice.logprobs.content) == choice.message.content
+print("chat ok")
+
+# tool
+tool = client.chat.completions.create(model="medium", messages=ask, tools=[weather], tool_choice="required")
+message = tool.choices[0].message
+assert tool.choices[0].finish_reason == "tool_calls" and message.content is None
+call = message.tool_calls[0]
+arguments = json.loads(call.function.arguments)
+assert call.type == "function" and call.function.name == "weather" and 1 <= arguments["days"] <= 7, call
+result = {"role": "tool", "tool_call_id": call.id, "content": "sunny"}
+after = client.chat.completions.create(model="medium", messages=[*ask, message.model_dump(), result], tools=[weather])
+assert after.choices[0].finish_reason == "stop" and after.choices[0].message.content
+print("tool ok")
+
+# stream with usage
+chunks = list(
+    client.chat.completions.create(model="medium", messages=ask, stream=True, stream_options={"include_usage": True})
+)
+assert chunks[0].choices[0].delta.role == "assistant" and chunks[-1].choices == []
+assert all(chunk.usage is None for chunk in chunks[:-1]) and chunks[-1].usage.total_tokens > 0
+assert chunks[-2].choices[0].finish_reason == "stop" and chunks[-2].choices[0].delta.content is None
+assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks[:-1])
+print("stream ok")
+
+# stream of a tool, put together by the client itself
+with client.chat.completions.stream(
+    model="medium", messages=ask, tools=[openai.pydantic_function_tool(Solution)], tool_choice="required"
+) as stream:
+    final = stream.get_final_completion()
+streamed = final.choices[0].message.tool_calls[0].function
+assert streamed.name == "Solution" and isinstance(streamed.parsed_arguments, Solution), streamed
+print("stream of a tool ok")
+
+# structured parse
+parsed = client.chat.completions.parse(model="medium", messages=ask, response_format=Solution)
+assert isinstance(parsed.choices[0].message.parsed, Solution), parsed
+print("parse ok")
+
+# embeddings: base64 is what the client asks for by itself
+texts = ["a red house", "two dogs", "a red car"]
+coded = client.embeddings.create(model="text-embedding-3-small", input=texts, dimensions=64)
+plain = client.embeddings.create(model="text-embedding-3-small", input=texts, dimensions=64, encoding_format="float")
+for i in range(3):
+    a, b = coded.data[i].embedding, plain.data[i].embedding
+    assert len(a) == len(b) == 64 and max(abs(x - y) for x, y in zip(a, b)) < 1e-6
+print("embeddings ok")
+
+# errors have the client's own types
+try:
+    client.chat.completions.create(model="medium", messages=[])
+    raise SystemExit("a request without messages was taken")
+except openai.BadRequestError as error:
+    assert "messages" in error.message
+print("errors ok")
+
+
+# many at once
+async def many():
+    several = AsyncOpenAI(max_retries=0)
+    replies = await asyncio.gather(
+        *(
+            several.chat.completions.create(model="small", messages=[{"role": "user", "content": f"question {i}"}])
+            for i in range(50)
+        )
+    )
+    assert len({reply.id for reply in replies}) == 50
+
+
+asyncio.run(many())
+print(f"many at once ok, with openai {openai.__version__}")

@@ -1,0 +1,219 @@
+//! The OpenAI wire from end to end: the official Python client against the stand-in, and whole runs against it through the provider.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const CANARY: &str = "sk-canary-5ecre7-0123456789abcdef";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// `polity mock-provider`, until it is dropped.
+struct Standin {
+    process: Child,
+    url: String,
+}
+
+impl Standin {
+    fn start(flags: &[&str]) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_polity"))
+            .arg("mock-provider")
+            .args(flags)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim().strip_prefix("listening on ").expect("it says where").to_string();
+        assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/v1"), "{url}");
+        Standin { process, url }
+    }
+
+    /// What it has counted.
+    fn stats(&self) -> Value {
+        let address = self.url.trim_start_matches("http://").trim_end_matches("/v1");
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET /stats HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+    }
+}
+
+impl Drop for Standin {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The program in a folder, with these variables and no other of a provider.
+fn polity(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_polity"))
+        .args(args)
+        .current_dir(folder)
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("OPENAI_BASE_URL")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn last_line(output: &Output) -> Value {
+    serde_json::from_str(text(&output.stdout).lines().last().expect("a last line")).unwrap()
+}
+
+/// Every file below a folder that holds these bytes.
+fn holding(folder: &Path, needle: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holding(&path, needle));
+        } else if std::fs::read(&path).unwrap().windows(needle.len()).any(|window| window == needle.as_bytes()) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn the_official_python_client_is_served() {
+    let script = Command::new("bash").arg("scripts/python-clients.sh").current_dir(root()).output().unwrap();
+    if script.status.code() == Some(75) {
+        eprintln!("SKIPPED: {}", text(&script.stderr).trim());
+        return;
+    }
+    assert!(script.status.success(), "{}", text(&script.stderr));
+    let standin = Standin::start(&[]);
+    let said = Command::new(root().join("target/venv/bin/python"))
+        .arg(root().join("crates/polity/tests/clients/openai_client.py"))
+        .env("OPENAI_BASE_URL", &standin.url)
+        .env("OPENAI_API_KEY", "none")
+        // A stand-in on this machine is not behind a proxy.
+        .env("NO_PROXY", "127.0.0.1")
+        .output()
+        .unwrap();
+    let printed = text(&said.stdout);
+    assert!(said.status.success(), "{printed}\n{}", text(&said.stderr));
+    let parts =
+        ["models", "chat", "tool", "stream", "stream of a tool", "parse", "embeddings", "errors", "many at once"];
+    for part in parts {
+        assert!(printed.contains(&format!("{part} ok")), "{part}: {printed}");
+    }
+    println!("{printed}");
+}
+
+#[test]
+fn a_run_on_a_provider_replays_without_it_and_holds_no_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let scenario = root().join("scenarios/debate.yaml");
+    let scenario = scenario.to_str().unwrap();
+    // Errors now and then, which are asked again: the run must not notice.
+    let standin = Standin::start(&["--fault", "500=0.2", "--latency-ms", "5"]);
+    let variables = [("OPENAI_BASE_URL", standin.url.as_str()), ("OPENAI_API_KEY", CANARY)];
+    let run = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=2", "--out", "run", "--json"];
+    let ran = polity(folder, &run, &variables);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let summary = last_line(&ran);
+    assert_eq!((summary["status"].as_str(), summary["simulated"].as_bool()), (Some("done"), Some(false)));
+    assert_eq!(summary["answers"], 18, "two items, three members, three rounds");
+    assert!(summary["tokens_in"].as_u64().unwrap() > 0 && summary["tokens_out"].as_u64().unwrap() > 0);
+    let stats = standin.stats();
+    assert_eq!((&stats["answered"], &stats["in_flight"]), (&Value::from(18), &Value::from(0)), "{stats}");
+    assert!(stats["faults"]["500"].as_u64().unwrap() > 0 && stats["cost_usd"].as_f64().unwrap() > 0.0, "{stats}");
+    assert_eq!((&stats["tokens_in"], &stats["tokens_out"]), (&summary["tokens_in"], &summary["tokens_out"]));
+    drop(standin);
+    let replayed = polity(folder, &["replay", "run", "--json"], &[]);
+    assert!(replayed.status.success(), "{}", text(&replayed.stderr));
+    let replay = last_line(&replayed);
+    assert_eq!((replay["status"].as_str(), &replay["digest"]), (Some("same"), &summary["digest"]));
+    assert!(folder.join("run/report.html").is_file());
+    assert_eq!(holding(&folder.join("run"), CANARY), Vec::<PathBuf>::new());
+    for output in [&ran, &replayed] {
+        assert!(!text(&output.stdout).contains(CANARY) && !text(&output.stderr).contains(CANARY));
+    }
+    // A key that the server refuses and repeats: every answer fails, and still nothing holds it.
+    let standin = Standin::start(&["--fault", "401=1"]);
+    let variables = [("OPENAI_BASE_URL", standin.url.as_str()), ("OPENAI_API_KEY", CANARY)];
+    let run = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=1", "--out", "refused", "--json"];
+    let ran = polity(folder, &run, &variables);
+    assert!(!text(&ran.stdout).contains(CANARY) && !text(&ran.stderr).contains(CANARY));
+    assert_eq!(holding(&folder.join("refused"), CANARY), Vec::<PathBuf>::new());
+    assert!(!holding(&folder.join("refused"), "does not accept the key").is_empty(), "the journal says why");
+}
+
+#[test]
+fn a_missing_key_is_told_before_the_run_and_found_in_a_file_above() {
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("a/b");
+    std::fs::create_dir_all(&deep).unwrap();
+    let scenario = root().join("scenarios/debate.yaml");
+    let run = |variables: &[(&str, &str)], out: &str| {
+        let args = [
+            "run",
+            scenario.to_str().unwrap(),
+            "-P",
+            "model=openai/gpt-4o-mini",
+            "-P",
+            "items.count=1",
+            "--no-report",
+            "--out",
+            out,
+        ];
+        polity(&deep, &args, variables)
+    };
+    let said = run(&[], "none");
+    assert_eq!(said.status.code(), Some(2));
+    let message = text(&said.stderr);
+    assert!(message.contains("OPENAI_API_KEY") && message.contains("sim/medium"), "{message}");
+    assert!(!deep.join("none").exists(), "nothing has begun");
+    let said = run(&[("OPENAI_API_KEY", "none"), ("OPENAI_BASE_URL", "localhost:8000/v1")], "none");
+    assert_eq!(said.status.code(), Some(2));
+    assert!(text(&said.stderr).contains("OPENAI_BASE_URL"), "{}", text(&said.stderr));
+    let standin = Standin::start(&[]);
+    let file = format!("OPENAI_API_KEY='{CANARY}'\nexport OPENAI_BASE_URL=\"{}\"\n", standin.url);
+    std::fs::write(folder.path().join(".env"), file).unwrap();
+    let said = run(&[], "found");
+    assert!(said.status.success(), "{}", text(&said.stderr));
+    // The environment wins over the file.
+    let said = run(&[("OPENAI_API_KEY", "")], "none");
+    assert_eq!(said.status.code(), Some(2));
+}
+
+#[test]
+fn wrong_flags_of_the_stand_in_say_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |flags: &[&str]| {
+        let output = polity(folder.path(), &[&["mock-provider"], flags].concat(), &[]);
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr)
+    };
+    assert!(said(&["--fault", "50=1"]).contains("slow-drip"));
+    assert!(said(&["--model", "sim/medum"]).contains("did you mean `sim/medium`?"));
+    let taken = Standin::start(&[]);
+    let port = taken.url.trim_end_matches("/v1").rsplit(':').next().unwrap();
+    assert!(said(&["--port", port]).contains(&format!("port {port}")));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_the_stand_in() {
+    let mut standin = Standin::start(&[]);
+    let id = standin.process.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert!(standin.process.wait().unwrap().success());
+}
