@@ -195,6 +195,32 @@ fn a_missing_key_is_told_before_the_run_and_found_in_a_file_above() {
 }
 
 #[test]
+fn without_certificates_http_works_and_https_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = root().join("scenarios/debate.yaml");
+    let standin = Standin::start(&[]);
+    let run = |base: &str, out: &str| {
+        let nowhere = folder.path().join("nowhere");
+        let nowhere = nowhere.to_str().unwrap();
+        let variables = [
+            ("OPENAI_BASE_URL", base),
+            ("OPENAI_API_KEY", "none"),
+            ("SSL_CERT_FILE", nowhere),
+            ("SSL_CERT_DIR", nowhere),
+        ];
+        let scenario = scenario.to_str().unwrap();
+        let args =
+            ["run", scenario, "-P", "model=openai/m", "-P", "items.count=1", "--no-report", "--json", "--out", out];
+        polity(folder.path(), &args, &variables)
+    };
+    let ran = run(&standin.url, "http");
+    assert!(last_line(&ran)["tokens_out"].as_u64().is_some_and(|tokens| tokens > 0), "{}", text(&ran.stderr));
+    let said = run(&standin.url.replace("http:", "https:"), "https");
+    assert_eq!(said.status.code(), Some(2));
+    assert!(text(&said.stderr).contains("ca-certificates"), "{}", text(&said.stderr));
+}
+
+#[test]
 fn wrong_flags_of_the_stand_in_say_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
     let said = |flags: &[&str]| {

@@ -177,8 +177,15 @@ impl Line {
             .timeout(timeout)
             .redirect(reqwest::redirect::Policy::none());
         let builder = if place.is_here() { builder.no_proxy() } else { builder };
-        let client =
-            builder.build().map_err(|error| format!("no client for HTTPS can be made: {}", innermost(&error)))?;
+        // Without TLS it must work where the system has no certificates, too: in a small container, for instance.
+        let builder = if place.base.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
+        let client = builder.build().map_err(|error| {
+            format!(
+                "no client for HTTPS can be made: {}. The certificates are the system's: install its package `ca-certificates`, or \
+                 set SSL_CERT_FILE",
+                innermost(&error)
+            )
+        })?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("polity-openai")
@@ -210,6 +217,13 @@ impl OpenAi {
 
     fn place(&self) -> Result<&Place, String> {
         self.place.get_or_init(Place::from_environment).as_ref().map_err(Clone::clone)
+    }
+
+    /// Whom to ask, and the connections to them.
+    fn line(&self) -> Result<(&Place, &Line), String> {
+        let place = self.place()?;
+        let line = self.line.get_or_init(|| Line::open(place, self.timeout()));
+        Ok((place, line.as_ref().map_err(Clone::clone)?))
     }
 
     fn timeout(&self) -> Duration {
@@ -268,9 +282,7 @@ impl OpenAi {
     /// Sends a request and reads all of what comes back; what it says is not looked at.
     async fn post(&self, path: &[&str], model: &str, body: &impl Serialize) -> Result<Received, Trouble> {
         let fatal = |why| Trouble::Fatal { why };
-        let place = self.place().map_err(fatal)?;
-        let timeout = self.timeout();
-        let line = self.line.get_or_init(|| Line::open(place, timeout)).as_ref().map_err(|why| fatal(why.clone()))?;
+        let (place, line) = self.line().map_err(fatal)?;
         let Some(runtime) = &line.runtime else {
             return Err(fatal("the connections are closed".into()));
         };
@@ -284,7 +296,7 @@ impl OpenAi {
         call.spawn_on(async move { receive(request.send().await?).await }, runtime.handle());
         let (status, headers, bytes) = match call.join_next().await {
             Some(Ok(Ok(received))) => received,
-            Some(Ok(Err(error))) => return Err(place.scrubbed(unreachable(&place.shown, timeout, &error))),
+            Some(Ok(Err(error))) => return Err(place.scrubbed(unreachable(&place.shown, self.timeout(), &error))),
             Some(Err(_)) | None => return Err(fatal("the call was broken off".into())),
         };
         let mut received = Received::new(&place.shown, model, status, headers, bytes);
@@ -383,7 +395,7 @@ impl Provider for OpenAi {
                 "`{model}` names no model: write it as the server knows it, for instance `openai/gpt-4o-mini`"
             ));
         }
-        self.place().map(|_| ()).map_err(|why| format!("`{model}`: {why}"))
+        self.line().map(|_| ()).map_err(|why| format!("`{model}`: {why}"))
     }
 
     fn simulated(&self) -> bool {
