@@ -7,7 +7,7 @@ pub mod sim;
 
 pub use reply::read_reply;
 
-use polity_kernel::ask::{Effect, Outcome, Usage};
+use polity_kernel::ask::{Effect, Outcome, Request, Usage};
 use polity_kernel::tree::nearest;
 use std::future::Future;
 use std::pin::Pin;
@@ -51,6 +51,8 @@ pub trait Provider: Send + Sync {
     fn models(&self) -> Vec<String>;
     /// Says before a run whether it has the model (full name); the error names the nearest one.
     fn check(&self, model: &str) -> Result<(), String>;
+    /// The most that one exchange can take: tokens and dollars, from above. A budget sets it aside before it asks.
+    fn most(&self, request: &Request) -> Usage;
     /// Whether its answers are made up: runs that used it say so.
     fn simulated(&self) -> bool;
     /// Puts the question. `seed` is the run's; only simulated models use it.

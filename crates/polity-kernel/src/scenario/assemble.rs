@@ -88,9 +88,15 @@ pub fn assemble(
                 let help = Some("societies have a `world` and no `method`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to a society"), help));
             }
+            check_budget(&scenario, tree, false, None)?;
             evaluation(&scenario, tree, registry, inputs)
         }
     }
+}
+
+fn check_budget(scenario: &Scenario, tree: &Node, lag: bool, cohorts: Option<&[String]>) -> Result<(), TreeError> {
+    let checked = scenario.budget.check(lag, cohorts);
+    checked.map_err(|invalid| TreeError { help: None, ..tree.get("budget").unwrap_or(tree).blame("budget", invalid) })
 }
 
 fn check_numbers(scenario: &Scenario, tree: &Node) -> Result<(), TreeError> {
@@ -343,13 +349,14 @@ fn society(
         Answers::Wait => 0,
         Answers::Lag(lag) => lag,
     };
-    let names = scenario
+    let names: Vec<String> = scenario
         .cohorts
         .iter()
         .flatten()
         .enumerate()
         .map(|(i, cohort)| cohort.name.clone().unwrap_or_else(|| format!("cohort-{i}")))
         .collect();
+    check_budget(scenario, tree, lag > 0, Some(&names))?;
     let leaves = leaves(tree, registry, &commons, agents, shards)?;
     let mut later = Vec::new();
     for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {
