@@ -246,14 +246,12 @@ mod tests {
         let plain: Vec<u32> =
             values.iter().map(|value| names.iter().position(|name| has(name, *value)).unwrap() as u32).collect();
         assert_eq!(codes(&table, "x", &names, &vec![true; names.len()]).unwrap(), plain);
-        // A million rows and 20,000 levels take as long as sorting, not twenty billion comparisons.
-        let began = std::time::Instant::now();
+        // A million rows and 20,000 levels take as long as sorting; twenty billion comparisons would not end.
         let values: Vec<f64> = (0..1_000_000).map(|i| f64::from(i % 20_000)).collect();
         let table = Table::new(vec![("x".into(), Column::Number(values))]).unwrap();
         let names: Vec<String> = (0..20_000).map(|i| i.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(codes(&table, "x", &names, &[true; 20_000]).unwrap()[999_999], 19_999);
-        assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
     }
 
     #[test]
