@@ -1,6 +1,7 @@
 //! Drives a machine: hands it answers, journals them before they are used, records its rounds, saves its state.
 
 use crate::DriveError;
+use crate::budget::Gate;
 use crate::disk::{Disk, write_atomically};
 use crate::journal::JournalWriter;
 use crate::recorder::Recorder;
@@ -22,6 +23,8 @@ const LINGER: Duration = Duration::from_millis(2);
 const TICK: Duration = Duration::from_millis(100);
 /// Answers in one record of the journal at most: a record has a longest length, a batch of answers has none.
 const ANSWERS_A_RECORD: usize = 1024;
+/// Why a run stops that has taken the time it may take.
+pub(crate) const TIME_UP: &str = "the time that this process may take is up";
 /// Snapshots kept besides the newest.
 const OLDER_SNAPSHOTS: usize = 1;
 
@@ -83,6 +86,10 @@ pub enum Ending {
     Done(Outcome),
     /// A person stopped it; `polity resume` goes on.
     Stopped,
+    /// The time that a process may take is up; `polity resume` goes on.
+    TimeUp,
+    /// Its budget is used up, as it says; `polity resume` goes on with a greater one.
+    Exhausted(String),
 }
 
 /// What the answers of a run came to, whichever process asked for them.
@@ -90,6 +97,8 @@ pub enum Ending {
 pub struct Totals {
     /// Answers.
     pub answers: u64,
+    /// Calls that were not made because a budget did not hold them.
+    pub denied: u64,
     /// Tokens of requests.
     pub tokens_in: u64,
     /// Tokens of replies.
@@ -102,13 +111,17 @@ impl Totals {
     /// Adds those of another run.
     pub fn add(&mut self, other: &Totals) {
         self.answers += other.answers;
+        self.denied += other.denied;
         self.tokens_in += other.tokens_in;
         self.tokens_out += other.tokens_out;
         self.cost_usd += other.cost_usd;
     }
 
     fn count(&mut self, answer: &Answer) {
-        self.answers += 1;
+        match answer.outcome {
+            polity_kernel::ask::Outcome::Denied { .. } => self.denied += 1,
+            _ => self.answers += 1,
+        }
         self.tokens_in += answer.usage.tokens_in;
         self.tokens_out += answer.usage.tokens_out;
         self.cost_usd += answer.usage.cost_usd;
@@ -122,6 +135,8 @@ pub struct Past {
     pub answers: BTreeMap<EffectId, Answer>,
     /// (sum, chain) by round.
     pub rounds: BTreeMap<u32, (Digest, Digest)>,
+    /// Calls that a budget had held back and then let through.
+    pub waves: BTreeSet<EffectId>,
 }
 
 impl Past {
@@ -223,6 +238,10 @@ pub struct Drive<'a> {
     pub past: Past,
     /// Where new answers come from; `None` in a strict replay.
     pub source: &'a mut dyn Source,
+    /// Decides which calls are made, where they are limited.
+    pub(crate) gate: Option<Gate>,
+    /// When the run stops whatever it does.
+    pub deadline: Option<Instant>,
     /// Where the run is written; `None` in a replay.
     pub writing: Option<Writing>,
     /// The run's seed, for messages.
@@ -303,8 +322,12 @@ impl Drive<'_> {
                         journal.commit()?;
                         driven.commits = journal.commits();
                     }
-                    Ending::Stopped => {
-                        writing.append(&Event::Stopped { reason: "stopped by the user".into() })?;
+                    unfinished => {
+                        writing.append(&match unfinished {
+                            Ending::Exhausted(reason) => Event::Exhausted { reason: reason.clone() },
+                            Ending::TimeUp => Event::Stopped { reason: TIME_UP.into() },
+                            _ => Event::Stopped { reason: "stopped by the user".into() },
+                        })?;
                         writing.journal.commit()?;
                         driven.commits = writing.journal.commits();
                         writing.recorder.abandon();
@@ -352,7 +375,15 @@ impl Drive<'_> {
                     self.tell(&mut progress, driven.totals, None);
                     self.watch.round(&report);
                     self.record(*report, wall_ms, &mut saved)?;
-                    if self.stop.asked() {
+                    if self.stop.asked() || self.out_of_time(driven) {
+                        self.save()?;
+                        return Ok(());
+                    }
+                    // A society finishes its round with what its agents do without an answer.
+                    if let Some(reason) = self.gate.as_ref().and_then(Gate::exhausted)
+                        && progress.rounds < self.planned
+                    {
+                        driven.ending = Ending::Exhausted(reason.into());
                         self.save()?;
                         return Ok(());
                     }
@@ -383,9 +414,15 @@ impl Drive<'_> {
     /// Begins effects: those whose answers are recorded have them at once.
     fn begin(&mut self, effects: Vec<Effect>, ready: &mut Vec<Answer>, open: &mut Open) -> Result<(), DriveError> {
         let mut fresh = Vec::new();
+        if let Some(gate) = &mut self.gate {
+            gate.batch(&effects, self.machine);
+        }
         for effect in effects {
             let unrecorded = match self.past.answers.remove(&effect.id) {
                 Some(answer) if answer.request == effect.request => {
+                    if let Some(gate) = &mut self.gate {
+                        gate.used(&answer, self.machine);
+                    }
                     ready.push(answer);
                     continue;
                 }
@@ -416,9 +453,35 @@ impl Drive<'_> {
                 }
             }
         }
+        if let Some(gate) = &mut self.gate {
+            fresh = gate.ask(fresh, self.machine);
+        }
         if !fresh.is_empty() {
             self.source.start(fresh);
         }
+        Ok(())
+    }
+
+    /// Whether the time is up; it says so then.
+    fn out_of_time(&self, driven: &mut Driven) -> bool {
+        let up = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if up {
+            driven.ending = Ending::TimeUp;
+        }
+        up
+    }
+
+    /// With nothing in flight and nobody able to move: calls that a budget held back are decided.
+    fn decide(&mut self) -> Result<(), DriveError> {
+        let Some(gate) = self.gate.as_mut().filter(|gate| gate.waits()) else { return Ok(()) };
+        let made = gate.decide(self.machine);
+        if made.is_empty() {
+            return Ok(());
+        }
+        if let Some(writing) = &mut self.writing {
+            writing.append(&Event::Wave(made.iter().map(|effect| effect.id).collect()))?;
+        }
+        self.source.start(made);
         Ok(())
     }
 
@@ -434,7 +497,12 @@ impl Drive<'_> {
         if answers.is_empty() {
             return Ok(());
         }
-        answers.iter().for_each(|answer| totals.count(answer));
+        for answer in &answers {
+            totals.count(answer);
+            if let Some(gate) = &mut self.gate {
+                gate.heard(answer, self.machine);
+            }
+        }
         if let Some(writing) = &mut self.writing {
             // Written at once, so that a killed process has paid for nothing twice; synced before use.
             ready.extend(append_answers(&mut writing.journal, answers)?);
@@ -470,22 +538,40 @@ impl Drive<'_> {
             *groups.entry(*group).or_default() += 1;
         }
         let mut can_move: Option<Instant> = None;
+        let mut stopping = false;
         while !open.groups.is_empty() {
-            let stopping = self.stop.asked();
+            stopping = self.stop.asked() || self.out_of_time(driven);
             if stopping {
                 self.source.hold();
             }
-            if self.source.in_flight() == 0 {
-                if stopping {
+            let mut answers = self.gate.as_mut().map(Gate::take_denied).unwrap_or_default();
+            if answers.is_empty() && self.source.in_flight() == 0 {
+                // What has come may move somebody on, and only then is it known who waits.
+                if stopping || !ready.is_empty() {
                     break;
                 }
-                return Err(asked_nobody());
+                self.decide()?;
+                answers = self.gate.as_mut().map(Gate::take_denied).unwrap_or_default();
+                if answers.is_empty() && self.source.in_flight() == 0 {
+                    let Some(reason) = self.gate.as_ref().and_then(Gate::exhausted) else {
+                        return Err(asked_nobody());
+                    };
+                    driven.ending = Ending::Exhausted(reason.into());
+                    return Ok(());
+                }
             }
             let patience = if can_move.is_some() { LINGER } else { TICK };
             let before: BTreeSet<EffectId> = open.groups.keys().copied().collect();
-            let answers = self.source.wait(patience);
+            if answers.is_empty() {
+                answers = self.source.wait(patience);
+            }
             let none = answers.is_empty();
             self.hear(answers, ready, open, &mut driven.totals)?;
+            if let Some(why) = self.source.lost() {
+                let why = why.to_string();
+                self.commit(ready)?;
+                return Err(DriveError::Lost(why));
+            }
             for id in before {
                 if !open.groups.contains_key(&id)
                     && let Some(left) = groups.get_mut(&group(self.machine, id))
@@ -505,7 +591,7 @@ impl Drive<'_> {
             }
         }
         self.commit(ready)?;
-        if self.stop.asked() {
+        if stopping {
             ready.clear();
         }
         Ok(())

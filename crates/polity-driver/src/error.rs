@@ -22,6 +22,9 @@ pub enum DriveError {
     /// A model can not be asked.
     #[error("{0}")]
     Model(String),
+    /// No answer can be had, whatever is asked. What has come is recorded.
+    #[error("no answer can be had: {0}")]
+    Lost(String),
     /// The journal.
     #[error("{0}")]
     Journal(#[from] JournalError),

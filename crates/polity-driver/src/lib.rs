@@ -3,6 +3,7 @@
 //!
 //! Start reading at [`drive::Drive`], then [`run`].
 
+mod budget;
 pub mod disk;
 pub mod drive;
 pub mod error;

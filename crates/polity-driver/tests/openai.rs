@@ -361,12 +361,13 @@ fn received(status: u16, headers: &[(&str, &str)], body: &str) -> Received {
     )
 }
 
-/// What a body comes to: `reply`, `refused`, `invalid`, `retry` or `fatal`, and the words with it.
+/// What a body comes to: `reply`, `refused`, `invalid`, `retry`, `never` or `fatal`, and the words with it.
 fn comes_to(want: &Want, received: &Received) -> (&'static str, String) {
     let read = match read_completion(received) {
         Ok(Ok(completion)) => outcome(want, &completion, &received.body),
         Ok(Err(outcome)) => outcome,
         Err(Trouble::Retry { why, after_ms }) => return ("retry", format!("{why} {after_ms:?}")),
+        Err(Trouble::Never { why }) => return ("never", why),
         Err(Trouble::Fatal { why }) => return ("fatal", why),
     };
     match read {
@@ -426,14 +427,14 @@ fn what_servers_send_comes_to_what_it_is() {
             "500",
         ),
         (302, &[("location", "http://elsewhere")], String::new(), "fatal", "sends elsewhere"),
-        (400, &[], r#"{"error": {"message": "bad", "code": null}}"#.into(), "fatal", "bad"),
+        (400, &[], r#"{"error": {"message": "bad", "code": null}}"#.into(), "never", "bad"),
         (400, &[], r#"{"error": {"message": "no!", "code": "content_filter"}}"#.into(), "refused", "no!"),
         (401, &[], r#"{"error": "who are you"}"#.into(), "fatal", "who are you"),
         (403, &[], "<html>".into(), "fatal", "OPENAI_API_KEY"),
         (404, &[], "nothing here".into(), "fatal", "OPENAI_BASE_URL"),
         (408, &[], String::new(), "retry", "408"),
         (409, &[], String::new(), "retry", "409"),
-        (422, &[], r#"{"detail": [{"loc": "body"}]}"#.into(), "fatal", "loc"),
+        (422, &[], r#"{"detail": [{"loc": "body"}]}"#.into(), "never", "loc"),
         (429, &[("retry-after", "3")], String::new(), "retry", "Some(3000)"),
         (429, &[], r#"{"error": {"message": "x", "type": "insufficient_quota"}}"#.into(), "fatal", "quota"),
         (503, &[("x-ratelimit-reset-requests", "2s")], "down".into(), "retry", "Some(2000)"),

@@ -1,6 +1,6 @@
 //! What the journal of a run records. The frames around these records are in [`crate::journal`].
 
-use crate::ask::Answer;
+use crate::ask::{Answer, EffectId};
 use crate::digest::Digest;
 use crate::machine::Outcome;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,14 @@ pub enum Event {
     },
     /// The run has ended.
     Ended(Outcome),
+    /// Calls that are made although they might not have fitted: decided together when nothing was in flight, durable before what
+    /// comes of them, so that a resumed run makes the same ones.
+    Wave(Vec<EffectId>),
+    /// The run's budget is used up; it goes on with a greater one.
+    Exhausted {
+        /// Which limit, and what is spent.
+        reason: String,
+    },
 }
 
 impl Event {
@@ -51,6 +59,8 @@ impl Event {
             Event::Snapshot { .. } => 4,
             Event::Stopped { .. } => 5,
             Event::Ended(_) => 6,
+            Event::Wave(_) => 7,
+            Event::Exhausted { .. } => 8,
         }
     }
 

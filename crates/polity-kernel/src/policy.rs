@@ -524,15 +524,11 @@ impl<P: Policy> Host<P> {
                     lane.commit_posts(who, now, commons);
                 }
                 (Some(Ok(())), Purpose::Complete) => take_back(acts, rows_before, texts_before, lane),
-                (Some(Ok(())), Purpose::TryOut) => {
-                    if next != *state || acts.rows.len() > rows_before || !lane.posts.is_empty() {
+                (Some(done), Purpose::TryOut) => {
+                    if done.is_err() || next != *state || acts.rows.len() > rows_before || !lane.posts.is_empty() {
                         take_back(acts, rows_before, texts_before, lane);
-                        waiting.push((who, Vec::new()));
+                        loud(&mut waiting, who);
                     }
-                }
-                (Some(Err(_)), Purpose::TryOut) => {
-                    take_back(acts, rows_before, texts_before, lane);
-                    waiting.push((who, Vec::new()));
                 }
                 (Some(Err(fault)), _) => return Err(Bug::Turn { agent: who, round: began, message: fault.0 }),
                 (None, _) => {
@@ -624,6 +620,13 @@ fn digest_acts(digest: &mut Digest, round: u32, acts: &Acts, from: usize) -> Res
         digest.add(hash.finish());
     }
     Ok(())
+}
+
+/// Notes a turn that would leave a trace. Not in the loop over all turns, where it would be in the way of the rest.
+#[cold]
+#[inline(never)]
+fn loud(waiting: &mut Vec<(AgentId, Vec<Effect>)>, who: AgentId) {
+    waiting.push((who, Vec::new()));
 }
 
 /// Undoes what a turn did beyond its first `rows` acts and `texts` texts.

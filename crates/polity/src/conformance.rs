@@ -147,6 +147,7 @@ impl<'a> Suite<'a> {
             disk,
             shards: setting.shards,
             connections: 100,
+            budget: Default::default(),
             faults: setting.faults.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 }),
             stop,
         }

@@ -155,6 +155,34 @@ fn shares_are_met_and_told_whatever_interrupts_the_run() {
     }
 }
 
+/// A file sorted by sex: were it taken in order, each cohort would be of one sex.
+#[test]
+fn cohorts_of_a_sorted_file_are_alike() {
+    let folder = scratch("people-sorted");
+    let rows = |sex: &str| (0..50).map(|i| format!("{sex},{i}\n")).collect::<String>();
+    fs::write(folder.join("sorted.csv"), format!("sex,age\n{}{}", rows("f"), rows("m"))).unwrap();
+    fs::write(folder.join("ties.csv"), "follower,followee\n0,1\n").unwrap();
+    let mut scenario = society(json!({"file": "sorted.csv"}));
+    scenario["agents"] = json!(100);
+    scenario["cohorts"] = json!([
+        {"share": 0.5, "policy": {"kind": "degroot"}}, {"share": 0.5, "policy": {"kind": "degroot"}}]);
+    let first_half = |scenario: &Value, out: &str| {
+        let disk = SimDisk::default();
+        run(&engine(Arc::new(disk.clone()), 1, None), &prepared(scenario, &folder), Path::new(out)).unwrap();
+        let sex = texts(column(&tables(&disk, Path::new(out)), "agents", "sex"));
+        sex[..50].iter().filter(|sex| *sex == "f").count()
+    };
+    let women = first_half(&scenario, "runs/mixed");
+    assert!((13..=37).contains(&women), "{women} of 50");
+    // Ties given by agent are ties between these rows: they keep their places.
+    scenario["topology"] = json!({"kind": "file", "path": "ties.csv"});
+    assert_eq!(first_half(&scenario, "runs/ties"), 50);
+    // One cohort is the file as it is.
+    scenario["topology"] = json!({"kind": "none"});
+    scenario["cohorts"] = json!([{"policy": {"kind": "degroot"}}]);
+    assert_eq!(first_half(&scenario, "runs/one"), 50);
+}
+
 #[test]
 fn quotas_and_attributes_without_data() {
     let folder = scratch("people-quotas");
@@ -193,6 +221,7 @@ fn wrong_requests_are_told_with_their_place() {
     fs::write(folder.join("bad.csv"), "column,level,share\nsex,f,0.6\nsex,m,0.6\n").unwrap();
     fs::write(folder.join("mixed.jsonl"), "{\"age\": 3}\n{\"age\": \"old\"}\n").unwrap();
     fs::write(folder.join("mixed.csv"), "age,sex\n30,f\nold,m\n").unwrap();
+    fs::write(folder.join("minus.csv"), "sex,weight\nf,-1\nf,3\nm,1\nm,1\n").unwrap();
     fs::write(folder.join("empty.csv"), "value\n").unwrap();
     let with = |marginal: Value| json!({"file": "people.csv", "marginals": [marginal]});
     let sex = |shares: Value| with(json!({"column": "sex", "shares": shares}));
@@ -240,6 +269,11 @@ fn wrong_requests_are_told_with_their_place() {
             json!({"file": "people.csv", "quotas": [{"sex": "f", "share": 0.5}, {"sex": "m"}]}),
             vec!["population.quotas[1]", "the key `share` is missing"],
         ),
+        (
+            json!({"file": "minus.csv", "weight": "weight", "quotas": [{"sex": "f", "share": 0.5}, {"sex": "m", "share": 0.5}]}),
+            vec!["population.weight", "row 0, counted from 0, has the weight -1"],
+        ),
+        (json!({"file": "people.csv", "quotas": null}), vec!["population.quotas", "the list is empty"]),
         (json!({"quotas": [{"sex": "f", "share": 1}]}), vec!["population.quotas", "add a `file`"]),
         (json!({}), vec!["population", "give a `file` with people, or `marginals`"]),
         (persona("You are {agee}."), vec!["population.persona", "did you mean `age`?"]),
@@ -316,6 +350,19 @@ fn wrong_requests_are_told_with_their_place() {
         ),
     ];
     scenarios.extend(checks.into_iter().map(|(check, words)| (validate(check), words)));
+    let mut mixed = society(json!({"file": "mixed.csv"}));
+    mixed["topology"]["by"] = json!("age");
+    scenarios.push((mixed, vec!["topology.by", "it mixes numbers and words: row 1, counted from 0, has `old`"]));
+    let mut small = society(json!({"file": "people.csv"}));
+    small["topology"] = json!({"kind": "homophily", "by": "age", "mean_degree": 10, "same": 1});
+    scenarios.push((small, vec!["topology.same", "10 ties inside a group are asked of each agent"]));
+    for counts in [[json!(10), json!(20)], [json!({"fixed": 10}), json!({"fixed": 20})]] {
+        let mut counted = society(json!({"file": "people.csv"}));
+        counted.as_object_mut().unwrap().remove("agents");
+        counted["cohorts"] =
+            counts.iter().map(|count| json!({"count": count, "policy": {"kind": "degroot"}})).collect();
+        scenarios.push((counted, vec!["cohorts", "the 10 + 20 of the cohorts, or the 60 rows", "add `agents`"]));
+    }
     let mut lonely = society(json!({"file": "people.csv"}));
     lonely["topology"]["same"] = json!(1.5);
     scenarios.push((lonely, vec!["topology.same", "1.5 is not possible"]));

@@ -16,7 +16,7 @@ use polity_driver::models::{Answering, Exchange, Provider, Providers};
 use polity_driver::run::{Engine, Prepared};
 use polity_driver::source::Faults;
 use polity_driver::tables::ColumnData;
-use polity_kernel::ask::{Effect, Outcome, Usage, Value};
+use polity_kernel::ask::{Effect, Outcome, Request, Usage, Value};
 use polity_kernel::event::Event;
 use polity_kernel::rng::{Draws, Stream};
 use std::path::Path;
@@ -177,6 +177,30 @@ fn a_society_that_asks_one_after_the_other() {
 }
 
 #[test]
+fn a_society_at_its_wall() {
+    let folder = scratch("power-budget");
+    let mut scenario = oracles(12, 4, 0);
+    // Rounds of nine calls: the second is decided in waves, the third is cut.
+    scenario["budget"] =
+        serde_json::json!({"cohorts": {"askers": {"calls": 24, "cost_usd": 0.004}}, "agent": {"calls": 5}});
+    let case = Case::new(prepared(&scenario, &folder), 2, misbehaving());
+    let denied = |event: &Event| matches!(event, Event::Answers(of) if of.iter().any(|a| matches!(a.outcome, Outcome::Denied { .. })));
+    let whole = recorded(&case.crashed(u64::MAX));
+    assert!(whole.iter().any(|event| matches!(event, Event::Wave(_))) && whole.iter().any(denied));
+    case.survives("a society at its wall");
+}
+
+#[test]
+fn a_team_whose_calls_are_decided_in_waves() {
+    let folder = scratch("power-waves");
+    let mut scenario = team(&folder, "council", 6, 3);
+    scenario["budget"] = serde_json::json!({"cost_usd": 0.01});
+    let case = Case::new(prepared(&scenario, &folder), 1, misbehaving());
+    assert!(recorded(&case.crashed(u64::MAX)).iter().any(|event| matches!(event, Event::Wave(_))));
+    case.survives("a team in waves");
+}
+
+#[test]
 fn an_epidemic() {
     let folder = scratch("power-epidemic");
     let scenario = serde_json::json!({
@@ -234,6 +258,10 @@ impl Provider for Dice {
 
     fn check(&self, _: &str) -> Result<(), String> {
         Ok(())
+    }
+
+    fn most(&self, _: &Request) -> Usage {
+        Usage::default()
     }
 
     fn simulated(&self) -> bool {

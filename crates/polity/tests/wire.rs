@@ -117,6 +117,40 @@ fn the_official_python_client_is_served() {
 }
 
 #[test]
+fn a_provider_that_is_gone_or_refuses_stops_a_run_that_goes_on_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let scenario = root().join("scenarios/debate.yaml");
+    let scenario = scenario.to_str().unwrap();
+    let standin = Standin::start(&[]);
+    let whole = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=2", "--out", "whole", "--json"];
+    let variables = [("OPENAI_BASE_URL", standin.url.as_str()), ("OPENAI_API_KEY", CANARY)];
+    let digest = last_line(&polity(folder, &whole, &variables))["digest"].clone();
+    let refusing = Standin::start(&["--fault", "401=1"]);
+    let gone = Standin::start(&[]).url.clone();
+    for (name, url, cause) in
+        [("refused", refusing.url.as_str(), "OPENAI_API_KEY"), ("gone", gone.as_str(), "can not be reached")]
+    {
+        let run = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=2", "--out", name, "--json"];
+        let stopped = polity(folder, &run, &[("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", CANARY)]);
+        assert_eq!(stopped.status.code(), Some(8), "{}", text(&stopped.stderr));
+        assert!(text(&stopped.stderr).contains(cause), "{}", text(&stopped.stderr));
+        assert!(text(&stopped.stderr).contains("polity resume"), "{}", text(&stopped.stderr));
+        assert_eq!(holding(folder, CANARY), [] as [PathBuf; 0]);
+        let resumed = polity(folder, &["resume", name, "--json"], &variables);
+        assert_eq!(last_line(&resumed)["digest"], digest, "{name}: {}", text(&resumed.stderr));
+    }
+    // What has no price can not be held by a wall of dollars.
+    let run = ["run", scenario, "-P", "model=openai/medium", "--max-cost", "1", "--out", "priced", "--json"];
+    let refused = polity(folder, &run, &variables);
+    assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains("--max-tokens"));
+    let run = [&whole[..6], &["--max-tokens", "20000", "--out", "tokens", "--json"]].concat();
+    let held = last_line(&polity(folder, &run, &variables));
+    assert_eq!(held["status"], "budget", "{held}");
+    assert!(held["tokens_in"].as_u64().unwrap() + held["tokens_out"].as_u64().unwrap() <= 20_000, "{held}");
+}
+
+#[test]
 fn a_run_on_a_provider_replays_without_it_and_holds_no_key() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

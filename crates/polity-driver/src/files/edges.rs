@@ -8,12 +8,10 @@ use std::path::Path;
 pub struct EdgeList {
     /// Each edge once, ascending: the agent that hears, then the one that is heard.
     pub edges: Vec<(u32, u32)>,
-    /// How many lines repeated an earlier edge.
-    pub repeated: usize,
 }
 
 /// Reads edges from a `.csv` or `.tsv` file: the first two columns are agent ids, the one who hears (the follower), then the one
-/// who is heard (the followed). The first line is a header unless it begins with a number. With `agents`, the number of agents
+/// who is heard (the followed). The first line is a header if neither of the two is a number. With `agents`, the number of agents
 /// where it is known, every id must be below it.
 ///
 /// # Errors
@@ -45,7 +43,8 @@ pub fn edges_from_bytes(path: &Path, bytes: Vec<u8>, agents: Option<u32>) -> Res
             let message = "two columns are needed, as in `follower,followee`: the one who hears, the one who is heard";
             return Err(source.error(source.line_of(&record), None, message));
         };
-        if first && a.parse::<f64>().is_err() {
+        // A number beside a word is an edge with a slip in it, not a header to skip.
+        if first && [a, b].iter().all(|cell| cell.parse::<f64>().is_err()) {
             continue;
         }
         let (a, b) = id(a, agents)
@@ -66,10 +65,9 @@ pub fn edges_from_bytes(path: &Path, bytes: Vec<u8>, agents: Option<u32>) -> Res
             "there are no edges; for a society without ties take the topology `none`",
         ));
     }
-    let lines = edges.len();
     edges.sort_unstable();
     edges.dedup();
-    Ok(EdgeList { repeated: lines - edges.len(), edges })
+    Ok(EdgeList { edges })
 }
 
 fn id(cell: &str, agents: Option<u32>) -> Result<u32, String> {
@@ -99,11 +97,11 @@ mod tests {
 
     #[test]
     fn with_header_and_without() {
-        let expected = EdgeList { edges: vec![(0, 5), (1, 2), (3, 110)], repeated: 1 };
+        let expected = EdgeList { edges: vec![(0, 5), (1, 2), (3, 110)] };
         assert_eq!(read("a.csv", b"follower,followee\n1,2\n0,5\n3,110\n0,5\n"), Ok(expected.clone()));
         assert_eq!(read("a.tsv", b"3\t110\tw\n0\t5\tx\n0\t5\ty\n1\t2\tz\n"), Ok(expected));
         // An edge and its reverse are two: only the topology knows whether ties have a direction.
-        assert_eq!(read("a.csv", b"from,to\n1,2\n2,1\n"), Ok(EdgeList { edges: vec![(1, 2), (2, 1)], repeated: 0 }));
+        assert_eq!(read("a.csv", b"from,to\n1,2\n2,1\n"), Ok(EdgeList { edges: vec![(1, 2), (2, 1)] }));
     }
 
     #[test]
@@ -131,6 +129,8 @@ mod tests {
                 "line 2: agent 99999999999 does not exist; the society has agents 0 to 110",
             ),
             ("a.csv", b"a,b\n1,-2\n", "line 2: `-2` is no agent; agents are numbered from 0"),
+            ("a.csv", b"O,2\n1,2\n", "line 1: `O` is no agent; agents are numbered from 0"),
+            ("a.csv", b"1,l\n1,2\n", "line 1: `l` is no agent; agents are numbered from 0"),
             ("a.csv", b"-1,2\n", "line 1: `-1` is no agent; agents are numbered from 0"),
             ("a.csv", b"a,b\n1,2\n1.0,2\n", "line 3: `1.0` is no agent; agents are numbered from 0"),
             ("a.csv", b"a,b\n1,\n", "line 2: `` is no agent; agents are numbered from 0"),

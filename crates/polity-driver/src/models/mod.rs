@@ -9,7 +9,7 @@ pub mod sim;
 
 pub use reply::read_reply;
 
-use polity_kernel::ask::{Effect, Outcome, Usage};
+use polity_kernel::ask::{Effect, Outcome, Request, Usage};
 use polity_kernel::tree::nearest;
 use std::future::Future;
 use std::pin::Pin;
@@ -34,7 +34,13 @@ pub enum Trouble {
         /// How long the provider asks to wait, in milliseconds.
         after_ms: Option<u64>,
     },
-    /// Asking again can not help: a wrong key, an unknown model.
+    /// This question can not be answered; others may be.
+    #[error("{why}")]
+    Never {
+        /// What happened.
+        why: String,
+    },
+    /// Asking again can not help, whatever is asked: a wrong key, an unknown model. The run stops, and can be resumed.
     #[error("{why}")]
     Fatal {
         /// What happened and what to do.
@@ -53,6 +59,12 @@ pub trait Provider: Send + Sync {
     fn models(&self) -> Vec<String>;
     /// Says before a run whether it has the model (full name); the error names the nearest one.
     fn check(&self, model: &str) -> Result<(), String>;
+    /// The most that one exchange can take: tokens and dollars, from above. A budget sets it aside before it asks.
+    fn most(&self, request: &Request) -> Usage;
+    /// Whether it tells what calls cost; a budget of dollars holds only such models.
+    fn priced(&self) -> bool {
+        true
+    }
     /// Whether its answers are made up: runs that used it say so.
     fn simulated(&self) -> bool;
     /// Puts the question. `seed` is the run's; only simulated models use it.

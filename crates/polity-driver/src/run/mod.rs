@@ -11,9 +11,11 @@ pub(crate) use prepare::from_folder;
 pub use prepare::{Prepared, SetKey, prepare};
 
 use crate::DriveError;
+use crate::budget::Gate;
 use crate::disk::Disk;
 use crate::drive::{
-    Drive, Driven, Ending, Past, Stop, Totals, Watch, Writing, append, append_answers, digest_of, snapshot_name,
+    Drive, Driven, Ending, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers, digest_of,
+    snapshot_name,
 };
 use crate::health::{Alarm, alarms};
 use crate::journal::{End, JournalReader, JournalWriter};
@@ -24,13 +26,13 @@ use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::{Assembled, Check, Scenario, assemble, checks};
+use polity_kernel::scenario::{Assembled, Budget, Check, Scenario, assemble, checks};
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What every verb needs.
 pub struct Engine<'a> {
@@ -44,6 +46,8 @@ pub struct Engine<'a> {
     pub shards: usize,
     /// Calls in flight at most.
     pub connections: usize,
+    /// Limits in place of the scenario's.
+    pub budget: Budget,
     /// A misbehaving driver instead of a live one, for tests.
     pub faults: Option<Faults>,
     /// What a person asks for.
@@ -53,7 +57,7 @@ pub struct Engine<'a> {
 /// What a run came to: the last line of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// `done`, `stopped`, or in a replay `same` or `different`.
+    /// `done`, `stopped`, `budget`, or in a replay `same` or `different`.
     pub status: String,
     /// The run folder.
     pub run: String,
@@ -67,6 +71,8 @@ pub struct Summary {
     pub wall_seconds: f64,
     /// Answers the run has had.
     pub answers: u64,
+    /// Calls that were not made because the budget did not hold them.
+    pub denied: u64,
     /// Tokens of requests.
     pub tokens_in: u64,
     /// Tokens of replies.
@@ -130,6 +136,8 @@ struct Story {
     /// (round, digest of the file), in order.
     snapshots: Vec<(u32, Digest)>,
     ended: Option<Outcome>,
+    /// Why it stopped, if its budget was used up and it has not gone on since.
+    exhausted: Option<String>,
     scenario: Option<Digest>,
 }
 
@@ -151,7 +159,9 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
                     story.past.rounds.insert(round, (sum, chain));
                 }
                 Event::Snapshot { round, bytes } => story.snapshots.push((round, bytes)),
-                Event::Stopped { .. } => {}
+                Event::Stopped { .. } => story.exhausted = None,
+                Event::Wave(ids) => story.past.waves.extend(ids),
+                Event::Exhausted { reason } => story.exhausted = Some(reason),
                 Event::Ended(outcome) => story.ended = Some(outcome),
             }
         }
@@ -228,6 +238,22 @@ impl Engine<'_> {
         Ok((models, simulated))
     }
 
+    /// A wall of dollars needs to know what calls cost.
+    fn check_prices(&self, scenario: &Scenario, budget: &Budget) -> Result<(), DriveError> {
+        if !budget.bounds_dollars() {
+            return Ok(());
+        }
+        for model in scenario.models() {
+            if !self.providers.for_model(&model).map_err(DriveError::Model)?.priced() {
+                return Err(DriveError::Model(format!(
+                    "`{model}`: this build knows no price of it, so that a budget of dollars can not be kept; limit tokens or calls, for \
+                     instance --max-tokens 100000"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     fn source(&self, seed: u64) -> Result<Box<dyn Source>, DriveError> {
         let no_runtime = |e: std::io::Error| DriveError::Model(format!("no runtime for calls can be started: {e}"));
         Ok(match self.faults {
@@ -253,6 +279,7 @@ impl Engine<'_> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
         let (models, simulated) = self.check_models(&scenario)?;
+        self.check_prices(&scenario, &scenario.budget.with(&self.budget))?;
         let mut machine = self.assemble(prepared)?;
         let folder = Folder::create(self.disk.clone(), out)?;
         let manifest = Manifest::new(prepared, &scenario, &machine, models, simulated, origin);
@@ -292,10 +319,16 @@ impl Engine<'_> {
             recorder,
             snapshots: scenario.snapshot,
         };
+        let budget = scenario.budget.with(&self.budget);
+        self.check_prices(scenario, &budget)?;
+        let answers = past.answers.values();
+        let gate = Gate::new(&budget, machine, self.providers.clone(), answers, past.waves.clone());
         let drive = Drive {
             machine,
             past,
             source: source.as_mut(),
+            gate,
+            deadline: budget.seconds.map(|seconds| began + Duration::from_secs_f64(seconds)),
             writing: Some(writing),
             seed: scenario.seed,
             planned: scenario.rounds,
@@ -320,6 +353,12 @@ impl Engine<'_> {
         let (status, rounds, digest, reason) = match driven.ending {
             Ending::Done(outcome) => ("done", outcome.rounds, outcome.digest.to_string(), outcome.reason),
             Ending::Stopped => ("stopped", round, driven.chain.map_or(String::new(), |d| d.to_string()), None),
+            Ending::TimeUp => {
+                ("budget", round, driven.chain.map_or(String::new(), |d| d.to_string()), Some(TIME_UP.into()))
+            }
+            Ending::Exhausted(reason) => {
+                ("budget", round, driven.chain.map_or(String::new(), |d| d.to_string()), Some(reason))
+            }
         };
         Ok(Summary {
             status: status.into(),
@@ -329,6 +368,7 @@ impl Engine<'_> {
             rounds,
             wall_seconds: began.elapsed().as_secs_f64(),
             answers: driven.totals.answers,
+            denied: driven.totals.denied,
             tokens_in: driven.totals.tokens_in,
             tokens_out: driven.totals.tokens_out,
             cost_usd: driven.totals.cost_usd,
@@ -360,6 +400,14 @@ impl Engine<'_> {
             };
             let agents = agents_of(&machine);
             return self.summary(&folder, driven, agents, 0, manifest.simulated, began);
+        }
+        if let Some(reason) = &story.exhausted
+            && scenario.budget.with(&self.budget) == scenario.budget
+        {
+            return Err(DriveError::Input(format!(
+                "{} has used its budget up: {reason}; go on with a greater one, for instance --max-cost",
+                dir.display()
+            )));
         }
         // The newest snapshot that is there and whole; else the start.
         let mut from = 0;
@@ -414,6 +462,8 @@ impl Engine<'_> {
             machine: &mut machine,
             past: story.past,
             source: &mut Nowhere,
+            gate: None,
+            deadline: None,
             writing: None,
             seed: scenario.seed,
             planned,
@@ -433,7 +483,7 @@ impl Engine<'_> {
                 }
                 outcome.digest
             }
-            Ending::Stopped => driven.chain.unwrap_or_default(),
+            _ => driven.chain.unwrap_or_default(),
         };
         let round = machine_round(&machine);
         let mut summary = self.summary(&folder, driven, agents, round, manifest.simulated, began)?;

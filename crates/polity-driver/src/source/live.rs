@@ -6,7 +6,8 @@ use polity_kernel::ask::{Answer, Effect, Outcome, Usage};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::runtime::Runtime;
@@ -17,7 +18,25 @@ const TRIES: u32 = 5;
 /// Wait after the first failed try; doubled after each.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-type Asking = Pin<Box<dyn Future<Output = Answer> + Send>>;
+/// An answer, or why none can come whatever is asked.
+type Asked = Result<Answer, String>;
+type Asking = Pin<Box<dyn Future<Output = Asked> + Send>>;
+
+/// What the calls of a run know of each other.
+#[derive(Default)]
+struct Shared {
+    /// Exchanges that came about.
+    answered: AtomicU64,
+    /// The last trouble since then.
+    trouble: Mutex<Option<String>>,
+}
+
+impl Shared {
+    fn trouble(&self) -> MutexGuard<'_, Option<String>> {
+        // A text is whole whoever panicked while it was replaced.
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Live providers, at most so many connections at once.
 pub struct Live {
@@ -26,8 +45,10 @@ pub struct Live {
     seed: u64,
     connections: usize,
     queue: VecDeque<Effect>,
-    asking: JoinSet<Answer>,
+    asking: JoinSet<Asked>,
     ready: Vec<Answer>,
+    shared: Arc<Shared>,
+    lost: Option<String>,
 }
 
 impl Live {
@@ -41,7 +62,19 @@ impl Live {
             queue: VecDeque::new(),
             asking: JoinSet::new(),
             ready: Vec::new(),
+            shared: Arc::default(),
+            lost: None,
         })
+    }
+
+    fn take(&mut self, asked: Asked) {
+        match asked {
+            Ok(answer) => self.ready.push(answer),
+            Err(why) => {
+                self.queue.clear();
+                self.lost.get_or_insert(why);
+            }
+        }
     }
 
     /// Starts what the limit allows. An answer that is there at once (a simulated model's) needs no task.
@@ -50,9 +83,9 @@ impl Live {
         while self.asking.len() < self.connections
             && let Some(effect) = self.queue.pop_front()
         {
-            let mut asking: Asking = Box::pin(ask(self.providers.clone(), effect, self.seed));
+            let mut asking: Asking = Box::pin(ask(self.providers.clone(), effect, self.seed, self.shared.clone()));
             match asking.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(answer) => self.ready.push(answer),
+                Poll::Ready(asked) => self.take(asked),
                 Poll::Pending => {
                     self.asking.spawn_on(asking, self.runtime.handle());
                 }
@@ -61,13 +94,14 @@ impl Live {
     }
 }
 
-/// Asks until there is an answer or the tries are used up.
-async fn ask(providers: Arc<Providers>, effect: Effect, seed: u64) -> Answer {
+/// Asks until there is an answer or the tries are used up. If nobody had an answer in all that time, it is not the question.
+async fn ask(providers: Arc<Providers>, effect: Effect, seed: u64, shared: Arc<Shared>) -> Asked {
+    let before = shared.answered.load(Ordering::SeqCst);
     let mut pause = FIRST_PAUSE;
     let mut last = String::new();
     let provider = match providers.for_model(&effect.request.model) {
         Ok(provider) => provider,
-        Err(why) => return failed(effect, why),
+        Err(why) => return Err(why),
     };
     for attempt in 0..TRIES {
         if attempt > 0 {
@@ -76,18 +110,26 @@ async fn ask(providers: Arc<Providers>, effect: Effect, seed: u64) -> Answer {
         }
         match provider.answer(&effect, seed).await {
             Ok(Exchange { outcome, usage }) => {
-                return Answer { id: effect.id, request: effect.request, outcome, usage };
+                shared.answered.fetch_add(1, Ordering::SeqCst);
+                shared.trouble().take();
+                return Ok(Answer { id: effect.id, request: effect.request, outcome, usage });
             }
             Err(Trouble::Retry { why, after_ms }) => {
                 if let Some(ms) = after_ms {
                     pause = Duration::from_millis(ms);
                 }
+                shared.trouble().replace(why.clone());
                 last = why;
             }
-            Err(Trouble::Fatal { why }) => return failed(effect, why),
+            Err(Trouble::Never { why }) => return Ok(failed(effect, why)),
+            Err(Trouble::Fatal { why }) => return Err(why),
         }
     }
-    failed(effect, format!("{TRIES} tries failed; the last: {last}"))
+    let why = format!("{TRIES} tries failed; the last: {last}");
+    match shared.answered.load(Ordering::SeqCst) == before {
+        true => Err(why),
+        false => Ok(failed(effect, why)),
+    }
 }
 
 fn failed(effect: Effect, why: String) -> Answer {
@@ -109,11 +151,10 @@ impl Source for Live {
         if self.ready.is_empty() && !self.asking.is_empty() {
             let asking = &mut self.asking;
             let first = self.runtime.block_on(async { tokio::time::timeout(patience, asking.join_next()).await });
-            if let Ok(Some(Ok(answer))) = first {
-                self.ready.push(answer);
-            }
+            let first = first.ok().flatten().and_then(Result::ok);
+            first.into_iter().for_each(|asked| self.take(asked));
             while let Some(done) = self.asking.try_join_next() {
-                self.ready.extend(done.ok());
+                done.into_iter().for_each(|asked| self.take(asked));
             }
             self.pump();
         }
@@ -124,10 +165,18 @@ impl Source for Live {
         self.queue.clear();
     }
 
+    fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
     fn reason(&self) -> String {
-        match self.queue.len() {
-            0 => format!("{} calls in flight", self.asking.len()),
-            queued => format!("{} calls in flight, {queued} queued for a connection", self.asking.len()),
+        let mut reason = format!("{} calls in flight", self.asking.len());
+        if !self.queue.is_empty() {
+            reason.push_str(&format!(", {} queued for a connection", self.queue.len()));
         }
+        if let Some(trouble) = self.shared.trouble().as_ref() {
+            reason.push_str(&format!("; tried again after: {trouble}"));
+        }
+        reason
     }
 }

@@ -19,6 +19,10 @@ pub trait Source {
     fn wait(&mut self, patience: Duration) -> Vec<Answer>;
     /// Begins nothing more: effects that were not sent yet are dropped. A resumed run asks them.
     fn hold(&mut self) {}
+    /// Why no answer can come whatever is asked, if so: the run stops, and can be resumed.
+    fn lost(&self) -> Option<&str> {
+        None
+    }
     /// Why answers are awaited, for people.
     fn reason(&self) -> String;
 }

@@ -57,7 +57,7 @@ impl Source for Simulated {
         self.asked += effects.len();
         self.live.start(effects);
         let mut answers = Vec::new();
-        while self.live.in_flight() > 0 {
+        while self.live.in_flight() > 0 && self.live.lost().is_none() {
             answers.extend(self.live.wait(Duration::from_secs(1)));
         }
         for answer in answers {
@@ -87,6 +87,10 @@ impl Source for Simulated {
             }
         }
         out
+    }
+
+    fn lost(&self) -> Option<&str> {
+        self.live.lost()
     }
 
     fn reason(&self) -> String {

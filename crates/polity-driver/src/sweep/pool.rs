@@ -148,6 +148,7 @@ impl Runs<'_> {
             providers: self.engine.providers.clone(),
             disk: self.engine.disk.clone(),
             stop: self.engine.stop.clone(),
+            budget: self.engine.budget.clone(),
             // The bound is that of the whole sweep.
             connections: (self.engine.connections / jobs.max(1)).max(1),
             ..*self.engine
@@ -197,8 +198,8 @@ impl Runs<'_> {
         prepared.tree.edit(&path, seed)?;
         let manifest = dir.join("manifest.json");
         let of = |summary: Summary| {
-            let Summary { answers, tokens_in, tokens_out, cost_usd, .. } = summary;
-            (summary.digest, summary.rounds, Totals { answers, tokens_in, tokens_out, cost_usd })
+            let Summary { answers, denied, tokens_in, tokens_out, cost_usd, .. } = summary;
+            (summary.digest, summary.rounds, Totals { answers, denied, tokens_in, tokens_out, cost_usd })
         };
         let (digest, rounds, totals) = match engine.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
             false => match engine.run(&prepared, &dir, &mut Unwatched)? {

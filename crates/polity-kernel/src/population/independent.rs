@@ -1,6 +1,7 @@
 //! People of shares alone, without microdata.
 
 use super::fit::{FitError, Marginal, apportion, check, shares};
+use super::level::{About, Level, LevelError, check_different};
 use super::{Column, Population, Table};
 use crate::rng::{Draws, Stream};
 use std::sync::Arc;
@@ -17,12 +18,9 @@ pub fn independent(marginals: &[Marginal], n: u32, seed: u64) -> Result<Populati
     let mut columns = Vec::with_capacity(marginals.len());
     let mut obtained = Vec::new();
     for (m, marginal) in marginals.iter().enumerate() {
-        let wrong = |level, message: String| FitError { entry: Some(m), level, message };
-        check(marginal.shares.iter().map(|(_, share)| *share)).map_err(|error| wrong(error.level, error.message))?;
+        let wrong = |error| FitError::of(m, error);
+        check(marginal.shares.iter().map(|(_, share)| *share)).map_err(wrong)?;
         let names: Vec<&str> = marginal.shares.iter().map(|(level, _)| level.trim()).collect();
-        if let Some(twice) = (0..names.len()).find(|i| names[..*i].contains(&names[*i])) {
-            return Err(wrong(Some(twice), format!("the level `{}` is given twice", names[twice])));
-        }
         let number = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite());
         let end = |text: &str| text.trim().is_empty() || number(text.trim()).is_some();
         let range = |text: &&str| text.split_once("..").is_some_and(|(low, high)| end(low) && end(high));
@@ -32,23 +30,32 @@ pub fn independent(marginals: &[Marginal], n: u32, seed: u64) -> Result<Populati
                  number",
                 names[level]
             );
-            return Err(wrong(Some(level), message));
+            return Err(wrong(LevelError::at(level, message)));
         }
+        // Levels that are all numbers are numbers, any other words.
+        let values = names.iter().map(|name| number(name)).collect::<Option<Vec<f64>>>();
+        let levels: Vec<Level<'_>> = match &values {
+            Some(values) => values.iter().map(|value| Level::Number(*value)).collect(),
+            None => names.iter().map(|name| Level::Word(name)).collect(),
+        };
+        check_different(&names, &levels).map_err(wrong)?;
         let asked: Vec<f64> = marginal.shares.iter().map(|(_, share)| *share).collect();
         let sizes = apportion(&asked, n);
         let each = |(level, size): (usize, &u32)| std::iter::repeat_n(level as u32, *size as usize);
         let mut codes: Vec<u32> = sizes.iter().enumerate().flat_map(each).collect();
         Draws::new(seed, Stream::Population, 1 + m as u32, 0).shuffle(&mut codes);
-        let column = match names.iter().map(|name| number(name)).collect::<Option<Vec<f64>>>() {
+        let mut agents = vec![0; names.len()];
+        codes.iter().for_each(|code| agents[*code as usize] += 1);
+        let column = match values {
             Some(values) => Column::Number(codes.iter().map(|code| values[*code as usize]).collect()),
             None => Column::Text { codes, words: names.iter().map(|name| (*name).to_owned()).collect() },
         };
         columns.push((marginal.column.clone(), column));
-        obtained.extend(shares(&marginal.column, marginal.shares.iter().cloned(), &sizes));
+        obtained.extend(shares(&marginal.column, marginal.shares.iter().cloned(), &agents));
     }
     let table = Table::new(columns).map_err(|error| FitError {
         entry: marginals.iter().rposition(|marginal| Some(&marginal.column) == error.column.as_ref()),
-        level: None,
+        about: About::Column,
         message: error.to_string(),
     })?;
     Ok(Population::from_table(Arc::new(table)).with_shares(obtained))
@@ -77,6 +84,14 @@ mod tests {
             let sigma = (100_000.0 * share * (1.0 - share) * 0.25f64).sqrt();
             assert!((count("f", p) - share * 50_000.0).abs() < 5.0 * sigma);
         }
+        // What is told of the people is counted among them.
+        for share in people.shares() {
+            let has = |agent: &u32| match share.column.as_str() {
+                "sex" => people.text(sex, *agent) == share.level,
+                _ => people.number(pid, *agent).to_string() == share.level,
+            };
+            assert_eq!((0..100_000).filter(has).count() as u32, share.agents);
+        }
         assert_eq!(people, independent(&marginals, 100_000, 4).unwrap());
         assert_ne!(people, independent(&marginals, 100_000, 5).unwrap());
         assert!(people.shares().iter().all(|share| share.asked == share.obtained));
@@ -86,15 +101,22 @@ mod tests {
     fn what_can_not_be_made_is_named() {
         let error = |marginals: &[Marginal]| {
             let error = independent(marginals, 10, 1).unwrap_err();
-            (error.entry, error.level, error.message)
+            (error.entry, error.about, error.message)
         };
         assert_eq!(
             error(&[marginal("a", &[("x", 0.5), ("x", 0.5)])]),
-            (Some(0), Some(1), "the level `x` is given twice".into())
+            (Some(0), About::Level(1), "the level `x` is given twice".into())
         );
+        let same = [marginal("a", &[("1", 0.5), ("1.0", 0.5)])];
+        assert_eq!(error(&same).2, "the level `1.0` is given twice, first as `1`");
+        // As words they are two.
+        assert!(independent(&[marginal("a", &[("1", 0.5), ("1.0", 0.3), ("x", 0.2)])], 10, 1).is_ok());
         assert!(error(&[marginal("a", &[("1", 0.5), ("18..30", 0.5)])]).2.starts_with("`18..30` is a range"));
         let twice = [marginal("a", &[("x", 1.0)]), marginal("a", &[("x", 1.0)])];
-        assert_eq!(error(&twice), (Some(1), None, "column `a`: the name is used twice; rename one of the two".into()));
+        assert_eq!(
+            error(&twice),
+            (Some(1), About::Column, "column `a`: the name is used twice; rename one of the two".into())
+        );
         assert!(error(&[]).2.contains("at least one column"));
     }
 }

@@ -47,10 +47,18 @@ impl Column {
         self.len() == 0
     }
 
+    /// The value of a row.
+    pub(crate) fn cell(&self, row: usize) -> Cell<'_> {
+        match self {
+            Column::Number(values) => Cell::Number(values[row]),
+            Column::Text { codes, words } => Cell::Text(&words[codes[row] as usize]),
+        }
+    }
+
     /// What a message adds about words of which some are numbers: the first one that is none, and its row. Empty for other columns.
     pub(crate) fn mixture(&self) -> String {
         let Column::Text { codes, words } = self else { return String::new() };
-        let is_number = |word: &String| word.trim().parse::<f64>().is_ok();
+        let is_number = |word: &String| word.trim().parse().is_ok_and(f64::is_finite);
         let Some(other) = words.iter().position(|word| !is_number(word)) else { return String::new() };
         match codes.iter().position(|code| *code as usize == other) {
             Some(row) if words.iter().any(is_number) => {
@@ -357,6 +365,15 @@ impl Population {
         Population::new(table, Rows::Index(index))
     }
 
+    /// The same people with another table behind them, which has the same rows.
+    ///
+    /// # Errors
+    /// A row that the table does not have.
+    pub fn with_table(self, table: Arc<Table>) -> Result<Self, TableError> {
+        let shares = self.shares;
+        Ok(Population { shares, ..Population::from_rows(table, self.rows)? })
+    }
+
     /// The same people, with the shares that were asked for.
     #[must_use]
     pub fn with_shares(self, shares: Vec<Share>) -> Self {
@@ -452,10 +469,7 @@ impl Population {
     /// An agent's value in the column at that position, of whatever type.
     #[must_use]
     pub fn cell(&self, column: usize, agent: u32) -> Cell<'_> {
-        match &self.table.columns[column] {
-            Column::Number(_) => Cell::Number(self.number(NumberColumn(column), agent)),
-            Column::Text { .. } => Cell::Text(self.text(TextColumn(column), agent)),
-        }
+        self.table.columns[column].cell(self.row(agent) as usize)
     }
 
     /// Adds a newborn with its parent's row; returns the newborn's id.

@@ -51,25 +51,22 @@ impl Template {
         Ok(Template(parts))
     }
 
-    /// The texts of all rows, as a column of words. Whole numbers are written without a point, others in three digits; a column
+    /// The texts of the `wanted` rows, as a column of words; nothing for the others. Whole numbers are written without a point, others in three digits; a column
     /// with labels shows them instead of its values.
     ///
     /// # Errors
     /// A value without a label in a column that has labels.
-    pub fn render(&self, table: &Table, labels: &Labels) -> Result<Column, String> {
+    pub fn render(&self, table: &Table, labels: &Labels, wanted: impl Fn(usize) -> bool) -> Result<Column, String> {
         let columns: Vec<&Column> = table.columns().map(|(_, column)| column).collect();
         let mut builder = TextBuilder::default();
         let mut text = String::new();
         for row in 0..table.rows() {
             text.clear();
-            for part in &self.0 {
+            for part in self.0.iter().filter(|_| wanted(row)) {
                 match part {
                     Part::Words(words) => text.push_str(words),
                     Part::Column { index, name } => {
-                        let value = match columns[*index] {
-                            Column::Number(values) => shown(Cell::Number(values[row])),
-                            Column::Text { codes, words } => words[codes[row] as usize].clone(),
-                        };
+                        let value = shown(columns[*index].cell(row));
                         text.push_str(match labels.get(name) {
                             None => &value,
                             Some(labels) => labels.get(&value).ok_or_else(|| {
@@ -84,6 +81,14 @@ impl Template {
             builder.push(&text);
         }
         Ok(builder.finish())
+    }
+}
+
+impl Template {
+    /// Whether it shows the column of that name.
+    #[must_use]
+    pub fn shows(&self, column: &str) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::Column { name, .. } if name == column))
     }
 }
 
@@ -117,7 +122,7 @@ mod tests {
 
     fn texts(template: &str, labels: &Labels) -> Result<Vec<String>, String> {
         let table = people();
-        let Column::Text { codes, words } = Template::read(template, &table)?.render(&table, labels)? else {
+        let Column::Text { codes, words } = Template::read(template, &table)?.render(&table, labels, |_| true)? else {
             return Err("numbers".into());
         };
         Ok(codes.iter().map(|code| words[*code as usize].clone()).collect())
@@ -150,6 +155,10 @@ mod tests {
         let labels: Labels = [("vote".to_owned(), [("0".to_owned(), "x".to_owned())].into())].into();
         let message = texts("{vote}", &labels).unwrap_err();
         assert_eq!(message, "the value `1` of column `vote` has no label; give all of them, or none");
+        // Nobody needs a name for what is left out.
+        let template = Template::read("{vote}", &people()).unwrap();
+        assert!(template.render(&people(), &labels, |row| row == 0).is_ok());
+        assert!(template.shows("vote") && !template.shows("age"));
     }
 
     #[test]

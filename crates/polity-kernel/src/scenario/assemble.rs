@@ -88,9 +88,15 @@ pub fn assemble(
                 let help = Some("societies have a `world` and no `method`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to a society"), help));
             }
+            check_budget(&scenario, tree, false, None)?;
             evaluation(&scenario, tree, registry, inputs)
         }
     }
+}
+
+fn check_budget(scenario: &Scenario, tree: &Node, lag: bool, cohorts: Option<&[String]>) -> Result<(), TreeError> {
+    let checked = scenario.budget.check(lag, cohorts);
+    checked.map_err(|invalid| TreeError { help: None, ..tree.get("budget").unwrap_or(tree).blame("budget", invalid) })
 }
 
 fn check_numbers(scenario: &Scenario, tree: &Node) -> Result<(), TreeError> {
@@ -182,6 +188,22 @@ fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Ve
     }
     let counted = if shares == 0 && counts > 0 { Some(sum as u64) } else { None };
     let only_fixed = shares == 0 && counts == 0 && fixed_total > 0;
+    let asked = counted.or(only_fixed.then_some(0)).map(|counted| counted + fixed_total);
+    if let (None, Some(rows), Some(asked)) = (scenario.agents, table_rows, asked)
+        && asked != u64::from(rows)
+    {
+        let parts: Vec<String> = cohorts
+            .iter()
+            .filter_map(|cohort| match cohort.count? {
+                Count::Scaled(n) | Count::Fixed { fixed: n } => Some(n.to_string()),
+            })
+            .collect();
+        let message = format!(
+            "how many agents are there: the {} of the cohorts, or the {rows} rows of the population's file?",
+            parts.join(" + ")
+        );
+        return Err(error(message, Some("add `agents`")));
+    }
     let total = match (scenario.agents, table_rows, counted) {
         (Some(n), _, _) => u64::from(n),
         (None, Some(rows), _) => u64::from(rows),
@@ -269,6 +291,13 @@ fn topology(
     topology::generate(&spec, n, population, scenario.seed).map_err(blame)
 }
 
+/// Whether the topology says of each agent, by number, what its ties are.
+fn by_agent(scenario: &Scenario) -> bool {
+    let Some(node) = &scenario.topology else { return false };
+    let file = node.split_kind("topology").is_ok_and(|(kind, _)| kind.name == "file");
+    file || node.get("degrees").is_some()
+}
+
 /// Generated topologies are undirected; a file says.
 fn is_directed(node: &Node) -> bool {
     matches!(node.get("directed"), Some(Node { value: Value::Bool(true), .. }))
@@ -330,7 +359,11 @@ fn society(
     let sizes = sizes(scenario, tree, people.as_ref().and_then(People::rows))?;
     let agents: u32 = sizes.iter().sum();
     let population = match people {
-        Some(people) => people.make(agents, scenario.seed)?,
+        Some(people) => {
+            // Cohorts take agents in order: a sorted file would make them differ by more than their policies.
+            let shuffled = sizes.len() > 1 && !by_agent(scenario);
+            people.make(agents, shuffled, scenario.seed)?
+        }
         None => Population::empty(agents),
     };
     let topology = topology(scenario, tree, agents, &population, inputs, Topology::None { n: agents })?;
@@ -343,13 +376,14 @@ fn society(
         Answers::Wait => 0,
         Answers::Lag(lag) => lag,
     };
-    let names = scenario
+    let names: Vec<String> = scenario
         .cohorts
         .iter()
         .flatten()
         .enumerate()
         .map(|(i, cohort)| cohort.name.clone().unwrap_or_else(|| format!("cohort-{i}")))
         .collect();
+    check_budget(scenario, tree, lag > 0, Some(&names))?;
     let leaves = leaves(tree, registry, &commons, agents, shards)?;
     let mut later = Vec::new();
     for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {

@@ -1,6 +1,7 @@
 //! Scenarios: plain data that, with a seed and a build, fully determines a run.
 
 mod assemble;
+mod budget;
 mod design;
 pub mod migrate;
 mod people;
@@ -8,6 +9,7 @@ mod schema;
 mod validation;
 
 pub use assemble::{Assembled, Inputs, assemble};
+pub use budget::{Budget, Limits};
 pub use design::{Arm, Design, DesignSource, Factor, Reading};
 pub use people::{MarginalSource, PopulationSource};
 pub use schema::schema;
@@ -73,6 +75,9 @@ pub struct Scenario {
     /// Whether a round waits for the answers of models.
     #[serde(default)]
     pub answers: Answers,
+    /// What may be spent on models.
+    #[serde(default)]
+    pub budget: Budget,
     /// The method of an evaluation: `{kind: ...}`.
     #[serde(default)]
     #[schemars(schema_with = "schema::method")]

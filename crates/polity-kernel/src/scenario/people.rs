@@ -1,20 +1,26 @@
 //! The population that a scenario describes.
 
 use super::{FileKind, FileWish, Inputs};
-use crate::population::fit::{self, Cell, FitError, Marginal};
+use crate::population::fit::{self, Cell, Filled, FitError, Marginal};
 use crate::population::independent::independent;
-use crate::population::persona::{Labels, Template};
+use crate::population::level::About;
+use crate::population::persona::{Labels, Template, shown};
 use crate::population::{self, Column, Population, Table};
 use crate::rng::{Draws, Stream};
-use crate::tree::{Invalid, Node, TreeError, Value, child, item};
+use crate::tree::{Invalid, Node, TreeError, Value, child, item, nearest};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Where the attributes of agents come from.
 ///
 /// With a `file` alone agents are its rows, or as many drawn from them evenly. `marginals` or `quotas` say of what there is to be
 /// how much. Without a `file`, `marginals` make independent attributes.
+///
+/// Agents that are the rows stand in the file's order where there is one cohort, or where ties are given by agent (a topology
+/// `file`, or `degrees`). With several cohorts they are shuffled otherwise, for cohorts take agents in order, and files are often
+/// sorted.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PopulationSource {
@@ -77,6 +83,19 @@ pub(super) struct People<'a> {
     table: Option<&'a Arc<Table>>,
 }
 
+/// People, and which rows of their table some society of them may have.
+struct Made {
+    people: Population,
+    /// By row; `None` where any row may come up.
+    possible: Option<Vec<bool>>,
+}
+
+impl From<Population> for Made {
+    fn from(people: Population) -> Self {
+        Made { people, possible: None }
+    }
+}
+
 impl<'a> People<'a> {
     /// `node` is the scenario's `population`.
     pub fn new(source: &'a PopulationSource, node: &'a Node, inputs: &'a Inputs) -> Result<Self, TreeError> {
@@ -100,9 +119,10 @@ impl<'a> People<'a> {
         self.table.map(|table| table.rows() as u32)
     }
 
-    /// The population of `n` agents.
-    pub fn make(&self, n: u32, seed: u64) -> Result<Population, TreeError> {
-        self.with_persona(n, seed).map_err(|invalid| self.blame(invalid))
+    /// The population of `n` agents. `shuffled`: the rows of a file do not keep their order even when every one of them is an agent.
+    pub fn make(&self, n: u32, shuffled: bool, seed: u64) -> Result<Population, TreeError> {
+        let made = self.people(n, shuffled, seed).and_then(|made| self.with_persona(made));
+        made.map_err(|invalid| self.blame(invalid))
     }
 
     fn read(&self, file: &str, key: &str) -> Result<&'a Arc<Table>, Invalid> {
@@ -112,13 +132,20 @@ impl<'a> People<'a> {
     fn check(&self) -> Result<(), Invalid> {
         let source = self.source;
         let no_file = source.file.is_none();
+        let empty = |key: &&str| match self.node.get(key).map(|node| &node.value) {
+            Some(Value::Null) => true,
+            Some(Value::List(items)) => items.is_empty(),
+            _ => false,
+        };
+        if let Some(key) = ["marginals", "quotas"].into_iter().find(empty) {
+            return Err(invalid(key, "the list is empty"));
+        }
         match (&source.marginals, &source.quotas) {
             (Some(_), Some(_)) => Err(invalid("quotas", "give `marginals` or `quotas`, not both")),
             (None, Some(_)) if no_file => {
                 Err(invalid("quotas", "quotas are drawn from people; add a `file` with them"))
             }
             (None, None) if no_file => Err(invalid("", "give a `file` with people, or `marginals`")),
-            (Some(marginals), _) if marginals.is_empty() => Err(invalid("marginals", "the list is empty")),
             _ if no_file && source.weight.is_some() => Err(invalid("weight", "the weights of which `file`?")),
             _ if source.persona.is_none() && !source.labels.is_empty() => {
                 Err(invalid("labels", "labels are used in a `persona`, and there is none"))
@@ -127,72 +154,107 @@ impl<'a> People<'a> {
         }
     }
 
-    fn with_persona(&self, n: u32, seed: u64) -> Result<Population, Invalid> {
-        let Some(template) = &self.source.persona else { return self.people(self.table, n, seed) };
-        let Some(table) = self.table else {
-            // Only the attributes' levels are known before they are made.
-            let people = self.people(None, n, seed)?;
-            let table = Arc::new(self.describe(people.table(), template)?);
-            return Ok(Population::from_table(table).with_shares(people.shares().to_vec()));
-        };
-        let table = Arc::new(self.describe(table, template)?);
-        self.people(Some(&table), n, seed)
-    }
-
-    /// The table with the texts of its rows.
-    fn describe(&self, table: &Table, template: &str) -> Result<Table, Invalid> {
-        for column in self.source.labels.keys() {
-            table.index(column).map_err(|error| invalid(child("labels", column), error.to_string()))?;
-        }
+    fn with_persona(&self, made: Made) -> Result<Population, Invalid> {
+        let Some(template) = &self.source.persona else { return Ok(made.people) };
+        let table = made.people.table();
         let template = Template::read(template, table).map_err(|message| invalid("persona", message))?;
-        let texts = template.render(table, &self.source.labels).map_err(|message| invalid("labels", message))?;
-        table.with(PERSONA, texts).map_err(|_| {
-            invalid(
-                "persona",
-                format!("the data have a column `{PERSONA}` of their own; rename it, or leave the template out"),
-            )
-        })
+        self.check_labels(&template, table)?;
+        // A value that nobody can have needs no label.
+        let wanted = |row: usize| made.possible.as_ref().is_none_or(|possible| possible[row]);
+        let texts =
+            template.render(table, &self.source.labels, wanted).map_err(|message| invalid("labels", message))?;
+        let table = table.with(PERSONA, texts).map_err(|_| {
+            let message =
+                format!("the data have a column `{PERSONA}` of their own; rename it, or leave the template out");
+            invalid("persona", message)
+        })?;
+        made.people.with_table(Arc::new(table)).map_err(|error| invalid("", error.to_string()))
     }
 
-    fn people(&self, table: Option<&Arc<Table>>, n: u32, seed: u64) -> Result<Population, Invalid> {
+    /// Labels that would never be seen are mistakes in names.
+    fn check_labels(&self, template: &Template, table: &Table) -> Result<(), Invalid> {
+        for (column, labels) in &self.source.labels {
+            let key = child("labels", column);
+            let index = table.index(column).map_err(|error| invalid(&key, error.to_string()))?;
+            if !template.shows(column) {
+                return Err(invalid(
+                    key,
+                    format!(
+                        "`persona` does not show this column; write `{{{column}}}` into it, or take the labels out"
+                    ),
+                ));
+            }
+            let Some((_, data)) = table.columns().nth(index) else { continue };
+            let mut known: BTreeSet<String> = match data {
+                Column::Number(values) => values.iter().map(|value| shown(population::Cell::Number(*value))).collect(),
+                Column::Text { words, .. } => words.iter().cloned().collect(),
+            };
+            // A level may have lost its share, and be nobody's value for now.
+            known.extend(
+                self.marginals()?
+                    .0
+                    .into_iter()
+                    .filter(|marginal| marginal.column == *column)
+                    .flat_map(|marginal| marginal.shares.into_iter().map(|(level, _)| level.trim().to_owned())),
+            );
+            if let Some(value) = labels.keys().find(|value| !known.contains(*value)) {
+                let hint = nearest(value, known.iter().map(String::as_str));
+                let hint = hint.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                return Err(invalid(
+                    child(&key, value),
+                    format!("no agent can have the value `{value}` of column `{column}`{hint}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The weights that the rows of the file begin with.
+    fn base<'t>(&self, table: &'t Table) -> Result<Option<&'t [f64]>, Invalid> {
+        let Some(name) = &self.source.weight else { return Ok(None) };
+        let base = of_column(table, name).map_err(|message| invalid("weight", message))?;
+        fit::check_base(base, table.rows()).map_err(|error| invalid("weight", error.message))?;
+        Ok(Some(base))
+    }
+
+    fn people(&self, n: u32, shuffled: bool, seed: u64) -> Result<Made, Invalid> {
         let (marginals, places) = self.marginals()?;
         let at = |error: FitError| match error.entry.and_then(|entry| Some((marginals.get(entry)?, places.get(entry)?)))
         {
             Some((marginal, place)) => place.blame(marginal, error),
-            None => invalid(if self.source.weight.is_some() { "weight" } else { "marginals" }, error.message),
+            None => invalid(if marginals.is_empty() { "weight" } else { "marginals" }, error.message),
         };
-        let Some(table) = table else { return independent(&marginals, n, seed).map_err(at) };
-        let base = match &self.source.weight {
-            None => None,
-            Some(name) => {
-                table.number_column(name).map_err(|error| invalid("weight", error.to_string()))?;
-                match table.columns().find(|(column, _)| column == name) {
-                    Some((_, Column::Number(values))) => Some(values.as_slice()),
-                    _ => None,
-                }
-            }
-        };
+        let Some(table) = self.table else { return Ok(independent(&marginals, n, seed).map_err(at)?.into()) };
+        let base = self.base(table)?;
         // The stream's agents below are those that are resampled one by one; here one sequence serves all.
         let mut draws = Draws::new(seed, Stream::Population, 1, 0);
-        if let Some(quotas) = &self.source.quotas {
+        let Filled { weights, counts, shares } = if let Some(quotas) = &self.source.quotas {
             let (cells, of_file) = self.cells(quotas)?;
-            let (counts, shares) =
-                fit::quotas(table, base, &cells, n, &mut draws).map_err(|error| match (error.entry, of_file) {
-                    (Some(entry), true) => {
-                        invalid("quotas.file", format!("row {entry}, counted from 0: {}", error.message))
-                    }
-                    (Some(entry), false) => invalid(item("quotas", entry), error.message),
-                    (None, _) => invalid("quotas", error.message),
-                })?;
-            return Ok(Population::of_counts(table.clone(), &counts, seed).with_shares(shares));
+            fit::quotas(table, base, &cells, n, &mut draws).map_err(|error| match (error.entry, of_file) {
+                (Some(entry), true) => {
+                    invalid("quotas.file", format!("row {entry}, counted from 0: {}", error.message))
+                }
+                (Some(entry), false) => invalid(item("quotas", entry), error.message),
+                (None, _) => invalid("quotas", error.message),
+            })?
+        } else if !marginals.is_empty() || base.is_some() {
+            let fit = fit::weights(table, base, &marginals).map_err(at)?;
+            let counts = fit.agents(n, &mut draws);
+            let shares = fit.obtained(&marginals, &counts);
+            Filled { weights: fit.weights, counts, shares }
+        } else if shuffled && table.rows() == n as usize {
+            return Ok(Population::of_counts(table.clone(), &vec![1; table.rows()], seed).into());
+        } else {
+            return Ok(Population::resample(table.clone(), n, seed).into());
+        };
+        let made: u64 = counts.iter().copied().map(u64::from).sum();
+        if made != u64::from(n) {
+            let message =
+                format!("{made} people came of it instead of {n}; this is a mistake of Polity, please report it");
+            return Err(invalid("", message));
         }
-        if marginals.is_empty() && base.is_none() {
-            return Ok(Population::resample(table.clone(), n, seed));
-        }
-        let fit = fit::weights(table, base, &marginals).map_err(at)?;
-        let counts = fit.agents(n, &mut draws);
-        let shares = fit.obtained(&marginals, &counts);
-        Ok(Population::of_counts(table.clone(), &counts, seed).with_shares(shares))
+        let people = Population::of_counts(table.clone(), &counts, seed).with_shares(shares);
+        Ok(Made { people, possible: Some(weights.iter().map(|weight| *weight > 0.0).collect()) })
     }
 
     /// All marginals, and where each was written.
@@ -286,16 +348,17 @@ struct Place {
 
 impl Place {
     fn blame(&self, marginal: &Marginal, error: FitError) -> Invalid {
-        let level = error.level.and_then(|level| marginal.shares.get(level));
+        let level = match error.about {
+            About::Level(level) => marginal.shares.get(level).map(|(level, _)| level),
+            About::Column | About::Levels => None,
+        };
         match (self.file, level) {
-            (true, Some((level, _))) => {
+            (true, Some(level)) => {
                 invalid(&self.key, format!("column `{}`, level `{level}`: {}", marginal.column, error.message))
             }
             (true, None) => invalid(&self.key, format!("column `{}`: {}", marginal.column, error.message)),
-            (false, Some((level, _))) => invalid(child(&child(&self.key, "shares"), level), error.message),
-            (false, None) if error.message.contains("there is no such column") => {
-                invalid(child(&self.key, "column"), error.message)
-            }
+            (false, Some(level)) => invalid(child(&child(&self.key, "shares"), level), error.message),
+            (false, None) if error.about == About::Column => invalid(child(&self.key, "column"), error.message),
             (false, None) => invalid(child(&self.key, "shares"), error.message),
         }
     }
@@ -371,6 +434,10 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     fn make(population: &Json, n: u32) -> Result<Population, TreeError> {
+        made(population, n, false)
+    }
+
+    fn made(population: &Json, n: u32, shuffled: bool) -> Result<Population, TreeError> {
         let node = Node::from_json(population);
         let column = |values: &[f64]| Column::Number(values.to_vec());
         let mut words = population::TextBuilder::default();
@@ -379,11 +446,13 @@ mod tests {
             ("x".into(), column(&[1.0, 2.0, 3.0, 1.0])),
             ("w".into(), column(&[0.0, 1.0, 2.5, 1.0])),
             ("word".into(), words.finish()),
+            ("minus".into(), column(&[-1.0, 3.0, 3.0, 1.0])),
+            ("huge".into(), column(&[1e308; 4])),
         ]);
         let mut inputs = Inputs::default();
         inputs.tables.insert("people.csv".into(), Arc::new(table.unwrap()));
         let source: PopulationSource = node.read("population")?;
-        People::new(&source, &node, &inputs)?.make(n, 1)
+        People::new(&source, &node, &inputs)?.make(n, shuffled, 1)
     }
 
     #[test]
@@ -393,6 +462,78 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(count), [0, 100, 250, 100]);
         // The order is mixed, so that cohorts are alike.
         assert!((0..450).map(|agent| people.row(agent)).collect::<Vec<_>>().windows(2).any(|w| w[0] > w[1]));
+    }
+
+    #[test]
+    fn several_cohorts_do_not_take_a_file_in_its_order() {
+        let (plain, mixed) =
+            (json!({"file": "people.csv"}), |n| made(&json!({"file": "people.csv"}), n, true).unwrap());
+        assert_eq!(*make(&plain, 4).unwrap().rows(), population::Rows::Identity(4));
+        let population::Rows::Index(mut rows) = mixed(4).rows().clone() else { panic!("not shuffled") };
+        assert_eq!(mixed(4), mixed(4));
+        rows.sort_unstable();
+        assert_eq!(rows, [0, 1, 2, 3]);
+        assert_eq!(mixed(40), make(&plain, 40).unwrap());
+    }
+
+    fn refused(population: &Json) -> (String, String) {
+        let error = make(population, 100).unwrap_err();
+        (error.path, error.message)
+    }
+
+    #[test]
+    fn weights_that_are_none_are_blamed_with_marginals_and_quotas() {
+        let marginals = json!([{"column": "word", "shares": {"a": 0.5, "b": 0.25, "c": 0.25}}]);
+        let quotas = json!([{"word": "a", "share": 0.5}, {"word": "b", "share": 0.25}, {"word": "c", "share": 0.25}]);
+        for (weight, words) in [("minus", "has the weight -1"), ("huge", "can not reckon"), ("wrod", "no such column")]
+        {
+            for (key, value) in [("marginals", &marginals), ("quotas", &quotas)] {
+                let (path, message) = refused(&json!({"file": "people.csv", "weight": weight, key: value}));
+                assert_eq!((path.as_str(), message.contains(words)), ("population.weight", true), "{message}");
+            }
+        }
+        for (key, value) in
+            [("marginals", json!(null)), ("quotas", json!(null)), ("marginals", json!([])), ("quotas", json!([]))]
+        {
+            let expected = (format!("population.{key}"), "the list is empty".to_string());
+            assert_eq!(refused(&json!({"file": "people.csv", key: value})), expected);
+        }
+    }
+
+    #[test]
+    fn labels_are_for_what_is_shown_and_can_be() {
+        let with = |labels: Json, more: Json| {
+            let mut population = json!({"file": "people.csv", "persona": "{word}", "labels": labels});
+            more.as_object().unwrap().iter().for_each(|(key, value)| population[key] = value.clone());
+            population
+        };
+        let all = json!({"word": {"a": "A", "b": "B", "c": "C"}});
+        assert!(make(&with(all.clone(), json!({})), 4).is_ok());
+        let (path, message) = refused(&with(json!({"word": all["word"], "x": {"1": "one"}}), json!({})));
+        assert_eq!(path, "population.labels.x");
+        assert!(message.starts_with("`persona` does not show this column"), "{message}");
+        let (path, message) = refused(&with(json!({"word": {"a": "A", "b": "B", "c": "C", "dd": "D"}}), json!({})));
+        assert_eq!(
+            (path.as_str(), message.as_str()),
+            ("population.labels.word.dd", "no agent can have the value `dd` of column `word`")
+        );
+        // Nobody is a c, and so nobody needs a name for it; one may be there.
+        let few = json!({"word": {"a": "A", "b": "B"}});
+        let marginals = json!({"marginals": [{"column": "word", "shares": {"a": 0.5, "b": 0.5, "c": 0}}]});
+        let quotas =
+            json!({"quotas": [{"word": "a", "share": 0.5}, {"word": "b", "share": 0.5}, {"word": "c", "share": 0}]});
+        for more in [&marginals, &quotas] {
+            assert!(
+                make(&with(few.clone(), more.clone()), 1).is_ok() && make(&with(all.clone(), more.clone()), 50).is_ok()
+            );
+        }
+        let alone = |labels: &Json| json!({"marginals": marginals["marginals"], "persona": "{word}", "labels": labels});
+        assert!(make(&alone(&few), 50).is_ok() && make(&alone(&all), 50).is_ok());
+        let (path, message) = refused(&with(few, json!({})));
+        assert_eq!(
+            (path.as_str(), message.contains("the value `c` of column `word` has no label")),
+            ("population.labels", true)
+        );
     }
 
     /// A scenario's population of parts that fit and parts that do not.

@@ -656,7 +656,9 @@ impl Society {
         Ok(())
     }
 
-    fn cohort(&self, agent: AgentId) -> Option<u16> {
+    /// The cohort of an agent.
+    #[must_use]
+    pub fn cohort(&self, agent: AgentId) -> Option<u16> {
         let block = block_of(agent);
         let shard = self.shards.iter().find(|s| s.range.contains(&block))?;
         shard.blocks().nth(block - shard.range.start)?.cohort_of(agent)

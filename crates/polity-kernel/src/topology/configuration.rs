@@ -15,9 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Ends of ties are paired at random. A pair of an agent with itself, or one that is there already, is repaired by exchanging
 /// partners with another tie drawn at random, so that nobody has a tie twice and every number is kept (switching; erasing such
 /// pairs would change the numbers). In sequences so uneven that this does not come to an end, the graph of Havel (1955) and
-/// Hakimi (1962) is taken, which ties the agents with most ties to each other.
+/// Hakimi (1962) is taken, which ties the agents with most ties to each other. If more than half of all pairs are to be tied, the
+/// pairs that are not are drawn like this instead.
 ///
-/// The sum of all numbers is even in any graph. If that of a column or distribution is odd, one agent drawn at random has one tie more.
+/// The sum of all numbers is even in any graph. If that of a column or distribution is odd, one agent drawn at random has one tie more,
+/// one with whom there is such a graph.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Configuration {
@@ -48,18 +50,25 @@ impl Configuration {
                 let message = "the numbers add up to an odd sum, and every tie has two ends; change one of them by 1";
                 return Err(TopologyError::at(key, message));
             }
-            let free: Vec<u32> = (0..n).filter(|agent| degrees[*agent as usize] < most).collect();
-            // Were nobody free all had n - 1 ties, and n (n - 1) is even.
-            if !free.is_empty() {
-                degrees[free[draws.below(free.len() as u64) as usize] as usize] += 1;
-            }
+            degrees = with_one_more(degrees, &mut draws).ok_or_else(|| {
+                let message = "the numbers add up to an odd sum, every tie has two ends, and there is no agent who could have one more; change one of them by 1";
+                TopologyError::at(key, message)
+            })?;
         }
         if !graphical(&degrees) {
             let message = "no graph has these numbers of ties: the agents with most ties need more partners than the others can be";
             return Err(TopologyError::at(key, message));
         }
-        let edges = paired(&degrees, &mut draws).unwrap_or_else(|| havel_hakimi(&degrees));
-        Ok(Csr::undirected(n, |edge| edges.iter().for_each(|(a, b)| edge(*a, *b))))
+        let tie = |degrees: &[u32], draws: &mut Draws| {
+            let edges = paired(degrees, draws).unwrap_or_else(|| havel_hakimi(degrees));
+            Csr::undirected(n, |edge| edges.iter().for_each(|(a, b)| edge(*a, *b)))
+        };
+        // Where most pairs are tied hardly any exchange repairs anything; who is not tied is found instead.
+        if ends(&degrees) > u64::from(n) * u64::from(most) / 2 {
+            let untied: Vec<u32> = degrees.iter().map(|degree| most - degree).collect();
+            return Ok(complement(&tie(&untied, &mut draws)));
+        }
+        Ok(tie(&degrees, &mut draws))
     }
 
     /// The parameter in use, and the number of ties of each agent.
@@ -130,6 +139,47 @@ fn column(by: &str, n: u32, population: &Population) -> Result<Vec<u32>, Topolog
         Err(TopologyError::at("by", message))
     };
     (0..n).map(degree).collect()
+}
+
+/// The degrees with one more for an agent drawn at random, among those with whom there is a graph; `None` if there is none.
+fn with_one_more(mut degrees: Vec<u32>, draws: &mut Draws) -> Option<Vec<u32>> {
+    let most = degrees.len().saturating_sub(1) as u32;
+    let mut free: Vec<u32> = (0..degrees.len() as u32).filter(|agent| degrees[*agent as usize] < most).collect();
+    if free.is_empty() {
+        return None;
+    }
+    let first = draws.below(free.len() as u64) as usize;
+    free.swap(0, first);
+    // Whether there is a graph depends on the agent's number of ties alone.
+    let mut tried = BTreeSet::new();
+    for i in 0..free.len() {
+        let agent = free[i] as usize;
+        if tried.insert(degrees[agent]) {
+            degrees[agent] += 1;
+            if graphical(&degrees) {
+                return Some(degrees);
+            }
+            degrees[agent] -= 1;
+        }
+        if i == 0 {
+            draws.shuffle(&mut free[1..]);
+        }
+    }
+    None
+}
+
+/// The graph of all pairs that are not tied.
+fn complement(csr: &Csr) -> Csr {
+    Csr::undirected(csr.n(), |edge| {
+        for agent in 0..csr.n() {
+            let mut tied = csr.neighbours(agent).iter().copied().peekable();
+            for other in 0..agent {
+                if tied.next_if_eq(&other).is_none() {
+                    edge(agent, other);
+                }
+            }
+        }
+    })
 }
 
 /// Whether some graph has these degrees (Erdős and Gallai 1960). Their sum is even.
@@ -278,6 +328,36 @@ mod tests {
         assert!(more <= 1);
         let error = by("word").generate(5, &Population::from_table(table), 3).unwrap_err().to_string();
         assert_eq!(error, "by: column `word`: holds words (x), but numbers are needed");
+    }
+
+    fn by(ties: &[f64], seed: u64) -> Result<Csr, TopologyError> {
+        let table = Table::new(vec![("ties".into(), Column::Number(ties.to_vec()))]).unwrap();
+        let spec = Configuration { by: Some("ties".into()), ..Configuration::default() };
+        spec.generate(ties.len() as u32, &Population::from_table(Arc::new(table)), seed)
+    }
+
+    /// One tie more for the agent who has one would need two partners who have none.
+    #[test]
+    fn an_odd_sum_is_mended_where_it_can_be_whatever_the_seed() {
+        let mut seen = BTreeSet::new();
+        for seed in 0..40 {
+            seen.insert(of(&by(&[0.0, 0.0, 1.0], seed).unwrap()));
+        }
+        assert_eq!(seen, [vec![0, 1, 1], vec![1, 0, 1]].into());
+        for seed in 0..10 {
+            let message = by(&[3.0, 3.0, 1.0, 0.0], seed).unwrap_err().to_string();
+            assert!(message.starts_with("by: the numbers add up to an odd sum"), "{message}");
+        }
+    }
+
+    #[test]
+    fn dense_sequences_are_kept() {
+        let uneven: Vec<u32> = (0..600).map(|i| 300 + 2 * (i % 140)).collect();
+        for degrees in [vec![900; 1000], vec![2000; 2001], vec![501; 1000], vec![500; 1000], uneven] {
+            let csr = exactly(&degrees).unwrap();
+            assert_eq!(of(&csr), degrees);
+            assert!((0..csr.n()).all(|i| !csr.neighbours(i).contains(&i)));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! Review of Sociology 27, 2001).
 
 use super::stochastic_block::members;
-use super::{Csr, StochasticBlock, TopologyError, within};
+use super::{Csr, StochasticBlock, TopologyError, affordable, within};
 use crate::population::Population;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,24 +21,25 @@ pub struct Homophily {
     pub same: f64,
 }
 
-/// A share of ties inside groups this much below `same` is refused: it comes of groups too small for their ties.
+/// Ties inside groups that fall short by more than this part of them are refused: groups are too small for their ties.
 const SHORT: f64 = 0.01;
 
 impl Homophily {
     pub(super) fn generate(&self, n: u32, population: &Population, seed: u64) -> Result<Csr, TopologyError> {
         within("same", self.same, 1.0, " (a share of the ties)")?;
         within("mean_degree", self.mean_degree, f64::from(n.saturating_sub(1)), &format!(" with {n} agents"))?;
+        // In words of this kind, not of the blocks below.
+        affordable("mean_degree", self.mean_degree * f64::from(n) / 2.0, "take a smaller `mean_degree`")?;
         let (inside, outside) = (self.mean_degree * self.same, self.mean_degree * (1.0 - self.same));
         let sizes: Vec<f64> = members(&self.by, n, population)?.iter().map(|group| group.len() as f64).collect();
         let possible =
             sizes.iter().map(|size| size * inside.min((size - 1.0).max(0.0))).sum::<f64>() / f64::from(n.max(1));
-        if possible < (self.same - SHORT) * (possible + outside) {
+        if possible < inside * (1.0 - SHORT) {
             let smallest = sizes.iter().copied().filter(|size| *size > 0.0).fold(f64::INFINITY, f64::min);
             let message = format!(
                 "{inside} ties inside a group are asked of each agent, and the groups of `{}` are too small (the smallest has \
-                 {smallest}): at most {:.3} of the ties could lie inside; take a smaller `mean_degree`, or fewer groups",
-                self.by,
-                possible / (possible + outside)
+                 {smallest}): {possible:.3} can be had on average; take a smaller `mean_degree` or `same`, or fewer groups",
+                self.by
             );
             return Err(TopologyError::at("same", message));
         }
@@ -104,6 +105,20 @@ mod tests {
         );
         assert!(error(homophily(6000.0, 0.9)).starts_with("same: 5400 ties inside a group are asked of each agent"));
         assert!(error(Homophily { by: "partys".into(), ..homophily(1.0, 0.5) }).contains("did you mean `party`?"));
+        let alike = |group: fn(usize) -> usize, n: usize, spec: Homophily| {
+            let column = Column::Number((0..n).map(|i| group(i) as f64).collect());
+            let people = Population::from_table(Arc::new(Table::new(vec![("party".into(), column)]).unwrap()));
+            spec.generate(n as u32, &people, 1).unwrap_err().to_string()
+        };
+        // Everybody differs; twos; sixes, of which each could have 5 of 9.9 ties.
+        let message = alike(|i| i, 400, homophily(10.0, 1.0));
+        assert!(message.contains("(the smallest has 1): 0.000 can be had on average"), "{message}");
+        assert!(alike(|i| i / 2, 400, homophily(10.0, 1.0)).contains("(the smallest has 2): 1.000 can be had"));
+        assert!(alike(|i| i / 6, 600, homophily(10.0, 0.99)).contains("(the smallest has 6): 5.000 can be had"));
+        let crowd = Population::resample(people().table().clone(), 1_000_000, 1);
+        let message = homophily(5000.0, 0.5).generate(1_000_000, &crowd, 1).unwrap_err().to_string();
+        assert!(message.starts_with("mean_degree: this would make about 2.500e9 ties"), "{message}");
+        assert!(message.ends_with("take a smaller `mean_degree`"), "{message}");
         let few = Population::resample(people().table().clone(), 20, 1);
         assert!(homophily(19.0, 0.1).generate(20, &few, 1).unwrap_err().message.contains("not so many others"));
     }

@@ -44,21 +44,24 @@ impl StochasticBlock {
     pub(super) fn generate(&self, n: u32, population: &Population, seed: u64) -> Result<Csr, TopologyError> {
         let blocks = self.blocks(n, population)?;
         let p = self.probabilities(n, &blocks)?;
+        // Nobody's block costs nothing, however many there are in the table.
+        let blocks: Vec<(usize, &[u32])> =
+            blocks.iter().map(Vec::as_slice).enumerate().filter(|(_, block)| !block.is_empty()).collect();
         let mut ties = 0.0;
-        for (a, block) in blocks.iter().enumerate() {
+        for (i, (a, block)) in blocks.iter().enumerate() {
             let size = block.len() as f64;
-            ties += p(a, a) * size * (size - 1.0) / 2.0;
-            ties += blocks[..a].iter().enumerate().map(|(b, other)| p(a, b) * size * other.len() as f64).sum::<f64>();
+            ties += p(*a, *a) * size * (size - 1.0) / 2.0;
+            ties += blocks[..i].iter().map(|(b, other)| p(*a, *b) * size * other.len() as f64).sum::<f64>();
         }
         let key = if self.matrix.is_some() { "matrix" } else { "within" };
         affordable(key, ties, "take smaller `within` and `between`, which do not grow with the society")?;
         Ok(Csr::undirected(n, |edge| {
-            for (a, block) in blocks.iter().enumerate() {
+            for (i, (a, block)) in blocks.iter().enumerate() {
                 // Each pair of blocks has draws of its own.
-                let draws = |b: usize| Draws::new(seed, Stream::Topology, a as u32, b as u32);
-                triangle(block.len() as u32, p(a, a), draws(a), |v, w| edge(block[v as usize], block[w as usize]));
-                for (b, other) in blocks[..a].iter().enumerate() {
-                    rectangle(block.len() as u32, other.len() as u32, p(a, b), draws(b), |v, w| {
+                let draws = |b: usize| Draws::new(seed, Stream::Topology, *a as u32, b as u32);
+                triangle(block.len() as u32, p(*a, *a), draws(*a), |v, w| edge(block[v as usize], block[w as usize]));
+                for (b, other) in &blocks[..i] {
+                    rectangle(block.len() as u32, other.len() as u32, p(*a, *b), draws(*b), |v, w| {
                         edge(block[v as usize], other[w as usize]);
                     });
                 }
@@ -142,16 +145,15 @@ pub(super) fn members(by: &str, n: u32, population: &Population) -> Result<Vec<V
     }
     let table = population.table();
     let index = table.index(by).map_err(|error| TopologyError::at("by", error.to_string()))?;
-    let too_many = |blocks| {
-        few("by", blocks).map_err(|e| TopologyError {
-            message: format!("column `{by}`: {}; group its values first", e.message),
-            ..e
-        })
-    };
-    let mut blocks;
+    let mut blocks: Vec<Vec<u32>>;
     match table.columns().nth(index) {
         Some((_, Column::Text { codes, words })) => {
-            too_many(words.len())?;
+            // A single bad cell makes words of numbers, and each number a block of its own.
+            let mixture = table.columns().nth(index).map_or(String::new(), |(_, column)| column.mixture());
+            if let Some(mixture) = mixture.strip_prefix("; ") {
+                let message = format!("column `{by}`: {mixture}; mend it, or write words for all");
+                return Err(TopologyError::at("by", message));
+            }
             blocks = vec![vec![]; words.len()];
             (0..n).for_each(|agent| blocks[codes[population.row(agent) as usize] as usize].push(agent));
         }
@@ -160,7 +162,6 @@ pub(super) fn members(by: &str, n: u32, population: &Population) -> Result<Vec<V
             let mut distinct: Vec<f64> = values.iter().map(|value| value + 0.0).collect();
             distinct.sort_unstable_by(f64::total_cmp);
             distinct.dedup();
-            too_many(distinct.len())?;
             blocks = vec![vec![]; distinct.len()];
             for agent in 0..n {
                 let value = values[population.row(agent) as usize];
@@ -169,6 +170,10 @@ pub(super) fn members(by: &str, n: u32, population: &Population) -> Result<Vec<V
         }
         None => blocks = vec![],
     }
+    few("by", blocks.iter().filter(|block| !block.is_empty()).count().max(1)).map_err(|error| TopologyError {
+        message: format!("column `{by}`: {}; group its values first", error.message),
+        ..error
+    })?;
     Ok(blocks)
 }
 
@@ -377,6 +382,17 @@ mod tests {
         assert_eq!(
             by("id").generate(5000, &everyone_else, 0).unwrap_err().to_string(),
             "by: column `id`: 5000 blocks are not possible; allowed are 1 to 4096; group its values first"
+        );
+        // What counts is the values that agents have, not those of the table.
+        let few = Population::resample(everyone_else.table().clone(), 300, 1);
+        let by_id = StochasticBlock { within: Some(0.0), ..by("id") };
+        assert_eq!(by_id.generate(300, &few, 0).unwrap().n(), 300);
+        let mut ages = TextBuilder::default();
+        ["30", "40", "old"].iter().for_each(|word| ages.push(word));
+        let mixed = Population::from_table(Arc::new(Table::new(vec![("age".into(), ages.finish())]).unwrap()));
+        assert_eq!(
+            by("age").generate(3, &mixed, 0).unwrap_err().to_string(),
+            "by: column `age`: it mixes numbers and words: row 2, counted from 0, has `old`; mend it, or write words for all"
         );
     }
 }

@@ -50,6 +50,23 @@ pub struct Edits {
     pub seed: Option<u64>,
 }
 
+/// What a run may spend on models.
+#[derive(Clone, Copy, Debug, Default, ClapArgs)]
+pub struct Spending {
+    /// US dollars that the run may spend on models; no call is made that might not fit.
+    #[arg(long, value_name = "USD", env = "POLITY_MAX_COST")]
+    pub max_cost: Option<f64>,
+    /// Tokens of requests and replies that the run may take.
+    #[arg(long, value_name = "TOKENS", env = "POLITY_MAX_TOKENS")]
+    pub max_tokens: Option<u64>,
+    /// Calls of models that the run may make.
+    #[arg(long, value_name = "CALLS", env = "POLITY_MAX_CALLS")]
+    pub max_calls: Option<u64>,
+    /// Seconds that this process may take; then it finishes what is in flight, saves and stops.
+    #[arg(long, value_name = "SECONDS", env = "POLITY_MAX_TIME")]
+    pub max_time: Option<f64>,
+}
+
 /// What a sweep may use.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub struct SweepLimits {
@@ -110,6 +127,8 @@ pub enum Verb {
         out: Option<PathBuf>,
         #[command(flatten)]
         edits: Edits,
+        #[command(flatten)]
+        spending: Spending,
     },
     /// Run the design of a scenario: every arm with every seed, in parallel, with intervals and contrasts.
     Sweep {
@@ -145,6 +164,8 @@ pub enum Verb {
         common: Common,
         #[command(flatten)]
         limits: SweepLimits,
+        #[command(flatten)]
+        spending: Spending,
     },
     /// Recompute a run from its journal, asking nobody, and compare every round's digest.
     Replay {

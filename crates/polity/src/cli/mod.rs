@@ -18,7 +18,7 @@ mod sweep;
 mod validate;
 
 pub use args::Args;
-use args::{Common, Edits, Mock, Verb};
+use args::{Common, Edits, Mock, Spending, Verb};
 use clap::Parser;
 use output::{error_json, note, print_line};
 use polity_driver::DriveError;
@@ -30,6 +30,7 @@ use polity_driver::run::{Engine, Prepared, Summary, new_folder, prepare};
 use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
 use polity_kernel::registry::Registry;
+use polity_kernel::scenario::Budget;
 use polity_kernel::tree::{Node, TreeError, Value};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,10 @@ pub enum Exit {
     Differs = 5,
     /// Stopped by a person; the run resumes.
     Stopped = 6,
+    /// Its budget is used up; the run resumes with a greater one.
+    Budget = 7,
+    /// No answer of a model can be had; the run resumes.
+    Lost = 8,
 }
 
 /// What went wrong, ready to be shown.
@@ -122,6 +127,7 @@ fn failure(error: &DriveError, source: Option<&Source>) -> Failure {
         }
         DriveError::InRun { error: inner, .. } => failure(inner, source).exit,
         DriveError::Input(_) | DriveError::Model(_) => Exit::Input,
+        DriveError::Lost(_) => Exit::Lost,
         DriveError::Differs(_) => Exit::Differs,
         DriveError::Bug { .. } => Exit::Defect,
         error if is_of_disk(error) => Exit::Disk,
@@ -166,8 +172,8 @@ pub fn main(registry: Registry) -> ExitCode {
 fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate { files, json } => validate::validate(&files, json, registry),
-        Verb::Run { file, common, out, edits } => {
-            let flags = edits.flags();
+        Verb::Run { file, common, out, edits, spending } => {
+            let flags = edits.flags().into_iter().chain(spending.flags()).collect();
             run(&file, &common, out, &edits.set, flags, registry)
         }
         Verb::Sweep { file, common, limits, out, edits, seeds } => {
@@ -175,11 +181,27 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             sweep::sweep(&file, &common, limits, out, &edits.set, flags, registry)
         }
         Verb::Compare { runs, json } => compare::compare(&runs, json),
-        Verb::Resume { run, common, limits } if is_sweep(&RealDisk, &run) => {
+        Verb::Resume { run, common, limits, spending } if is_sweep(&RealDisk, &run) => {
+            if !spending.flags().is_empty() {
+                let message =
+                    "a sweep has the budget of its scenario, for each run; --max-cost and the like are for runs";
+                return Err(Failure::new(Exit::Input, message));
+            }
             sweep::resume(&run, &common, limits, registry)
         }
-        Verb::Resume { run, common, .. } => with_engine(&common, registry, |engine, stop| {
+        Verb::Resume { run, common, limits, spending } => with_engine(&common, registry, |engine, stop| {
+            if limits.jobs.is_some() || limits.memory.is_some() {
+                let message = format!("{} is no sweep; --jobs and --memory are for sweeps", run.display());
+                return Err(Failure::new(Exit::Input, message));
+            }
             let mut watch = progress::Bar::new(stop);
+            let engine = &Engine {
+                budget: spending.budget(),
+                providers: engine.providers.clone(),
+                disk: engine.disk.clone(),
+                stop: engine.stop.clone(),
+                ..*engine
+            };
             let summary = engine.resume(&run, &mut watch).map_err(|e| failure(&e, None))?;
             watch.finish();
             finish(&summary, &common, engine.disk.as_ref(), registry)
@@ -239,6 +261,26 @@ fn flags<const N: usize>(flags: [(&str, Option<u64>); N]) -> Vec<(String, Node)>
         Some((path.to_string(), Node { value: Value::Int(value as i64), origin }))
     };
     flags.into_iter().filter_map(set).collect()
+}
+
+impl Spending {
+    fn budget(self) -> Budget {
+        let Spending { max_cost, max_tokens, max_calls, max_time } = self;
+        Budget { cost_usd: max_cost, tokens: max_tokens, calls: max_calls, seconds: max_time, ..Budget::default() }
+    }
+
+    /// The same as edits of a scenario.
+    fn flags(self) -> Vec<(String, Node)> {
+        let Spending { max_cost, max_tokens, max_calls, max_time } = self;
+        let real = |flag: &str, path: &str, value: Option<f64>| {
+            let value = value?;
+            let origin = polity_kernel::tree::Origin::Edit(format!("--{flag} {value}").into());
+            Some((path.to_string(), Node { value: Value::Float(value), origin }))
+        };
+        let whole = flags([("budget.tokens", max_tokens), ("budget.calls", max_calls)]);
+        let real = [real("max-cost", "budget.cost_usd", max_cost), real("max-time", "budget.seconds", max_time)];
+        whole.into_iter().chain(real.into_iter().flatten()).collect()
+    }
 }
 
 impl Edits {
@@ -310,6 +352,7 @@ fn with_engine<T>(
         disk: Arc::new(RealDisk),
         shards: common.shards.get(),
         connections: common.max_connections.get(),
+        budget: Default::default(),
         faults: None,
         stop: stop.clone(),
     };
@@ -338,6 +381,11 @@ fn run(
         let mut watch = progress::Bar::new(stop);
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
             let mut failure = failure(&e, Some(&source));
+            if matches!(e, DriveError::Lost(_)) {
+                failure
+                    .message
+                    .push_str(&format!("\nnothing is lost; once it can be had: polity resume {}", out.display()));
+            }
             if is_full(&e) {
                 // Before the manifest is there nothing has begun, and the same command takes the folder again.
                 let begun = engine.disk.exists(&out.join("manifest.json")).unwrap_or(false);
@@ -362,7 +410,7 @@ fn seed_of(prepared: &Prepared) -> u64 {
 
 /// Shows what a run came to.
 fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Registry) -> Result<Exit, Failure> {
-    let stopped = summary.status == "stopped";
+    let stopped = summary.status != "done";
     if !stopped && !common.no_report {
         story::write_report(disk, Path::new(&summary.run), registry)?;
     }
@@ -370,7 +418,11 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
     if common.json {
         print_line(&output::json(summary));
     }
-    Ok(if stopped { Exit::Stopped } else { Exit::Done })
+    Ok(match summary.status.as_str() {
+        "stopped" => Exit::Stopped,
+        "budget" => Exit::Budget,
+        _ => Exit::Done,
+    })
 }
 
 fn fork_folder(disk: &dyn Disk, run: &Path, at: u32) -> Result<PathBuf, Failure> {

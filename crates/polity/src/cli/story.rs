@@ -61,6 +61,9 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
         facts.push(format!("{} answers{simulated}, ${:.4}", summary.answers, summary.cost_usd));
     }
+    if summary.denied > 0 {
+        facts.push(format!("{} calls were not made: the budget does not hold them", summary.denied));
+    }
     facts.extend(evidence::facts(disk, run, &summary.health));
     if !summary.digest.is_empty() {
         facts.push(format!("digest {}", summary.digest));
@@ -68,6 +71,8 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     facts.push(format!("run folder {}", summary.run));
     if summary.status == "stopped" {
         facts.push(format!("go on with: polity resume {}", summary.run));
+    } else if summary.status == "budget" {
+        facts.push(format!("go on with: polity resume {}, and a greater limit where one is used up", summary.run));
     } else if !no_report {
         facts.push(format!("report {}", run.join("report.html").display()));
     }

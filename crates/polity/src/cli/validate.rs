@@ -19,6 +19,7 @@ pub fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Ex
         disk: Arc::new(RealDisk),
         shards: 1,
         connections: 1,
+        budget: Default::default(),
         faults: None,
         stop: Stop::default(),
     };

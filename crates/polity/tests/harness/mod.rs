@@ -416,6 +416,7 @@ pub fn engine(disk: Arc<dyn Disk>, shards: usize, faults: Option<Faults>) -> Eng
         disk,
         shards,
         connections: 100,
+        budget: Default::default(),
         faults,
         stop: Stop::default(),
     }

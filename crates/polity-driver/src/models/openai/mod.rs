@@ -8,7 +8,7 @@ pub use read::{Completion, Received, outcome, read_completion};
 
 use super::keys::{Secret, from_environment};
 use super::{Answering, Exchange, Provider, Trouble};
-use polity_kernel::ask::{Effect, Outcome, Role, Usage, Want};
+use polity_kernel::ask::{Effect, Outcome, Request, Role, Usage, Want};
 use read::{ANSWER, enveloped, read_embeddings};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, Url};
@@ -27,6 +27,8 @@ use wire::{ChatMessage, ChatRequest, EmbeddingRequest, NamedSchema, ResponseForm
 pub const BASE_URL: &str = "https://api.openai.com/v1";
 /// Bytes of an answer at most; what is longer is cut off while it is read. (A streamed answer takes 20 to 50 times its text.)
 pub const LONGEST_ANSWER: usize = 10_000_000;
+/// Tokens of a reply at most, unless the settings say otherwise. It is sent along: budgets set that much aside.
+pub const LONGEST_REPLY: u64 = 8192;
 /// How long an answer may take by default, in milliseconds.
 const PATIENCE_MS: u64 = 300_000;
 const CONNECT: Duration = Duration::from_secs(10);
@@ -162,6 +164,7 @@ impl Place {
         let hidden = |text| self.secret.hidden_in(text);
         match trouble {
             Trouble::Retry { why, after_ms } => Trouble::Retry { why: hidden(why), after_ms },
+            Trouble::Never { why } => Trouble::Never { why: hidden(why) },
             Trouble::Fatal { why } => Trouble::Fatal { why: hidden(why) },
         }
     }
@@ -398,6 +401,22 @@ impl Provider for OpenAi {
         self.line().map(|_| ()).map_err(|why| format!("`{model}`: {why}"))
     }
 
+    fn most(&self, request: &Request) -> Usage {
+        // A token has a byte at least. A schema is counted, and what a server puts around a message.
+        let messages: usize = request.messages.iter().map(|message| message.rendered().len() + 32).sum();
+        let form = response_format(&request.want).and_then(|form| serde_json::to_string(&form).ok());
+        Usage {
+            tokens_in: (messages + form.map_or(0, |form| form.len())) as u64,
+            tokens_out: self.settings.max_tokens.or(self.settings.max_completion_tokens).unwrap_or(LONGEST_REPLY),
+            ..Usage::default()
+        }
+    }
+
+    /// There is no table of prices yet.
+    fn priced(&self) -> bool {
+        false
+    }
+
     fn simulated(&self) -> bool {
         false
     }
@@ -405,10 +424,17 @@ impl Provider for OpenAi {
     fn answer<'a>(&'a self, effect: &'a Effect, _: u64) -> Answering<'a> {
         Box::pin(async move {
             let began = Instant::now();
-            let request = self.request(effect);
+            let mut request = self.request(effect);
+            let place = self.place().map_err(|why| Trouble::Fatal { why })?;
+            if request.max_tokens.is_none() && request.max_completion_tokens.is_none() {
+                // OpenAI's own newer models know the one name only, most other servers the other.
+                match place.base.host_str() {
+                    Some("api.openai.com") => request.max_completion_tokens = Some(LONGEST_REPLY),
+                    _ => request.max_tokens = Some(LONGEST_REPLY),
+                }
+            }
             let received = self.post(&["chat", "completions"], &request.model, &request).await?;
             let latency_ms = began.elapsed().as_secs_f64() * 1e3;
-            let place = self.place().map_err(|why| Trouble::Fatal { why })?;
             let read = read_completion(&received).map_err(|trouble| place.scrubbed(trouble))?;
             let mut usage = Usage { latency_ms, ..Usage::default() };
             let outcome = match read {

@@ -310,7 +310,9 @@ fn trouble(received: &Received, status: u16, said: &Said) -> Trouble {
         300..=399 => fatal(format!(
             "{url} sends elsewhere (status {status}), where a key is not to follow: set OPENAI_BASE_URL to the address itself"
         )),
-        400..=499 => fatal(format!("{url} refuses the request for the model `{model}` (status {status}){words}")),
+        400..=499 => Trouble::Never {
+            why: format!("{url} refuses the request for the model `{model}` (status {status}){words}"),
+        },
         _ => fatal(format!("{url} answers with status {status}, which is none that a model API has{words}")),
     }
 }

@@ -3,7 +3,7 @@
 use super::answers::{answer_field, answer_want, number, placeholder, reasons, wrong};
 use super::parameters::{Failures, Model};
 use crate::models::{Exchange, read_reply};
-use polity_kernel::ask::{Effect, Hidden, Message, Outcome, Part, Role, Usage, Want};
+use polity_kernel::ask::{Effect, Hidden, Message, Outcome, Part, Request, Role, Usage, Want};
 use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::method::same_answer;
 use polity_kernel::rng::{Draws, Stream, normal_quantile};
@@ -67,16 +67,14 @@ impl<'a> Call<'a> {
     pub(super) fn exchange(&self) -> Exchange {
         let request = &self.effect.request;
         let reply = self.worded(&self.answer());
-        let (raw, outcome) = self.delivered(reply);
-        let tokens_in: u64 = request.messages.iter().map(|message| tokens(&message.rendered())).sum();
-        let tokens_out = tokens(&raw);
-        let price = &self.model.price;
+        let (raw, outcome) = match reply.char_indices().nth(4 * LONGEST_REPLY as usize) {
+            Some((end, _)) => cut_off(reply[..end].to_owned()),
+            None => self.delivered(reply),
+        };
         let latency = &self.model.latency_ms;
         let usage = Usage {
-            tokens_in,
-            tokens_out,
-            cost_usd: (tokens_in as f64 * price.input + tokens_out as f64 * price.output) / 1e6,
             latency_ms: latency.median * libm::exp(latency.spread * self.draws(For::Latency).normal()),
+            ..usage(self.model, request, tokens(&raw))
         };
         Exchange { outcome, usage }
     }
@@ -204,8 +202,7 @@ impl<'a> Call<'a> {
             }
             Some(1) => {
                 let kept = draws.below(reply.chars().count() as u64) as usize;
-                let raw: String = reply.chars().take(kept).collect();
-                (raw.clone(), Outcome::Invalid { raw, why: "the reply was cut off at the limit of tokens".into() })
+                cut_off(reply.chars().take(kept).collect())
             }
             Some(2) => {
                 let raw = String::from(r#"{"tool": "look_up", "arguments": {}}"#);
@@ -219,6 +216,25 @@ impl<'a> Call<'a> {
             _ => (reply.clone(), read_reply(want, &reply)),
         }
     }
+}
+
+/// Tokens of a reply at most.
+const LONGEST_REPLY: u64 = 4096;
+
+fn usage(model: &Model, request: &Request, tokens_out: u64) -> Usage {
+    let tokens_in: u64 = request.messages.iter().map(|message| tokens(&message.rendered())).sum();
+    let cost_usd = (tokens_in as f64 * model.price.input + tokens_out as f64 * model.price.output) / 1e6;
+    Usage { tokens_in, tokens_out, cost_usd, latency_ms: 0.0 }
+}
+
+/// The most that an exchange can take.
+pub(super) fn most(model: &Model, request: &Request) -> Usage {
+    // What breaks a reply may add a few words.
+    usage(model, request, LONGEST_REPLY + 16)
+}
+
+fn cut_off(raw: String) -> (String, Outcome) {
+    (raw.clone(), Outcome::Invalid { raw, why: "the reply was cut off at the limit of tokens".into() })
 }
 
 /// The ways in which models break JSON.

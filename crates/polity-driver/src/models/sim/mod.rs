@@ -8,7 +8,7 @@ pub use parameters::{Failures, Latency, Model, Price};
 
 use super::{Answering, Provider, Trouble};
 use call::Call;
-use polity_kernel::ask::Effect;
+use polity_kernel::ask::{Effect, Request, Usage};
 use polity_kernel::tree::nearest;
 use std::collections::BTreeMap;
 
@@ -55,6 +55,10 @@ impl Provider for Sim {
 
     fn check(&self, model: &str) -> Result<(), String> {
         self.model(model).map(|_| ())
+    }
+
+    fn most(&self, request: &Request) -> Usage {
+        self.model(&request.model).map(|model| call::most(model, request)).unwrap_or_default()
     }
 
     fn simulated(&self) -> bool {

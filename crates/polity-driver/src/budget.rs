@@ -1,0 +1,391 @@
+//! The wall: no call is made unless the most that it can take fits what is left.
+//!
+//! Which calls are denied must not depend on which answers came first. So, as long as a round goes well, every group (an agent in a
+//! society, an item in an evaluation) has its share of what is left, and asks within it at once. A call that does not fit the share
+//! of its group waits until nothing is in flight. Then what is spent is known, and all that wait are decided together, in order of
+//! id: those that fit are made, and if none fits, all are denied. From the first such decision on the rest of the round is decided so.
+//! `docs/decisions/a-budget-is-a-wall.md` has the reasons.
+
+use crate::models::Providers;
+use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
+use polity_kernel::scenario::{Assembled, Budget, Limits};
+use polity_kernel::world::Activation;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
+use std::sync::Arc;
+
+/// What calls take. In whole numbers, because their sum must not depend on its order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Amount {
+    /// Billionths of a dollar.
+    nano_usd: u64,
+    tokens: u64,
+    calls: u64,
+}
+
+impl Amount {
+    const ENDLESS: Amount = Amount { nano_usd: u64::MAX, tokens: u64::MAX, calls: u64::MAX };
+
+    fn of(usage: &Usage) -> Amount {
+        // Rounded up: what is counted is never less than what is spent. Saturates, as casts of floats do.
+        let nano_usd = (usage.cost_usd * 1e9).ceil() as u64;
+        Amount { nano_usd, tokens: usage.tokens_in.saturating_add(usage.tokens_out), calls: 1 }
+    }
+
+    fn limit(limits: &Limits) -> Amount {
+        Amount {
+            nano_usd: limits.cost_usd.map_or(u64::MAX, |usd| (usd * 1e9).floor() as u64),
+            tokens: limits.tokens.unwrap_or(u64::MAX),
+            calls: limits.calls.unwrap_or(u64::MAX),
+        }
+    }
+
+    fn each(self, other: Amount, of: impl Fn(u64, u64) -> u64) -> Amount {
+        Amount {
+            nano_usd: of(self.nano_usd, other.nano_usd),
+            tokens: of(self.tokens, other.tokens),
+            calls: of(self.calls, other.calls),
+        }
+    }
+
+    fn and(self, other: Amount) -> Amount {
+        self.each(other, u64::saturating_add)
+    }
+
+    fn less(self, other: Amount) -> Amount {
+        self.each(other, u64::saturating_sub)
+    }
+
+    /// The equal part of one of `n`; what has no limit has none in parts.
+    fn part(self, n: u64) -> Amount {
+        self.each(self, |all, _| if all == u64::MAX { all } else { all / n.max(1) })
+    }
+
+    fn within(self, limit: Amount) -> bool {
+        self.nano_usd <= limit.nano_usd && self.tokens <= limit.tokens && self.calls <= limit.calls
+    }
+
+    /// In words: the limit that does not hold `more` on top of what is spent.
+    fn why(limit: Amount, spent: Amount, more: Amount) -> String {
+        let usd = |nano: u64| nano as f64 / 1e9;
+        let all = spent.and(more);
+        if all.nano_usd > limit.nano_usd {
+            let [limit, spent, more] = [limit, spent, more].map(|amount| usd(amount.nano_usd));
+            return format!("{limit:.4} USD, of which {spent:.4} are spent, and the next call may take {more:.4}");
+        }
+        if all.tokens > limit.tokens {
+            let [limit, spent, more] = [limit, spent, more].map(|amount| amount.tokens);
+            return format!("{limit} tokens, of which {spent} are spent, and the next call may take {more}");
+        }
+        format!("{} calls, and {} are made", limit.calls, spent.calls)
+    }
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Amount) {
+        *self = self.and(other);
+    }
+}
+
+/// The run, or a cohort of it, with a limit.
+struct Scope {
+    what: String,
+    /// `None`: all.
+    cohort: Option<u16>,
+    limit: Amount,
+    /// What answers took, by the round in which they were asked for.
+    settled: BTreeMap<u32, Amount>,
+    /// In flight.
+    reserved: Amount,
+    /// What a group may take in this round without waiting.
+    share: Amount,
+    /// What groups have taken or reserved in this round.
+    taken: BTreeMap<u32, Amount>,
+}
+
+impl Scope {
+    fn spent(&self) -> Amount {
+        self.settled.values().fold(Amount::default(), |sum, amount| sum.and(*amount))
+    }
+}
+
+/// What a call is counted as.
+#[derive(Clone, Copy)]
+struct Reserved {
+    group: u32,
+    cohort: Option<u16>,
+    amount: Amount,
+}
+
+/// Decides which calls are made.
+pub(crate) struct Gate {
+    providers: Arc<Providers>,
+    scopes: Vec<Scope>,
+    /// The limit of each agent, and what each has taken or reserved.
+    agent: Option<Amount>,
+    of_agent: BTreeMap<u32, Amount>,
+    /// Whether at most one turn is under way: then everything is known whenever something is asked.
+    in_order: bool,
+    /// Items of an evaluation: it has one share for all its rounds.
+    items: Option<u64>,
+    /// The round whose shares are in force.
+    round: Option<u32>,
+    /// Whether calls of this round are decided together, each time nothing is in flight.
+    waves: bool,
+    waiting: BTreeMap<EffectId, Effect>,
+    reserved: BTreeMap<EffectId, Reserved>,
+    /// Decided before the run was interrupted.
+    recorded: BTreeSet<EffectId>,
+    denied: Vec<Answer>,
+    /// Why the run's own limit holds no further call.
+    exhausted: Option<String>,
+}
+
+impl Gate {
+    /// The gate of a run; `None` where nothing is limited. `past`: the answers it has had. `recorded`: calls that it had decided to make.
+    pub fn new<'a>(
+        budget: &Budget,
+        machine: &Assembled,
+        providers: Arc<Providers>,
+        past: impl Iterator<Item = &'a Answer>,
+        recorded: BTreeSet<EffectId>,
+    ) -> Option<Gate> {
+        if !budget.bounds_calls() {
+            return None;
+        }
+        let scope = |what: String, cohort, limits: &Limits| Scope {
+            what,
+            cohort,
+            limit: Amount::limit(limits),
+            settled: BTreeMap::new(),
+            reserved: Amount::default(),
+            share: Amount::ENDLESS,
+            taken: BTreeMap::new(),
+        };
+        let mut scopes = Vec::new();
+        if budget.run().any() {
+            scopes.push(scope("the run".into(), None, &budget.run()));
+        }
+        let (mut in_order, mut items) = (false, None);
+        match machine {
+            Assembled::Society(society) => {
+                in_order = society.activation() == Activation::RandomOrder;
+                for (i, name) in society.cohorts().iter().enumerate() {
+                    if let Some(limits) = budget.cohorts.get(name).filter(|limits| limits.any()) {
+                        scopes.push(scope(format!("the cohort `{name}`"), Some(i as u16), limits));
+                    }
+                }
+            }
+            Assembled::Evaluation(evaluation) => items = Some(evaluation.items().len() as u64),
+        }
+        let mut gate = Gate {
+            providers,
+            scopes,
+            agent: budget.agent.filter(Limits::any).map(|limits| Amount::limit(&limits)),
+            of_agent: BTreeMap::new(),
+            in_order,
+            items,
+            round: None,
+            waves: false,
+            waiting: BTreeMap::new(),
+            reserved: BTreeMap::new(),
+            recorded,
+            denied: Vec::new(),
+            exhausted: None,
+        };
+        for answer in past {
+            gate.settle(answer, cohort_of(machine, answer.id));
+        }
+        Some(gate)
+    }
+
+    /// Begins a batch, answered by the record or not. `effects`: all of it.
+    pub fn batch(&mut self, effects: &[Effect], machine: &Assembled) {
+        let Some(first) = effects.first() else { return };
+        let new = match self.items {
+            Some(_) => self.round.is_none(),
+            None => self.round.is_none_or(|round| first.id.round > round),
+        };
+        if !new {
+            return;
+        }
+        let round = if self.items.is_some() { 0 } else { first.id.round };
+        self.round = Some(round);
+        self.waves = self.in_order;
+        for scope in &mut self.scopes {
+            let mut groups = BTreeSet::new();
+            for effect in effects {
+                if scope.cohort.is_none() || scope.cohort == cohort_of(machine, effect.id) {
+                    groups.insert(effect.id.actor);
+                }
+            }
+            let before = scope.settled.range(..round).fold(Amount::default(), |sum, (_, amount)| sum.and(*amount));
+            scope.share = scope.limit.less(before).part(self.items.unwrap_or(groups.len() as u64));
+            scope.taken.clear();
+        }
+    }
+
+    /// Counts an answer of the record that a turn of this round uses.
+    pub fn used(&mut self, answer: &Answer, machine: &Assembled) {
+        if !matches!(answer.outcome, Outcome::Denied { .. }) {
+            let (group, cohort) = (self.group(answer.id), cohort_of(machine, answer.id));
+            self.take(group, cohort, Amount::of(&answer.usage));
+        }
+    }
+
+    fn group(&self, id: EffectId) -> u32 {
+        if self.items.is_some() { id.item } else { id.actor }
+    }
+
+    fn take(&mut self, group: u32, cohort: Option<u16>, amount: Amount) {
+        for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+            *scope.taken.entry(group).or_default() += amount;
+        }
+    }
+
+    /// Takes questions; returns those that may be asked at once.
+    pub fn ask(&mut self, effects: Vec<Effect>, machine: &Assembled) -> Vec<Effect> {
+        let mut now = Vec::new();
+        for effect in effects {
+            let most = self.most(&effect);
+            let (group, cohort) = (self.group(effect.id), cohort_of(machine, effect.id));
+            if let Some(limit) = self.agent {
+                let taken = self.of_agent.entry(effect.id.actor).or_default();
+                if !taken.and(most).within(limit) {
+                    let why = format!("the budget of an agent is {}", Amount::why(limit, *taken, most));
+                    self.denied.push(denial(effect, why));
+                    continue;
+                }
+            }
+            let fits = |scope: &Scope| {
+                let taken = scope.taken.get(&group).copied().unwrap_or_default();
+                scope.cohort.is_some() && scope.cohort != cohort || taken.and(most).within(scope.share)
+            };
+            if self.recorded.remove(&effect.id) || !self.waves && self.scopes.iter().all(fits) {
+                self.reserve(effect.id, Reserved { group, cohort, amount: most });
+                now.push(effect);
+            } else {
+                self.waiting.insert(effect.id, effect);
+            }
+        }
+        now
+    }
+
+    fn most(&self, effect: &Effect) -> Amount {
+        let provider = self.providers.for_model(&effect.request.model);
+        // A model that nobody has fails without a call.
+        provider.map_or(Amount::default(), |provider| Amount::of(&provider.most(&effect.request)))
+    }
+
+    fn reserve(&mut self, id: EffectId, reserved: Reserved) {
+        let Reserved { group, cohort, amount } = reserved;
+        self.take(group, cohort, amount);
+        for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+            scope.reserved += amount;
+        }
+        if self.agent.is_some() {
+            *self.of_agent.entry(id.actor).or_default() += amount;
+        }
+        self.reserved.insert(id, reserved);
+    }
+
+    /// Counts an answer that has come.
+    pub fn heard(&mut self, answer: &Answer, machine: &Assembled) {
+        if let Some(Reserved { group, cohort, amount }) = self.reserved.remove(&answer.id) {
+            for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+                scope.reserved = scope.reserved.less(amount);
+                if let Some(taken) = scope.taken.get_mut(&group) {
+                    *taken = taken.less(amount);
+                }
+            }
+            if let Some(taken) = self.of_agent.get_mut(&answer.id.actor) {
+                *taken = taken.less(amount);
+            }
+            self.used(answer, machine);
+        }
+        self.settle(answer, cohort_of(machine, answer.id));
+    }
+
+    fn settle(&mut self, answer: &Answer, cohort: Option<u16>) {
+        if matches!(answer.outcome, Outcome::Denied { .. }) {
+            return;
+        }
+        let amount = Amount::of(&answer.usage);
+        for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+            *scope.settled.entry(answer.id.round).or_default() += amount;
+        }
+        if self.agent.is_some() {
+            *self.of_agent.entry(answer.id.actor).or_default() += amount;
+        }
+    }
+
+    /// Answers that were decided here and not handed out yet.
+    pub fn take_denied(&mut self) -> Vec<Answer> {
+        std::mem::take(&mut self.denied)
+    }
+
+    /// Whether calls wait for a decision.
+    pub fn waits(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Decides what waits, once nothing is in flight and nobody can move. In an evaluation nothing is denied: the run stops instead, and
+    /// goes on with a greater budget as if it had never stopped.
+    /// Returns what is to be made, in order of id.
+    pub fn decide(&mut self, machine: &Assembled) -> Vec<Effect> {
+        self.waves = true;
+        let mut made = Vec::new();
+        let ids: Vec<EffectId> = self.waiting.keys().copied().collect();
+        for id in &ids {
+            let Some(effect) = self.waiting.get(id) else { continue };
+            let (most, cohort) = (self.most(effect), cohort_of(machine, *id));
+            let holds = |scope: &Scope| {
+                scope.cohort.is_some() && scope.cohort != cohort
+                    || scope.spent().and(scope.reserved).and(most).within(scope.limit)
+            };
+            if self.scopes.iter().all(holds)
+                && let Some(effect) = self.waiting.remove(id)
+            {
+                self.reserve(*id, Reserved { group: self.group(*id), cohort, amount: most });
+                made.push(effect);
+            }
+        }
+        if !made.is_empty() {
+            return made;
+        }
+        for id in ids {
+            let Some(effect) = self.waiting.get(&id) else { continue };
+            let (most, cohort) = (self.most(effect), cohort_of(machine, id));
+            let full = |scope: &&Scope| {
+                (scope.cohort.is_none() || scope.cohort == cohort) && !scope.spent().and(most).within(scope.limit)
+            };
+            let Some(scope) = self.scopes.iter().find(full) else { continue };
+            let why = format!("the budget of {} is {}", scope.what, Amount::why(scope.limit, scope.spent(), most));
+            if scope.cohort.is_none() {
+                self.exhausted.get_or_insert_with(|| why.clone());
+            }
+            if self.items.is_none()
+                && let Some(effect) = self.waiting.remove(&id)
+            {
+                self.denied.push(denial(effect, why));
+            }
+        }
+        made
+    }
+
+    /// Why the run stops at the end of the round (an evaluation: at once).
+    pub fn exhausted(&self) -> Option<&str> {
+        self.exhausted.as_deref()
+    }
+}
+
+fn cohort_of(machine: &Assembled, id: EffectId) -> Option<u16> {
+    match machine {
+        Assembled::Society(society) => society.cohort(id.actor),
+        Assembled::Evaluation(_) => None,
+    }
+}
+
+fn denial(effect: Effect, why: String) -> Answer {
+    Answer { id: effect.id, request: effect.request, outcome: Outcome::Denied { why }, usage: Usage::default() }
+}

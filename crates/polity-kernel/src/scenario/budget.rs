@@ -1,0 +1,111 @@
+//! What a run may spend on models.
+
+use crate::tree::Invalid;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a run may spend on models. A call is made only if the most that it can take fits, so that nothing is ever overspent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Budget {
+    /// US dollars.
+    pub cost_usd: Option<f64>,
+    /// Tokens of requests and replies.
+    pub tokens: Option<u64>,
+    /// Calls.
+    pub calls: Option<u64>,
+    /// Seconds of wall time of a process; then it finishes what is in flight, saves and stops.
+    pub seconds: Option<f64>,
+    /// What each agent of a society may spend.
+    pub agent: Option<Limits>,
+    /// What cohorts may spend, by name.
+    pub cohorts: BTreeMap<String, Limits>,
+}
+
+/// Limits of a part of a society.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// US dollars.
+    pub cost_usd: Option<f64>,
+    /// Tokens of requests and replies.
+    pub tokens: Option<u64>,
+    /// Calls.
+    pub calls: Option<u64>,
+}
+
+impl Budget {
+    /// The limits of the run as a whole.
+    #[must_use]
+    pub fn run(&self) -> Limits {
+        Limits { cost_usd: self.cost_usd, tokens: self.tokens, calls: self.calls }
+    }
+
+    /// The same with other limits of the run, where they are given.
+    #[must_use]
+    pub fn with(&self, other: &Budget) -> Budget {
+        Budget {
+            cost_usd: other.cost_usd.or(self.cost_usd),
+            tokens: other.tokens.or(self.tokens),
+            calls: other.calls.or(self.calls),
+            seconds: other.seconds.or(self.seconds),
+            ..self.clone()
+        }
+    }
+
+    /// Whether calls are counted at all.
+    #[must_use]
+    pub fn bounds_calls(&self) -> bool {
+        self.run().any() || self.agent.is_some_and(|limits| limits.any()) || self.cohorts.values().any(Limits::any)
+    }
+
+    /// Whether dollars are.
+    #[must_use]
+    pub fn bounds_dollars(&self) -> bool {
+        let mut parts = self.agent.iter().chain(self.cohorts.values());
+        self.cost_usd.is_some() || parts.any(|limits| limits.cost_usd.is_some())
+    }
+
+    /// Refuses what can not be kept. `lag`: whether turns may take rounds; `cohorts`: names of a society's, `None` in an evaluation.
+    pub(super) fn check(&self, lag: bool, cohorts: Option<&[String]>) -> Result<(), Invalid> {
+        let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
+        let mut amounts = vec![("cost_usd".to_string(), self.cost_usd), ("seconds".to_string(), self.seconds)];
+        amounts.push(("agent.cost_usd".into(), self.agent.and_then(|limits| limits.cost_usd)));
+        amounts.extend(self.cohorts.iter().map(|(name, limits)| (format!("cohorts.{name}.cost_usd"), limits.cost_usd)));
+        for (key, amount) in amounts {
+            if let Some(amount) = amount
+                && !(0.0..=1e9).contains(&amount)
+            {
+                return invalid(&key, format!("must lie in 0 to 1,000,000,000, is {amount}"));
+            }
+        }
+        let Some(known) = cohorts else {
+            return match (&self.agent, self.cohorts.keys().next()) {
+                (Some(_), _) => invalid("agent", "an evaluation has a team and no agents; limit the run".into()),
+                (_, Some(_)) => invalid("cohorts", "an evaluation has no cohorts; limit the run".into()),
+                _ => Ok(()),
+            };
+        };
+        if let Some(name) = self.cohorts.keys().find(|name| !known.contains(name)) {
+            return invalid(
+                &format!("cohorts.{name}"),
+                format!("there is no cohort `{name}` (there are {})", known.join(", ")),
+            );
+        }
+        if lag && self.bounds_calls() {
+            let message = "calls that are answered rounds later can not be counted against a limit when they are decided; write \
+                           `answers: wait`";
+            return invalid("", message.into());
+        }
+        Ok(())
+    }
+}
+
+impl Limits {
+    /// Whether there is a limit.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.cost_usd.is_some() || self.tokens.is_some() || self.calls.is_some()
+    }
+}

@@ -1,0 +1,256 @@
+//! Budgets are walls: what is spent, who is denied, and that nothing else than the scenario decides it.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod harness;
+
+use harness::{
+    answers, arg, assert_same_tables, engine, events, in_order, oracles, polity, prepared, replay, resume, run,
+    scratch, tables, team, write_scenario,
+};
+use polity_driver::DriveError;
+use polity_driver::disk::{Disk, SimDisk};
+use polity_driver::models::sim::Sim;
+use polity_driver::models::{Answering, Exchange, Provider, Providers};
+use polity_driver::run::{Engine, Summary};
+use polity_driver::source::Faults;
+use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Request, Usage};
+use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::scenario::Budget;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+
+const OUT: &str = "run";
+
+/// Simulated models at a price that is between three tenths and all of what was said to be the most, differently for each call.
+struct Metered(Sim);
+
+const MOST: Usage = Usage { tokens_in: 50, tokens_out: 50, cost_usd: 0.001, latency_ms: 0.0 };
+
+impl Provider for Metered {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn models(&self) -> Vec<String> {
+        self.0.models()
+    }
+
+    fn check(&self, model: &str) -> Result<(), String> {
+        self.0.check(model)
+    }
+
+    fn most(&self, _: &Request) -> Usage {
+        MOST
+    }
+
+    fn simulated(&self) -> bool {
+        true
+    }
+
+    fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
+        let EffectId { item, round, actor, n } = effect.id;
+        let part = 0.3 + 0.7 * Draws::new(seed, Stream::Driver, round, actor * 10 + n + item * 1000).unit();
+        let usage = Usage { cost_usd: MOST.cost_usd * part, tokens_in: 20, tokens_out: 10, latency_ms: 0.0 };
+        Box::pin(async move { Ok(Exchange { usage, ..self.0.answer(effect, seed).await? }) })
+    }
+}
+
+fn disk() -> Arc<dyn Disk> {
+    Arc::new(SimDisk::default())
+}
+
+fn faults(seed: u64) -> Option<Faults> {
+    Some(Faults { seed, failure: 0.3, repeat: 0.3 })
+}
+
+/// All answers in order of id; each effect has one.
+fn answered(disk: &Arc<dyn Disk>) -> Vec<Answer> {
+    answers(&events(disk.clone(), Path::new(OUT)).unwrap().0).into_values().flatten().collect()
+}
+
+fn denied(answer: &&Answer) -> bool {
+    matches!(answer.outcome, Outcome::Denied { .. })
+}
+
+fn spent(answers: &[Answer]) -> f64 {
+    answers.iter().map(|answer| answer.usage.cost_usd).sum()
+}
+
+fn of(scenario: &Value, budget: Value) -> Value {
+    let mut scenario = scenario.clone();
+    scenario["budget"] = budget;
+    scenario
+}
+
+fn whole(scenario: &Value, folder: &Path, shards: usize, faults: Option<Faults>) -> (Summary, Arc<dyn Disk>) {
+    let disk = disk();
+    let providers = Arc::new(Providers::of(vec![Box::new(Metered(Sim::standard()))]));
+    let engine = Engine { providers, ..engine(disk.clone(), shards, faults) };
+    (run(&engine, &prepared(scenario, folder), Path::new(OUT)).unwrap(), disk)
+}
+
+#[test]
+fn calls_are_denied_in_order_of_id() {
+    let folder = scratch("budget-order");
+    // 18 askers in a round, of whom every third asks twice: 24 calls.
+    let scenario = of(&oracles(30, 4, 0), json!({"cohorts": {"askers": {"calls": 57}}}));
+    let (summary, base) = whole(&scenario, &folder, 1, None);
+    assert_eq!((summary.status.as_str(), summary.answers, summary.denied), ("done", 57, 39));
+    let all = answered(&base);
+    // Two whole rounds, and in the third all of the first questions but for the last nine.
+    let made: Vec<(u32, u32, u32)> =
+        all.iter().filter(|a| !denied(a)).map(|a| (a.id.round, a.id.n, a.id.actor)).collect();
+    assert_eq!(made.iter().filter(|(round, ..)| *round < 2).count(), 48);
+    let third: Vec<u32> = made.iter().filter(|(round, ..)| *round == 2).map(|(.., actor)| *actor).collect();
+    assert_eq!(third.len(), 9);
+    assert!(
+        made.iter()
+            .all(|(round, n, actor)| *round < 2 || (*round, *n) == (2, 0) && *actor <= *third.iter().max().unwrap())
+    );
+    // Nothing but the scenario decides who is denied.
+    let expected = tables(base.as_ref(), Path::new(OUT));
+    for seed in 0..6 {
+        let (again, disk) = whole(&scenario, &folder, 1 + seed as usize % 3, faults(seed));
+        assert_eq!((again.digest.as_str(), again.denied), (summary.digest.as_str(), 39), "arrival {seed}");
+        assert_eq!(answered(&disk), all, "arrival {seed}");
+        assert_same_tables(&tables(disk.as_ref(), Path::new(OUT)), &expected, "arrival");
+    }
+    assert_eq!(replay(&engine(base, 2, None), Path::new(OUT)).unwrap().status, "same");
+}
+
+#[test]
+fn a_wall_of_dollars_is_never_passed_whatever_comes_first() {
+    let folder = scratch("budget-wall");
+    let (mut stopped, mut most) = (0, 0.0f64);
+    for part in 1..=20u32 {
+        for scenario in [oracles(30, 6, 0), in_order(30, 6), team(&folder, "council", 6, 3)] {
+            // From far too little to almost enough.
+            let free = whole(&scenario, &folder, 1, None).0;
+            let limit = free.cost_usd * f64::from(part) / 20.5;
+            let scenario = of(&scenario, json!({"cost_usd": limit}));
+            let (one, disk) = whole(&scenario, &folder, 1, None);
+            let answers = answered(&disk);
+            assert!(spent(&answers) <= limit, "{} of {limit}", spent(&answers));
+            assert!((spent(&answers) - one.cost_usd).abs() < 1e-12);
+            let (other, with_faults) = whole(&scenario, &folder, 2, faults(part.into()));
+            assert_eq!((&one.digest, &one.status, one.denied), (&other.digest, &other.status, other.denied), "{limit}");
+            assert!(answers == answered(&with_faults), "the same calls are made and denied, {limit}");
+            stopped += u32::from(one.status == "budget");
+            most = most.max(spent(&answers) / limit);
+        }
+    }
+    assert!(stopped > 50, "{stopped}");
+    // A wall and no fence far before it: at the end there was no room for one more call.
+    assert!(most > 0.99, "{most}");
+}
+
+#[test]
+fn a_society_finishes_its_round_and_a_greater_budget_takes_it_on() {
+    let folder = scratch("budget-society");
+    let scenario = of(&oracles(30, 6, 0), json!({"calls": 60}));
+    let (summary, disk) = whole(&scenario, &folder, 1, None);
+    // 24 calls a round: the third has room for twelve.
+    assert_eq!((summary.status.as_str(), summary.rounds, summary.answers), ("budget", 3, 60));
+    assert!(summary.reason.as_ref().unwrap().contains("60 calls"), "{:?}", summary.reason);
+    assert!(!summary.digest.is_empty());
+    let plain = engine(disk.clone(), 1, None);
+    let refused = resume(&plain, Path::new(OUT)).unwrap_err();
+    assert!(matches!(&refused, DriveError::Input(why) if why.contains("has used its budget up")), "{refused}");
+    let greater = Engine { budget: Budget { calls: Some(1000), ..Budget::default() }, ..plain };
+    let resumed = resume(&greater, Path::new(OUT)).unwrap();
+    assert_eq!((resumed.status.as_str(), resumed.rounds), ("done", 6));
+    // What was denied stays denied: it is in the record.
+    assert_eq!(resumed.denied, summary.denied);
+    assert_eq!(resumed.answers, 60 + 3 * 24);
+    assert_eq!(replay(&engine(disk, 1, None), Path::new(OUT)).unwrap().status, "same");
+}
+
+#[test]
+fn an_evaluation_stops_with_nothing_denied_and_goes_on_as_if_it_had_not() {
+    let folder = scratch("budget-evaluation");
+    let scenario = team(&folder, "council", 6, 3);
+    let (free, _) = whole(&scenario, &folder, 1, None);
+    for calls in [0, 1, free.answers / 3, free.answers - 1] {
+        let (summary, disk) = whole(&of(&scenario, json!({"calls": calls})), &folder, 1, faults(calls));
+        assert_eq!((summary.status.as_str(), summary.denied), ("budget", 0), "{calls}");
+        assert_eq!(summary.answers, calls);
+        let budget = Budget { calls: Some(free.answers), ..Budget::default() };
+        let resumed = resume(&Engine { budget, ..engine(disk, 1, None) }, Path::new(OUT)).unwrap();
+        assert_eq!((resumed.status.as_str(), &resumed.digest), ("done", &free.digest), "{calls}");
+        assert_eq!((resumed.answers, resumed.denied), (free.answers, 0));
+    }
+}
+
+#[test]
+fn agents_and_cohorts_have_walls_of_their_own() {
+    let folder = scratch("budget-agents");
+    let scenario = of(&oracles(30, 4, 0), json!({"agent": {"calls": 3}}));
+    let (summary, disk) = whole(&scenario, &folder, 2, faults(3));
+    assert_eq!(summary.status, "done");
+    let answers = answered(&disk);
+    let mut calls = std::collections::BTreeMap::<u32, u32>::new();
+    for answer in answers.iter().filter(|answer| !denied(answer)) {
+        *calls.entry(answer.id.actor).or_default() += 1;
+    }
+    // Twelve ask once a round and six twice: three calls each.
+    assert_eq!(calls.len(), 18);
+    assert!(calls.values().all(|calls| *calls == 3), "{calls:?}");
+    assert!(
+        answers.iter().any(
+            |a| matches!(&a.outcome, Outcome::Denied { why } if why.contains("the budget of an agent is 3 calls"))
+        )
+    );
+    let (again, _) = whole(&scenario, &folder, 1, None);
+    assert_eq!(again.digest, summary.digest);
+}
+
+#[test]
+fn wrong_budgets_are_shown_where_they_are_wrong() {
+    let folder = scratch("budget-wrong");
+    let cases = [
+        (json!({"cost": 1}), "unknown key `cost`"),
+        (json!({"cost_usd": -1}), "must lie in 0 to 1,000,000,000, is -1"),
+        (json!({"cohorts": {"askrs": {"calls": 1}}}), "there is no cohort `askrs` (there are thinkers, learners)"),
+    ];
+    let refused = |scenario: &Value| {
+        let file = write_scenario(&folder, scenario);
+        let said = polity(&["run", arg(&file), "--out", arg(&folder.join("out"))]);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        said.text("error").split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (budget, message) in cases {
+        let shown = refused(&of(&harness::rules(10, 2), budget));
+        assert!(shown.contains(message), "{shown}");
+    }
+    let mut lagging = of(&harness::rules(10, 2), json!({"calls": 5}));
+    lagging["answers"] = json!({"lag": 2});
+    assert!(refused(&lagging).contains("answers: wait"));
+    let mut evaluation = team(&folder, "council", 2, 2);
+    evaluation["method"] = json!({"kind": "debate"});
+    assert!(refused(&of(&evaluation, json!({"agent": {"calls": 1}}))).contains("has a team and no agents"));
+}
+
+#[test]
+fn the_command_stops_with_a_code_of_its_own_and_goes_on() {
+    let folder = scratch("budget-command");
+    let mut scenario = team(&folder, "debate", 6, 3);
+    scenario["method"] = json!({"kind": "debate"});
+    let file = write_scenario(&folder, &scenario);
+    let free = polity(&["run", arg(&file), "--out", arg(&folder.join("free"))]);
+    let out = folder.join("out");
+    let cost = free.json["cost_usd"].as_f64().unwrap();
+    let limit = format!("{}", cost / 2.0);
+    let stopped = polity(&["run", arg(&file), "--out", arg(&out), "--max-cost", &limit]);
+    assert_eq!((stopped.code, stopped.text("status")), (Some(7), "budget"), "{stopped:?}");
+    assert!(stopped.json["cost_usd"].as_f64().unwrap() <= cost / 2.0, "{stopped:?}");
+    assert!(stopped.notes.contains("polity resume"), "{stopped:?}");
+    let refused = polity(&["resume", arg(&out)]);
+    assert!(refused.code == Some(2) && refused.notes.contains("--max-cost"), "{refused:?}");
+    let resumed = polity(&["resume", arg(&out), "--max-cost", "10"]);
+    assert_eq!((resumed.code, resumed.text("digest")), (Some(0), free.text("digest")), "{resumed:?}");
+    let timed = polity(&["run", arg(&file), "--out", arg(&folder.join("timed")), "--max-time", "0"]);
+    assert_eq!((timed.code, timed.text("status")), (Some(7), "budget"), "{timed:?}");
+    let resumed = polity(&["resume", arg(&folder.join("timed")), "--max-time", "1000"]);
+    assert_eq!((resumed.code, resumed.text("digest")), (Some(0), free.text("digest")), "{resumed:?}");
+}
