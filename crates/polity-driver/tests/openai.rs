@@ -325,8 +325,8 @@ fn echo() -> String {
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut sent = Vec::new();
-        // The question ends with this.
-        while !sent.ends_with(b"?\"}]}") {
+        // The request ends with this.
+        while !sent.ends_with(b"\"max_tokens\":8192}") {
             let mut part = [0; 4096];
             let length = stream.read(&mut part).unwrap();
             sent.extend_from_slice(&part[..length]);
