@@ -59,7 +59,11 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     }
     if summary.answers > 0 {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
-        facts.push(format!("{} answers{simulated}, ${:.4}", summary.answers, summary.cost_usd));
+        let cost = match summary.simulated || summary.cost_usd > 0.0 {
+            true => format!("${:.4}", summary.cost_usd),
+            false => "at a price that this build does not know".into(),
+        };
+        facts.push(format!("{} answers{simulated}, {cost}", summary.answers));
     }
     if summary.denied > 0 {
         facts.push(format!("{} calls were not made: the budget does not hold them", summary.denied));
