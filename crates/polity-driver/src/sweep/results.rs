@@ -354,22 +354,26 @@ fn numbers(factor: &Factor) -> Option<Vec<f64>> {
 /// The rows as CSV; numbers are written so that they read back as the same.
 fn csv(spec: &TableSpec, batch: &Batch) -> Result<Vec<u8>, DriveError> {
     let number = |x: f64| format!("{x}");
-    let cell = |column: &Column, row: usize| match column {
-        Column::Text(v) => v[row].clone(),
-        Column::MaybeText(v) => v[row].clone().unwrap_or_default(),
-        Column::F64(v) => number(v[row]),
-        Column::MaybeF64(v) => v[row].map_or(String::new(), number),
-        Column::U32(v) => v[row].to_string(),
-        Column::U64(v) => v[row].to_string(),
-        Column::Bool(v) => v[row].to_string(),
-        _ => String::new(),
-    };
     let failed =
         |error: &dyn std::fmt::Display| DriveError::Folder(format!("{}.csv can not be written: {error}", spec.name));
+    let cell = |column: &Column, row: usize| -> Result<String, DriveError> {
+        Ok(match column {
+            Column::Text(v) => v[row].clone(),
+            Column::MaybeText(v) => v[row].clone().unwrap_or_default(),
+            Column::F64(v) => number(v[row]),
+            Column::MaybeF64(v) => v[row].map_or(String::new(), number),
+            Column::U32(v) => v[row].to_string(),
+            Column::U64(v) => v[row].to_string(),
+            Column::Bool(v) => v[row].to_string(),
+            // An empty cell would say that there is no value.
+            _ => return Err(failed(&"no table of a sweep has a column of this kind")),
+        })
+    };
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(spec.columns.iter().map(|column| &column.name)).map_err(|e| failed(&e))?;
     for row in 0..batch.rows {
-        writer.write_record(batch.columns.iter().map(|column| cell(column, row))).map_err(|e| failed(&e))?;
+        let cells: Vec<String> = batch.columns.iter().map(|column| cell(column, row)).collect::<Result<_, _>>()?;
+        writer.write_record(cells).map_err(|e| failed(&e))?;
     }
     writer.into_inner().map_err(|e| failed(&e))
 }

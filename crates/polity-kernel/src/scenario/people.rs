@@ -189,7 +189,7 @@ impl<'a> People<'a> {
                 Column::Number(values) => values.iter().map(|value| shown(population::Cell::Number(*value))).collect(),
                 Column::Text { words, .. } => words.iter().cloned().collect(),
             };
-            // A level may have lost its share, and be nobody's value for now.
+            // A level whose share is 0 may have a label that nobody wears.
             known.extend(
                 self.marginals()?
                     .0
