@@ -42,12 +42,26 @@ fn main() -> io::Result<()> {
                     false => "\"\"".to_string(),
                 }
             };
+            // What a world says to minds.
+            let folder = path.join("mind");
+            let mut prompts = Vec::new();
+            if folder.is_dir() {
+                for entry in fs::read_dir(&folder)? {
+                    let file = entry?.path();
+                    if let (Some(stem), Some("md")) = (file.file_stem(), file.extension().and_then(|e| e.to_str())) {
+                        let (stem, file) = (stem.to_string_lossy().into_owned(), file.display().to_string());
+                        prompts.push(format!("({stem:?}, include_str!({file:?}))"));
+                    }
+                }
+            }
+            prompts.sort();
             let _ = writeln!(
                 register,
-                "    {kind}::{module}::register(registry, polity_kernel::registry::LeafFiles {{ readme: {}, scenario: {}, golden: {}, folder: {:?} }});",
+                "    {kind}::{module}::register(registry, polity_kernel::registry::LeafFiles {{ readme: {}, scenario: {}, golden: {}, prompts: &[{}], folder: {:?} }});",
                 text("README.md"),
                 text("scenario.yaml"),
                 text("golden.json"),
+                prompts.join(", "),
                 path.display().to_string(),
             );
         }

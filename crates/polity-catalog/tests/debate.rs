@@ -59,6 +59,7 @@ fn outcome(script: &Script, effect: &Effect) -> Outcome {
             Outcome::Reply {
                 value: Value::Record(vec![Value::Text(answer.into()), Value::Text(reasons)]),
                 raw: String::new(),
+                repaired: false,
             }
         }
         Err("invalid") => Outcome::Invalid { raw: "{".into(), why: "broken".into() },

@@ -6,11 +6,12 @@ use crate::disk::{Disk, write_atomically};
 use crate::journal::JournalWriter;
 use crate::recorder::Recorder;
 use crate::source::Source;
-use polity_kernel::ask::{Answer, Effect, EffectId};
+use polity_kernel::ask::{Answer, Effect, EffectId, Rung};
 use polity_kernel::digest::{Digest, Kind, RowHash};
 use polity_kernel::event::Event;
 use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
 use polity_kernel::scenario::{Assembled, SnapshotPlan};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -93,24 +94,66 @@ pub enum Ending {
 }
 
 /// What the answers of a run came to, whichever process asked for them.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
     /// Answers.
     pub answers: u64,
+    /// Those for which a provider was asked.
+    pub calls: u64,
+    /// Those that were there already, or on their way to another question of the very same words.
+    pub cache_hits: u64,
     /// Calls that were not made because a budget did not hold them.
     pub denied: u64,
-    /// Tokens of requests.
+    /// Tokens of requests, of calls.
     pub tokens_in: u64,
-    /// Tokens of replies.
+    /// Tokens of replies, of calls.
     pub tokens_out: u64,
     /// US dollars.
     pub cost_usd: f64,
+    /// What became of questions with their answers.
+    pub rungs: Rungs,
+}
+
+/// How many answers came to what ([`Rung`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rungs {
+    /// Fitted as they came.
+    pub fit: u64,
+    /// Fitted once their form was mended.
+    pub repaired: u64,
+    /// Fitted as they came, to a question put again.
+    pub reasked: u64,
+    /// Did not fit, and the question was put again.
+    pub again: u64,
+    /// Did not fit, and the question's declared default holds.
+    pub default: u64,
+    /// Did not fit, and whoever asked saw that.
+    pub none: u64,
+}
+
+impl Rungs {
+    fn of(&mut self, rung: Rung) -> &mut u64 {
+        match rung {
+            Rung::Fit => &mut self.fit,
+            Rung::Repaired => &mut self.repaired,
+            Rung::Reasked => &mut self.reasked,
+            Rung::Again => &mut self.again,
+            Rung::Default => &mut self.default,
+            Rung::None => &mut self.none,
+        }
+    }
 }
 
 impl Totals {
     /// Adds those of another run.
     pub fn add(&mut self, other: &Totals) {
         self.answers += other.answers;
+        self.calls += other.calls;
+        self.cache_hits += other.cache_hits;
+        let mut rungs = other.rungs;
+        for rung in Rung::ALL {
+            *self.rungs.of(rung) += *rungs.of(rung);
+        }
         self.denied += other.denied;
         self.tokens_in += other.tokens_in;
         self.tokens_out += other.tokens_out;
@@ -118,10 +161,17 @@ impl Totals {
     }
 
     fn count(&mut self, answer: &Answer) {
-        match answer.outcome {
-            polity_kernel::ask::Outcome::Denied { .. } => self.denied += 1,
-            _ => self.answers += 1,
+        *self.rungs.of(answer.rung()) += 1;
+        if matches!(answer.outcome, polity_kernel::ask::Outcome::Denied { .. }) {
+            self.denied += 1;
+            return;
         }
+        self.answers += 1;
+        if answer.usage.shared {
+            self.cache_hits += 1;
+            return;
+        }
+        self.calls += 1;
         self.tokens_in += answer.usage.tokens_in;
         self.tokens_out += answer.usage.tokens_out;
         self.cost_usd += answer.usage.cost_usd;

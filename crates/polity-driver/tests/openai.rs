@@ -38,12 +38,11 @@ fn ask(provider: &OpenAi, effect: &Effect) -> Result<Exchange, Trouble> {
 fn effect(want: Want, text: &str) -> Effect {
     Effect {
         id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
-        request: Request {
-            model: "openai/medium".into(),
-            messages: vec![Message::text(Role::System, "You are brief."), Message::text(Role::User, text)],
+        request: Request::new(
+            "openai/medium",
+            vec![Message::text(Role::System, "You are brief."), Message::text(Role::User, text)],
             want,
-            sample: 0,
-        },
+        ),
         hidden: None,
     }
 }
@@ -57,7 +56,7 @@ fn choice() -> Want {
 }
 
 fn percent() -> Want {
-    Want::Number { low: 0.0, high: 100.0 }
+    Want::number(0.0, 100.0)
 }
 
 fn wants() -> [Want; 4] {
@@ -69,7 +68,7 @@ fn fits(want: &Want, value: &Value) -> bool {
     match (want, value) {
         (Want::Text, Value::Text(_)) => true,
         (Want::Choice(options), Value::Choice(i)) => (*i as usize) < options.len(),
-        (Want::Number { low, high }, Value::Number(x)) => low <= x && x <= high,
+        (Want::Number { low, high, .. }, Value::Number(x)) => low <= x && x <= high,
         (Want::Record(fields), Value::Record(values)) => {
             fields.len() == values.len() && fields.iter().zip(values).all(|((_, want), value)| fits(want, value))
         }
@@ -535,7 +534,7 @@ proptest! {
         let received = Received::new("http://h/v1", "m", status, headers, bytes);
         if let Ok(Ok(completion)) = read_completion(&received) {
             let outcome = outcome(&want, &completion, &received.body);
-            if let Outcome::Reply { value, raw } = outcome {
+            if let Outcome::Reply { value, raw, .. } = outcome {
                 prop_assert!(fits(&want, &value), "{value:?}");
                 prop_assert_eq!(Some(&raw), completion.content.as_ref());
                 prop_assert!((200..300).contains(&status) && received.fault.is_none());

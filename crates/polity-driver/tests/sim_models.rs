@@ -31,10 +31,8 @@ fn effect(model: &str, item: u32, actor: u32, difficulty: f64) -> Effect {
     Effect {
         id: EffectId { item, round: 0, actor, n: 0 },
         request: Request {
-            model: model.into(),
-            messages: vec![Message::text(Role::User, format!("question {item}"))],
-            want: wanted(),
             sample: actor,
+            ..Request::new(model, vec![Message::text(Role::User, format!("question {item}"))], wanted())
         },
         hidden: Some(Hidden { gold: GOLD.into(), difficulty, lure: None }),
     }
@@ -216,12 +214,9 @@ fn every_kind_of_wish_is_answered() {
     let cases = [
         (Want::Text, "Paris", Value::Text("Paris".into())),
         (Want::Choice(options.clone()), "Green", Value::Choice(1)),
-        (Want::Number { low: 0.0, high: 1.0 }, "0.25", Value::Number(0.25)),
+        (Want::number(0.0, 1.0), "0.25", Value::Number(0.25)),
         (
-            Want::Record(vec![
-                ("confidence".into(), Want::Number { low: 0.0, high: 1.0 }),
-                ("answer".into(), Want::Choice(options)),
-            ]),
+            Want::Record(vec![("confidence".into(), Want::number(0.0, 1.0)), ("answer".into(), Want::Choice(options))]),
             "blue",
             Value::Choice(2),
         ),

@@ -3,6 +3,7 @@
 //! What the kernel wants from outside leaves as an [`Effect`] and comes back as an [`Answer`]. The pair is closed: every kind of
 //! effect has its kind of outcome, and a failure is an outcome of its own, never a text that looks like a reply.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -94,7 +95,7 @@ impl Message {
 }
 
 /// What answer is wanted. The driver makes the reply fit or reports that it does not.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Want {
     /// Free text.
@@ -107,9 +108,29 @@ pub enum Want {
         low: f64,
         /// Largest allowed value.
         high: f64,
+        /// Whether it must be a whole number.
+        #[serde(default)]
+        whole: bool,
+    },
+    /// So many values of one kind, in the order that the model gives them.
+    List {
+        /// What each is.
+        of: Box<Want>,
+        /// Fewest.
+        least: u32,
+        /// Most.
+        most: u32,
     },
     /// Named fields, in order.
     Record(Vec<(String, Want)>),
+}
+
+impl Want {
+    /// A number within bounds, whole or not.
+    #[must_use]
+    pub fn number(low: f64, high: f64) -> Self {
+        Want::Number { low, high, whole: false }
+    }
 }
 
 /// A value that fits a [`Want`].
@@ -122,6 +143,8 @@ pub enum Value {
     Choice(u32),
     /// A number.
     Number(f64),
+    /// The values of a list.
+    List(Vec<Value>),
     /// The fields of a record, in the order asked.
     Record(Vec<Value>),
 }
@@ -146,6 +169,57 @@ impl Value {
     }
 }
 
+/// How a model is to sample. What is not given is the provider's affair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// How freely it samples; 0 to 2.
+    pub temperature: Option<f64>,
+    /// It samples from the likeliest tokens that have this probability together; above 0, up to 1.
+    pub top_p: Option<f64>,
+    /// Tokens of a reply at most; a budget sets that much aside for each call.
+    pub max_tokens: Option<u64>,
+    /// Seed of its sampling, to which the number of the sample is added. Few providers promise anything.
+    pub seed: Option<u64>,
+}
+
+impl Settings {
+    /// The same with other settings where those are given.
+    #[must_use]
+    pub fn with(self, other: Settings) -> Settings {
+        Settings {
+            temperature: other.temperature.or(self.temperature),
+            top_p: other.top_p.or(self.top_p),
+            max_tokens: other.max_tokens.or(self.max_tokens),
+            seed: other.seed.or(self.seed),
+        }
+    }
+
+    /// Refuses what no provider takes.
+    pub fn check(&self) -> Result<(), crate::tree::Invalid> {
+        let invalid = |key: &str, message: String| Err(crate::tree::Invalid { key: key.into(), message });
+        match *self {
+            Settings { temperature: Some(t), .. } if !(0.0..=2.0).contains(&t) => {
+                invalid("temperature", format!("must lie in 0..=2, is {t}"))
+            }
+            Settings { top_p: Some(p), .. } if !(p > 0.0 && p <= 1.0) => {
+                invalid("top_p", format!("must be above 0 and at most 1, is {p}"))
+            }
+            Settings { max_tokens: Some(0), .. } => invalid("max_tokens", "must be at least 1".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where a request stands on the ladder of its question ([`crate::ladder`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// How often the question was put before.
+    pub nth: u8,
+    /// Whether it is not put again: without a fitting reply its declared default holds.
+    pub last: bool,
+}
+
 /// A question to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -155,8 +229,30 @@ pub struct Request {
     pub messages: Vec<Message>,
     /// The kind of answer wanted.
     pub want: Want,
+    /// How the model is to sample.
+    pub settings: Settings,
     /// Tells samples of one and the same request apart.
     pub sample: u32,
+    /// What it is asked for, in a word, for tables: `guess`, `thoughts`.
+    pub purpose: String,
+    /// Where it stands on the ladder of its question; `None`: whoever asks takes what comes.
+    pub step: Option<Step>,
+}
+
+impl Request {
+    /// A question of its own: the first sample, with the provider's settings.
+    #[must_use]
+    pub fn new(model: impl Into<String>, messages: Vec<Message>, want: Want) -> Self {
+        Request {
+            model: model.into(),
+            messages,
+            want,
+            settings: Settings::default(),
+            sample: 0,
+            purpose: String::new(),
+            step: None,
+        }
+    }
 }
 
 /// What a simulated model may know and no prompt may say.
@@ -191,6 +287,8 @@ pub enum Outcome {
         value: Value,
         /// The reply as it came.
         raw: String,
+        /// Whether its form had to be mended before it could be read.
+        repaired: bool,
     },
     /// A reply that does not fit what was wanted.
     Invalid {
@@ -223,10 +321,19 @@ pub struct Usage {
     pub tokens_in: u64,
     /// Tokens of the reply.
     pub tokens_out: u64,
+    /// Of the request's tokens those that the provider had in its cache.
+    pub tokens_cached: u64,
+    /// Of the reply's tokens those of thinking that is not shown.
+    pub tokens_thinking: u64,
     /// US dollars.
     pub cost_usd: f64,
     /// Milliseconds from sending to the last byte (declared, for simulated models).
     pub latency_ms: f64,
+    /// Tries that failed before. Volatile, as the latency.
+    pub retries: u32,
+    /// Whether nobody was asked, because the answer to the very same request was there or on its way: it cost nothing, and tokens and
+    /// dollars are those of the answer as it was had. Volatile.
+    pub shared: bool,
 }
 
 /// The answer to an effect, with the request it answers: replay and resume match both.
@@ -249,8 +356,13 @@ pub type Heard = Result<Value, Unanswered>;
 #[derive(Clone, Debug, PartialEq, thiserror::Error, Serialize, Deserialize)]
 pub enum Unanswered {
     /// The reply did not fit what was wanted.
-    #[error("the reply does not fit what was asked: {0}")]
-    Invalid(String),
+    #[error("the reply does not fit what was asked: {why}")]
+    Invalid {
+        /// The reply as it came.
+        raw: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The model declined.
     #[error("the model refused: {0}")]
     Refused(String),
@@ -267,10 +379,69 @@ impl Answer {
     pub fn heard(&self) -> Heard {
         match &self.outcome {
             Outcome::Reply { value, .. } => Ok(value.clone()),
-            Outcome::Invalid { why, .. } => Err(Unanswered::Invalid(why.clone())),
+            Outcome::Invalid { raw, why } => Err(Unanswered::Invalid { raw: raw.clone(), why: why.clone() }),
             Outcome::Refused { raw } => Err(Unanswered::Refused(raw.clone())),
             Outcome::Failed { why } => Err(Unanswered::Failed(why.clone())),
             Outcome::Denied { why } => Err(Unanswered::Denied(why.clone())),
+        }
+    }
+
+    /// How its question got on with it.
+    #[must_use]
+    pub fn rung(&self) -> Rung {
+        let again = self.request.step.is_some_and(|step| step.nth > 0);
+        match &self.outcome {
+            Outcome::Reply { repaired: true, .. } => Rung::Repaired,
+            Outcome::Reply { .. } if again => Rung::Reasked,
+            Outcome::Reply { .. } => Rung::Fit,
+            outcome => match self.request.step {
+                Some(step) if step.last || !outcome.may_be_asked_again() => Rung::Default,
+                Some(_) => Rung::Again,
+                None => Rung::None,
+            },
+        }
+    }
+}
+
+impl Outcome {
+    /// Whether putting the question once more may help.
+    #[must_use]
+    pub fn may_be_asked_again(&self) -> bool {
+        matches!(self, Outcome::Invalid { .. } | Outcome::Refused { .. })
+    }
+}
+
+/// What became of a question with an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rung {
+    /// The reply fits as it came.
+    Fit,
+    /// It fits once its form was mended.
+    Repaired,
+    /// It fits as it came, after the question was put again.
+    Reasked,
+    /// It does not fit, and the question is put again.
+    Again,
+    /// There is none that fits, and the question's declared default holds.
+    Default,
+    /// There is none that fits, and whoever asked sees that.
+    None,
+}
+
+impl Rung {
+    /// All of them, in order.
+    pub const ALL: [Rung; 6] = [Rung::Fit, Rung::Repaired, Rung::Reasked, Rung::Again, Rung::Default, Rung::None];
+
+    /// Its name in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Rung::Fit => "fit",
+            Rung::Repaired => "repaired",
+            Rung::Reasked => "reasked",
+            Rung::Again => "again",
+            Rung::Default => "default",
+            Rung::None => "none",
         }
     }
 }

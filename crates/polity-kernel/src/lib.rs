@@ -12,6 +12,7 @@ mod door;
 pub mod evaluation;
 pub mod event;
 pub mod journal;
+pub mod ladder;
 pub mod machine;
 pub mod mail;
 pub mod method;

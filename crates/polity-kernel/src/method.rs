@@ -4,7 +4,7 @@
 //! checkpoint with the answers so far whenever some have come, and never kept as a future.
 
 use crate::Bug;
-use crate::ask::{Answer, Effect, Heard, Hidden, Message, Request, Want};
+use crate::ask::{Answer, Effect, Heard, Hidden, Message, Request, Settings, Want};
 use crate::door::{Ask, Book, Door, poll_once};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
@@ -38,6 +38,8 @@ pub struct Member {
     pub model: String,
     /// Standing instructions; may be empty.
     pub persona: String,
+    /// How its model is to sample.
+    pub settings: Settings,
 }
 
 /// What a team concludes.
@@ -158,7 +160,8 @@ impl Desk<'_> {
             .into_iter()
             .map(|(member, messages, want)| {
                 let model = self.team.get(member).map_or(String::new(), |m| m.model.clone());
-                let request = Request { model, messages, want, sample: member as u32 };
+                let settings = self.team.get(member).map_or(Settings::default(), |m| m.settings);
+                let request = Request { settings, sample: member as u32, ..Request::new(model, messages, want) };
                 Ask { actor: member as u32, request, hidden: hidden.clone() }
             })
             .collect();

@@ -3,12 +3,15 @@
 //! A policy holds parameters only; the state of its agents lives in columns outside it. A turn is a pure function of (state at its
 //! start, sight, inbox, answers so far, random stream); its state, acts and letters commit together, when it completes.
 
-use crate::ask::{Answer, Effect, Heard, Hidden, Request};
+use crate::ask::{Answer, Effect, Heard, Hidden, Request, Settings};
 use crate::digest::{Digest, Kind, RowHash, hash_value};
 use crate::door::{Ask, Book, Door, poll_once};
+use crate::ladder::{Question, Settled};
 use crate::mail::{Arena, Bucket, Inbox, LONGEST_TEXT, block_of};
 use crate::population::{NumberColumn, Population, TextColumn};
+use crate::registry::Prompts;
 use crate::rng::{AHEAD, Draws, Stream, first_blocks};
+use crate::scenario::TextSource;
 use crate::sight::{Act, ActArgument, Acts, Interface, NumberSlot, Sight, Sights, TextSlot};
 use crate::topology::Topology;
 use crate::tree::Invalid;
@@ -16,6 +19,8 @@ use crate::{AgentId, Bug, Plain};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What all agents of a society share and nobody changes within a round.
 #[derive(Debug)]
@@ -72,9 +77,30 @@ pub struct Binding<'a> {
     pub commons: &'a Commons,
     /// Number of agents at the start.
     pub agents: u32,
+    /// Rounds planned.
+    pub rounds: u32,
+    /// What the world says to minds: templates by name, as they lie in its folder.
+    pub prompts: Prompts,
+    /// The scenario's model, for policies that name none.
+    pub model: Option<&'a str>,
+    /// How models are to sample, where the policy does not say.
+    pub settings: Settings,
+    /// The texts that the scenario's files hold, by path.
+    pub texts: &'a BTreeMap<String, Arc<str>>,
 }
 
 impl Binding<'_> {
+    /// A text of the scenario, and the name of the file it stands in.
+    pub fn words<'b>(&'b self, source: &'b TextSource) -> Result<(&'b str, Option<&'b str>), Invalid> {
+        match source {
+            TextSource::Here(text) => Ok((text, None)),
+            TextSource::In { file } => match self.texts.get(file) {
+                Some(text) => Ok((text, Some(file))),
+                None => Err(Invalid { key: "file".into(), message: format!("`{file}` was not read") }),
+            },
+        }
+    }
+
     /// The slot of a number that the policy needs to see.
     pub fn number(&self, name: &str) -> Result<NumberSlot, Invalid> {
         self.interface.number(self.world, name).map_err(unfit)
@@ -131,6 +157,11 @@ pub trait Policy: Send + Sync + Sized + 'static {
 
     /// The state of a new agent.
     fn born(&self, person: Person<'_>, draws: &mut Draws) -> Self::State;
+
+    /// The models that its agents may ask.
+    fn models(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// One turn. May await only the turn's own door.
     async fn act(&self, state: &mut Self::State, turn: &mut Turn<'_>) -> Result<(), Fault>;
@@ -235,6 +266,12 @@ impl<'a> Turn<'a> {
     pub async fn ask(&mut self, request: Request, hidden: Option<Hidden>) -> Heard {
         let actor = self.who;
         self.door.ask(Ask { actor, request, hidden }).await
+    }
+
+    /// Puts questions together, each with its ladder; what they end in comes in the order asked.
+    pub async fn settle_all(&mut self, questions: Vec<Question>) -> Vec<Settled> {
+        let actor = self.who;
+        self.door.settle_all(questions.into_iter().map(|question| (actor, question)).collect()).await
     }
 
     /// Asks several questions at once.
@@ -410,6 +447,7 @@ pub(crate) type States = Box<dyn Any + Send + Sync>;
 
 /// A policy with its type erased; called once for a run of rows, never once an agent.
 pub(crate) trait PolicyHost: Send + Sync {
+    fn models(&self) -> Vec<String>;
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States;
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32);
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
@@ -638,6 +676,10 @@ fn take_back(acts: &mut Acts, rows: usize, texts: usize, lane: &mut Lane) {
 }
 
 impl<P: Policy> PolicyHost for Host<P> {
+    fn models(&self) -> Vec<String> {
+        self.0.models()
+    }
+
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States {
         Box::new(ids.map(|who| self.fresh(who, commons, round)).collect::<Vec<_>>())
     }

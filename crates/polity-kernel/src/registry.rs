@@ -11,6 +11,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Templates by name: `rules`, `observation`, `question`.
+pub type Prompts = &'static [(&'static str, &'static str)];
+
 /// The texts that lie beside a leaf's code in its folder.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeafFiles {
@@ -20,6 +23,8 @@ pub struct LeafFiles {
     pub scenario: &'static str,
     /// `golden.json`: what that society must give.
     pub golden: &'static str,
+    /// `mind/*.md` of a world: what it says to model-driven agents, as templates.
+    pub prompts: Prompts,
     /// The folder itself, where the leaf was built: files that the scenario names are found from here.
     pub folder: &'static str,
 }
@@ -106,6 +111,11 @@ impl Registry {
             metrics: Shelf::new("metric"),
             records: BTreeMap::new(),
         }
+    }
+
+    /// What a world says to model-driven agents.
+    pub(crate) fn prompts(&self, world: &str) -> Prompts {
+        self.worlds.leaves.get(world).map_or(&[], |(card, _)| card.files.prompts)
     }
 
     /// Adds a world whose state is split over the agents.

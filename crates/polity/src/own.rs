@@ -18,13 +18,15 @@ macro_rules! made_for {
 }
 
 /// The texts beside a leaf's code: README.md, scenario.yaml and golden.json in the crate's folder. To be called in a file of `src/`.
+/// A world that has templates for minds names them: `leaf_files!("rules", "observation", "question")` are `mind/rules.md` and so on.
 #[macro_export]
 macro_rules! leaf_files {
-    () => {
+    ($($prompt:literal),*) => {
         $crate::kernel::registry::LeafFiles {
             readme: include_str!("../README.md"),
             scenario: include_str!("../scenario.yaml"),
             golden: include_str!("../golden.json"),
+            prompts: &[$(($prompt, include_str!(concat!("../mind/", $prompt, ".md")))),*],
             folder: env!("CARGO_MANIFEST_DIR"),
         }
     };

@@ -25,7 +25,8 @@ const OUT: &str = "run";
 /// Simulated models at a price that is between three tenths and all of what was said to be the most, differently for each call.
 struct Metered(Sim);
 
-const MOST: Usage = Usage { tokens_in: 50, tokens_out: 50, cost_usd: 0.001, latency_ms: 0.0 };
+/// What a call takes at most, in dollars.
+const MOST: f64 = 0.001;
 
 impl Provider for Metered {
     fn name(&self) -> &'static str {
@@ -41,7 +42,7 @@ impl Provider for Metered {
     }
 
     fn most(&self, _: &Request) -> Usage {
-        MOST
+        Usage { tokens_in: 50, tokens_out: 50, cost_usd: MOST, ..Usage::default() }
     }
 
     fn simulated(&self) -> bool {
@@ -51,7 +52,7 @@ impl Provider for Metered {
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
         let EffectId { item, round, actor, n } = effect.id;
         let part = 0.3 + 0.7 * Draws::new(seed, Stream::Driver, round, actor * 10 + n + item * 1000).unit();
-        let usage = Usage { cost_usd: MOST.cost_usd * part, tokens_in: 20, tokens_out: 10, latency_ms: 0.0 };
+        let usage = Usage { cost_usd: MOST * part, tokens_in: 20, tokens_out: 10, ..Usage::default() };
         Box::pin(async move { Ok(Exchange { usage, ..self.0.answer(effect, seed).await? }) })
     }
 }
@@ -96,7 +97,7 @@ fn calls_are_denied_in_order_of_id() {
     // 18 askers in a round, of whom every third asks twice: 24 calls.
     let scenario = of(&oracles(30, 4, 0), json!({"cohorts": {"askers": {"calls": 57}}}));
     let (summary, base) = whole(&scenario, &folder, 1, None);
-    assert_eq!((summary.status.as_str(), summary.answers, summary.denied), ("done", 57, 39));
+    assert_eq!((summary.status.as_str(), summary.totals.answers, summary.totals.denied), ("done", 57, 39));
     let all = answered(&base);
     // Two whole rounds, and in the third all of the first questions but for the last nine.
     let made: Vec<(u32, u32, u32)> =
@@ -112,7 +113,7 @@ fn calls_are_denied_in_order_of_id() {
     let expected = tables(base.as_ref(), Path::new(OUT));
     for seed in 0..6 {
         let (again, disk) = whole(&scenario, &folder, 1 + seed as usize % 3, faults(seed));
-        assert_eq!((again.digest.as_str(), again.denied), (summary.digest.as_str(), 39), "arrival {seed}");
+        assert_eq!((again.digest.as_str(), again.totals.denied), (summary.digest.as_str(), 39), "arrival {seed}");
         assert_eq!(answered(&disk), all, "arrival {seed}");
         assert_same_tables(&tables(disk.as_ref(), Path::new(OUT)), &expected, "arrival");
     }
@@ -127,14 +128,18 @@ fn a_wall_of_dollars_is_never_passed_whatever_comes_first() {
         for scenario in [oracles(30, 6, 0), in_order(30, 6), team(&folder, "council", 6, 3)] {
             // From far too little to almost enough.
             let free = whole(&scenario, &folder, 1, None).0;
-            let limit = free.cost_usd * f64::from(part) / 20.5;
+            let limit = free.totals.cost_usd * f64::from(part) / 20.5;
             let scenario = of(&scenario, json!({"cost_usd": limit}));
             let (one, disk) = whole(&scenario, &folder, 1, None);
             let answers = answered(&disk);
             assert!(spent(&answers) <= limit, "{} of {limit}", spent(&answers));
-            assert!((spent(&answers) - one.cost_usd).abs() < 1e-12);
+            assert!((spent(&answers) - one.totals.cost_usd).abs() < 1e-12);
             let (other, with_faults) = whole(&scenario, &folder, 2, faults(part.into()));
-            assert_eq!((&one.digest, &one.status, one.denied), (&other.digest, &other.status, other.denied), "{limit}");
+            assert_eq!(
+                (&one.digest, &one.status, one.totals.denied),
+                (&other.digest, &other.status, other.totals.denied),
+                "{limit}"
+            );
             assert!(answers == answered(&with_faults), "the same calls are made and denied, {limit}");
             stopped += u32::from(one.status == "budget");
             most = most.max(spent(&answers) / limit);
@@ -151,7 +156,7 @@ fn a_society_finishes_its_round_and_a_greater_budget_takes_it_on() {
     let scenario = of(&oracles(30, 6, 0), json!({"calls": 60}));
     let (summary, disk) = whole(&scenario, &folder, 1, None);
     // 24 calls a round: the third has room for twelve.
-    assert_eq!((summary.status.as_str(), summary.rounds, summary.answers), ("budget", 3, 60));
+    assert_eq!((summary.status.as_str(), summary.rounds, summary.totals.answers), ("budget", 3, 60));
     assert!(summary.reason.as_ref().unwrap().contains("60 calls"), "{:?}", summary.reason);
     assert!(!summary.digest.is_empty());
     let plain = engine(disk.clone(), 1, None);
@@ -161,8 +166,8 @@ fn a_society_finishes_its_round_and_a_greater_budget_takes_it_on() {
     let resumed = resume(&greater, Path::new(OUT)).unwrap();
     assert_eq!((resumed.status.as_str(), resumed.rounds), ("done", 6));
     // What was denied stays denied: it is in the record.
-    assert_eq!(resumed.denied, summary.denied);
-    assert_eq!(resumed.answers, 60 + 3 * 24);
+    assert_eq!(resumed.totals.denied, summary.totals.denied);
+    assert_eq!(resumed.totals.answers, 60 + 3 * 24);
     assert_eq!(replay(&engine(disk, 1, None), Path::new(OUT)).unwrap().status, "same");
 }
 
@@ -171,14 +176,14 @@ fn an_evaluation_stops_with_nothing_denied_and_goes_on_as_if_it_had_not() {
     let folder = scratch("budget-evaluation");
     let scenario = team(&folder, "council", 6, 3);
     let (free, _) = whole(&scenario, &folder, 1, None);
-    for calls in [0, 1, free.answers / 3, free.answers - 1] {
+    for calls in [0, 1, free.totals.answers / 3, free.totals.answers - 1] {
         let (summary, disk) = whole(&of(&scenario, json!({"calls": calls})), &folder, 1, faults(calls));
-        assert_eq!((summary.status.as_str(), summary.denied), ("budget", 0), "{calls}");
-        assert_eq!(summary.answers, calls);
-        let budget = Budget { calls: Some(free.answers), ..Budget::default() };
+        assert_eq!((summary.status.as_str(), summary.totals.denied), ("budget", 0), "{calls}");
+        assert_eq!(summary.totals.answers, calls);
+        let budget = Budget { calls: Some(free.totals.answers), ..Budget::default() };
         let resumed = resume(&Engine { budget, ..engine(disk, 1, None) }, Path::new(OUT)).unwrap();
         assert_eq!((resumed.status.as_str(), &resumed.digest), ("done", &free.digest), "{calls}");
-        assert_eq!((resumed.answers, resumed.denied), (free.answers, 0));
+        assert_eq!((resumed.totals.answers, resumed.totals.denied), (free.totals.answers, 0));
     }
 }
 

@@ -271,7 +271,7 @@ impl Provider for Dice {
     fn answer<'a>(&'a self, _: &'a Effect, _: u64) -> Answering<'a> {
         Box::pin(async {
             let text = self.0.fetch_add(1, Ordering::SeqCst).to_string();
-            let outcome = Outcome::Reply { value: Value::Text(text.clone()), raw: text };
+            let outcome = Outcome::Reply { value: Value::Text(text.clone()), raw: text, repaired: false };
             Ok(Exchange { outcome, usage: Usage::default() })
         })
     }

@@ -53,6 +53,21 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, DataError> {
     read_up_to(path, MAX_DATA_BYTES)
 }
 
+/// A file's text, at most [`super::MAX_BYTES`] of it.
+///
+/// # Errors
+/// With the file: it is no UTF-8, or too long to be a text that a person writes.
+pub fn text_from_bytes<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str, DataError> {
+    let fail = |message: String| DataError { path: path.to_owned(), line: None, column: None, message };
+    if bytes.len() > super::MAX_BYTES {
+        return Err(fail(format!("it holds {} bytes; a text may have {} at most", bytes.len(), super::MAX_BYTES)));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        fail(format!("it is not UTF-8 text: byte {} (counted from 0) belongs to no character", error.valid_up_to()))
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
 fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
     let fail = |message: String| DataError { path: path.to_owned(), line: None, column: None, message };
     let unreadable = |error: std::io::Error| match error.kind() {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use polity_kernel::tree::{Node, Origin, TreeError};
 
-pub use data::{DataError, MAX_DATA_BYTES, read_bytes};
+pub use data::{DataError, MAX_DATA_BYTES, read_bytes, text_from_bytes};
 pub use edges::edges_from_bytes;
 pub use render::{position, render};
 pub use table::table_from_bytes;

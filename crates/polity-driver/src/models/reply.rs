@@ -21,7 +21,7 @@ const QUOTED: usize = 60;
 #[must_use]
 pub fn read_reply(want: &Want, raw: &str) -> Outcome {
     match read(want, raw.trim()) {
-        Ok(value) => Outcome::Reply { value, raw: raw.to_owned() },
+        Ok(value) => Outcome::Reply { value, raw: raw.to_owned(), repaired: false },
         Err(why) => Outcome::Invalid { raw: raw.to_owned(), why },
     }
 }
@@ -33,13 +33,13 @@ fn read(want: &Want, text: &str) -> Result<Value, String> {
     match want {
         Want::Text => Ok(Value::Text(text.to_owned())),
         Want::Choice(options) => choice(options, text),
-        Want::Number { low, high } => match text.parse() {
-            Ok(number) => bounded(number, *low, *high),
+        Want::Number { low, high, whole } => match text.parse() {
+            Ok(number) => bounded(number, *low, *high, *whole),
             Err(_) => Err(format!("wanted a number, got {}", quoted(text))),
         },
-        Want::Record(_) => match serde_json::from_str(text) {
+        Want::Record(_) | Want::List { .. } => match serde_json::from_str(text) {
             Ok(json) => from_json(want, &json),
-            Err(error) => Err(format!("wanted a JSON object, got {}: {error}", quoted(text))),
+            Err(error) => Err(format!("wanted {}, got {}: {error}", wanted(want), quoted(text))),
         },
     }
 }
@@ -48,8 +48,8 @@ fn from_json(want: &Want, json: &Json) -> Result<Value, String> {
     match (want, json) {
         (Want::Text, Json::String(text)) => Ok(Value::Text(text.clone())),
         (Want::Choice(options), Json::String(text)) => choice(options, text.trim()),
-        (Want::Number { low, high }, Json::Number(number)) => match number.as_f64() {
-            Some(number) => bounded(number, *low, *high),
+        (Want::Number { low, high, whole }, Json::Number(number)) => match number.as_f64() {
+            Some(number) => bounded(number, *low, *high, *whole),
             None => Err(format!("{number} is too large a number")),
         },
         (Want::Record(fields), Json::Object(map)) => fields
@@ -60,15 +60,25 @@ fn from_json(want: &Want, json: &Json) -> Result<Value, String> {
             })
             .collect::<Result<_, _>>()
             .map(Value::Record),
-        (want, json) => {
-            let wanted = match want {
-                Want::Text => "a text",
-                Want::Choice(_) => "one of the options",
-                Want::Number { .. } => "a number",
-                Want::Record(_) => "a JSON object",
-            };
-            Err(format!("wanted {wanted}, got {}", quoted(&json.to_string())))
+        (Want::List { of, least, most }, Json::Array(items)) => {
+            if !(*least as usize..=*most as usize).contains(&items.len()) {
+                return Err(format!("wanted a list of {least} to {most}, got {}", items.len()));
+            }
+            let item = |(i, json)| from_json(of, json).map_err(|why| format!("item {}: {why}", i + 1));
+            items.iter().enumerate().map(item).collect::<Result<_, _>>().map(Value::List)
         }
+        (want, json) => Err(format!("wanted {}, got {}", wanted(want), quoted(&json.to_string()))),
+    }
+}
+
+fn wanted(want: &Want) -> &'static str {
+    match want {
+        Want::Text => "a text",
+        Want::Choice(_) => "one of the options",
+        Want::Number { whole: true, .. } => "a whole number",
+        Want::Number { .. } => "a number",
+        Want::List { .. } => "a JSON list",
+        Want::Record(_) => "a JSON object",
     }
 }
 
@@ -79,7 +89,10 @@ fn choice(options: &[String], text: &str) -> Result<Value, String> {
     }
 }
 
-fn bounded(number: f64, low: f64, high: f64) -> Result<Value, String> {
+fn bounded(number: f64, low: f64, high: f64, whole: bool) -> Result<Value, String> {
+    if whole && number.fract() != 0.0 {
+        return Err(format!("{number} is no whole number"));
+    }
     if number.is_finite() && (low..=high).contains(&number) {
         Ok(Value::Number(number))
     } else {

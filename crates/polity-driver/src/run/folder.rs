@@ -3,9 +3,8 @@
 use super::{Manifest, Prepared};
 use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
-use crate::files;
 use crate::sweep::is_sweep;
-use polity_kernel::scenario::{FileKind, Inputs, Scenario};
+use polity_kernel::scenario::{Inputs, Scenario};
 use polity_kernel::tree::Node;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -156,6 +155,16 @@ impl Folder {
                 super::manifest::FORMAT
             )));
         }
+        if manifest.format < super::manifest::FORMAT {
+            return Err(DriveError::Folder(format!(
+                "{} is of run format {}, this build reads {}: its journal was written with other records. Use the build that began the \
+                 run (version {}), or run the scenario again",
+                path.display(),
+                manifest.format,
+                super::manifest::FORMAT,
+                manifest.build.version
+            )));
+        }
         Ok(manifest)
     }
 
@@ -177,18 +186,8 @@ impl Folder {
                     path.display()
                 )));
             }
-            match wish.kind {
-                FileKind::Table => {
-                    let table =
-                        files::table_from_bytes(&path, bytes.clone()).map_err(|e| DriveError::Input(e.to_string()))?;
-                    inputs.tables.insert(wish.path.clone(), Arc::new(table));
-                }
-                FileKind::Edges => {
-                    let edges = files::edges_from_bytes(&path, bytes.clone(), None)
-                        .map_err(|e| DriveError::Input(e.to_string()))?;
-                    inputs.edges.insert(wish.path.clone(), Arc::new(edges.edges));
-                }
-            }
+            super::prepare::take_in(&mut inputs, &wish, &path, &bytes)
+                .map_err(|error| DriveError::Input(error.to_string()))?;
             loaded.push(super::prepare::InputFile { entry: entry.clone(), bytes: Arc::new(bytes) });
         }
         let (name, source) = (manifest.name.clone(), manifest.source.clone());

@@ -8,7 +8,7 @@ use polity_kernel::world::Activation;
 use serde::{Deserialize, Serialize};
 
 /// Version of the run folder.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The build that began a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -69,16 +69,9 @@ pub struct Summary {
     pub rounds: u32,
     /// Seconds this process took.
     pub wall_seconds: f64,
-    /// Answers the run has had.
-    pub answers: u64,
-    /// Calls that were not made because the budget did not hold them.
-    pub denied: u64,
-    /// Tokens of requests.
-    pub tokens_in: u64,
-    /// Tokens of replies.
-    pub tokens_out: u64,
-    /// US dollars of the run.
-    pub cost_usd: f64,
+    /// What the answers of the run came to, whichever process asked for them.
+    #[serde(flatten)]
+    pub totals: Totals,
     /// Whether answers came from simulated models.
     pub simulated: bool,
     /// Commits of the journal in this process.
@@ -169,6 +162,16 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
     Ok(story)
 }
 
+/// What is known of a scenario's runs before they begin.
+pub(crate) struct Survey {
+    /// Agents at the start.
+    pub agents: u32,
+    /// The models it asks.
+    pub models: Vec<String>,
+    /// Whether some of them are simulated.
+    pub simulated: bool,
+}
+
 /// What a run folder holds of its run.
 struct Recorded {
     manifest: Manifest,
@@ -214,11 +217,11 @@ impl Engine<'_> {
         self.survey(prepared).map(|_| ())
     }
 
-    /// Checks a scenario without running it, and says how many agents it has.
-    pub(crate) fn survey(&self, prepared: &Prepared) -> Result<u32, DriveError> {
+    /// Checks a scenario without running it, and says what is known of its runs.
+    pub(crate) fn survey(&self, prepared: &Prepared) -> Result<Survey, DriveError> {
         let machine = self.assemble(prepared)?;
-        self.check_models(&Scenario::read(&prepared.tree)?)?;
-        Ok(agents_of(&machine))
+        let (models, simulated) = self.check_models(&machine)?;
+        Ok(Survey { agents: agents_of(&machine), models, simulated })
     }
 
     /// How a recorded run ended, and what its answers came to; `None` while it has not.
@@ -227,8 +230,8 @@ impl Engine<'_> {
         Ok(story.ended.map(|outcome| (outcome, story.past.totals())))
     }
 
-    pub(crate) fn check_models(&self, scenario: &Scenario) -> Result<(Vec<String>, bool), DriveError> {
-        let models = scenario.models();
+    pub(crate) fn check_models(&self, machine: &Assembled) -> Result<(Vec<String>, bool), DriveError> {
+        let models = machine.models();
         let mut simulated = false;
         for model in &models {
             let provider = self.providers.for_model(model).map_err(DriveError::Model)?;
@@ -239,11 +242,11 @@ impl Engine<'_> {
     }
 
     /// A wall of dollars needs to know what calls cost.
-    fn check_prices(&self, scenario: &Scenario, budget: &Budget) -> Result<(), DriveError> {
+    fn check_prices(&self, machine: &Assembled, budget: &Budget) -> Result<(), DriveError> {
         if !budget.bounds_dollars() {
             return Ok(());
         }
-        for model in scenario.models() {
+        for model in machine.models() {
             if !self.providers.for_model(&model).map_err(DriveError::Model)?.priced() {
                 return Err(DriveError::Model(format!(
                     "`{model}`: this build knows no price of it, so that a budget of dollars can not be kept; limit tokens or calls, for \
@@ -278,9 +281,9 @@ impl Engine<'_> {
     ) -> Result<Summary, DriveError> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
-        let (models, simulated) = self.check_models(&scenario)?;
-        self.check_prices(&scenario, &scenario.budget.with(&self.budget))?;
         let mut machine = self.assemble(prepared)?;
+        let (models, simulated) = self.check_models(&machine)?;
+        self.check_prices(&machine, &scenario.budget.with(&self.budget))?;
         let folder = Folder::create(self.disk.clone(), out)?;
         let manifest = Manifest::new(prepared, &scenario, &machine, models, simulated, origin);
         folder.write_inputs(prepared)?;
@@ -320,7 +323,7 @@ impl Engine<'_> {
             snapshots: scenario.snapshot,
         };
         let budget = scenario.budget.with(&self.budget);
-        self.check_prices(scenario, &budget)?;
+        self.check_prices(machine, &budget)?;
         let answers = past.answers.values();
         let gate = Gate::new(&budget, machine, self.providers.clone(), answers, past.waves.clone());
         let drive = Drive {
@@ -367,11 +370,7 @@ impl Engine<'_> {
             agents,
             rounds,
             wall_seconds: began.elapsed().as_secs_f64(),
-            answers: driven.totals.answers,
-            denied: driven.totals.denied,
-            tokens_in: driven.totals.tokens_in,
-            tokens_out: driven.totals.tokens_out,
-            cost_usd: driven.totals.cost_usd,
+            totals: driven.totals,
             simulated,
             commits: driven.commits,
             first_difference: None,

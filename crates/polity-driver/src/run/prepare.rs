@@ -3,7 +3,7 @@
 use super::manifest::InputEntry;
 use crate::DriveError;
 use crate::drive::digest_of;
-use crate::files;
+use crate::files::{self, DataError};
 use polity_kernel::scenario::{FileKind, FileWish, Inputs, Scenario};
 use polity_kernel::tree::{Invalid, Key, Node, Origin, TreeError, Value};
 use std::path::{Path, PathBuf};
@@ -76,6 +76,25 @@ pub(crate) fn from_folder(folder: &Path) -> impl Fn(&FileWish) -> Result<(PathBu
     }
 }
 
+/// Reads the bytes of a file as what it is wished for.
+pub(crate) fn take_in(inputs: &mut Inputs, wish: &FileWish, path: &Path, bytes: &[u8]) -> Result<(), DataError> {
+    match wish.kind {
+        FileKind::Table => {
+            let table = files::table_from_bytes(path, bytes.to_vec())?;
+            inputs.tables.insert(wish.path.clone(), Arc::new(table));
+        }
+        FileKind::Edges => {
+            let edges = files::edges_from_bytes(path, bytes.to_vec(), None)?.edges;
+            inputs.edges.insert(wish.path.clone(), Arc::new(edges));
+        }
+        FileKind::Text => {
+            let text = files::text_from_bytes(path, bytes)?;
+            inputs.texts.insert(wish.path.clone(), text.into());
+        }
+    }
+    Ok(())
+}
+
 /// A file's error, pointing at the key that names the file.
 fn blame(tree: &Node, key: &str, error: &dyn std::fmt::Display) -> DriveError {
     let error = tree.blame("", Invalid { key: key.to_string(), message: error.to_string() });
@@ -98,6 +117,7 @@ impl Prepared {
         }
         self.inputs.tables.extend(other.inputs.tables.clone());
         self.inputs.edges.extend(other.inputs.edges.clone());
+        self.inputs.texts.extend(other.inputs.texts.clone());
     }
 
     /// The same with another tree: inputs that are here already are shared, others are read.
@@ -111,27 +131,18 @@ impl Prepared {
                 Some(file) => (PathBuf::from(&wish.path), file.bytes.clone()),
                 None => read(&wish).map(|(path, bytes)| (path, Arc::new(bytes))).map_err(|error| blame(&error))?,
             };
-            match wish.kind {
-                FileKind::Table => {
-                    let table = match self.inputs.tables.get(&wish.path) {
-                        Some(table) => table.clone(),
-                        None => {
-                            let table = files::table_from_bytes(&path, bytes.to_vec());
-                            Arc::new(table.map_err(|error| blame(&error))?)
-                        }
-                    };
-                    prepared.inputs.tables.insert(wish.path.clone(), table);
+            let Inputs { tables, edges, texts } = &self.inputs;
+            match (tables.get(&wish.path), edges.get(&wish.path), texts.get(&wish.path)) {
+                (Some(table), _, _) if wish.kind == FileKind::Table => {
+                    prepared.inputs.tables.insert(wish.path.clone(), table.clone());
                 }
-                FileKind::Edges => {
-                    let edges = match self.inputs.edges.get(&wish.path) {
-                        Some(edges) => edges.clone(),
-                        None => {
-                            let edges = files::edges_from_bytes(&path, bytes.to_vec(), None);
-                            Arc::new(edges.map_err(|error| blame(&error))?.edges)
-                        }
-                    };
-                    prepared.inputs.edges.insert(wish.path.clone(), edges);
+                (_, Some(edges), _) if wish.kind == FileKind::Edges => {
+                    prepared.inputs.edges.insert(wish.path.clone(), edges.clone());
                 }
+                (_, _, Some(text)) if wish.kind == FileKind::Text => {
+                    prepared.inputs.texts.insert(wish.path.clone(), text.clone());
+                }
+                _ => take_in(&mut prepared.inputs, &wish, &path, &bytes).map_err(|error| blame(&error))?,
             }
             let name = Path::new(&wish.path).file_name().map_or("input".into(), |n| n.to_string_lossy().into_owned());
             let entry = InputEntry {

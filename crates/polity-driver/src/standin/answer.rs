@@ -3,7 +3,7 @@
 
 use crate::models::Provider;
 use crate::models::sim::Sim;
-use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Request, Role, Usage, Value, Want};
+use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Request, Role, Settings, Usage, Value, Want};
 use polity_kernel::digest::{Kind, RowHash};
 use serde_json::{Map, Value as Json, json};
 
@@ -42,7 +42,11 @@ pub(super) async fn answer(sim: &Sim, model: &str, seed: u64, body: &[u8], reque
     let want = schema.map_or(Want::Text, |schema| want(schema, schema, 0));
     let effect = Effect {
         id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
-        request: Request { model: model.to_owned(), messages, want, sample: hash(body) as u32 },
+        request: Request {
+            sample: hash(body) as u32,
+            settings: Settings { max_tokens: longest(request), ..Settings::default() },
+            ..Request::new(model, messages, want)
+        },
         hidden: None,
     };
     let exchange = sim.answer(&effect, seed).await.map_err(|trouble| trouble.to_string())?;
@@ -68,6 +72,11 @@ pub(super) async fn answer(sim: &Sim, model: &str, seed: u64, body: &[u8], reque
         (Outcome::Failed { why } | Outcome::Denied { why }, _) => return Err(why),
     }
     Ok(said)
+}
+
+/// Tokens of the reply at most, under either of their names.
+fn longest(request: &Json) -> Option<u64> {
+    ["max_completion_tokens", "max_tokens"].into_iter().find_map(|name| request[name].as_u64())
 }
 
 /// The conversation; content is a text or a list of parts.
@@ -162,7 +171,7 @@ fn want(root: &Json, schema: &Json, depth: usize) -> Want {
             };
             let (low, high) = (bound("minimum", "exclusiveMinimum", 1.0), bound("maximum", "exclusiveMaximum", -1.0));
             let low = low.unwrap_or_else(|| high.map_or(0.0, |high| high - ROOM));
-            Want::Number { low, high: high.unwrap_or(low + ROOM) }
+            Want::Number { low, high: high.unwrap_or(low + ROOM), whole: kind(schema) == "integer" }
         }
         "boolean" => Want::Choice(vec!["true".into(), "false".into()]),
         "null" => Want::Choice(vec!["null".into()]),
@@ -196,9 +205,7 @@ fn shaped(root: &Json, schema: &Json, want: &Want, value: &Value) -> Json {
                 let least = schema["minItems"].as_u64().unwrap_or(1).clamp(1, 1000);
                 Json::Array(vec![item; least as usize])
             }
-            ("integer", Want::Number { low, high }, Value::Number(x)) => {
-                json!(x.round().max(low.ceil()).min(high.floor()) as i64)
-            }
+            ("integer", _, Value::Number(x)) => json!(*x as i64),
             (_, _, Value::Number(x)) => json!(x),
             ("boolean", _, _) => json!(chosen().as_deref() == Some("true")),
             (_, _, Value::Text(text)) => json!(text),
@@ -235,12 +242,7 @@ mod tests {
         let want = want(&schema, &schema, 0);
         let effect = Effect {
             id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
-            request: Request {
-                model: "sim/perfect".into(),
-                messages: vec![Message::text(Role::User, "?")],
-                want,
-                sample: 7,
-            },
+            request: Request { sample: 7, ..Request::new("sim/perfect", vec![Message::text(Role::User, "?")], want) },
             hidden: None,
         };
         let sim = Sim::standard();

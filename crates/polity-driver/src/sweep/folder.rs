@@ -3,8 +3,8 @@
 use super::Arms;
 use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
-use crate::run::{Build, Engine, InputEntry, Prepared, claim, lock};
-use polity_kernel::scenario::{Design, Scenario};
+use crate::run::{Build, InputEntry, Prepared, claim, lock};
+use polity_kernel::scenario::Design;
 use polity_kernel::tree::Node;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -64,19 +64,18 @@ fn folder_name(name: &str, at: usize) -> String {
 }
 
 impl SweepManifest {
-    pub(super) fn new(engine: &Engine<'_>, arms: &Arms) -> Result<SweepManifest, DriveError> {
+    pub(super) fn new(arms: &Arms) -> Result<SweepManifest, DriveError> {
         let (mut models, mut simulated) = (Vec::new(), false);
-        for prepared in &arms.prepared {
-            let (asked, not_real) = engine.check_models(&Scenario::read(&prepared.tree)?)?;
-            models.extend(asked);
-            simulated |= not_real;
+        for survey in &arms.surveys {
+            models.extend(survey.models.iter().cloned());
+            simulated |= survey.simulated;
         }
         let mut seen = BTreeSet::new();
         models.retain(|model| seen.insert(model.clone()));
         let entry = |(at, arm): (usize, &polity_kernel::scenario::Arm)| ArmEntry {
             name: arm.name.clone(),
             folder: folder_name(&arm.name, at),
-            agents: arms.agents.get(at).copied().unwrap_or(0),
+            agents: arms.surveys.get(at).map_or(0, |survey| survey.agents),
         };
         let inputs = arms.base.files.iter().map(|file| file.entry.clone());
         Ok(SweepManifest {

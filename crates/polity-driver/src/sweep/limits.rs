@@ -80,9 +80,9 @@ pub(super) fn check_disk_before(disk: &dyn Disk, out: &Path, arms: &Arms) -> Res
     let here = existing(disk, out);
     let Some(free) = disk.free(&here).map_err(DriveError::disk(&here))? else { return Ok(()) };
     let mut need = 0u64;
-    for ((arm, prepared), agents) in arms.design.arms.iter().zip(&arms.prepared).zip(&arms.agents) {
+    for ((arm, prepared), agents) in arms.design.arms.iter().zip(&arms.prepared).zip(arms.agents()) {
         let scenario = Scenario::read(&prepared.tree)?;
-        let agents = u64::from(*agents);
+        let agents = u64::from(agents);
         let inputs: u64 = prepared.files.iter().map(|file| file.entry.bytes).sum();
         let acts = if scenario.record.acts { 2 * agents * u64::from(scenario.rounds) } else { 0 };
         let rows = if scenario.record.agents { 4 * agents } else { 0 };

@@ -14,7 +14,7 @@ pub use limits::Limits;
 pub use results::{ArmRow, ContrastRow};
 
 use crate::DriveError;
-use crate::run::{Engine, Prepared, SetKey, from_folder};
+use crate::run::{Engine, Prepared, SetKey, Survey, from_folder};
 use folder::SweepFolder;
 use polity_kernel::scenario::{Arm, Design, Reading, Scenario};
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
@@ -80,12 +80,12 @@ pub struct HealthRow {
     pub runs: usize,
 }
 
-/// The arms of a design, each ready to be run, with its number of agents.
+/// The arms of a design, each ready to be run, with what is known of it before.
 struct Arms {
     design: Design,
     base: Prepared,
     prepared: Vec<Prepared>,
-    agents: Vec<u32>,
+    surveys: Vec<Survey>,
 }
 
 /// The scenario's number for `--seed` and the like.
@@ -113,15 +113,20 @@ impl Arms {
         }
         let design = Design::read(node, &base.tree)?;
         let read_at = node.get("read").map_or(&node.origin, |node| &node.origin);
-        let (mut prepared, mut agents) = (Vec::new(), Vec::new());
+        let (mut prepared, mut surveys) = (Vec::new(), Vec::new());
         for arm in &design.arms {
             let ready = base.with(arm.applied(&base.tree)?, &from_folder(folder)).map_err(|e| blame(arm, e))?;
             refuse_unread(&design, arm, Scenario::read(&ready.tree)?.rounds, read_at)?;
-            agents.push(engine.survey(&ready).map_err(|e| blame(arm, e))?);
+            surveys.push(engine.survey(&ready).map_err(|e| blame(arm, e))?);
             base.share(&ready);
             prepared.push(ready);
         }
-        Ok(Arms { design, base, prepared, agents })
+        Ok(Arms { design, base, prepared, surveys })
+    }
+
+    /// Agents of each.
+    fn agents(&self) -> Vec<u32> {
+        self.surveys.iter().map(|survey| survey.agents).collect()
     }
 }
 
@@ -166,8 +171,8 @@ pub fn begin(
     let began = Instant::now();
     let arms = Arms::read(engine, scenario, folder)?;
     limits::check_disk_before(engine.disk.as_ref(), out, &arms)?;
-    limits.jobs(&arms.agents, None)?;
-    let manifest = SweepManifest::new(engine, &arms)?;
+    limits.jobs(&arms.agents(), None)?;
+    let manifest = SweepManifest::new(&arms)?;
     let sweep = SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
     let wanted = scenario.design.as_ref().and_then(|design| design.get("metrics"));
     let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };

@@ -197,10 +197,7 @@ impl Runs<'_> {
         let (path, seed) = super::seed(self.seed(run));
         prepared.tree.edit(&path, seed)?;
         let manifest = dir.join("manifest.json");
-        let of = |summary: Summary| {
-            let Summary { answers, denied, tokens_in, tokens_out, cost_usd, .. } = summary;
-            (summary.digest, summary.rounds, Totals { answers, denied, tokens_in, tokens_out, cost_usd })
-        };
+        let of = |summary: Summary| (summary.digest, summary.rounds, summary.totals);
         let (digest, rounds, totals) = match engine.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
             false => match engine.run(&prepared, &dir, &mut Unwatched)? {
                 summary if summary.status == "done" => of(summary),

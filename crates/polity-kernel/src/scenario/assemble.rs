@@ -24,6 +24,8 @@ pub struct Inputs {
     pub tables: BTreeMap<String, Arc<Table>>,
     /// Edge lists: (from, to).
     pub edges: BTreeMap<String, Arc<Vec<(u32, u32)>>>,
+    /// Texts.
+    pub texts: BTreeMap<String, Arc<str>>,
 }
 
 /// A machine, ready to be driven.
@@ -32,6 +34,24 @@ pub enum Assembled {
     Society(Box<Society>),
     /// A method at work on a data set.
     Evaluation(Box<Evaluation>),
+}
+
+impl Assembled {
+    /// The models that it may ask, each once, in order of first use.
+    #[must_use]
+    pub fn models(&self) -> Vec<String> {
+        let all = match self {
+            Assembled::Society(society) => society.models(),
+            Assembled::Evaluation(evaluation) => evaluation.team().iter().map(|member| member.model.clone()).collect(),
+        };
+        let mut once: Vec<String> = Vec::new();
+        for model in all {
+            if !once.contains(&model) {
+                once.push(model);
+            }
+        }
+        once
+    }
 }
 
 /// Largest number of agents of a society at its start.
@@ -75,7 +95,7 @@ pub fn assemble(
             Some("for instance `world: {kind: guess-average}`"),
         )),
         (Some(_), None) => {
-            let keys = ["model", "team", "items", "window"];
+            let keys = ["team", "items", "window"];
             if let Some(key) = keys.into_iter().find(|key| at(key).is_some()) {
                 let help = Some("evaluations have a `method` and no `world`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to an evaluation"), help));
@@ -120,6 +140,12 @@ fn check_numbers(scenario: &Scenario, tree: &Node) -> Result<(), TreeError> {
         && !(1..=1000).contains(&lag)
     {
         return Err(wrong("answers", at("answers"), tree, format!("a lag is 1 to 1000 rounds, not {lag}"), None));
+    }
+    let settings = tree.get("settings").unwrap_or(tree);
+    scenario.settings.check().map_err(|invalid| settings.blame("settings", invalid))?;
+    for (model, price) in &scenario.prices {
+        let node = at("prices").and_then(|prices| prices.get(model)).unwrap_or(tree);
+        price.check().map_err(|invalid| node.blame(&format!("prices.{model}"), invalid))?;
     }
     if scenario.window == Some(0) {
         return Err(wrong("window", at("window"), tree, "at least one item must be under way", None));
@@ -384,10 +410,10 @@ fn society(
         .map(|(i, cohort)| cohort.name.clone().unwrap_or_else(|| format!("cohort-{i}")))
         .collect();
     check_budget(scenario, tree, lag > 0, Some(&names))?;
-    let leaves = leaves(tree, registry, &commons, agents, shards)?;
+    let leaves = leaves(tree, registry, inputs, &commons, agents, shards)?;
     let mut later = Vec::new();
     for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {
-        later.push((at, self::leaves(&tree, registry, &commons, agents, shards)?));
+        later.push((at, self::leaves(&tree, registry, inputs, &commons, agents, shards)?));
     }
     let (activation, window) = activation(scenario, tree, leaves.worlds[0].as_ref(), lag)?;
     for (at, later) in &later {
@@ -447,6 +473,7 @@ fn activation(
 fn leaves(
     tree: &Node,
     registry: &Registry,
+    inputs: &Inputs,
     commons: &Commons,
     agents: u32,
     shards: usize,
@@ -462,7 +489,17 @@ fn leaves(
         name = kind;
     }
     let interface = worlds[0].interface().clone();
-    let binding = Binding { world: &name, interface: &interface, commons, agents };
+    let binding = Binding {
+        world: &name,
+        interface: &interface,
+        prompts: registry.prompts(&name),
+        commons,
+        agents,
+        rounds: scenario.rounds,
+        model: scenario.model.as_deref(),
+        settings: scenario.settings,
+        texts: &inputs.texts,
+    };
     let mut policies = Vec::new();
     for (i, cohort) in scenario.cohorts.iter().flatten().enumerate() {
         policies.push(registry.open_policy(&cohort.policy, &format!("cohorts[{i}].policy"), &binding)?);
@@ -575,7 +612,10 @@ fn team(scenario: &Scenario, tree: &Node) -> Result<Vec<Member>, TreeError> {
                 Some(name) => format!("{name} {}", round_robin + 1),
                 None => format!("Agent {}", i + 1),
             };
-            Ok(Member { name, model, persona: source.map_or(String::new(), |m| m.persona.clone()) })
+            let settings = source.map_or(scenario.settings, |m| scenario.settings.with(m.settings));
+            let node = tree.get("team").unwrap_or(tree);
+            settings.check().map_err(|invalid| node.blame("team", invalid))?;
+            Ok(Member { name, model, persona: source.map_or(String::new(), |m| m.persona.clone()), settings })
         })
         .collect()
 }
@@ -648,6 +688,7 @@ impl FileKind {
         match self {
             FileKind::Table => "table",
             FileKind::Edges => "edge list",
+            FileKind::Text => "text",
         }
     }
 }

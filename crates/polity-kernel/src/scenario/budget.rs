@@ -35,6 +35,34 @@ pub struct Limits {
     pub calls: Option<u64>,
 }
 
+/// What a model costs: US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Tokens of requests.
+    pub input: f64,
+    /// Tokens of replies, those of thinking among them.
+    pub output: f64,
+    /// Tokens of requests that the provider had in its cache; without it as the others.
+    pub cached: Option<f64>,
+}
+
+impl Price {
+    /// Refuses what is no price.
+    pub(super) fn check(&self) -> Result<(), Invalid> {
+        let prices = [("input", Some(self.input)), ("output", Some(self.output)), ("cached", self.cached)];
+        for (key, price) in prices {
+            if let Some(price) = price
+                && !(0.0..=1e6).contains(&price)
+            {
+                let message = format!("must lie in 0 to 1,000,000 US dollars for a million tokens, is {price}");
+                return Err(Invalid { key: key.into(), message });
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Budget {
     /// The limits of the run as a whole.
     #[must_use]

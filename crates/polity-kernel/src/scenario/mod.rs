@@ -6,15 +6,18 @@ mod design;
 pub mod migrate;
 mod people;
 mod schema;
+mod text;
 mod validation;
 
 pub use assemble::{Assembled, Inputs, assemble};
-pub use budget::{Budget, Limits};
+pub use budget::{Budget, Limits, Price};
 pub use design::{Arm, Design, DesignSource, Factor, Reading};
 pub use people::{MarginalSource, PopulationSource};
 pub use schema::schema;
+pub use text::TextSource;
 pub use validation::{At, Check, Distance, checks};
 
+use crate::ask::Settings;
 use crate::tree::{Node, TreeError};
 use crate::world::Activation;
 use schemars::JsonSchema;
@@ -82,8 +85,14 @@ pub struct Scenario {
     #[serde(default)]
     #[schemars(schema_with = "schema::method")]
     pub method: Option<Node>,
-    /// The model of every member that names none.
+    /// The model of every member of a team, and of every mind, that names none: `provider/model`.
     pub model: Option<String>,
+    /// How models are to sample, as far as a member or a mind does not say.
+    #[serde(default)]
+    pub settings: Settings,
+    /// What models cost, by name, where the shipped table of prices does not say or is not right.
+    #[serde(default)]
+    pub prices: BTreeMap<String, Price>,
     /// The members of the team.
     pub team: Option<Vec<MemberSource>>,
     /// The data set of an evaluation.
@@ -221,6 +230,9 @@ pub struct MemberSource {
     /// Standing instructions.
     #[serde(default)]
     pub persona: String,
+    /// How its model is to sample.
+    #[serde(default)]
+    pub settings: Settings,
 }
 
 /// The data set of an evaluation.
@@ -298,6 +310,10 @@ impl Scenario {
         {
             files.push(FileWish { path: path.clone(), key: "topology.path".into(), kind: FileKind::Edges });
         }
+        for (i, cohort) in self.cohorts.iter().flatten().enumerate() {
+            let texts = text::files_in(&cohort.policy, &format!("cohorts[{i}].policy"));
+            files.extend(texts.into_iter().map(|(key, path)| FileWish { path, key, kind: FileKind::Text }));
+        }
         files.extend(validation::files(&self.validate));
         // Whatever names a file again shares what was read for the first.
         let mut once: Vec<FileWish> = Vec::new();
@@ -328,21 +344,6 @@ pub enum FileKind {
     Table,
     /// Pairs of agents.
     Edges,
-}
-
-impl Scenario {
-    /// The models that the scenario names, each once, in order of first use.
-    #[must_use]
-    pub fn models(&self) -> Vec<String> {
-        let mut models: Vec<String> = Vec::new();
-        let members = self.team.iter().flatten().filter_map(|m| m.model.clone());
-        let unnamed = self.team.iter().flatten().any(|m| m.model.is_none()) || self.team.is_none();
-        let default = if unnamed { self.model.clone() } else { None };
-        for model in members.chain(default) {
-            if !models.contains(&model) {
-                models.push(model);
-            }
-        }
-        models
-    }
+    /// Text.
+    Text,
 }

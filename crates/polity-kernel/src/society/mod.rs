@@ -224,6 +224,13 @@ impl Society {
         self.born - self.dead.len() as u32
     }
 
+    /// The models that its agents may ask, now or after a change of the scenario.
+    pub(crate) fn models(&self) -> Vec<String> {
+        let later = self.changes.iter().map(|(_, leaves)| &leaves.policies);
+        let policies = self.policies.iter().map(|(_, policies)| policies).chain(later);
+        policies.flatten().flat_map(|policy| policy.models()).collect()
+    }
+
     /// Whether an agent is dead.
     #[must_use]
     pub fn is_dead(&self, agent: AgentId) -> bool {

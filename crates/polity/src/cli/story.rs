@@ -57,16 +57,16 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     if let Some(reason) = &summary.reason {
         facts.push(format!("ended early: {reason}"));
     }
-    if summary.answers > 0 {
+    if summary.totals.answers > 0 {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
-        let cost = match summary.simulated || summary.cost_usd > 0.0 {
-            true => format!("${:.4}", summary.cost_usd),
+        let cost = match summary.simulated || summary.totals.cost_usd > 0.0 {
+            true => format!("${:.4}", summary.totals.cost_usd),
             false => "at a price that this build does not know".into(),
         };
-        facts.push(format!("{} answers{simulated}, {cost}", summary.answers));
+        facts.push(format!("{} answers{simulated}, {cost}", summary.totals.answers));
     }
-    if summary.denied > 0 {
-        facts.push(format!("{} calls were not made: the budget does not hold them", summary.denied));
+    if summary.totals.denied > 0 {
+        facts.push(format!("{} calls were not made: the budget does not hold them", summary.totals.denied));
     }
     facts.extend(evidence::facts(disk, run, &summary.health));
     if !summary.digest.is_empty() {

@@ -56,12 +56,8 @@ struct Oracle {
 }
 
 fn question(turn: &Turn<'_>, high: f64, low: f64, text: String) -> Request {
-    Request {
-        model: "sim/medium".into(),
-        messages: vec![Message::text(Role::User, text)],
-        want: Want::Number { low, high },
-        sample: turn.who,
-    }
+    let messages = vec![Message::text(Role::User, text)];
+    Request { sample: turn.who, ..Request::new("sim/medium", messages, Want::number(low, high)) }
 }
 
 impl Policy for Oracle {

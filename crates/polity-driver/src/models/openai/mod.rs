@@ -248,11 +248,14 @@ impl OpenAi {
         };
         let Settings { temperature, max_tokens, max_completion_tokens, seed, logprobs, stream, timeout_ms: _ } =
             self.settings;
+        let own = asked.settings;
+        let seed = own.seed.or(seed);
         ChatRequest {
             model: short(&asked.model).to_owned(),
             messages: asked.messages.iter().map(message).collect(),
             response_format: response_format(&asked.want),
-            temperature,
+            temperature: own.temperature.or(temperature),
+            top_p: own.top_p,
             // The wire's integers are signed.
             seed: seed.map(|seed| seed.wrapping_add(u64::from(asked.sample)) & i64::MAX as u64),
             max_tokens,
@@ -363,8 +366,8 @@ fn schema(want: &Want) -> Json {
             let options: Vec<&str> = options.iter().map(|option| option.trim()).collect();
             json!({"type": "string", "enum": options})
         }
-        Want::Number { low, high } => {
-            let mut schema = json!({"type": "number"});
+        Want::Number { low, high, whole } => {
+            let mut schema = json!({"type": if *whole { "integer" } else { "number" }});
             for (name, bound) in [("minimum", low), ("maximum", high)] {
                 // What is not finite is no bound.
                 if bound.is_finite() {
@@ -372,6 +375,9 @@ fn schema(want: &Want) -> Json {
                 }
             }
             schema
+        }
+        Want::List { of, least, most } => {
+            json!({"type": "array", "items": schema(of), "minItems": least, "maxItems": most})
         }
         Want::Record(fields) => {
             let names: Vec<&String> = fields.iter().map(|(name, _)| name).collect();
@@ -407,7 +413,12 @@ impl Provider for OpenAi {
         let form = response_format(&request.want).and_then(|form| serde_json::to_string(&form).ok());
         Usage {
             tokens_in: (messages + form.map_or(0, |form| form.len())) as u64,
-            tokens_out: self.settings.max_tokens.or(self.settings.max_completion_tokens).unwrap_or(LONGEST_REPLY),
+            tokens_out: request
+                .settings
+                .max_tokens
+                .or(self.settings.max_tokens)
+                .or(self.settings.max_completion_tokens)
+                .unwrap_or(LONGEST_REPLY),
             ..Usage::default()
         }
     }
@@ -426,11 +437,13 @@ impl Provider for OpenAi {
             let began = Instant::now();
             let mut request = self.request(effect);
             let place = self.place().map_err(|why| Trouble::Fatal { why })?;
-            if request.max_tokens.is_none() && request.max_completion_tokens.is_none() {
+            let longest = effect.request.settings.max_tokens;
+            if longest.is_some() || request.max_tokens.is_none() && request.max_completion_tokens.is_none() {
+                (request.max_tokens, request.max_completion_tokens) = (None, None);
                 // OpenAI's own newer models know the one name only, most other servers the other.
                 match place.base.host_str() {
-                    Some("api.openai.com") => request.max_completion_tokens = Some(LONGEST_REPLY),
-                    _ => request.max_tokens = Some(LONGEST_REPLY),
+                    Some("api.openai.com") => request.max_completion_tokens = longest.or(Some(LONGEST_REPLY)),
+                    _ => request.max_tokens = longest.or(Some(LONGEST_REPLY)),
                 }
             }
             let received = self.post(&["chat", "completions"], &request.model, &request).await?;
@@ -441,6 +454,7 @@ impl Provider for OpenAi {
                 Ok(completion) => {
                     let told = completion.usage.unwrap_or_default();
                     (usage.tokens_in, usage.tokens_out) = (told.prompt_tokens, told.completion_tokens);
+                    (usage.tokens_cached, usage.tokens_thinking) = (told.cached_in(), told.reasoning_out());
                     outcome(&effect.request.want, &completion, &received.body)
                 }
                 Err(outcome) => outcome,

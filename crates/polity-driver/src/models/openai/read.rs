@@ -139,7 +139,9 @@ pub fn outcome(want: &Want, completion: &Completion, body: &str) -> Outcome {
 /// What is asked of the server: an object, in which a choice or a number stands as [`ANSWER`].
 pub(super) fn enveloped(want: &Want) -> Option<Want> {
     match want {
-        Want::Choice(_) | Want::Number { .. } => Some(Want::Record(vec![(ANSWER.into(), want.clone())])),
+        Want::Choice(_) | Want::Number { .. } | Want::List { .. } => {
+            Some(Want::Record(vec![(ANSWER.into(), want.clone())]))
+        }
         Want::Text | Want::Record(_) => None,
     }
 }
@@ -150,8 +152,8 @@ fn fit(want: &Want, content: &str) -> Outcome {
     match (enveloped(want), &bare) {
         (Some(envelope), Outcome::Invalid { .. }) if content.trim_start().starts_with('{') => {
             match read_reply(&envelope, content) {
-                Outcome::Reply { value: Value::Record(mut fields), raw } => match fields.pop() {
-                    Some(value) => Outcome::Reply { value, raw },
+                Outcome::Reply { value: Value::Record(mut fields), raw, repaired } => match fields.pop() {
+                    Some(value) => Outcome::Reply { value, raw, repaired },
                     None => bare,
                 },
                 other => other,

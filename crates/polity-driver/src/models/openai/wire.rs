@@ -23,6 +23,9 @@ pub struct ChatRequest {
     /// How freely it samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// It samples from the likeliest tokens that have this probability together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
     /// Seed of its sampling; few servers promise anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

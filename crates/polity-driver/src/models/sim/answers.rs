@@ -23,6 +23,7 @@ pub(super) fn answer_field(fields: &[(String, Want)]) -> usize {
 pub(super) fn answer_want(want: &Want) -> &Want {
     match want {
         Want::Record(fields) => fields.get(answer_field(fields)).map_or(want, |(_, want)| answer_want(want)),
+        Want::List { of, .. } => answer_want(of),
         _ => want,
     }
 }
@@ -32,14 +33,21 @@ pub(super) fn answer_want(want: &Want) -> &Want {
 fn wrong_answers(want: &Want, gold: &str) -> Vec<String> {
     let candidates = match (want, number(gold)) {
         (Want::Choice(options), _) => options.clone(),
-        (Want::Number { low, high }, Some(right)) => {
+        (Want::Number { low, high, whole }, Some(right)) => {
             let step = step(right).min((high - low) / f64::from(STEPS));
-            near(right, step).map(|x| tidy(x).max(*low).min(*high).to_string()).collect()
+            near(right, step).map(|x| fit(tidy(x), *low, *high, *whole).to_string()).collect()
         }
         (_, Some(right)) => near(right, step(right)).map(|x| tidy(x).to_string()).collect(),
         (_, None) => (1..=2 * STEPS).map(|k| format!("simulated wrong answer {k}")).collect(),
     };
     candidates.into_iter().filter(|candidate| !same_answer(candidate, gold)).collect()
+}
+
+fn fit(x: f64, low: f64, high: f64, whole: bool) -> f64 {
+    match whole {
+        true => x.round().max(low.ceil()).min(high.floor()),
+        false => x.max(low).min(high),
+    }
 }
 
 fn step(right: f64) -> f64 {
@@ -69,11 +77,11 @@ pub(super) fn wrong(want: &Want, gold: &str, but: Option<&str>, draws: &mut Draw
 pub(super) fn placeholder(want: &Want, draws: &mut Draws) -> String {
     match want {
         Want::Choice(options) => options.get(draws.below(options.len() as u64) as usize).cloned().unwrap_or_default(),
-        Want::Number { low, high } => {
+        Want::Number { low, high, whole } => {
             let x = draws.range(low.max(-FAR), high.min(FAR));
-            ((x * 100.0).round() / 100.0).max(*low).min(*high).to_string()
+            fit((x * 100.0).round() / 100.0, *low, *high, *whole).to_string()
         }
-        Want::Text | Want::Record(_) => format!("simulated reply {}", draws.below(1000)),
+        Want::Text | Want::List { .. } | Want::Record(_) => format!("simulated reply {}", draws.below(1000)),
     }
 }
 

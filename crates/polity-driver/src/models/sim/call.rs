@@ -67,7 +67,7 @@ impl<'a> Call<'a> {
     pub(super) fn exchange(&self) -> Exchange {
         let request = &self.effect.request;
         let reply = self.worded(&self.answer());
-        let (raw, outcome) = match reply.char_indices().nth(4 * LONGEST_REPLY as usize) {
+        let (raw, outcome) = match reply.char_indices().nth(4 * longest(request) as usize) {
             Some((end, _)) => cut_off(reply[..end].to_owned()),
             None => self.delivered(reply),
         };
@@ -160,7 +160,9 @@ impl<'a> Call<'a> {
     /// The reply in the form that was asked for.
     fn worded(&self, answer: &str) -> String {
         match &self.effect.request.want {
-            Want::Record(fields) => self.record(fields, Some(answer)).to_string(),
+            want @ (Want::Record(_) | Want::List { .. }) => {
+                self.shaped(want, Some(answer), &mut self.draws(For::Reasons)).to_string()
+            }
             Want::Number { .. } => number(answer).map_or(answer.to_owned(), |x| x.to_string()),
             want => match fitted(want, answer) {
                 Json::String(text) => text,
@@ -169,17 +171,27 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A record with the answer in its place, reasons as its other texts and placeholders for the rest.
-    fn record(&self, fields: &[(String, Want)], answer: Option<&str>) -> Json {
-        let place = answer_field(fields);
-        let mut words = self.draws(For::Reasons);
-        let mut value = |i: usize, want: &Want| match (want, answer.filter(|_| i == place)) {
-            (Want::Record(fields), answer) => self.record(fields, answer),
+    /// A value with the answer in its place, reasons as its other texts and placeholders for the rest.
+    fn shaped(&self, want: &Want, answer: Option<&str>, words: &mut Draws) -> Json {
+        match (want, answer) {
+            (Want::Record(fields), answer) => {
+                let place = answer_field(fields);
+                // Every record draws its words anew.
+                let mut words = self.draws(For::Reasons);
+                let mut value = |i: usize, want: &Want| self.shaped(want, answer.filter(|_| i == place), &mut words);
+                Json::Object(
+                    fields.iter().enumerate().map(|(i, (name, want))| (name.clone(), value(i, want))).collect(),
+                )
+            }
+            (Want::List { of, least, most }, answer) => {
+                let room = u64::from(most.saturating_sub(*least)).min(8);
+                let n = u64::from((*least).max(u32::from(*most > 0))) + words.below(room.max(1));
+                (0..n.min(u64::from(*most))).map(|i| self.shaped(of, answer.filter(|_| i == 0), words)).collect()
+            }
             (want, Some(answer)) => fitted(want, answer),
-            (Want::Text, None) => Json::String(reasons(self.model.verbosity, &mut words)),
-            (want, None) => fitted(want, &placeholder(want, &mut words)),
-        };
-        Json::Object(fields.iter().enumerate().map(|(i, (name, want))| (name.clone(), value(i, want))).collect())
+            (Want::Text, None) => Json::String(reasons(self.model.verbosity, words)),
+            (want, None) => fitted(want, &placeholder(want, words)),
+        }
     }
 
     /// The reply as it arrives, and what the reader makes of it. Of a cut reply and of a call of a tool a provider is told
@@ -209,7 +221,7 @@ impl<'a> Call<'a> {
                 let why = "the model called the tool `look_up`, which was not offered".into();
                 (raw.clone(), Outcome::Invalid { raw, why })
             }
-            Some(_) if matches!(want, Want::Record(_)) => {
+            Some(_) if matches!(want, Want::Record(_) | Want::List { .. }) => {
                 let raw = broken(&reply, &mut draws);
                 (raw.clone(), read_reply(want, &raw))
             }
@@ -224,13 +236,17 @@ const LONGEST_REPLY: u64 = 4096;
 fn usage(model: &Model, request: &Request, tokens_out: u64) -> Usage {
     let tokens_in: u64 = request.messages.iter().map(|message| tokens(&message.rendered())).sum();
     let cost_usd = (tokens_in as f64 * model.price.input + tokens_out as f64 * model.price.output) / 1e6;
-    Usage { tokens_in, tokens_out, cost_usd, latency_ms: 0.0 }
+    Usage { tokens_in, tokens_out, cost_usd, ..Usage::default() }
 }
 
 /// The most that an exchange can take.
 pub(super) fn most(model: &Model, request: &Request) -> Usage {
     // What breaks a reply may add a few words.
-    usage(model, request, LONGEST_REPLY + 16)
+    usage(model, request, longest(request) + 16)
+}
+
+fn longest(request: &Request) -> u64 {
+    request.settings.max_tokens.unwrap_or(LONGEST_REPLY).min(LONGEST_REPLY)
 }
 
 fn cut_off(raw: String) -> (String, Outcome) {
@@ -255,7 +271,7 @@ fn fitted(want: &Want, answer: &str) -> Json {
             Json::from(options.iter().find(|option| same_answer(option, answer)).map_or(answer, String::as_str))
         }
         Want::Number { .. } => number(answer).map_or_else(|| Json::from(answer), Json::from),
-        Want::Text | Want::Record(_) => Json::from(answer),
+        Want::Text | Want::List { .. } | Want::Record(_) => Json::from(answer),
     }
 }
 

@@ -1,0 +1,62 @@
+//! Texts that a scenario brings along: written in place, or in a file beside it.
+
+use crate::tree::{Node, Value};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A text in place, or the file that holds it: `{file: persona.md}`, relative to the scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TextSource {
+    /// As written here.
+    Here(String),
+    /// In a file.
+    In {
+        /// The file.
+        file: String,
+    },
+}
+
+impl<'de> Deserialize<'de> for TextSource {
+    // By hand: an untagged enum would lose the place of an error.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> serde::de::Visitor<'de> for Read {
+            type Value = TextSource;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a text, or {file: NAME}")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<TextSource, E> {
+                Ok(TextSource::Here(text.to_owned()))
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<TextSource, A::Error> {
+                #[derive(Deserialize)]
+                #[serde(deny_unknown_fields)]
+                struct In {
+                    file: String,
+                }
+                let In { file } = In::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                Ok(TextSource::In { file })
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+/// The files that a leaf's parameters name, with the paths of their keys: every map that is `{file: NAME}` and nothing else.
+pub(super) fn files_in(node: &Node, path: &str) -> Vec<(String, String)> {
+    match &node.value {
+        Value::Map(entries) => match entries.as_slice() {
+            [(key, Node { value: Value::Text(file), .. })] if key.name == "file" => {
+                vec![(crate::tree::child(path, "file"), file.clone())]
+            }
+            entries => {
+                entries.iter().flat_map(|(key, node)| files_in(node, &crate::tree::child(path, &key.name))).collect()
+            }
+        },
+        Value::List(items) => {
+            items.iter().enumerate().flat_map(|(i, node)| files_in(node, &crate::tree::item(path, i))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
