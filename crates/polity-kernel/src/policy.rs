@@ -163,6 +163,17 @@ pub trait Policy: Send + Sync + Sized + 'static {
         Vec::new()
     }
 
+    /// A question from outside to an agent as it is now, in its own words; `None`: agents of this policy can not be asked.
+    fn interview(
+        &self,
+        state: &Self::State,
+        turn: &Turn<'_>,
+        question: &str,
+    ) -> Result<Option<Request>, Fault> {
+        let _ = (state, turn, question);
+        Ok(None)
+    }
+
     /// One turn. May await only the turn's own door.
     async fn act(&self, state: &mut Self::State, turn: &mut Turn<'_>) -> Result<(), Fault>;
 }
@@ -469,6 +480,18 @@ pub(crate) trait PolicyHost: Send + Sync {
         acts: &mut Acts,
         lane: &mut Lane,
     ) -> Result<bool, Bug>;
+    /// A question from outside to the agent whose state stands at `index`; `who`: it, and the next round.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a turn, which there is none of")]
+    fn interview(
+        &self,
+        states: &States,
+        index: usize,
+        sight: Sight<'_>,
+        mail: Letters<'_>,
+        who: (AgentId, u32),
+        commons: &Commons,
+        question: &str,
+    ) -> Result<Option<Request>, Bug>;
     fn save(&self, states: &States) -> Result<Vec<u8>, Bug>;
     fn load(&self, bytes: &[u8]) -> Result<States, Bug>;
 }
@@ -754,6 +777,36 @@ impl<P: Policy> PolicyHost for Host<P> {
                 Ok(false)
             }
         }
+    }
+
+    fn interview(
+        &self,
+        states: &States,
+        index: usize,
+        sight: Sight<'_>,
+        mail: Letters<'_>,
+        (who, round): (AgentId, u32),
+        commons: &Commons,
+        question: &str,
+    ) -> Result<Option<Request>, Bug> {
+        let column: Option<&Vec<P::State>> = states.downcast_ref();
+        let state = column
+            .and_then(|column| column.get(index))
+            .ok_or_else(|| Bug::internal("an agent without a state is asked"))?;
+        let (mut book, mut acts, mut posts) = (Book::default(), Acts::default(), Vec::new());
+        let turn = Turn {
+            who,
+            round,
+            sight,
+            mail,
+            draws: Draws::new(commons.seed, Stream::Turn, round, who),
+            commons,
+            door: Door::new(0, round, &[], &mut book),
+            acts: &mut acts,
+            posts: &mut posts,
+        };
+        let asked = self.0.interview(state, &turn, question);
+        asked.map_err(|fault| Bug::Turn { agent: who, round, message: fault.0 })
     }
 
     fn save(&self, states: &States) -> Result<Vec<u8>, Bug> {

@@ -105,6 +105,7 @@ impl SplitWorld for GuessAverage {
                     "mean guess of the last round, as far as it can be told from what was announced",
                 ),
                 Field::number("last-target", "the fraction of it that won"),
+                Field::number("right-guess", "the best reply to the last mean, for simulated models"),
             ],
             acts: vec![ActKind {
                 name: "guess",
@@ -139,6 +140,7 @@ impl SplitWorld for GuessAverage {
             f64::from(u8::from(told)),
             if knows_mean { common.mean } else { middle },
             if told { common.target } else { fraction * middle },
+            (fraction * if knows_mean { common.mean } else { middle }).clamp(low, high),
         ];
         values.into_iter().enumerate().for_each(|(slot, value)| show(slot, value));
     }

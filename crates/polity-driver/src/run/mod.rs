@@ -1,11 +1,13 @@
 //! Runs: beginning, resuming, replaying and forking them.
 
 mod folder;
+mod interview;
 mod manifest;
 mod prepare;
 
 pub use folder::Folder;
 pub(crate) use folder::{claim, lock};
+pub use interview::Interviewed;
 pub use manifest::{Build, InputEntry, Manifest, Origin};
 pub(crate) use prepare::from_folder;
 pub use prepare::{Prepared, SetKey, prepare};

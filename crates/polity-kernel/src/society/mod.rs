@@ -5,10 +5,12 @@
 //! not depend on n.
 
 mod block;
+mod interview;
 mod shard;
 mod snapshot;
 
 pub use block::Segment;
+pub use interview::Interview;
 
 use crate::ask::{Answer, Effect};
 use crate::digest::{Digest, Kind, RowHash};

@@ -45,6 +45,9 @@ pub struct Edits {
     /// Number of rounds.
     #[arg(long, env = "POLITY_ROUNDS")]
     pub rounds: Option<u32>,
+    /// The model of all: of every member of a team and of every mind, whatever the scenario says.
+    #[arg(long, value_name = "PROVIDER/MODEL", env = "POLITY_MODEL")]
+    pub model: Option<String>,
     /// Seed of all random numbers, in a sweep the first seed (0 to 2^63 - 1).
     #[arg(long, env = "POLITY_SEED", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
@@ -193,6 +196,25 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
     },
+    /// Ask agents of a recorded run a question, as they were at some moment. The run stays as it is.
+    Interview {
+        /// Run folder.
+        run: PathBuf,
+        /// Whom to ask; may be given several times.
+        #[arg(long = "agent", value_name = "ID", required = true)]
+        agents: Vec<u32>,
+        /// The question.
+        #[arg(value_name = "QUESTION")]
+        question: String,
+        /// As they were before this round (default: after the last complete one).
+        #[arg(long, value_name = "ROUND")]
+        at: Option<u32>,
+        /// Append the answers to this file, as JSON lines.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        common: Common,
+    },
     /// List what this build knows.
     List {
         /// Which kind.
@@ -289,7 +311,8 @@ impl Verb {
             | Verb::Sweep { common, .. }
             | Verb::Resume { common, .. }
             | Verb::Replay { common, .. }
-            | Verb::Fork { common, .. } => common.json,
+            | Verb::Fork { common, .. }
+            | Verb::Interview { common, .. } => common.json,
             Verb::Export { .. }
             | Verb::Report { .. }
             | Verb::New { .. }

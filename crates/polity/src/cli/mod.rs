@@ -5,6 +5,7 @@ mod compare;
 mod doctor;
 mod evidence;
 mod export;
+mod interview;
 mod list;
 mod manual;
 mod migrate;
@@ -229,6 +230,11 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                 finish(&summary, &common, engine.disk.as_ref(), registry)
             })
         }
+        Verb::Interview { run, agents, question, at, out, common } => with_engine(&common, registry, |engine, stop| {
+            let watch = progress::Bar::new(stop);
+            let asked = interview::Asked { run: &run, agents: &agents, at, question: &question };
+            interview::interview(engine, &asked, out.as_deref(), common.json, watch)
+        }),
         Verb::List { what, json } => list::list(what, json, registry),
         Verb::Export { run, table, format, out, limit } => {
             export::export(&run, table.as_deref(), format, out.as_deref(), limit)
@@ -285,9 +291,38 @@ impl Spending {
 
 impl Edits {
     fn flags(&self) -> Vec<(String, Node)> {
-        let Edits { agents, rounds, seed, .. } = self;
-        flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", *seed)])
+        let Edits { agents, rounds, seed, model, .. } = self;
+        let numbers = flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", *seed)]);
+        numbers.into_iter().chain(model.as_deref().map(|model| ("model".to_string(), of_all(model)))).collect()
     }
+}
+
+/// The flag `--model`, which reaches further than the key `model`.
+fn of_all(model: &str) -> Node {
+    let origin = polity_kernel::tree::Origin::Edit(format!("--model {model}").into());
+    Node { value: Value::Text(model.into()), origin }
+}
+
+/// Where else a scenario names models: members of a team, and policies.
+fn other_models(tree: &Node, model: &str) -> Vec<(String, Node)> {
+    let list = |key: &str| match tree.get(key).map(|node| &node.value) {
+        Some(Value::List(items)) => items.as_slice(),
+        _ => &[],
+    };
+    let members = list("team").iter().enumerate().filter(|(_, member)| member.get("model").is_some());
+    let mut edits: Vec<(String, Node)> =
+        members.map(|(i, _)| (format!("team[{i}].model"), of_all(model))).collect();
+    for (i, cohort) in list("cohorts").iter().enumerate() {
+        let Some(policy) = cohort.get("policy") else { continue };
+        if policy.get("models").is_some() {
+            let none = Node { value: Value::List(Vec::new()), ..of_all(model) };
+            edits.push((format!("cohorts[{i}].policy.models"), none));
+        } else if policy.get("model").is_none() {
+            continue;
+        }
+        edits.push((format!("cohorts[{i}].policy.model"), of_all(model)));
+    }
+    edits
 }
 
 impl Mock {
@@ -320,7 +355,12 @@ fn load(file: &Path, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prep
     let (text, tree) = files::read_file(file)?;
     let source = Source { name: file.display().to_string(), text };
     let mut all = edits(set)?;
-    all.extend(flags);
+    for (path, node) in flags {
+        if let ("model", Value::Text(model)) = (path.as_str(), &node.value) {
+            all.extend(other_models(&tree, model));
+        }
+        all.push((path, node));
+    }
     let folder = folder_of(file);
     let stem = file.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let prepared = prepare(tree, &source.name, folder, &stem, all).map_err(|e| failure(&e, Some(&source)))?;

@@ -1,0 +1,119 @@
+//! Questions to agents of a recorded run, as they were at some moment. A fork that lives in memory: the run's folder is only read.
+
+use super::{Engine, Folder, Recorded, Until};
+use crate::DriveError;
+use crate::drive::{Drive, Stop, Watch};
+use crate::source::Nowhere;
+use polity_kernel::ask::{Answer, Effect, EffectId};
+use polity_kernel::scenario::{Assembled, Scenario};
+use polity_kernel::society::{Interview, Society};
+use std::path::Path;
+use std::time::Duration;
+
+/// What an agent said.
+#[derive(Clone, Debug)]
+pub struct Interviewed {
+    /// Whom was asked.
+    pub agent: u32,
+    /// Before which round.
+    pub round: u32,
+    /// What was sent, what came back and what it cost.
+    pub answer: Answer,
+    /// Whether the answer comes from a simulated model.
+    pub simulated: bool,
+}
+
+/// How often a waiting interview looks whether it is to stop.
+const TICK: Duration = Duration::from_millis(100);
+
+impl Engine<'_> {
+    /// Puts a question to agents of a society as they were before round `at` (`None`: after the last complete one).
+    pub fn interview(
+        &self,
+        dir: &Path,
+        agents: &[u32],
+        at: Option<u32>,
+        question: &str,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<Interviewed>, DriveError> {
+        let folder = Folder::read(self.disk.clone(), dir)?;
+        let Recorded { prepared, mut story, .. } = self.recorded(&folder)?;
+        let complete = story.past.rounds.len() as u32;
+        let at = at.unwrap_or(complete);
+        if at > complete {
+            return Err(DriveError::Input(format!(
+                "{} has {complete} complete rounds; its agents can be asked as they were before round 0 to {complete}",
+                dir.display()
+            )));
+        }
+        let mut scenario = Scenario::read(&prepared.tree)?;
+        let mut machine = self.assemble(&prepared)?;
+        let (_, _) = self.check_models(&machine)?;
+        let Assembled::Society(_) = &machine else {
+            return Err(DriveError::Input(format!("{} is an evaluation: it has items, and no agents to ask", dir.display())));
+        };
+        if at > 0 {
+            story.past.answers.retain(|id, _| id.round < at);
+            let stop = Stop::default();
+            scenario.rounds = at;
+            let drive = Drive {
+                machine: &mut machine,
+                past: story.past,
+                source: &mut Nowhere,
+                gate: None,
+                deadline: None,
+                writing: None,
+                seed: scenario.seed,
+                planned: at,
+                stop: stop.clone(),
+                watch: &mut Until { rounds: at, stop, inner: watch },
+                tolerate: false,
+                strict: true,
+            };
+            drive.run()?;
+        }
+        let Assembled::Society(society) = &machine else { return Ok(Vec::new()) };
+        let effects = asked(society, agents, at, question)?;
+        self.ask_outside(effects, scenario.seed, at)
+    }
+
+    fn ask_outside(&self, effects: Vec<Effect>, seed: u64, round: u32) -> Result<Vec<Interviewed>, DriveError> {
+        let mut source = self.source(seed)?;
+        let wanted = effects.len();
+        source.start(effects);
+        let mut answers: Vec<Answer> = Vec::new();
+        while answers.len() < wanted && !self.stop.asked() {
+            answers.extend(source.wait(TICK));
+            if let Some(why) = source.lost() {
+                return Err(DriveError::Lost(why.to_string()));
+            }
+        }
+        answers.sort_by_key(|answer| answer.id);
+        let said = |answer: Answer| {
+            let provider = self.providers.for_model(&answer.request.model);
+            let simulated = provider.is_ok_and(|provider| provider.simulated());
+            Interviewed { agent: answer.id.actor, round, simulated, answer }
+        };
+        Ok(answers.into_iter().map(said).collect())
+    }
+}
+
+fn asked(society: &Society, agents: &[u32], at: u32, question: &str) -> Result<Vec<Effect>, DriveError> {
+    let mut effects = Vec::new();
+    for agent in agents {
+        let refused = match society.interview(*agent, question).map_err(|bug| DriveError::Differs(bug.to_string()))? {
+            Interview::Ask(request) => {
+                let id = EffectId { item: 0, round: at, actor: *agent, n: 0 };
+                effects.push(Effect { id, request: *request, hidden: None });
+                continue;
+            }
+            Interview::Unborn => format!("before round {at} there are the agents 0 to {}, and no agent {agent}", society.born() - 1),
+            Interview::Dead => format!("agent {agent} is dead before round {at}; ask it earlier, with --at"),
+            Interview::Mute(cohort) => {
+                format!("agent {agent} is of the cohort `{cohort}`, which follows rules: there is nobody to ask")
+            }
+        };
+        return Err(DriveError::Input(refused));
+    }
+    Ok(effects)
+}
