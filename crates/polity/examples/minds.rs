@@ -1,0 +1,147 @@
+//! The figures of minds in the README: `cargo run --release -p polity --example minds`.
+//!
+//! The stand-in and every run are processes of their own (this one, started again as `polity`), on one machine: the stand-in takes its share of
+//! the cores. With arguments this program is the polity command itself.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
+
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+/// Set for a run that is to tell how much processor it took.
+const TELL: &str = "POLITY_TELL_CPU";
+const LATENCY_MS: f64 = 50.0;
+/// Clock ticks a second in Linux's `/proc`.
+const TICKS: f64 = 100.0;
+
+const MINDS: &str = "
+name: minds
+world: {kind: guess-average}
+record: {acts: true}
+cohorts: [{policy: {kind: mind, model: openai/medium, memory: {tokens: 0}}}]
+";
+
+const RULES: &str = "
+name: rules
+world: {kind: guess-average}
+cohorts: [{policy: {kind: level-k}}]
+";
+
+const MIXED: &str = "
+name: mixed
+world: {kind: guess-average}
+record: {acts: true}
+cohorts:
+  - {name: minds, count: {fixed: 1000}, policy: {kind: mind, model: openai/medium, memory: {tokens: 0}}}
+  - {name: rules, share: 1, policy: {kind: level-k}}
+";
+
+struct Standin(Child, String);
+
+impl Drop for Standin {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn standin() -> Standin {
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["mock-provider", "--latency-ms", &LATENCY_MS.to_string()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    Standin(process, line.trim().trim_start_matches("listening on ").to_owned())
+}
+
+/// A finished run: the object it printed, and the seconds of processor it took.
+struct Ran {
+    told: Value,
+    cpu: f64,
+}
+
+impl Ran {
+    fn number(&self, key: &str) -> f64 {
+        self.told[key].as_f64().unwrap_or_else(|| panic!("no {key} in {}", self.told))
+    }
+}
+
+fn run(folder: &Path, scenario: &str, standin: &Standin, flags: &[&str]) -> Ran {
+    let file = folder.join("scenario.yaml");
+    fs::write(&file, format!("polity: 1\n{scenario}")).unwrap();
+    let out = folder.join("run");
+    let _ = fs::remove_dir_all(&out);
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--no-report", "--json"])
+        .args(flags)
+        .env(TELL, "1")
+        .env("OPENAI_BASE_URL", &standin.1)
+        .env("OPENAI_API_KEY", "none")
+        .output()
+        .unwrap();
+    let (said, noted) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{noted}");
+    let told = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let cpu = noted.lines().last().and_then(|line| line.strip_prefix("cpu ")).unwrap().parse().unwrap();
+    Ran { told, cpu }
+}
+
+/// Seconds of processor that this process has taken.
+fn cpu_seconds() -> f64 {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after = text.rsplit(')').next().unwrap_or_default();
+    let field = |i: usize| after.split_whitespace().nth(i).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0);
+    (field(11) + field(12)) / TICKS
+}
+
+fn main() -> ExitCode {
+    if std::env::args().len() > 1 {
+        let code = polity::cli::main(polity::registry());
+        if std::env::var_os(TELL).is_some() {
+            eprintln!("cpu {}", cpu_seconds());
+        }
+        return code;
+    }
+    let folder = std::env::temp_dir().join(format!("polity-minds-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    println!("the stand-in answers after {LATENCY_MS} ms; {} cores for it and for the runs", std::thread::available_parallelism().map_or(0, usize::from));
+
+    for (connections, agents) in [("100", "10000"), ("1000", "20000")] {
+        let standin = standin();
+        let ran = run(&folder, MINDS, &standin, &["--rounds", "1", "--agents", agents, "--max-connections", connections]);
+        let (n, calls) = (connections.parse::<f64>().unwrap(), ran.number("calls"));
+        let (ideal, took) = (calls / n * LATENCY_MS / 1e3, ran.number("round_ms") / 1e3);
+        println!(
+            "{connections} connections, {calls} calls: {took:.2} s where {ideal:.2} s are ideal, {:.0} % of the ideal throughput; {:.0} µs of own CPU a call",
+            100.0 * ideal / took,
+            ran.cpu / calls * 1e6
+        );
+    }
+
+    let standin = standin();
+    let memory = |rounds: &str| run(&folder, MINDS, &standin, &["--rounds", rounds, "--agents", "2000", "--max-connections", "200"]);
+    let (few, many) = (memory("10"), memory("50"));
+    println!(
+        "memory: {:.0} MB after {} calls, {:.0} MB after {}",
+        few.number("peak_memory_mb"),
+        few.number("calls"),
+        many.number("peak_memory_mb"),
+        many.number("calls")
+    );
+
+    let flags = ["--rounds", "5", "--agents", "100000", "--max-connections", "100"];
+    let rules = run(&folder, RULES, &standin, &flags).number("round_ms");
+    let alone = run(&folder, MINDS, &standin, &["--rounds", "5", "--agents", "1000", "--max-connections", "100"]).number("round_ms");
+    let mixed = run(&folder, MIXED, &standin, &flags).number("round_ms");
+    println!(
+        "100,000 agents of whom 1,000 are minds: {mixed:.0} ms a round; 1,000 minds alone {alone:.0} ms, 100,000 by rule alone {rules:.1} ms: {:.2} of their sum",
+        mixed / (alone + rules)
+    );
+    let _ = fs::remove_dir_all(&folder);
+    ExitCode::SUCCESS
+}
