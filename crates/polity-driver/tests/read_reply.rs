@@ -121,9 +121,9 @@ fn the_form_is_mended() {
     for reply in &ways {
         assert_eq!(repaired(&record(), reply), fields, "{reply}");
     }
-    let said = Value::Record(vec![Value::Text("I'd say \"hi\"\nthere".into())]);
+    let said = Value::Record(vec![Value::Text("I'd say \"hi\" there".into())]);
     let text = Want::Record(vec![("words".into(), Want::Text)]);
-    assert_eq!(repaired(&text, "{\"words\": \"I'd say \"hi\"\nthere\"}"), said);
+    assert_eq!(repaired(&text, "{\"words\": \"I'd say \"hi\" there\"}"), said);
     let list = Want::List { of: Box::new(Want::number(0.0, 9.0)), least: 1, most: 3 };
     let two = Value::List(vec![Value::Number(1.0), Value::Number(2.0)]);
     for reply in ["[1, 2,]", "[1 2]", "Here: [1, 2].", "```\n[\"1\", '2']\n```", "[1, // one\n2]"] {
@@ -414,4 +414,48 @@ proptest! {
             other => prop_assert!(false, "{:?}", other),
         }
     }
+
+    #[test]
+    fn values_written_as_json_are_read_back((want, value) in want_and_value()) {
+        let want = Want::Record(vec![("it".into(), want)]);
+        let value = Value::Record(vec![value]);
+        let json = value.to_json(&want).to_string();
+        let read = read_reply(&want, &json);
+        prop_assert_eq!(read, Outcome::Reply { value: value.clone(), raw: json.clone(), repaired: false });
+        // In a fence and without its last brace, too.
+        let mended = format!("```json\n{}\n```", json.strip_suffix('}').unwrap());
+        let ends_inside = matches!(&value, Value::Record(values) if matches!(values[0], Value::Text(_) | Value::Record(_)));
+        match read_reply(&want, &mended) {
+            Outcome::Reply { value: again, repaired: true, .. } => prop_assert_eq!(again, value),
+            other => prop_assert!(!ends_inside, "{:?}", other),
+        }
+    }
+}
+
+/// A form, and a value that fits it.
+fn want_and_value() -> impl Strategy<Value = (Want, Value)> {
+    let leaf = prop_oneof![
+        any::<String>().prop_map(|text| (Want::Text, Value::Text(text))),
+        (1u32..4).prop_flat_map(|n| (Just(n), 0..n)).prop_map(|(n, i)| {
+            let options = (0..n).map(|i| format!("option \"{i}\"\\ \u{e9}'")).collect();
+            (Want::Choice(options), Value::Choice(i))
+        }),
+        (0u32..2).prop_map(|i| (Want::yes_or_no(), Value::Choice(i))),
+        any::<f64>().prop_filter("finite", |x| x.is_finite()).prop_map(|x| (Want::number(x, x), Value::Number(x))),
+        any::<i32>()
+            .prop_map(f64::from)
+            .prop_map(|x| { (Want::Number { low: x - 1.0, high: f64::INFINITY, whole: true }, Value::Number(x)) }),
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        let fields = prop::collection::vec(inner.clone(), 0..4).prop_map(|fields| {
+            let (wants, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+            let names = ["a", "b \"c\"", "{d}", ""].map(String::from);
+            (Want::Record(names.into_iter().zip(wants).collect()), Value::Record(values))
+        });
+        let list = (inner, 0u32..4).prop_map(|((of, value), n)| {
+            let want = Want::List { of: Box::new(of), least: n, most: n + 1 };
+            (want, Value::List(vec![value; n as usize]))
+        });
+        prop_oneof![fields, list]
+    })
 }

@@ -276,6 +276,16 @@ fn refused_by_filter(received: &Received) -> Result<Outcome, Trouble> {
     Err(trouble(received, received.status, &said))
 }
 
+/// Whether a server may have refused a request for its schema, and then whether it says so.
+pub(super) fn refuses_schema(received: &Received) -> Option<bool> {
+    if ![400, 422].contains(&received.status) || refused_by_filter(received).is_ok() {
+        return None;
+    }
+    // All that it sent: which field holds the words differs, and so do the words.
+    let said = received.body.to_lowercase();
+    Some(["response_format", "json_schema", "schema"].iter().any(|name| said.contains(name)))
+}
+
 /// An error in the place of an answer, under a status that says all is well.
 fn error_in_body(received: &Received, error: &Json) -> Result<Outcome, Trouble> {
     let said = Said::of(error);
