@@ -13,11 +13,14 @@ use polity_driver::run::{Engine, Summary};
 use polity_driver::source::Faults;
 use polity_driver::tables::ColumnData;
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Role, Usage, Value, Want};
+use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Role, Unanswered, Usage, Value, Want};
 use polity_kernel::ladder::Question;
+use polity_kernel::method::{Desk, Method, Records, Verdict};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -93,11 +96,100 @@ impl Policy for Climber {
     }
 }
 
+/// An answer as a Rust type.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Ballot {
+    whom: Whom,
+    sure: bool,
+    #[schemars(range(min = 1, max = 5))]
+    rank: u8,
+    #[schemars(length(min = 1, max = 2))]
+    reasons: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Whom {
+    OldHand,
+    NewFace,
+}
+
+impl Ballot {
+    fn number(&self) -> f64 {
+        assert!((1..=5).contains(&self.rank) && (1..=2).contains(&self.reasons.len()), "{self:?}");
+        let whom = match self.whom {
+            Whom::OldHand => 20.0,
+            Whom::NewFace => 10.0,
+        };
+        whom + f64::from(self.rank) + if self.sure { 0.5 } else { 0.0 }
+    }
+}
+
+/// A policy that asks for ballots; with `odd` for what can not be asked for.
+struct Voter {
+    act: u16,
+    odd: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct VoterParams {
+    odd: bool,
+}
+
+impl Policy for Voter {
+    const NAME: &'static str = "voter";
+    const SUMMARY: &'static str = "Ask for ballots";
+    type Params = VoterParams;
+    type State = ();
+
+    fn open(params: VoterParams, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        Ok(Voter { act: binding.number_act()?.0, odd: params.odd })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+
+    async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let messages = vec![Message::text(Role::User, format!("Agent {}, round {}: whom?", turn.who, turn.round))];
+        let request = Request::new("sim/perfect", messages, Want::Text);
+        if self.odd {
+            turn.ask_as::<Option<Ballot>>(request.clone()).await?.ok();
+        }
+        let heard: Result<Ballot, Unanswered> = turn.ask_as(request).await?;
+        turn.act(self.act, heard.map_or(0.0, |ballot| ballot.number()));
+        Ok(())
+    }
+}
+
+/// A method whose members hand in ballots.
+struct Jury;
+
+impl Method for Jury {
+    const NAME: &'static str = "jury";
+    const SUMMARY: &'static str = "Ask everybody for a ballot";
+    const RECORDS: &'static [Records] = &[Records { name: "ballot", doc: "the number of a ballot" }];
+    type Params = harness::Nothing;
+
+    fn open(_: harness::Nothing, _: usize, _: u32) -> Result<Self, Invalid> {
+        Ok(Jury)
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        for member in 0..desk.team.len() {
+            let ballot: Result<Ballot, _> = desk.ask_as(member, vec![Message::text(Role::User, "Whom?")]).await?;
+            desk.record(member, 0, ballot.map_or("none".into(), |ballot| ballot.number().to_string()));
+        }
+        Ok(Verdict::default())
+    }
+}
+
 fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {
         let mut registry = polity::registry();
         registry.policy::<Climber>(LeafFiles::default());
+        registry.policy::<Voter>(LeafFiles::default());
+        registry.method::<Jury>(LeafFiles::default());
         registry
     })
 }
@@ -163,6 +255,7 @@ const WAYS: &[(&str, Comes)] = &[
     ("not-finite", Bad),
     ("number-in-prose", Bad),
     ("two-objects", Bad),
+    ("two-values", Bad),
     ("not-utf-8", Bad),
     ("control-letters", Bad),
     ("deep", Bad),
@@ -306,6 +399,10 @@ fn answered(id: EffectId, want: &Want) -> (Value, usize, Received) {
             });
         }
         "number-in-prose" => content = Some("I would say 5 or 6, so neither left nor right.".into()),
+        "two-values" => {
+            let name = if text.contains("\"vote\"") { "vote" } else { "answer" };
+            content = Some(format!("{open},\"{name}\":\"another\"}}"));
+        }
         "two-objects" => content = Some(format!("{text}\n{text}")),
         "not-utf-8" => {}
         "control-letters" => {
@@ -498,4 +595,35 @@ fn alike(value: &Value, way: &str) -> Value {
         Value::Record(values) => Value::Record(values.iter().map(|value| alike(value, way)).collect()),
         value => value.clone(),
     }
+}
+
+#[test]
+fn answers_come_as_rust_types() {
+    let folder = scratch("ladder-types");
+    let society = |odd: bool| {
+        json!({
+            "name": "ballots", "seed": SEED, "rounds": 3, "agents": 20,
+            "world": {"kind": "guess-average"},
+            "cohorts": [{"name": "voters", "share": 1.0, "policy": {"kind": "voter", "odd": odd}}],
+        })
+    };
+    let mut team = harness::team(&folder, "jury", 4, 1);
+    team["model"] = json!("sim/perfect");
+    let engine = |disk: &Arc<dyn Disk>| Engine { registry: registry(), ..engine(disk.clone(), 2, None) };
+    let disk = || -> Arc<dyn Disk> { Arc::new(SimDisk::default()) };
+    for scenario in [society(false), team] {
+        let disk = disk();
+        let summary = run(&engine(&disk), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
+        assert_eq!((summary.status.as_str(), summary.totals.rungs.fit), ("done", summary.totals.answers));
+        let tables = tables(disk.as_ref(), Path::new(OUT));
+        let values: Vec<f64> = match tables["acts"].iter().find(|(name, _)| name == "value" || name == "text") {
+            Some((_, ColumnData::F64(values))) => values.iter().flatten().copied().collect(),
+            Some((_, ColumnData::Text(values))) => values.iter().flatten().map(|text| text.parse().unwrap()).collect(),
+            other => panic!("{other:?}"),
+        };
+        assert!(values.len() >= 12 && values.iter().all(|x| (11.0..=25.5).contains(x)), "{values:?}");
+        assert_eq!(replay(&engine(&disk), Path::new(OUT)).unwrap().status, "same");
+    }
+    let why = run(&engine(&disk()), &prepared(&society(true), &folder), Path::new(OUT)).unwrap_err().to_string();
+    assert!(why.contains("agent 0, round 0") && why.contains("it may be absent (Option)"), "{why}");
 }

@@ -4,6 +4,7 @@
 //! closes what was cut, and makes up an end for it. So a reply is first looked through here: what may have been cut in the middle of a
 //! value is not mended at all.
 
+use super::reply::parsed;
 use serde_json::Value as Json;
 
 /// Bytes of an object that are mended at most. The crate takes a time that grows with their square in the worst case: 0.15 s here.
@@ -32,14 +33,14 @@ pub(super) fn json(text: &str, open: char) -> Result<Json, String> {
     {
         return Err("there are brackets beside the JSON".into());
     }
-    if let Ok(json) = serde_json::from_str(body) {
+    if let Ok(json) = parsed(body) {
         return Ok(json);
     }
     if body.len() > LONGEST {
         return Err(format!("what is longer than {LONGEST} bytes is not mended"));
     }
     let mended = jsonrepair_rs::jsonrepair(body).map_err(|error| error.to_string())?;
-    serde_json::from_str(&mended).map_err(|error| error.to_string())
+    parsed(&mended).map_err(|error| error.to_string())
 }
 
 /// A word without quotes, emphasis, a fence and a full stop around it.

@@ -5,7 +5,9 @@
 
 use super::mend;
 use polity_kernel::ask::{Outcome, Value, Want};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value as Json;
+use std::fmt;
 
 /// Characters of a reply that a message quotes.
 const QUOTED: usize = 60;
@@ -15,7 +17,7 @@ const QUOTED: usize = 60;
 /// - `Text`: any text that is not empty.
 /// - `Choice`: exactly the text of one option.
 /// - `Number`: a finite decimal number within the bounds, and nothing else.
-/// - `List`: a JSON list.
+/// - `List`: a JSON list. No key of an object may have two values.
 /// - `Record`: one JSON object with a value for every field: a string for a text (may be empty) or a choice (`true` and `false`
 ///   stand for themselves), a number for a number, an object for a record. Fields that were not asked for are ignored.
 ///
@@ -48,7 +50,7 @@ pub(super) fn strict(want: &Want, raw: &str) -> Result<Value, String> {
             Ok(number) if !text.ends_with('.') => bounded(number, *low, *high, *whole),
             _ => Err(format!("wanted a number, got {}", quoted(text))),
         },
-        Want::Record(_) | Want::List { .. } => match serde_json::from_str(text) {
+        Want::Record(_) | Want::List { .. } => match parsed(text) {
             Ok(json) => from_json(want, &json, Form::Exact),
             Err(error) => Err(format!("wanted {}, got {}: {error}", wanted(want), quoted(text))),
         },
@@ -65,6 +67,72 @@ pub(super) fn mended(want: &Want, raw: &str) -> Result<Value, Option<String>> {
             let json = mend::json(raw, open).map_err(|_| None)?;
             from_json(want, &json, Form::Mended).map_err(Some)
         }
+    }
+}
+
+/// JSON in which no key has two values.
+pub(super) fn parsed(text: &str) -> Result<Json, serde_json::Error> {
+    serde_json::from_str(text).map(|Once(json)| json)
+}
+
+struct Once(Json);
+
+impl<'de> Deserialize<'de> for Once {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(OnceVisitor).map(Once)
+    }
+}
+
+struct OnceVisitor;
+
+impl<'de> Visitor<'de> for OnceVisitor {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, yes: bool) -> Result<Json, E> {
+        Ok(Json::from(yes))
+    }
+
+    fn visit_i64<E>(self, x: i64) -> Result<Json, E> {
+        Ok(Json::from(x))
+    }
+
+    fn visit_u64<E>(self, x: u64) -> Result<Json, E> {
+        Ok(Json::from(x))
+    }
+
+    fn visit_f64<E>(self, x: f64) -> Result<Json, E> {
+        Ok(Json::from(x))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
+        Ok(Json::from(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        while let Some(Once(item)) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Json::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+        let mut map = serde_json::Map::new();
+        while let Some((key, Once(value))) = entries.next_entry::<String, Once>()? {
+            if map.get(&key).is_some_and(|known| *known != value) {
+                return Err(serde::de::Error::custom(format!("the key {} has two values", quoted(&key))));
+            }
+            map.insert(key, value);
+        }
+        Ok(Json::Object(map))
     }
 }
 

@@ -44,8 +44,7 @@ impl Want {
         like(schema, schema, 0)
     }
 
-    /// The schema of the JSON that a reply is, by the words that OpenAI's strict mode knows; without `bounds` by those that its fine-tuned
-    /// models know, too.
+    /// The schema of the JSON that fits, with the bounds of numbers and lists or without: not every constrained mode knows them.
     #[must_use]
     pub fn to_schema(&self, bounds: bool) -> Json {
         let mut schema = match self {
@@ -330,7 +329,8 @@ mod tests {
         let whole = |low, high| Want::Number { low, high, whole: true };
         let trust = Want::Record(vec![("whom".into(), Want::Text), ("how_much".into(), whole(0.0, 10.0))]);
         Want::Record(vec![
-            ("party".into(), Want::Choice(vec!["far-left".into(), "right".into()])),
+            // Those without words of their own come first.
+            ("party".into(), Want::Choice(vec!["right".into(), "far-left".into()])),
             ("sure".into(), Want::yes_or_no()),
             ("share".into(), Want::number(0.0, 1.0)),
             ("years".into(), whole(-2_147_483_648.0, 2_147_483_647.0)),
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(Want::of::<Vote>().unwrap(), vote());
         let number = Value::Number;
         let value = Value::Record(vec![
-            Value::Choice(0),
+            Value::Choice(1),
             Value::Choice(1),
             number(0.25),
             number(-3.0),
@@ -368,7 +368,7 @@ mod tests {
         assert_eq!(value.read::<Vote>(&vote()).unwrap(), expected);
         assert_eq!(Value::Choice(0).read::<bool>(&Want::of::<bool>().unwrap()), Ok(true));
         assert_eq!(number(5.0).read::<u64>(&Want::of::<u64>().unwrap()), Ok(5));
-        assert_eq!(Value::Choice(1).read::<Party>(&Want::of::<Party>().unwrap()), Ok(Party::Right));
+        assert_eq!(Value::Choice(0).read::<Party>(&Want::of::<Party>().unwrap()), Ok(Party::Right));
         let error = Value::Text("ab".into()).read::<char>(&Want::of::<char>().unwrap()).unwrap_err();
         assert!(error.contains("char"), "{error}");
     }
@@ -385,9 +385,10 @@ mod tests {
     }
 
     #[derive(JsonSchema)]
+    #[serde(rename_all = "kebab-case")]
     enum Truth {
-        r#true,
-        r#false,
+        True,
+        False,
     }
 
     #[derive(JsonSchema)]
