@@ -609,6 +609,9 @@ fn answers_come_as_rust_types() {
     };
     let mut team = harness::team(&folder, "jury", 4, 1);
     team["model"] = json!("sim/perfect");
+    // What is right must be something that can be said.
+    let items = r#"{"question": "Whom?", "answer": "new-face", "difficulty": 0}"#.to_string() + "\n";
+    std::fs::write(folder.join("items.jsonl"), items.repeat(4)).unwrap();
     let engine = |disk: &Arc<dyn Disk>| Engine { registry: registry(), ..engine(disk.clone(), 2, None) };
     let disk = || -> Arc<dyn Disk> { Arc::new(SimDisk::default()) };
     for scenario in [society(false), team] {
