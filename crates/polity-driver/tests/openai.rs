@@ -14,6 +14,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value as Json, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 const CANARY: &str = "sk-canary-5ecre7-0123456789abcdef";
@@ -207,6 +209,8 @@ fn as_it_should(fault: Fault, stream: bool, ended: &Result<Exchange, Trouble>) -
         Fault::Null => invalid(if stream { "content" } else { "null" }),
         Fault::Refusal => matches!(outcome, Some(Outcome::Refused { raw }) if raw == "I can not help with that."),
         Fault::Huge => invalid("longer than 10 MB"),
+        // Asked once more without a form, the stand-in replies with a text.
+        Fault::NoSchema => invalid("wanted a JSON object"),
     }
 }
 
@@ -227,7 +231,7 @@ fn every_fault_ends_as_it_should_and_in_time() {
             assert!(took < Duration::from_secs(60), "{fault}, stream {stream}: {took:?}");
             assert!(!shown.contains(CANARY), "{fault}: {shown}");
             // For other kinds of answers there must never be a reply either; slow faults have shown that already.
-            if !matches!(fault, Fault::Hang | Fault::Drip | Fault::Huge) {
+            if !matches!(fault, Fault::Hang | Fault::Drip | Fault::Huge | Fault::NoSchema) {
                 for want in wants() {
                     let ended = ask(&provider, &effect(want, "How do you feel?"));
                     assert!(
@@ -241,7 +245,7 @@ fn every_fault_ends_as_it_should_and_in_time() {
         let stats = standin.stats();
         assert_eq!(stats.faults.get(fault.name()), Some(&stats.calls));
         let texts = ["a text".to_string()];
-        if !matches!(fault, Fault::Huge | Fault::Hang | Fault::Drip) {
+        if !matches!(fault, Fault::Huge | Fault::Hang | Fault::Drip | Fault::NoSchema) {
             let provider = provider(&standin, Settings::default());
             let trouble = block_on(provider.embed("small", &texts)).expect_err("embeddings fail, too");
             assert!(!format!("{trouble:?} {trouble}").contains(CANARY));
@@ -346,6 +350,97 @@ fn a_key_that_a_server_repeats_is_hidden_in_its_answer() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// A server that refuses schemas with this status and body, and else answers what it is told; it counts the requests of both kinds.
+fn without_schema(status: u16, refusal: &'static str, answer: (u16, String)) -> (String, Arc<[AtomicU32; 2]>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let counts = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+    let counted = counts.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut sent = Vec::new();
+            while !sent.ends_with(b"\"max_tokens\":8192}") {
+                let mut part = [0; 4096];
+                let length = stream.read(&mut part).unwrap();
+                assert!(length > 0, "{}", String::from_utf8_lossy(&sent));
+                sent.extend_from_slice(&part[..length]);
+            }
+            let sent = String::from_utf8(sent).unwrap();
+            let plain = !sent.contains("response_format");
+            counted[usize::from(plain)].fetch_add(1, Relaxed);
+            assert_eq!(plain, sent.contains("JSON Schema"), "{sent}");
+            let (status, body) = if plain { (answer.0, answer.1.as_str()) } else { (status, refusal) };
+            let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            stream.write_all((head + body).as_bytes()).unwrap();
+        }
+    });
+    (format!("http://{address}/v1"), counts)
+}
+
+#[test]
+fn where_no_schema_is_taken_the_form_is_asked_for_in_words() {
+    let fine = || (200, body(json!("{\"answer\": 7}"), "stop"));
+    let bad = || (400, r#"{"error": {"message": "the conversation is too long"}}"#.to_string());
+    let seen = |counts: &[AtomicU32; 2]| [counts[0].load(Relaxed), counts[1].load(Relaxed)];
+    let seven = Some(Outcome::Reply { value: Value::Number(7.0), raw: "{\"answer\": 7}".into(), repaired: false });
+    // Status, its words, what comes without a schema; whether there is a reply, and requests with and without in three calls.
+    let cases = [
+        (400, r#"{"error": {"message": "no", "param": "response_format"}}"#, fine(), true, [1, 3]),
+        (422, r#"{"detail": [{"loc": ["body", "json_schema", "maxItems"], "msg": "extra"}]}"#, fine(), true, [1, 3]),
+        // It does not say why; that it answers without a schema does.
+        (400, "Bad Request", fine(), true, [1, 3]),
+        (400, r#"{"error": {"message": "the conversation is too long"}}"#, bad(), false, [3, 3]),
+        (400, r#"{"error": {"message": "invalid schema"}}"#, bad(), false, [3, 3]),
+        // Other reasons.
+        (400, r#"{"error": {"message": "filtered", "code": "content_filter"}}"#, fine(), false, [3, 0]),
+        (404, r#"{"error": {"message": "there is no response_format here"}}"#, fine(), false, [3, 0]),
+        (500, r#"{"error": {"message": "response_format"}}"#, fine(), false, [3, 0]),
+    ];
+    for (status, refusal, answer, replies, expected) in cases {
+        let (base, counts) = without_schema(status, refusal, answer);
+        let provider = OpenAi::new(&base, Secret::new(CANARY)).unwrap();
+        for _ in 0..3 {
+            let ended = ask(&provider, &effect(percent(), "?"));
+            let outcome = ended.as_ref().ok().map(|exchange| exchange.outcome.clone());
+            assert_eq!(outcome == seven, replies, "{refusal}: {ended:?}");
+            let never = matches!(&ended, Err(Trouble::Never { why }) if why.contains("too long"));
+            assert_eq!(never, expected == [3, 3], "{refusal}: {ended:?}");
+        }
+        assert_eq!(seen(&counts), expected, "{refusal}");
+    }
+    // Of the stand-in, too: the model is asked in words, and remembered.
+    let standin = standin(&["no-schema=1"]);
+    let provider = provider(&standin, Settings::default());
+    for calls in [2, 3] {
+        let ended = ask(&provider, &effect(record(), "?")).unwrap();
+        assert!(matches!(ended.outcome, Outcome::Invalid { .. }) && ended.usage.tokens_in > 0, "{ended:?}");
+        assert_eq!((standin.stats().calls, standin.stats().answered), (calls, calls - 1));
+    }
+}
+
+#[test]
+fn schemas_keep_to_what_models_take() {
+    let provider = OpenAi::new("http://127.0.0.1:1/v1", Secret::new("none")).unwrap();
+    let of = Box::new(Want::number(0.0, f64::INFINITY));
+    let mut effect = effect(Want::List { of, least: 1, most: 3 }, "?");
+    let schema = |effect: &Effect| provider.request(effect).response_format.unwrap().json_schema.schema;
+    let items = json!({"type": "array", "items": {"type": "number", "minimum": 0.0}, "minItems": 1, "maxItems": 3});
+    assert_eq!(schema(&effect)["properties"]["answer"], items);
+    effect.request.model = "openai/ft:gpt-4o-mini:me::1".into();
+    assert_eq!(schema(&effect)["properties"]["answer"], json!({"type": "array", "items": {"type": "number"}}));
+    effect.request.want = Want::yes_or_no();
+    assert_eq!(schema(&effect)["properties"]["answer"], json!({"type": "boolean"}));
+    // A budget sets enough aside for either way of asking.
+    assert!(
+        provider.most(&effect.request).tokens_in
+            > provider
+                .request(&effect)
+                .response_format
+                .map_or(0, |form| { serde_json::to_string(&form).unwrap().len() as u64 })
+    );
 }
 
 fn received(status: u16, headers: &[(&str, &str)], body: &str) -> Received {

@@ -58,19 +58,17 @@ fn replies_that_do_not_fit() {
         (&record, html, "wanted a JSON object, got \"<!DOCTYPE"),
         (&record, r#"{"answer":"42","sure":0."#, "EOF"),
         (&record, r#"{"answer":"42","sure":0.5,"vote":"n"#, "EOF"),
-        (&record, r#"{"answer":"42","sure":0.5,"vote":"no"} done"#, "trailing characters"),
-        (&record, "```json\n{\"answer\":\"42\",\"sure\":0.5,\"vote\":\"no\"}\n```", "wanted a JSON object"),
         (&record, "The answer is 42.", "wanted a JSON object"),
         (&record, r#"["42",0.5,"no"]"#, "wanted a JSON object, got"),
         (&record, r#"{"answer":"42","vote":"no"}"#, "the field `sure` is missing"),
         (&record, r#"{"answer":42,"sure":0.5,"vote":"no"}"#, "field `answer`: wanted a text, got \"42\""),
         (&record, r#"{"answer":null,"sure":0.5,"vote":"no"}"#, "field `answer`: wanted a text, got \"null\""),
-        (&record, r#"{"answer":"42","sure":"0.5","vote":"no"}"#, "field `sure`: wanted a number"),
         (&record, r#"{"answer":"42","sure":1.5,"vote":"no"}"#, "field `sure`: 1.5 lies outside 0 to 1"),
         (&record, r#"{"answer":"42","sure":1e999,"vote":"no"}"#, "wanted a JSON object"),
         (&record, r#"{"answer":"42","sure":0.5,"vote":"maybe"}"#, "field `vote`: \"maybe\" is none of the 2 options"),
         (&record, r#"{"answer":"42","sure":0.5,"vote":1}"#, "field `vote`: wanted one of the options"),
         (&record, &deep, "recursion limit"),
+        (&record, r#"{"answer":"42","sure":0.5,"vote":"no","answer":"43"}"#, "the key \"answer\" has two values"),
         (&number, "seven", "wanted a number, got \"seven\""),
         (&number, "7 apples", "wanted a number"),
         (&number, "11", "11 lies outside 0 to 10"),
@@ -78,7 +76,6 @@ fn replies_that_do_not_fit() {
         (&number, "NaN", "NaN lies outside 0 to 10"),
         (&number, "null", "wanted a number"),
         (&choice, "blue", "\"blue\" is none of the 2 options"),
-        (&choice, "Red", "is none of the 2 options"),
         (&choice, "red or green", "is none of the 2 options"),
         (&choice, &long, "is none of the 2 options"),
     ];
@@ -86,6 +83,288 @@ fn replies_that_do_not_fit() {
         let why = why(want, reply);
         assert!(why.contains(expected), "{reply:.60}: {why}");
         assert!(why.len() < 300, "a message quotes no more than the start of a reply");
+    }
+}
+
+/// The value of a reply that was mended.
+fn repaired(want: &Want, reply: &str) -> Value {
+    match read_reply(want, reply) {
+        Outcome::Reply { value, raw, repaired: true } if raw == reply => value,
+        other => panic!("{reply:?} gave {other:?}"),
+    }
+}
+
+#[test]
+fn the_form_is_mended() {
+    let fields = Value::Record(vec![Value::Text("42".into()), Value::Number(0.5), Value::Choice(1)]);
+    let json = r#"{"answer":"42","sure":0.5,"vote":"no"}"#;
+    let ways = [
+        format!("```json\n{json}\n```"),
+        format!("```\n{json}\n```\n"),
+        format!("Sure! It's \"here\":\n\n{json}\n\nDo you need anything else? [1]"),
+        json.replace('}', ",}"),
+        json.replace('"', "'"),
+        json.replace('"', "\u{201d}"),
+        json.replace('}', ""),
+        format!("```json\n{}\n```", json.replace('}', "")),
+        json.replace('}', ", "),
+        r#"{"answer":"42","vote":"no","sure":0.5 "#.into(),
+        r#"{answer: "42", sure: 0.5, vote: no}"#.into(),
+        r#"{"answer":"42","sure":0.5,"vote":"no" // it's "so", I'd {say}
+}"#
+        .into(),
+        r#"{/* well */"answer":"42" "sure":0.5, "vote":"no", # and so on
+"more": [True, None, NaN]}"#
+            .into(),
+        r#"{"answer":"42","sure":"0.5","vote":"NO."}"#.into(),
+        r#"{"answer":"42","sure":".50","vote":" **No** "}"#.into(),
+    ];
+    for reply in &ways {
+        assert_eq!(repaired(&record(), reply), fields, "{reply}");
+    }
+    let said = Value::Record(vec![Value::Text("I'd say \"hi\" there".into())]);
+    let text = Want::Record(vec![("words".into(), Want::Text)]);
+    assert_eq!(repaired(&text, "{\"words\": \"I'd say \"hi\" there\"}"), said);
+    let list = Want::List { of: Box::new(Want::number(0.0, 9.0)), least: 1, most: 3 };
+    let two = Value::List(vec![Value::Number(1.0), Value::Number(2.0)]);
+    for reply in ["[1, 2,]", "[1 2]", "Here: [1, 2].", "```\n[\"1\", '2']\n```", "[1, // one\n2]"] {
+        assert_eq!(repaired(&list, reply), two, "{reply}");
+    }
+    let number = Want::number(0.0, 100.0);
+    for reply in ["\"42\"", "42.", "**42**", "`42`", " '42.'\n", "**\"42\"**.", "```\n42\n```"] {
+        assert_eq!(repaired(&number, reply), Value::Number(42.0), "{reply}");
+    }
+    let choice = Want::Choice(vec!["Red".into(), "green".into(), "U.S.".into(), "a".into(), "A".into()]);
+    for (reply, i) in [("red", 0), ("\"Red\"", 0), ("RED.", 0), ("'green'.", 1), ("**green**", 1), ("u.s.", 2)] {
+        assert_eq!(repaired(&choice, reply), Value::Choice(i), "{reply}");
+    }
+    // Of two options that differ in form alone none is meant more than the other.
+    assert!(why(&choice, "\"a\"").contains("is none of the 5 options"));
+}
+
+#[test]
+fn what_was_said_is_not_mended() {
+    let one = |want| Want::Record(vec![("answer".into(), want)]);
+    let (number, text) = (one(Want::number(0.0, 1000.0)), one(Want::Text));
+    let list = Want::List { of: Box::new(Want::number(0.0, 999.0)), least: 0, most: 9 };
+    let words = Want::List { of: Box::new(Want::Text), least: 0, most: 9 };
+    let choice = one(Want::Choice(vec!["yes".into(), "yes, but".into()]));
+    let (bare, sure) = (Want::number(0.0, 1000.0), record());
+    let long = format!("{{'answer': '{}'}}", "x".repeat(100_000));
+    let cases: &[(&Want, &str)] = &[
+        // Cut: nobody knows how the number, the text, the word or the list goes on.
+        (&number, r#"{"answer": 12"#),
+        (&number, "{'answer': 12"),
+        (&number, r#"{"answer": 1e"#),
+        (&number, r#"{"answer": -"#),
+        (&number, r#"{"answer":"#),
+        (&number, r#"{"answer": "12"#),
+        (&text, r#"{"answer": "I thi"#),
+        (&text, r#"{"answer": "I think \""#),
+        (&text, r#"{"answer": "say "hi" and ""#),
+        (&text, "{answer: I thi"),
+        (&text, "{answer: I thi "),
+        (&choice, "{answer: yes"),
+        (&choice, r#"{"answer": "yes"#),
+        (&list, "[1, 2, 3"),
+        (&list, "[1, 2, 3 "),
+        (&list, "[1, 2,"),
+        (&words, r#"["a", "b""#),
+        (&words, r#"["a", "b", ..."#),
+        (&words, r#"["a", "b", ...]"#),
+        (&list, "[1, 2, 3, \u{2026}]"),
+        // Numbers that are none, or more than one.
+        (&number, r#"{"answer": 1e}"#),
+        (&number, r#"{"answer": -}"#),
+        (&number, r#"{"answer": 1,000}"#),
+        (&list, "[1,000]"),
+        (&number, r#"{"answer": 5 or 6}"#),
+        (&number, r#"{"answer": 5-6}"#),
+        (&number, r#"{"answer": 1/2}"#),
+        (&number, r#"{"answer": 12 apples}"#),
+        (&number, r#"{"answer": "12 apples"}"#),
+        (&number, r#"{"answer": "1,000"}"#),
+        (&number, r#"{"answer": "inf"}"#),
+        (&number, r#"{"answer": NaN}"#),
+        (&number, r#"{"answer": null}"#),
+        (&number, r#"{"answer": true}"#),
+        (&number, r#"{"answer": [12]}"#),
+        (&number, r#"{'answer': 1001}"#),
+        (&number, r#"{'answer': 1, 'answer': 2}"#),
+        (&number, r#"{"answer": 1, "more": {"x": 1, "x": 2}}"#),
+        (&bare, "I would say 5 or 6"),
+        (&bare, "The answer is 42"),
+        (&bare, "42%"),
+        (&bare, "4 2"),
+        (&bare, "**1001**"),
+        (&bare, "[42]"),
+        (&bare, "\"\""),
+        (&bare, "..."),
+        // Values that are missing or of another kind.
+        (&sure, r#"{'answer': '42', 'vote': 'no'}"#),
+        (&sure, r#"{'Answer': '42', 'sure': 0.5, 'vote': 'no'}"#),
+        (&sure, r#"{'answer': 42, 'sure': 0.5, 'vote': 'no'}"#),
+        (&sure, r#"{'answer': '42', 'sure': 0.5, 'vote': 'maybe'}"#),
+        (&sure, r#"{'answer': '42', 'sure': , 'vote': 'no'}"#),
+        (&sure, "{}"),
+        (&sure, "```json\n```"),
+        // More than one, or within something else.
+        (&number, r#"{"answer": 1} {"answer": 2}"#),
+        (&number, r#"Not {"answer": 1} but {"answer": 2}"#),
+        (&number, r#"[{"answer": 1}]"#),
+        (&number, r#"{"result": {"answer": 1}}"#),
+        (&list, "[1] or [2]"),
+        (&list, r#"{"numbers": [1, 2],}"#),
+        (&text, &long),
+    ];
+    for (want, reply) in cases {
+        why(want, reply);
+    }
+    // What is wrong with what was said is told, not what was wrong with its form.
+    assert_eq!(why(&sure, "```\n{\"answer\": \"42\"}\n```"), "the field `sure` is missing");
+    assert_eq!(why(&number, "{'answer': 1001,}"), "field `answer`: 1001 lies outside 0 to 1000");
+}
+
+/// Text that is almost JSON: bits of it in any order, of which some are repeated until they are long.
+fn almost_json() -> impl Strategy<Value = String> {
+    const BITS: &[&str] = &[
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "\"",
+        "'",
+        "\\",
+        "a",
+        "1",
+        "0",
+        "-",
+        ".",
+        "e",
+        " ",
+        "\n",
+        "True",
+        "None",
+        "NaN",
+        "/*",
+        "*/",
+        "//",
+        "```",
+        "json",
+        "\u{e9}",
+        "\u{201c}",
+        "\u{201d}",
+        "\0",
+        "\\u12",
+        "(",
+        ")",
+        "#",
+        "`",
+        "...",
+        "\u{2026}",
+        "+",
+        "\u{1f600}",
+        "\"a\":",
+        "null",
+        "<",
+        "\\\"",
+        "\",\"",
+        "http://",
+        "*",
+        "=",
+        ";",
+        "\u{feff}",
+    ];
+    let bit = || prop::sample::select(BITS);
+    let some = |n| prop::collection::vec(bit(), 0..n).prop_map(|bits| bits.concat());
+    let long = (some(4), some(6), prop_oneof![Just(1usize), Just(500), Just(4_000)], some(4))
+        .prop_map(|(start, bits, times, end)| format!("{start}{}{end}", bits.repeat(times)));
+    prop_oneof![3 => some(60), 1 => long, 1 => any::<String>()]
+}
+
+/// More of them than a suite has time for: `PROPTEST_CASES=100000`.
+#[test]
+fn nothing_breaks_the_mending() {
+    let cases = ProptestConfig::default().cases.max(2_000);
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let wants = [
+        record(),
+        Want::Record(vec![("a".into(), Want::number(0.0, 10.0))]),
+        Want::List { of: Box::new(Want::Text), least: 0, most: 1000 },
+        Want::number(0.0, 10.0),
+        Want::Choice(vec!["a".into(), "None".into()]),
+    ];
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let done = runner.run(&(prop::sample::select(wants.to_vec()), almost_json()), |(want, reply)| {
+        let began = std::time::Instant::now();
+        if let Outcome::Reply { value, .. } = read_reply(&want, &reply) {
+            prop_assert!(fits(&want, &value), "{:?}", value);
+        }
+        // Wide, for busy machines.
+        prop_assert!(began.elapsed().as_secs() < 10, "it takes too long");
+        Ok(())
+    });
+    done.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// However long and deep a reply is, reading takes no more than a moment.
+#[test]
+fn long_replies_are_read_in_time() {
+    let bits = [
+        "{",
+        "[",
+        "{'a':",
+        "\"",
+        "'",
+        "\\",
+        "\\\"*/ ",
+        "{a:1},",
+        "[1,",
+        "\"a\" ",
+        "//",
+        "/*",
+        "```",
+        "1",
+        "\\\"&\n...,",
+    ];
+    for bit in bits {
+        for start in ["", "{", "[", "{'a': ["] {
+            let reply = format!("{start}{}", bit.repeat(1_000_000 / bit.len()));
+            let began = std::time::Instant::now();
+            for want in [record(), Want::List { of: Box::new(record()), least: 0, most: 9 }, Want::number(0.0, 1.0)] {
+                why(&want, &reply);
+            }
+            assert!(began.elapsed().as_secs() < 10, "{start}{bit}");
+        }
+    }
+}
+
+/// A reply that was cut anywhere never becomes another value.
+#[test]
+fn a_cut_reply_is_no_other_reply() {
+    let list = Want::List { of: Box::new(Want::number(0.0, 1e6)), least: 0, most: 9 };
+    let want = Want::Record(vec![
+        ("inner".into(), Want::Record(vec![("x".into(), Want::number(-1e6, 1e6)), ("y".into(), Want::Text)])),
+        ("many".into(), list),
+        ("last".into(), Want::number(0.0, 1e6)),
+    ]);
+    let whole = r#"{"inner": {"x": -12.5e3, "y": "it's \"so\", {I} say"}, "many": [1, 23, 456], "last": 123.5}"#;
+    let expected = value(&want, whole);
+    for whole in [whole.to_owned(), format!("```json\n{whole}\n```"), whole.replace('"', "'").replace("it's", "its")] {
+        for (end, _) in whole.char_indices() {
+            if let Outcome::Reply { value, .. } = read_reply(&want, &whole[..end]) {
+                assert!(
+                    whole[..end].contains("123.5") && whole[..end].ends_with(['}', '\n', '`']),
+                    "{}",
+                    &whole[..end]
+                );
+                if whole.contains("\\\"") {
+                    assert_eq!(value, expected, "{}", &whole[..end]);
+                }
+            }
+        }
     }
 }
 
@@ -105,6 +384,9 @@ fn fits(want: &Want, value: &Value) -> bool {
         (Want::Number { low, high, .. }, Value::Number(x)) => x.is_finite() && low <= x && x <= high,
         (Want::Record(fields), Value::Record(values)) => {
             fields.len() == values.len() && fields.iter().zip(values).all(|((_, want), value)| fits(want, value))
+        }
+        (Want::List { of, least, most }, Value::List(values)) => {
+            (*least as usize..=*most as usize).contains(&values.len()) && values.iter().all(|value| fits(of, value))
         }
         _ => false,
     }
@@ -135,4 +417,48 @@ proptest! {
             other => prop_assert!(false, "{:?}", other),
         }
     }
+
+    #[test]
+    fn values_written_as_json_are_read_back((want, value) in want_and_value()) {
+        let want = Want::Record(vec![("it".into(), want)]);
+        let value = Value::Record(vec![value]);
+        let json = value.to_json(&want).to_string();
+        let read = read_reply(&want, &json);
+        prop_assert_eq!(read, Outcome::Reply { value: value.clone(), raw: json.clone(), repaired: false });
+        // In a fence and without its last brace, too.
+        let mended = format!("```json\n{}\n```", json.strip_suffix('}').unwrap());
+        let ends_inside = matches!(&value, Value::Record(values) if matches!(values[0], Value::Text(_) | Value::Record(_)));
+        match read_reply(&want, &mended) {
+            Outcome::Reply { value: again, repaired: true, .. } => prop_assert_eq!(again, value),
+            other => prop_assert!(!ends_inside, "{:?}", other),
+        }
+    }
+}
+
+/// A form, and a value that fits it.
+fn want_and_value() -> impl Strategy<Value = (Want, Value)> {
+    let leaf = prop_oneof![
+        any::<String>().prop_map(|text| (Want::Text, Value::Text(text))),
+        (1u32..4).prop_flat_map(|n| (Just(n), 0..n)).prop_map(|(n, i)| {
+            let options = (0..n).map(|i| format!("option \"{i}\"\\ \u{e9}'")).collect();
+            (Want::Choice(options), Value::Choice(i))
+        }),
+        (0u32..2).prop_map(|i| (Want::yes_or_no(), Value::Choice(i))),
+        any::<f64>().prop_filter("finite", |x| x.is_finite()).prop_map(|x| (Want::number(x, x), Value::Number(x))),
+        any::<i32>()
+            .prop_map(f64::from)
+            .prop_map(|x| { (Want::Number { low: x - 1.0, high: f64::INFINITY, whole: true }, Value::Number(x)) }),
+    ];
+    leaf.prop_recursive(3, 16, 3, |inner| {
+        let fields = prop::collection::vec(inner.clone(), 0..4).prop_map(|fields| {
+            let (wants, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+            let names = ["a", "b \"c\"", "{d}", ""].map(String::from);
+            (Want::Record(names.into_iter().zip(wants).collect()), Value::Record(values))
+        });
+        let list = (inner, 0u32..4).prop_map(|((of, value), n)| {
+            let want = Want::List { of: Box::new(of), least: n, most: n + 1 };
+            (want, Value::List(vec![value; n as usize]))
+        });
+        prop_oneof![fields, list]
+    })
 }

@@ -3,6 +3,8 @@
 //! What the kernel wants from outside leaves as an [`Effect`] and comes back as an [`Answer`]. The pair is closed: every kind of
 //! effect has its kind of outcome, and a failure is an outcome of its own, never a text that looks like a reply.
 
+pub mod schema;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -4,13 +4,15 @@
 //! checkpoint with the answers so far whenever some have come, and never kept as a future.
 
 use crate::Bug;
-use crate::ask::{Answer, Effect, Heard, Hidden, Message, Request, Settings, Want};
+use crate::ask::schema::typed;
+use crate::ask::{Answer, Effect, Heard, Hidden, Message, Request, Settings, Unanswered, Want};
 use crate::door::{Ask, Book, Door, poll_once};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::sight::{Act, Acts};
 use crate::topology::Topology;
 use crate::tree::Invalid;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -166,6 +168,18 @@ impl Desk<'_> {
             })
             .collect();
         self.door.ask_all(asks).await
+    }
+
+    /// Asks a member for a value of a Rust type. A type that can not be asked for ([`Want::of`]) is a fault of the method.
+    pub async fn ask_as<T: JsonSchema + DeserializeOwned>(
+        &mut self,
+        member: usize,
+        messages: Vec<Message>,
+    ) -> Result<Result<T, Unanswered>, Fault> {
+        let want = Want::of::<T>().map_err(Fault)?;
+        let heard = self.ask_all(vec![(member, messages, want.clone())]).await.pop();
+        let none = || Err(Unanswered::Failed("no answer was recorded".into()));
+        Ok(typed(heard.unwrap_or_else(none), &want))
     }
 
     /// Records an act of a member: kind is an index into the method's `RECORDS`.

@@ -3,7 +3,8 @@
 //! A policy holds parameters only; the state of its agents lives in columns outside it. A turn is a pure function of (state at its
 //! start, sight, inbox, answers so far, random stream); its state, acts and letters commit together, when it completes.
 
-use crate::ask::{Answer, Effect, Heard, Hidden, Request, Settings};
+use crate::ask::schema::typed;
+use crate::ask::{Answer, Effect, Heard, Hidden, Request, Settings, Unanswered, Want};
 use crate::digest::{Digest, Kind, RowHash, hash_value};
 use crate::door::{Ask, Book, Door, poll_once};
 use crate::ladder::{Question, Settled};
@@ -16,6 +17,7 @@ use crate::sight::{Act, ActArgument, Acts, Interface, NumberSlot, Sight, Sights,
 use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::{AgentId, Bug, Plain};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -277,6 +279,17 @@ impl<'a> Turn<'a> {
     pub async fn ask(&mut self, request: Request, hidden: Option<Hidden>) -> Heard {
         let actor = self.who;
         self.door.ask(Ask { actor, request, hidden }).await
+    }
+
+    /// Asks a model for a value of a Rust type, whatever the request says of its form. A type that can not be asked for ([`Want::of`]) is a
+    /// fault of the policy.
+    pub async fn ask_as<T: JsonSchema + DeserializeOwned>(
+        &mut self,
+        request: Request,
+    ) -> Result<Result<T, Unanswered>, Fault> {
+        let want = Want::of::<T>().map_err(Fault)?;
+        let heard = self.ask(Request { want: want.clone(), ..request }, None).await;
+        Ok(typed(heard, &want))
     }
 
     /// Puts questions together, each with its ladder; what they end in comes in the order asked.

@@ -3,6 +3,7 @@
 //! A provider turns one effect into one outcome and knows nothing of batches, retries, caches or budgets; those belong to the run.
 
 pub mod keys;
+mod mend;
 pub mod openai;
 mod reply;
 pub mod sim;

@@ -3,14 +3,10 @@
 
 use crate::models::Provider;
 use crate::models::sim::Sim;
+use polity_kernel::ask::schema::{as_option, kind, listed, resolved};
 use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Request, Role, Settings, Usage, Value, Want};
 use polity_kernel::digest::{Kind, RowHash};
 use serde_json::{Map, Value as Json, json};
-
-/// Schemas are followed so deep; deeper lists are empty, and deeper objects too.
-const DEEPEST: usize = 6;
-/// Room of a number without a highest value.
-const ROOM: f64 = 100.0;
 
 /// What a model said.
 pub(super) struct Said {
@@ -39,7 +35,7 @@ pub(super) async fn answer(sim: &Sim, model: &str, seed: u64, body: &[u8], reque
         (None, Some("json_object")) => Some(&object),
         _ => None,
     };
-    let want = schema.map_or(Want::Text, |schema| want(schema, schema, 0));
+    let want = schema.map_or(Want::Text, Want::like);
     let effect = Effect {
         id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
         request: Request {
@@ -114,71 +110,6 @@ fn called_tool(request: &Json) -> Result<Option<(&str, &Json)>, String> {
     }
 }
 
-/// Behind references and alternatives.
-fn resolved<'a>(root: &'a Json, mut schema: &'a Json, depth: usize) -> &'a Json {
-    for _ in 0..DEEPEST {
-        let branches = ["anyOf", "oneOf", "allOf"].into_iter().find_map(|name| schema[name].as_array());
-        schema = if let Some(path) = schema["$ref"].as_str() {
-            root.pointer(path.trim_start_matches('#')).unwrap_or(&Json::Null)
-        } else if let Some(branches) = branches {
-            // The first that says something; far down the one that ends it.
-            let wanted = |branch: &&Json| (branch["type"] == "null") == (depth >= DEEPEST);
-            branches.iter().find(wanted).or(branches.first()).unwrap_or(&Json::Null)
-        } else {
-            break;
-        };
-    }
-    schema
-}
-
-fn kind(schema: &Json) -> &str {
-    let named = match &schema["type"] {
-        Json::Array(kinds) => kinds.iter().filter_map(Json::as_str).find(|kind| *kind != "null"),
-        kind => kind.as_str(),
-    };
-    named.unwrap_or(if schema["properties"].is_object() { "object" } else { "string" })
-}
-
-/// The values that are allowed, where they are listed.
-fn listed(schema: &Json) -> Option<Vec<&Json>> {
-    match (&schema["enum"], schema.get("const")) {
-        (Json::Array(values), _) if !values.is_empty() => Some(values.iter().collect()),
-        (_, Some(value)) => Some(vec![value]),
-        _ => None,
-    }
-}
-
-fn as_text(value: &Json) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-/// What a model is asked for by a schema. A list is asked for by one of its items.
-fn want(root: &Json, schema: &Json, depth: usize) -> Want {
-    let schema = resolved(root, schema, depth);
-    if let Some(values) = listed(schema) {
-        return Want::Choice(values.into_iter().map(as_text).collect());
-    }
-    match kind(schema) {
-        "object" | "array" if depth >= DEEPEST => Want::Record(Vec::new()),
-        "object" => {
-            let fields = schema["properties"].as_object().into_iter().flatten();
-            Want::Record(fields.map(|(name, field)| (name.clone(), want(root, field, depth + 1))).collect())
-        }
-        "array" => want(root, &schema["items"], depth + 1),
-        "integer" | "number" => {
-            let bound = |name: &str, exclusive: &str, inward: f64| {
-                schema[name].as_f64().or_else(|| schema[exclusive].as_f64().map(|bound| bound + inward))
-            };
-            let (low, high) = (bound("minimum", "exclusiveMinimum", 1.0), bound("maximum", "exclusiveMaximum", -1.0));
-            let low = low.unwrap_or_else(|| high.map_or(0.0, |high| high - ROOM));
-            Want::Number { low, high: high.unwrap_or(low + ROOM), whole: kind(schema) == "integer" }
-        }
-        "boolean" => Want::Choice(vec!["true".into(), "false".into()]),
-        "null" => Want::Choice(vec!["null".into()]),
-        _ => Want::Text,
-    }
-}
-
 /// What the model replied, as the schema has it.
 fn shaped(root: &Json, schema: &Json, want: &Want, value: &Value) -> Json {
     fn go(root: &Json, schema: &Json, want: &Want, value: &Value, depth: usize) -> Json {
@@ -189,7 +120,7 @@ fn shaped(root: &Json, schema: &Json, want: &Want, value: &Value) -> Json {
         };
         if let Some(values) = listed(schema) {
             let chosen = chosen();
-            let found = values.iter().find(|value| Some(as_text(value)) == chosen).or(values.first());
+            let found = values.iter().find(|value| Some(as_option(value)) == chosen).or(values.first());
             return found.map_or(Json::Null, |value| (*value).clone());
         }
         match (kind(schema), want, value) {
@@ -199,11 +130,8 @@ fn shaped(root: &Json, schema: &Json, want: &Want, value: &Value) -> Json {
                 });
                 Json::Object(fields.collect::<Map<_, _>>())
             }
-            ("array", _, _) if depth >= DEEPEST => json!([]),
-            ("array", want, value) => {
-                let item = go(root, &schema["items"], want, value, depth + 1);
-                let least = schema["minItems"].as_u64().unwrap_or(1).clamp(1, 1000);
-                Json::Array(vec![item; least as usize])
+            ("array", Want::List { of, .. }, Value::List(items)) => {
+                items.iter().map(|item| go(root, &schema["items"], of, item, depth + 1)).collect()
             }
             ("integer", _, Value::Number(x)) => json!(*x as i64),
             (_, _, Value::Number(x)) => json!(x),
@@ -239,7 +167,7 @@ mod tests {
     use super::*;
 
     fn reply(schema: Json) -> Json {
-        let want = want(&schema, &schema, 0);
+        let want = Want::like(&schema);
         let effect = Effect {
             id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
             request: Request { sample: 7, ..Request::new("sim/perfect", vec![Message::text(Role::User, "?")], want) },

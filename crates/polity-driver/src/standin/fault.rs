@@ -63,6 +63,8 @@ faults! {
     Refusal = "refusal",
     /// An answer of more than 10 MB.
     Huge = "huge",
+    /// Status 400 where the request names a form for the reply.
+    NoSchema = "no-schema",
 }
 
 impl fmt::Display for Fault {

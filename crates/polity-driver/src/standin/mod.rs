@@ -390,6 +390,12 @@ async fn completions(State(shared): State<Arc<Shared>>, headers: HeaderMap, body
     if let Some(response) = call.turned_away(&headers, tokens(&asked) as f64).await {
         return response;
     }
+    if call.fault == Some(Fault::NoSchema) && request["response_format"].is_object() {
+        let why = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.";
+        let mut error = shapes::error(why, "invalid_request_error", None);
+        error["error"]["param"] = json!("response_format");
+        return json_response(400, &error);
+    }
     tokio::time::sleep(shared.options.latency).await;
     let name = request["model"].as_str().unwrap_or_default();
     let (model, seed) = (shared.model_for(name), shared.options.seed);

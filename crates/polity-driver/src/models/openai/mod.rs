@@ -9,15 +9,16 @@ pub use read::{Completion, Received, outcome, read_completion};
 use super::keys::{Secret, from_environment};
 use super::{Answering, Exchange, Provider, Trouble};
 use polity_kernel::ask::{Effect, Outcome, Request, Role, Usage, Want};
-use read::{ANSWER, enveloped, read_embeddings};
+use read::{ANSWER, enveloped, read_embeddings, refuses_schema};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
@@ -67,6 +68,8 @@ pub struct OpenAi {
     settings: Settings,
     place: OnceLock<Result<Place, String>>,
     line: OnceLock<Result<Line, String>>,
+    /// Models that turned out to take no schema.
+    without_schema: Mutex<BTreeSet<String>>,
 }
 
 /// Whom to ask, and as whom.
@@ -203,7 +206,12 @@ impl OpenAi {
     /// Whom OPENAI_BASE_URL and OPENAI_API_KEY name, in the environment or in a `.env`; they are read when first needed.
     #[must_use]
     pub fn standard() -> Self {
-        OpenAi { settings: Settings::default(), place: OnceLock::new(), line: OnceLock::new() }
+        OpenAi {
+            settings: Settings::default(),
+            place: OnceLock::new(),
+            line: OnceLock::new(),
+            without_schema: Mutex::default(),
+        }
     }
 
     /// A server of your own choice.
@@ -253,7 +261,7 @@ impl OpenAi {
         ChatRequest {
             model: short(&asked.model).to_owned(),
             messages: asked.messages.iter().map(message).collect(),
-            response_format: response_format(&asked.want),
+            response_format: response_format(short(&asked.model), &asked.want),
             temperature: own.temperature.or(temperature),
             top_p: own.top_p,
             // The wire's integers are signed.
@@ -274,6 +282,34 @@ impl OpenAi {
         let received = self.post(&["chat", "completions"], &request.model, request).await?;
         let place = self.place().map_err(|why| Trouble::Fatal { why })?;
         read_completion(&received).map_err(|trouble| place.scrubbed(trouble))
+    }
+
+    /// Asks for a completion in the form that is wanted: by a schema, or in words where the server takes none.
+    async fn ask_in_form(&self, request: &ChatRequest, want: &Want) -> Result<Received, Trouble> {
+        const PATH: &[&str] = &["chat", "completions"];
+        let model = &request.model;
+        if request.response_format.is_none() {
+            return self.post(PATH, model, request).await;
+        }
+        if self.without_schema().contains(model) {
+            return self.post(PATH, model, &in_words(request, want)).await;
+        }
+        let first = self.post(PATH, model, request).await?;
+        let Some(names_it) = refuses_schema(&first) else {
+            return Ok(first);
+        };
+        // What was refused was not answered, and costs nothing.
+        let second = self.post(PATH, model, &in_words(request, want)).await?;
+        let answered = (200..300).contains(&second.status);
+        if answered {
+            self.without_schema().insert(model.clone());
+        }
+        Ok(if answered || names_it { second } else { first })
+    }
+
+    fn without_schema(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        // Names alone are behind it: they are as good after a panic as before.
+        self.without_schema.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Vectors for texts.
@@ -349,43 +385,45 @@ fn short(model: &str) -> &str {
     model.strip_prefix("openai/").unwrap_or(model)
 }
 
-/// The form of a reply, as a strict schema; free text has none.
-fn response_format(want: &Want) -> Option<ResponseFormat> {
-    let envelope = enveloped(want);
-    let want = envelope.as_ref().unwrap_or(want);
-    matches!(want, Want::Record(_)).then(|| ResponseFormat {
+/// The form of a reply, as a strict schema; free text has none. OpenAI's fine-tuned models refuse bounds in it.
+fn response_format(model: &str, want: &Want) -> Option<ResponseFormat> {
+    let bounds = !model.starts_with("ft:");
+    form(want, bounds).map(|schema| ResponseFormat {
         r#type: "json_schema",
-        json_schema: NamedSchema { name: ANSWER.into(), strict: true, schema: schema(want) },
+        json_schema: NamedSchema { name: ANSWER.into(), strict: true, schema },
     })
 }
 
-fn schema(want: &Want) -> Json {
-    match want {
-        Want::Text => json!({"type": "string"}),
-        Want::Choice(options) => {
-            let options: Vec<&str> = options.iter().map(|option| option.trim()).collect();
-            json!({"type": "string", "enum": options})
+/// The schema of a reply; free text has none.
+fn form(want: &Want, bounds: bool) -> Option<Json> {
+    let envelope = enveloped(want);
+    let want = envelope.as_ref().unwrap_or(want);
+    matches!(want, Want::Record(_)).then(|| want.to_schema(bounds))
+}
+
+/// The form of a reply in words, for servers that take no schema; free text has none.
+fn form_in_words(want: &Want) -> Option<String> {
+    let schema = form(want, true)?;
+    Some(format!(
+        "Reply with one JSON object that fits this JSON Schema, and with nothing else, neither words nor a fence around it:\n{schema}"
+    ))
+}
+
+/// The same request with the form of its reply in words.
+fn in_words(request: &ChatRequest, want: &Want) -> ChatRequest {
+    let mut request = ChatRequest { response_format: None, ..request.clone() };
+    let Some(words) = form_in_words(want) else {
+        return request;
+    };
+    // Some servers refuse two messages of one speaker in a row.
+    match request.messages.last_mut() {
+        Some(ChatMessage { role: "user", content: Some(content), .. }) => {
+            content.push_str("\n\n");
+            content.push_str(&words);
         }
-        Want::Number { low, high, whole } => {
-            let mut schema = json!({"type": if *whole { "integer" } else { "number" }});
-            for (name, bound) in [("minimum", low), ("maximum", high)] {
-                // What is not finite is no bound.
-                if bound.is_finite() {
-                    schema[name] = json!(bound);
-                }
-            }
-            schema
-        }
-        Want::List { of, least, most } => {
-            json!({"type": "array", "items": schema(of), "minItems": least, "maxItems": most})
-        }
-        Want::Record(fields) => {
-            let names: Vec<&String> = fields.iter().map(|(name, _)| name).collect();
-            let properties: serde_json::Map<String, Json> =
-                fields.iter().map(|(name, want)| (name.clone(), schema(want))).collect();
-            json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
-        }
+        _ => request.messages.push(ChatMessage { role: "user", content: Some(words), ..ChatMessage::default() }),
     }
+    request
 }
 
 impl Provider for OpenAi {
@@ -410,9 +448,10 @@ impl Provider for OpenAi {
     fn most(&self, request: &Request) -> Usage {
         // A token has a byte at least. A schema is counted, and what a server puts around a message.
         let messages: usize = request.messages.iter().map(|message| message.rendered().len() + 32).sum();
-        let form = response_format(&request.want).and_then(|form| serde_json::to_string(&form).ok());
+        // In words a form is longer than as a schema.
+        let form = form_in_words(&request.want).map_or(0, |form| form.len() + 32);
         Usage {
-            tokens_in: (messages + form.map_or(0, |form| form.len())) as u64,
+            tokens_in: (messages + form) as u64,
             tokens_out: request
                 .settings
                 .max_tokens
@@ -446,7 +485,7 @@ impl Provider for OpenAi {
                     _ => request.max_tokens = longest.or(Some(LONGEST_REPLY)),
                 }
             }
-            let received = self.post(&["chat", "completions"], &request.model, &request).await?;
+            let received = self.ask_in_form(&request, &effect.request.want).await?;
             let latency_ms = began.elapsed().as_secs_f64() * 1e3;
             let read = read_completion(&received).map_err(|trouble| place.scrubbed(trouble))?;
             let mut usage = Usage { latency_ms, ..Usage::default() };

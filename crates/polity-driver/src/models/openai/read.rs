@@ -4,6 +4,7 @@
 
 use super::wire::{Body, Called, EmbeddingBody, Logprobs, TokenLogprob, ToolCall, Usage};
 use super::{Embeddings, LONGEST_ANSWER, stream};
+use crate::models::reply::{mended, strict};
 use crate::models::{Trouble, read_reply};
 use polity_kernel::ask::{Outcome, Value, Want};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
@@ -146,21 +147,28 @@ pub(super) fn enveloped(want: &Want) -> Option<Want> {
     }
 }
 
-/// Reads the content: in its envelope, or bare, as servers send it that do not know `response_format`. Both are exact.
+/// Reads the content: in its envelope, or bare, as servers send it that do not know `response_format`; as it came, or with its form
+/// mended.
 fn fit(want: &Want, content: &str) -> Outcome {
-    let bare = read_reply(want, content);
-    match (enveloped(want), &bare) {
-        (Some(envelope), Outcome::Invalid { .. }) if content.trim_start().starts_with('{') => {
-            match read_reply(&envelope, content) {
-                Outcome::Reply { value: Value::Record(mut fields), raw, repaired } => match fields.pop() {
-                    Some(value) => Outcome::Reply { value, raw, repaired },
-                    None => bare,
-                },
-                other => other,
-            }
-        }
-        _ => bare,
+    let reply = |value, repaired| Outcome::Reply { value, raw: content.to_owned(), repaired };
+    let inside = |value| match value {
+        Value::Record(mut fields) => fields.pop(),
+        _ => None,
+    };
+    let Some(envelope) = enveloped(want) else {
+        return read_reply(want, content);
+    };
+    if let Ok(value) = strict(want, content) {
+        return reply(value, false);
     }
+    if let Some(value) = strict(&envelope, content).ok().and_then(inside) {
+        return reply(value, false);
+    }
+    if let Some(value) = mended(&envelope, content).ok().and_then(inside) {
+        return reply(value, true);
+    }
+    // What is wrong with it in the form that it seems to have.
+    read_reply(if content.trim_start().starts_with('{') { &envelope } else { want }, content)
 }
 
 /// Reads the answer to a request for `count` embeddings.
@@ -266,6 +274,16 @@ fn refused_by_filter(received: &Received) -> Result<Outcome, Trouble> {
         return Ok(Outcome::Refused { raw: said.message });
     }
     Err(trouble(received, received.status, &said))
+}
+
+/// Whether a server may have refused a request for its schema, and then whether it says so.
+pub(super) fn refuses_schema(received: &Received) -> Option<bool> {
+    if ![400, 422].contains(&received.status) || refused_by_filter(received).is_ok() {
+        return None;
+    }
+    // All that it sent: which field holds the words differs, and so do the words.
+    let said = received.body.to_lowercase();
+    Some(["response_format", "json_schema", "schema"].iter().any(|name| said.contains(name)))
 }
 
 /// An error in the place of an answer, under a status that says all is well.
