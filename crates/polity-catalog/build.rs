@@ -42,8 +42,8 @@ fn main() -> io::Result<()> {
                     false => "\"\"".to_string(),
                 }
             };
-            // What a world says to minds.
-            let folder = path.join("mind");
+            // What a world says to minds; a policy's own templates.
+            let folder = path.join(if kind == "worlds" { "mind" } else { "prompts" });
             let mut prompts = Vec::new();
             if folder.is_dir() {
                 for entry in fs::read_dir(&folder)? {

@@ -23,7 +23,7 @@ pub struct LeafFiles {
     pub scenario: &'static str,
     /// `golden.json`: what that society must give.
     pub golden: &'static str,
-    /// `mind/*.md` of a world: what it says to model-driven agents, as templates.
+    /// Templates: `mind/*.md` of a world, which is what it says to model-driven agents; `prompts/*.md` of other leaves.
     pub prompts: Prompts,
     /// The folder itself, where the leaf was built: files that the scenario names are found from here.
     pub folder: &'static str,

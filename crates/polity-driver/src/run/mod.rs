@@ -24,6 +24,7 @@ use crate::journal::{End, JournalReader, JournalWriter};
 use crate::models::Providers;
 use crate::recorder::Recorder;
 use crate::source::{Faults, Live, Nowhere, Simulated, Source};
+use polity_kernel::ask::Effect;
 use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
 use polity_kernel::machine::{Machine, Outcome};
@@ -217,6 +218,16 @@ impl Engine<'_> {
     /// Checks a scenario without running it.
     pub fn validate(&self, prepared: &Prepared) -> Result<(), DriveError> {
         self.survey(prepared).map(|_| ())
+    }
+
+    /// What a scenario's first turns ask, without asking it.
+    pub fn first_questions(&self, prepared: &Prepared) -> Result<Vec<Effect>, DriveError> {
+        let seed = Scenario::read(&prepared.tree)?.seed;
+        let step = match &mut self.assemble(prepared)? {
+            Assembled::Society(society) => society.poll(Vec::new()),
+            Assembled::Evaluation(evaluation) => evaluation.poll(Vec::new()),
+        };
+        Ok(step.map_err(|bug| DriveError::Bug { seed, bug })?.start)
     }
 
     /// Checks a scenario without running it, and says what is known of its runs.

@@ -196,6 +196,19 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
     },
+    /// Show what an agent would be sent in the first round, without sending it; write the templates of its prompts as files.
+    Prompts {
+        /// Scenario file (YAML).
+        file: PathBuf,
+        /// Whose prompt (default: of the first that asks); in an evaluation the member of the team.
+        #[arg(long, value_name = "ID")]
+        agent: Option<u32>,
+        /// Write the templates into this folder, to be changed; it says how the scenario takes them.
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        edits: Edits,
+    },
     /// Ask agents of a recorded run a question, as they were at some moment. The run stays as it is.
     Interview {
         /// Run folder.
@@ -314,6 +327,7 @@ impl Verb {
             | Verb::Fork { common, .. }
             | Verb::Interview { common, .. } => common.json,
             Verb::Export { .. }
+            | Verb::Prompts { .. }
             | Verb::Report { .. }
             | Verb::New { .. }
             | Verb::Migrate { .. }

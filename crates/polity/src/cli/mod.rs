@@ -13,6 +13,7 @@ mod mock;
 mod new;
 mod output;
 mod progress;
+mod prompts;
 mod reference;
 mod story;
 mod sweep;
@@ -230,6 +231,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                 finish(&summary, &common, engine.disk.as_ref(), registry)
             })
         }
+        Verb::Prompts { file, agent, out, edits } => prompts::prompts(&file, agent, out.as_deref(), &edits, registry),
         Verb::Interview { run, agents, question, at, out, common } => with_engine(&common, registry, |engine, stop| {
             let watch = progress::Bar::new(stop);
             let asked = interview::Asked { run: &run, agents: &agents, at, question: &question };
@@ -365,6 +367,20 @@ fn load(file: &Path, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prep
     let stem = file.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
     let prepared = prepare(tree, &source.name, folder, &stem, all).map_err(|e| failure(&e, Some(&source)))?;
     Ok((prepared, source))
+}
+
+/// An engine for what runs nothing.
+fn plain_engine(registry: &Registry) -> Engine<'_> {
+    Engine {
+        registry,
+        providers: Arc::new(Providers::standard()),
+        disk: Arc::new(RealDisk),
+        shards: 1,
+        connections: 1,
+        budget: Default::default(),
+        faults: None,
+        stop: Stop::default(),
+    }
 }
 
 fn with_engine<T>(

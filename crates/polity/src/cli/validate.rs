@@ -1,28 +1,14 @@
 //! `polity validate`.
 
 use super::output::{json as to_json, note, print_line};
-use super::{Exit, Failure, failure, folder_of, load};
-use polity_driver::disk::RealDisk;
-use polity_driver::drive::Stop;
-use polity_driver::models::Providers;
-use polity_driver::run::Engine;
+use super::{Exit, Failure, failure, folder_of, load, plain_engine};
 use polity_kernel::registry::Registry;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Checks files, and of folders all scenarios below.
 pub fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Exit, Failure> {
-    let engine = Engine {
-        registry,
-        providers: Arc::new(Providers::standard()),
-        disk: Arc::new(RealDisk),
-        shards: 1,
-        connections: 1,
-        budget: Default::default(),
-        faults: None,
-        stop: Stop::default(),
-    };
+    let engine = plain_engine(registry);
     let (files, without) = named(paths);
     let mut wrong = without;
     for path in &files {

@@ -1,0 +1,96 @@
+//! `polity prompts`: what agents would be sent, and the templates it is made of.
+
+use super::args::Edits;
+use super::output::{note, print_line};
+use super::{Exit, Failure, failure, load, plain_engine};
+use polity_kernel::ask::Role;
+use polity_kernel::registry::{Card, Registry};
+use polity_kernel::tree::{Node, Value};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub fn prompts(
+    file: &Path,
+    agent: Option<u32>,
+    out: Option<&Path>,
+    edits: &Edits,
+    registry: &Registry,
+) -> Result<Exit, Failure> {
+    let (prepared, source) = load(file, &edits.set, edits.flags())?;
+    let engine = plain_engine(registry);
+    let asked = engine.first_questions(&prepared).map_err(|error| failure(&error, Some(&source)))?;
+    let effect = match agent {
+        None => asked.first(),
+        Some(agent) => asked.iter().find(|effect| effect.id.actor == agent),
+    };
+    match (effect, agent) {
+        (Some(effect), _) => {
+            let request = &effect.request;
+            print_line(&format!("agent {}, {}: {}", effect.id.actor, request.model, request.purpose));
+            for message in &request.messages {
+                let role = match message.role {
+                    Role::System => "system",
+                    Role::User => "user",
+                    Role::Assistant => "assistant",
+                };
+                print_line(&format!("\n[{role}]\n{}", message.rendered()));
+            }
+            print_line(&format!("\n[wanted]\n{}", serde_json::json!(request.want)));
+        }
+        (None, Some(agent)) if !asked.is_empty() => {
+            return Err(Failure::new(Exit::Input, format!("agent {agent} asks no model in the first round")));
+        }
+        (None, _) => note("nobody asks a model in the first round of this scenario"),
+    }
+    match out {
+        Some(out) => write(&prepared.tree, out, registry),
+        None => Ok(Exit::Done),
+    }
+}
+
+fn kind(node: Option<&Node>) -> Option<&str> {
+    match node?.get("kind").map(|node| &node.value) {
+        Some(Value::Text(kind)) => Some(kind),
+        _ => None,
+    }
+}
+
+/// Writes the templates of the world and of the policies that have some.
+fn write(tree: &Node, out: &Path, registry: &Registry) -> Result<Exit, Failure> {
+    let cohorts = match tree.get("cohorts").map(|node| &node.value) {
+        Some(Value::List(cohorts)) => cohorts.as_slice(),
+        _ => &[],
+    };
+    let policies: Vec<&str> = cohorts.iter().filter_map(|cohort| kind(cohort.get("policy"))).collect();
+    let of = |cards: Vec<&Card>, names: &[&str]| -> BTreeMap<&'static str, &'static str> {
+        let named = cards.into_iter().filter(|card| names.contains(&card.name));
+        named.flat_map(|card| card.files.prompts.iter().copied()).collect()
+    };
+    let mut templates = of(registry.policies(), &policies);
+    if templates.is_empty() {
+        return Err(Failure::new(Exit::Input, "no cohort of this scenario has prompts; give one `policy: {kind: mind}`"));
+    }
+    let world: Vec<&str> = kind(tree.get("world")).into_iter().collect();
+    // The world knows better what to say of itself.
+    templates.extend(of(registry.worlds(), &world));
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::new(Exit::Disk, format!("{} can not be written: {error}", path.display()))
+    };
+    std::fs::create_dir_all(out).map_err(|error| failed(out, error))?;
+    if let Some(taken) = templates.keys().map(|name| out.join(format!("{name}.md"))).find(|path| path.exists()) {
+        let message = format!("{} is there already; name another folder, or move it away", taken.display());
+        return Err(Failure::new(Exit::Input, message));
+    }
+    for (name, text) in &templates {
+        let path = out.join(format!("{name}.md"));
+        std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
+    }
+    let names: Vec<&str> = templates.keys().copied().collect();
+    note(&format!(
+        "{} holds {}. A cohort takes one by its name (paths are relative to the scenario):\n  policy: {{kind: mind, prompts: {{question: \
+         {{file: question.md}}}}}}",
+        out.display(),
+        names.iter().map(|name| format!("{name}.md")).collect::<Vec<_>>().join(", ")
+    ));
+    Ok(Exit::Done)
+}
