@@ -251,7 +251,9 @@ impl Policy for Mind {
         let deeds = deeds(&params, binding)?;
         for (i, question) in params.questions.iter().enumerate() {
             let known = params.questions[..i].iter().map(|q| &q.name).chain(deeds.iter().map(|deed| &deed.name));
-            let fits = !question.name.is_empty() && question.name != THOUGHTS && !known.clone().any(|name| *name == question.name);
+            let fits = !question.name.is_empty()
+                && question.name != THOUGHTS
+                && !known.clone().any(|name| *name == question.name);
             let key = format!("questions[{i}].name");
             Invalid::unless(fits, &key, format!("`{}` is taken, or no name", question.name))?;
             check_want(&question.want).map_err(|message| invalid(&format!("questions[{i}].want"), message))?;
@@ -351,7 +353,10 @@ fn models_of(params: &Params, binding: &Binding<'_>) -> Result<(Vec<String>, Vec
     };
     if params.models.is_empty() {
         let Some(model) = params.model.as_deref().or(binding.model) else {
-            return Err(invalid("", "which model does it ask? Write `model: sim/medium` here, or once for the whole scenario"));
+            return Err(invalid(
+                "",
+                "which model does it ask? Write `model: sim/medium` here, or once for the whole scenario",
+            ));
         };
         named("model", model)?;
         return Ok((vec![model.to_owned()], vec![1.0]));
@@ -373,11 +378,13 @@ fn deeds(params: &Params, binding: &Binding<'_>) -> Result<Vec<Deed>, Invalid> {
     let names = params.acts.as_ref().unwrap_or(&all);
     Invalid::unless(!names.is_empty(), "acts", format!("the world `{}` has nothing to decide", binding.world))?;
     if let Some(name) = params.default.keys().find(|name| !names.contains(name)) {
-        return Err(invalid(&format!("default.{name}"), format!("there is no such act (there are {})", names.join(", "))));
+        return Err(invalid(
+            &format!("default.{name}"),
+            format!("there is no such act (there are {})", names.join(", ")),
+        ));
     }
     let deed = |(i, name): (usize, &String)| {
-        let (kind, argument) =
-            binding.act(name).map_err(|error| invalid(&format!("acts[{i}]"), error.message))?;
+        let (kind, argument) = binding.act(name).map_err(|error| invalid(&format!("acts[{i}]"), error.message))?;
         Invalid::unless(!names[..i].contains(name), &format!("acts[{i}]"), format!("`{name}` stands here twice"))?;
         let want = want_of(name, &argument);
         let default = params.default.get(name).map(|given| default_of(given, &want)).transpose();
@@ -510,7 +517,11 @@ impl Mind {
             (Some(Value::Number(x)), _) => format!("{}: {}", deed.name, prompts::plain(*x)),
             (Some(Value::Choice(i)), Want::Choice(options)) => {
                 let option = options.get(*i as usize).map_or("", String::as_str);
-                if deed.argument == ActArgument::Nothing { option.to_owned() } else { format!("{}: {option}", deed.name) }
+                if deed.argument == ActArgument::Nothing {
+                    option.to_owned()
+                } else {
+                    format!("{}: {option}", deed.name)
+                }
             }
             (Some(Value::Text(text)), _) => format!("{}: {text}", deed.name),
             _ => format!("{}: nothing", deed.name),

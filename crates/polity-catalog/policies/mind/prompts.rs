@@ -2,7 +2,7 @@
 
 use super::memory::Memory;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Value;
+use minijinja::value::{Value, merge_maps};
 use minijinja::{Environment, UndefinedBehavior};
 use polity_kernel::Invalid;
 use polity_kernel::policy::{Binding, Fault, Turn};
@@ -10,7 +10,7 @@ use polity_kernel::population::Cell;
 use polity_kernel::scenario::TextSource;
 use polity_kernel::sight::{ActArgument, FieldKind, Interface, NumberSlot, Sight, Sights, TextSlot};
 use polity_kernel::tree::nearest;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sight fields that begin so hold right answers, for simulated models: no prompt may show them.
 pub const RIGHT: &str = "right-";
@@ -38,6 +38,13 @@ pub enum Text {
     Memory,
     /// What asks for a summary of old memories.
     Summary,
+}
+
+impl Context {
+    /// The same, for parts that stay here.
+    fn with(&self) -> Context {
+        Context { base: self.base.clone(), parts: self.parts.clone() }
+    }
 }
 
 impl Text {
@@ -96,14 +103,21 @@ impl Text {
     }
 }
 
-/// What templates may use, by name.
-pub type Context = BTreeMap<String, Value>;
+/// What the templates of a turn may use.
+pub struct Context {
+    /// What is known before the turn's texts are.
+    base: Value,
+    /// Texts that are parts of others, as they come about.
+    parts: BTreeMap<&'static str, Value>,
+}
 
 /// The templates of a policy.
 pub struct Prompts {
     templates: Environment<'static>,
     /// What is the same for all: the world, its acts, numbers of agents and rounds.
-    common: Context,
+    common: BTreeMap<&'static str, Value>,
+    /// Names that some template uses; nothing else is made.
+    used: BTreeSet<String>,
     /// Columns of the population: as templates name them.
     columns: Vec<String>,
     /// Sight fields that may be shown: (as templates name it, meaning, slot).
@@ -118,12 +132,22 @@ enum Slot {
 
 /// A number as people write it: six digits, no point behind a whole one.
 pub fn plain(x: f64) -> String {
-    let rounded: f64 = format!("{x:.5e}").parse().unwrap_or(x);
-    format!("{rounded}")
+    rounded(x).to_string()
+}
+
+/// To six digits.
+fn rounded(x: f64) -> f64 {
+    if x == 0.0 || !x.is_finite() || x.fract() == 0.0 && x.abs() < 1e6 {
+        return x;
+    }
+    let digits = 5 - libm::floor(libm::log10(x.abs())) as i32;
+    let scale = libm::pow(10.0, f64::from(digits.abs()));
+    // By a power of ten that is whole, so that the result is the number that is written so.
+    if digits >= 0 { (x * scale).round() / scale } else { (x / scale).round() * scale }
 }
 
 fn number(x: f64) -> Value {
-    let rounded: f64 = format!("{x:.5e}").parse().unwrap_or(x);
+    let rounded = rounded(x);
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 { Value::from(rounded as i64) } else { Value::from(rounded) }
 }
 
@@ -132,8 +156,8 @@ fn snake(name: &str) -> String {
     name.replace('-', "_")
 }
 
-fn map(entries: impl IntoIterator<Item = (impl Into<String>, Value)>) -> Value {
-    Value::from(entries.into_iter().map(|(name, value)| (name.into(), value)).collect::<Context>())
+fn map<'a>(entries: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+    Value::from(entries.into_iter().map(|(name, value)| (Value::from(name), value)).collect::<BTreeMap<_, _>>())
 }
 
 fn cell(cell: Cell<'_>) -> Value {
@@ -150,7 +174,9 @@ fn acts(interface: &Interface) -> Value {
         map.insert("name", Value::from(act.name));
         map.insert("doc", Value::from(act.doc));
         let bounds = match &act.argument {
-            ActArgument::Number { low, high } if low.abs() < super::FAR && high.abs() < super::FAR => Some((*low, *high)),
+            ActArgument::Number { low, high } if low.abs() < super::FAR && high.abs() < super::FAR => {
+                Some((*low, *high))
+            }
             _ => None,
         };
         let options = match &act.argument {
@@ -200,18 +226,19 @@ impl Prompts {
             };
             fields.push((snake(field.name), field.doc, slot));
         }
-        let mut common = Context::new();
-        common.insert("world".into(), Value::from(binding.world));
-        common.insert("agents".into(), Value::from(binding.agents));
-        common.insert("rounds".into(), Value::from(binding.rounds));
-        common.insert("acts".into(), acts(interface));
+        let common = BTreeMap::from([
+            ("world", Value::from(binding.world)),
+            ("agents", Value::from(binding.agents)),
+            ("rounds", Value::from(binding.rounds)),
+            ("acts", acts(interface)),
+        ]);
         let mut templates = Environment::new();
         templates.set_undefined_behavior(UndefinedBehavior::Strict);
         templates.set_fuel(Some(FUEL));
         // A template is prose: a line that holds nothing but a tag is no line of it.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         templates.set_syntax(syntax.map_err(|error| super::invalid("", error.to_string()))?);
-        let mut prompts = Prompts { templates, common, columns, fields };
+        let mut prompts = Prompts { templates, common, used: BTreeSet::new(), columns, fields };
         for text in Text::ALL {
             let name = text.name();
             let source = given.get(name).map(|source| binding.words(source)).transpose();
@@ -224,30 +251,35 @@ impl Prompts {
                 .templates
                 .add_template_owned(name, words.to_owned())
                 .map_err(|error| blame(fault(name, file, &error)))?;
-            prompts.check_names(text, file).map_err(blame)?;
+            let used = prompts.check_names(text, file).map_err(blame)?;
+            prompts.used.extend(used);
         }
         prompts.try_all(binding)?;
         Ok(prompts)
     }
 
-    /// Names that a template uses and nobody gives, whatever branch they stand in.
-    fn check_names(&self, text: Text, file: Option<&str>) -> Result<(), String> {
+    /// The names that a template uses, whatever branch they stand in; an error for one that nobody gives.
+    fn check_names(&self, text: Text, file: Option<&str>) -> Result<Vec<String>, String> {
         let place = file.map_or(format!("the template `{}`", text.name()), str::to_owned);
         let template = self.templates.get_template(text.name()).map_err(|error| fault(text.name(), file, &error))?;
         let every = ["agent", "round", "person", "attributes", "sight", "seen", "letters", "memory", "summary"];
         let roots: Vec<&str> =
-            every.into_iter().chain(self.common.keys().map(String::as_str)).chain(text.names().iter().copied()).collect();
+            every.into_iter().chain(self.common.keys().copied()).chain(text.names().iter().copied()).collect();
         let globals: Vec<&str> = self.templates.globals().map(|(name, _)| name).collect();
         let mut used: Vec<String> = template.undeclared_variables(true).into_iter().collect();
         used.sort();
-        for name in used {
+        for name in &used {
             let (root, field) = name.split_once('.').map_or((name.as_str(), None), |(root, rest)| (root, Some(rest)));
             if globals.contains(&root) {
                 continue;
             }
             if !roots.contains(&root) {
-                let near = nearest(root, roots.iter().copied()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
-                return Err(format!("{place} uses `{root}`, which is not there{near} (there are {})", roots.join(", ")));
+                let near =
+                    nearest(root, roots.iter().copied()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+                return Err(format!(
+                    "{place} uses `{root}`, which is not there{near} (there are {})",
+                    roots.join(", ")
+                ));
             }
             let Some(field) = field.map(|field| field.split('.').next().unwrap_or(field)) else { continue };
             let known: Vec<&str> = match root {
@@ -256,7 +288,8 @@ impl Prompts {
                 _ => continue,
             };
             if !known.contains(&field) {
-                let near = nearest(field, known.iter().copied()).map_or(String::new(), |n| format!(", did you mean `{root}.{n}`?"));
+                let near = nearest(field, known.iter().copied())
+                    .map_or(String::new(), |n| format!(", did you mean `{root}.{n}`?"));
                 let there = match (root, known.is_empty()) {
                     ("person", true) => "the scenario has no population with columns".to_owned(),
                     _ => format!("there are {}", known.join(", ")),
@@ -264,7 +297,7 @@ impl Prompts {
                 return Err(format!("{place} uses `{root}.{field}`, which is not there{near} ({there})"));
             }
         }
-        Ok(())
+        Ok(used.iter().map(|name| name.split('.').next().unwrap_or(name).to_owned()).collect())
     }
 
     /// Renders every template once, for the first agent with nothing to see: what then goes wrong goes wrong before the run.
@@ -306,37 +339,41 @@ impl Prompts {
         memory: &Memory,
         attribute: impl Fn(usize) -> Cell<'c>,
     ) -> Context {
-        let mut context = self.common.clone();
-        let mut put = |name: &str, value: Value| context.insert(name.to_owned(), value);
-        put("agent", Value::from(agent));
-        // People count from one.
-        put("round", Value::from(round + 1));
-        let attributes: Vec<(String, Value)> =
-            self.columns.iter().enumerate().map(|(i, name)| (name.clone(), cell(attribute(i)))).collect();
-        put("person", map(attributes.iter().cloned()));
-        let named = |(name, value): (String, Value)| {
-            map([("name", Value::from(name)), ("value", value)])
+        let mut all = self.common.clone();
+        let mut put = |name: &'static str, value: &dyn Fn() -> Value| {
+            if self.used.contains(name) {
+                all.insert(name, value());
+            }
         };
-        put("attributes", attributes.into_iter().map(named).collect());
+        put("agent", &|| Value::from(agent));
+        // People count from one.
+        put("round", &|| Value::from(round + 1));
+        put("person", &|| map(self.columns.iter().enumerate().map(|(i, name)| (name.as_str(), cell(attribute(i))))));
+        put("attributes", &|| {
+            let named = |(i, name): (usize, &String)| {
+                map([("name", Value::from(name.as_str())), ("value", cell(attribute(i)))])
+            };
+            self.columns.iter().enumerate().map(named).collect()
+        });
         let shown = |slot: Slot| match slot {
             Slot::Number(slot) => number(sight.number(slot)),
             Slot::Text(slot) => Value::from(sight.text(slot)),
         };
-        put("sight", map(self.fields.iter().map(|(name, _, slot)| (name.clone(), shown(*slot)))));
+        put("sight", &|| map(self.fields.iter().map(|(name, _, slot)| (name.as_str(), shown(*slot)))));
         let seen = |(name, doc, slot): &(String, &'static str, Slot)| {
             map([("name", Value::from(name.as_str())), ("doc", Value::from(*doc)), ("value", shown(*slot))])
         };
-        put("seen", self.fields.iter().map(seen).collect());
-        put("letters", Value::from(letters));
-        put("memory", memory.window.iter().map(|(_, text)| Value::from(text.as_str())).collect());
-        put("summary", Value::from(memory.summary.as_str()));
-        context
+        put("seen", &|| self.fields.iter().map(seen).collect());
+        put("letters", &|| Value::from(letters));
+        put("memory", &|| memory.window.iter().map(|(_, text)| Value::from(text.as_str())).collect());
+        put("summary", &|| Value::from(memory.summary.as_str()));
+        Context { base: Value::from(all), parts: BTreeMap::new() }
     }
 
     fn fill(&self, text: Text, context: &Context) -> Result<String, Fault> {
         let template = self.templates.get_template(text.name());
         let filled = template.and_then(|template| {
-            template.render(Value::from(context.clone()))
+            template.render(merge_maps([Value::from(context.parts.clone()), context.base.clone()]))
         });
         match filled {
             Ok(words) => Ok(words.trim().to_owned()),
@@ -348,9 +385,10 @@ impl Prompts {
     pub fn render(&self, text: Text, context: &Context) -> Result<String, Fault> {
         match text {
             Text::System => {
-                let mut context = context.clone();
+                let mut context = context.with();
                 for part in [Text::Persona, Text::Rules] {
-                    context.insert(part.name().into(), Value::from(self.fill(part, &context)?));
+                    let filled = self.fill(part, &context)?;
+                    context.parts.insert(part.name(), Value::from(filled));
                 }
                 self.fill(text, &context)
             }
@@ -360,36 +398,34 @@ impl Prompts {
 
     /// What asks the agent to think: `first`, in a call of its own, or in its reply.
     pub fn think(&self, context: &Context, first: bool) -> Result<String, Fault> {
-        let mut context = context.clone();
-        context.insert("first".into(), Value::from(first));
+        let mut context = context.with();
+        context.parts.insert("first", Value::from(first));
         self.fill(Text::Think, &context)
     }
 
     /// What the agent is told in its turn, before letters and question.
     pub fn turn(&self, context: &mut Context) -> Result<String, Fault> {
         let observation = self.fill(Text::Observation, context)?;
-        context.insert("observation".into(), Value::from(observation));
+        context.parts.insert("observation", Value::from(observation));
         self.fill(Text::Turn, context)
     }
 
     /// What the agent remembers of a round.
     pub fn remember(&self, context: &mut Context, did: &str, thoughts: Option<&str>) -> Result<String, Fault> {
-        context.insert("did".into(), Value::from(did));
-        context.insert("thoughts".into(), Value::from(thoughts.unwrap_or_default()));
+        context.parts.insert("did", Value::from(did));
+        context.parts.insert("thoughts", Value::from(thoughts.unwrap_or_default()));
         self.fill(Text::Memory, context)
     }
 
     /// The request for a summary of about so many tokens.
     pub fn sum_up(&self, summary: &str, old: &[&str], tokens: u32) -> Result<String, Fault> {
-        let mut context = self.common.clone();
-        context.insert("summary".into(), Value::from(summary));
-        context.insert("old".into(), old.iter().map(|text| Value::from(*text)).collect());
-        // A word is a token and a third.
-        context.insert("words".into(), Value::from(u64::from(tokens) * 3 / 4));
-        for name in ["agent", "round"] {
-            context.insert(name.into(), Value::from(0));
-        }
-        self.fill(Text::Summary, &context)
+        let parts = BTreeMap::from([
+            ("summary", Value::from(summary)),
+            ("old", old.iter().map(|text| Value::from(*text)).collect()),
+            // A word is a token and a third.
+            ("words", Value::from(u64::from(tokens) * 3 / 4)),
+        ]);
+        self.fill(Text::Summary, &Context { base: Value::from(self.common.clone()), parts })
     }
 }
 
@@ -399,7 +435,9 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_people_do() {
-        for (x, text) in [(33.333_333_333_333_336, "33.3333"), (50.0, "50"), (0.000_001_25, "0.00000125"), (-0.5, "-0.5")] {
+        for (x, text) in
+            [(33.333_333_333_333_336, "33.3333"), (50.0, "50"), (0.000_001_25, "0.00000125"), (-0.5, "-0.5")]
+        {
             assert_eq!(plain(x), text);
         }
         assert_eq!(number(3.0).to_string(), "3");

@@ -218,7 +218,7 @@ impl Shard {
                 }
                 // Turns whose barrier has come and that have every answer complete now, also those whose answers came earlier.
                 ready.extend(block.suspended.iter().filter(|s| s.due <= now && s.open().is_empty()).map(|s| s.who));
-                let mut completed = false;
+                let mut done = Vec::new();
                 for who in ready {
                     let Ok(i) = block.suspended.binary_search_by_key(&who, |s| s.who) else { continue };
                     let row = who - block.first;
@@ -231,15 +231,22 @@ impl Shard {
                         .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                     let index = (row - segment.start) as usize;
                     let waiting = &mut block.suspended[i];
-                    let done =
-                        policy.rerun(&mut segment.states, index, waiting, &round, &mut block.acts, &mut group.lane)?;
-                    if done {
-                        let done = block.suspended.remove(i);
-                        block.kept.extend(done.held.inbox());
-                        completed = true;
+                    if policy.rerun(&mut segment.states, index, waiting, &round, &mut block.acts, &mut group.lane)? {
+                        done.push(who);
                     }
                 }
-                block.late |= completed;
+                if !done.is_empty() {
+                    block.late = true;
+                    // All at once: one by one they would move the rest each time.
+                    let (suspended, kept) = (&mut block.suspended, &mut block.kept);
+                    suspended.retain(|turn| {
+                        let complete = done.binary_search(&turn.who).is_ok();
+                        if complete {
+                            kept.extend(turn.held.inbox());
+                        }
+                        !complete
+                    });
+                }
             }
             Ok(())
         })?;
