@@ -7,6 +7,8 @@
 //! `docs/decisions/a-budget-is-a-wall.md` has the reasons.
 
 use crate::models::Providers;
+use crate::models::prices::Prices;
+use crate::drive::Past;
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
 use polity_kernel::scenario::{Assembled, Budget, Limits};
 use polity_kernel::world::Activation;
@@ -30,6 +32,11 @@ impl Amount {
         // Rounded up: what is counted is never less than what is spent. Saturates, as casts of floats do.
         let nano_usd = (usage.cost_usd * 1e9).ceil() as u64;
         Amount { nano_usd, tokens: usage.tokens_in.saturating_add(usage.tokens_out), calls: 1 }
+    }
+
+    /// What a broken try takes. It is no call of its own: its question is counted with its answer.
+    fn of_broken(usage: &Usage) -> Amount {
+        Amount { calls: 0, ..Amount::of(usage) }
     }
 
     fn limit(limits: &Limits) -> Amount {
@@ -120,6 +127,9 @@ struct Reserved {
 /// Decides which calls are made.
 pub(crate) struct Gate {
     providers: Arc<Providers>,
+    prices: Prices,
+    /// Tries that broke off in the past and count against the shares of their rounds.
+    charges: Vec<(EffectId, Amount)>,
     scopes: Vec<Scope>,
     /// The limit of each agent, and what each has taken or reserved.
     agent: Option<Amount>,
@@ -142,13 +152,13 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// The gate of a run; `None` where nothing is limited. `past`: the answers it has had. `recorded`: calls that it had decided to make.
-    pub fn new<'a>(
+    /// The gate of a run; `None` where nothing is limited. `past`: what it has had and decided.
+    pub fn new(
         budget: &Budget,
         machine: &Assembled,
         providers: Arc<Providers>,
-        past: impl Iterator<Item = &'a Answer>,
-        recorded: BTreeSet<EffectId>,
+        prices: Prices,
+        past: &Past,
     ) -> Option<Gate> {
         if !budget.bounds_calls() {
             return None;
@@ -180,6 +190,8 @@ impl Gate {
         }
         let mut gate = Gate {
             providers,
+            prices,
+            charges: past.charges.iter().map(|(id, usage)| (*id, Amount::of_broken(usage))).collect(),
             scopes,
             agent: budget.agent.filter(Limits::any).map(|limits| Amount::limit(&limits)),
             of_agent: BTreeMap::new(),
@@ -189,12 +201,15 @@ impl Gate {
             waves: false,
             waiting: BTreeMap::new(),
             reserved: BTreeMap::new(),
-            recorded,
+            recorded: past.waves.clone(),
             denied: Vec::new(),
             exhausted: None,
         };
-        for answer in past {
+        for answer in past.answers.values() {
             gate.settle(answer, cohort_of(machine, answer.id));
+        }
+        for (id, amount) in gate.charges.clone() {
+            gate.spend(id, cohort_of(machine, id), amount);
         }
         Some(gate)
     }
@@ -223,13 +238,20 @@ impl Gate {
             scope.share = scope.limit.less(before).part(self.items.unwrap_or(groups.len() as u64));
             scope.taken.clear();
         }
+        let all = self.items.is_some();
+        for (id, amount) in std::mem::take(&mut self.charges) {
+            match all || id.round == round {
+                true => self.take(self.group(id), cohort_of(machine, id), amount),
+                false => self.charges.push((id, amount)),
+            }
+        }
     }
 
     /// Counts an answer of the record that a turn of this round uses.
     pub fn used(&mut self, answer: &Answer, machine: &Assembled) {
         if !matches!(answer.outcome, Outcome::Denied { .. }) {
             let (group, cohort) = (self.group(answer.id), cohort_of(machine, answer.id));
-            self.take(group, cohort, Amount::of(&answer.usage));
+            self.take(group, cohort, self.amount(answer));
         }
     }
 
@@ -274,7 +296,8 @@ impl Gate {
     fn most(&self, effect: &Effect) -> Amount {
         let provider = self.providers.for_model(&effect.request.model);
         // A model that nobody has fails without a call.
-        provider.map_or(Amount::default(), |provider| Amount::of(&provider.most(&effect.request)))
+        let most = |usage| Amount::of(&self.prices.applied(&effect.request.model, usage));
+        provider.map_or(Amount::default(), |provider| most(provider.most(&effect.request)))
     }
 
     fn reserve(&mut self, id: EffectId, reserved: Reserved) {
@@ -291,31 +314,56 @@ impl Gate {
 
     /// Counts an answer that has come.
     pub fn heard(&mut self, answer: &Answer, machine: &Assembled) {
-        if let Some(Reserved { group, cohort, amount }) = self.reserved.remove(&answer.id) {
-            for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
-                scope.reserved = scope.reserved.less(amount);
-                if let Some(taken) = scope.taken.get_mut(&group) {
-                    *taken = taken.less(amount);
-                }
-            }
-            if let Some(taken) = self.of_agent.get_mut(&answer.id.actor) {
-                *taken = taken.less(amount);
-            }
+        if self.release(answer.id) {
             self.used(answer, machine);
         }
         self.settle(answer, cohort_of(machine, answer.id));
+    }
+
+    /// Counts a try that broke off and may have been charged: what was set aside for it is spent, and for another try nothing is.
+    pub fn charged(&mut self, id: EffectId, usage: &Usage, machine: &Assembled) {
+        let (cohort, amount) = (cohort_of(machine, id), Amount::of_broken(usage));
+        if self.release(id) {
+            self.take(self.group(id), cohort, amount);
+        }
+        self.spend(id, cohort, amount);
+    }
+
+    /// Gives back what was set aside for a call, if anything was.
+    fn release(&mut self, id: EffectId) -> bool {
+        let Some(Reserved { group, cohort, amount }) = self.reserved.remove(&id) else { return false };
+        for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+            scope.reserved = scope.reserved.less(amount);
+            if let Some(taken) = scope.taken.get_mut(&group) {
+                *taken = taken.less(amount);
+            }
+        }
+        if let Some(taken) = self.of_agent.get_mut(&id.actor) {
+            *taken = taken.less(amount);
+        }
+        true
+    }
+
+    /// What an answer took. One that was had while no price was known takes what it costs by those that are.
+    fn amount(&self, answer: &Answer) -> Amount {
+        let told = Amount::of(&answer.usage);
+        let known = Amount::of(&self.prices.applied(&answer.request.model, answer.usage));
+        Amount { nano_usd: told.nano_usd.max(known.nano_usd), ..told }
     }
 
     fn settle(&mut self, answer: &Answer, cohort: Option<u16>) {
         if matches!(answer.outcome, Outcome::Denied { .. }) {
             return;
         }
-        let amount = Amount::of(&answer.usage);
+        self.spend(answer.id, cohort, self.amount(answer));
+    }
+
+    fn spend(&mut self, id: EffectId, cohort: Option<u16>, amount: Amount) {
         for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
-            *scope.settled.entry(answer.id.round).or_default() += amount;
+            *scope.settled.entry(id.round).or_default() += amount;
         }
         if self.agent.is_some() {
-            *self.of_agent.entry(answer.id.actor).or_default() += amount;
+            *self.of_agent.entry(id.actor).or_default() += amount;
         }
     }
 

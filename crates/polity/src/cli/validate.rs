@@ -20,6 +20,7 @@ pub fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Ex
         shards: 1,
         connections: 1,
         budget: Default::default(),
+        outside: Default::default(),
         faults: None,
         stop: Stop::default(),
     };

@@ -68,7 +68,16 @@ pub fn read_completion(received: &Received) -> Result<Result<Completion, Outcome
         return invalid("the server sent an empty body".into());
     }
     if is_web_page(received) {
-        return invalid(format!("the server sent a web page (HTML): is {} the address of a model API?", received.url));
+        // No model wrote it: something in between did, for now or, at a wrong address, always.
+        return Err(Trouble::Retry {
+            why: format!(
+                "{} sends a web page (HTML) in place of an answer: check that OPENAI_BASE_URL is the address of a model API, which \
+                 usually ends in /v1",
+                received.url
+            ),
+            after_ms: None,
+            charged: true,
+        });
     }
     if received.content_type().starts_with("text/event-stream") {
         return match stream::assemble(&received.body) {
@@ -76,6 +85,7 @@ pub fn read_completion(received: &Received) -> Result<Result<Completion, Outcome
             Err(stream::Broken::Cut) => Err(Trouble::Retry {
                 why: format!("{}: the stream was cut before its end", received.url),
                 after_ms: None,
+                charged: true,
             }),
             Err(stream::Broken::Error(error)) => error_in_body(received, &error).map(Err),
             Err(stream::Broken::Unreadable(why)) => invalid(why),
@@ -168,7 +178,8 @@ pub(super) fn read_embeddings(received: &Received, count: usize) -> Result<Embed
     if !(200..300).contains(&received.status) {
         return Err(trouble(received, received.status, &said(&received.body)));
     }
-    let bad = |why: String| Trouble::Retry { why: format!("{}: {why}", received.url), after_ms: None };
+    let bad =
+        |why: String| Trouble::Retry { why: format!("{}: {why}", received.url), after_ms: None, charged: true };
     if let Some(why) = &received.fault {
         return Err(bad(why.clone()));
     }
@@ -297,6 +308,8 @@ fn trouble(received: &Received, status: u16, said: &Said) -> Trouble {
                 _ => format!("{url} answers with status {status}{words}"),
             },
             after_ms: wait_ms(&received.headers, SystemTime::now()),
+            // An error in the place of an answer comes from behind something that had begun to answer.
+            charged: (200..300).contains(&received.status),
         },
         401 | 403 => fatal(format!(
             "{url} does not accept the key ({status}): check OPENAI_API_KEY, in the environment or in `.env`, and what that key may \
