@@ -6,9 +6,9 @@
 //! id: those that fit are made, and if none fits, all are denied. From the first such decision on the rest of the round is decided so.
 //! `docs/decisions/a-budget-is-a-wall.md` has the reasons.
 
+use crate::drive::Past;
 use crate::models::Providers;
 use crate::models::prices::Prices;
-use crate::drive::Past;
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
 use polity_kernel::scenario::{Assembled, Budget, Limits};
 use polity_kernel::world::Activation;

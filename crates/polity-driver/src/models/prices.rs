@@ -142,13 +142,8 @@ mod tests {
     #[test]
     fn cached_tokens_cost_what_cached_ones_do_and_thinking_is_part_of_the_reply() {
         let price = |cached| Price { input: 2.0, output: 8.0, cached };
-        let usage = Usage {
-            tokens_in: 1_000,
-            tokens_out: 100,
-            tokens_cached: 400,
-            tokens_thinking: 60,
-            ..Usage::default()
-        };
+        let usage =
+            Usage { tokens_in: 1_000, tokens_out: 100, tokens_cached: 400, tokens_thinking: 60, ..Usage::default() };
         let cost = |cached, usage| {
             let prices = Prices::from(BTreeMap::from([("m".to_string(), price(cached))]));
             prices.applied("m", usage).cost_usd * 1e6

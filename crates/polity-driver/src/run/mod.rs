@@ -287,7 +287,9 @@ impl Engine<'_> {
                     "--price {model}={} is what it costs at its own provider; whether this address asks the same nobody here knows",
                     prices::words(&price)
                 ),
-                None => format!("--price {model}=0.15,0.60, in US dollars for a million tokens of requests and of replies"),
+                None => {
+                    format!("--price {model}=0.15,0.60, in US dollars for a million tokens of requests and of replies")
+                }
             };
             return Err(DriveError::Model(format!(
                 "`{model}`{at}: no price of it is known, so that a budget of dollars can not be kept. Say it ({hint}), or limit tokens \
@@ -337,8 +339,15 @@ impl Engine<'_> {
         // The manifest comes last: a folder that has one can be resumed.
         folder.write_manifest(&manifest)?;
         let checks = checks_of(&scenario, prepared, &machine)?;
-        let recorder =
-            Recorder::open(self.disk.clone(), &folder.tables(), &machine, scenario.record, checks, manifest.simulated, 0)?;
+        let recorder = Recorder::open(
+            self.disk.clone(),
+            &folder.tables(),
+            &machine,
+            scenario.record,
+            checks,
+            manifest.simulated,
+            0,
+        )?;
         // What the run it comes from has paid for broken tries is that run's.
         let past = Past { rounds: Default::default(), charges: Vec::new(), ..past };
         self.drive(&mut machine, &scenario, &folder, journal, recorder, past, &manifest, began, watch)

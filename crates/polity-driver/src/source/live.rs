@@ -59,12 +59,7 @@ pub struct Live {
 
 impl Live {
     /// Opens no connection yet. `seed` reaches simulated models only.
-    pub fn new(
-        providers: Arc<Providers>,
-        seed: u64,
-        connections: usize,
-        outside: &Outside,
-    ) -> std::io::Result<Self> {
+    pub fn new(providers: Arc<Providers>, seed: u64, connections: usize, outside: &Outside) -> std::io::Result<Self> {
         let disk: Arc<dyn Disk> = Arc::new(RealDisk);
         let cache = outside.cache.as_ref().map(|folder| Cache::new(disk, folder, outside.notes.clone()));
         Ok(Live {

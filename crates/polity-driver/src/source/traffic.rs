@@ -233,7 +233,6 @@ fn pause(id: EffectId, failed: u32, counted: u32, after_ms: Option<u64>) -> Dura
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -269,13 +268,10 @@ mod tests {
         assert!(traffic.next(2, 10, now).is_none());
         assert_eq!((who(&first), who(&alone), traffic.following()), (0, 9, 4));
         let answers = traffic.answered(first, exchange());
-        assert_eq!(answers.iter().map(|a| (a.id.actor, a.usage.shared)).collect::<Vec<_>>(), [
-            (0, false),
-            (1, true),
-            (2, true),
-            (3, true),
-            (4, true)
-        ]);
+        assert_eq!(
+            answers.iter().map(|a| (a.id.actor, a.usage.shared)).collect::<Vec<_>>(),
+            [(0, false), (1, true), (2, true), (3, true), (4, true)]
+        );
         // What they would have cost is told, for the budget.
         assert!(answers.iter().all(|answer| answer.usage.cost_usd == 0.5) && traffic.following() == 0);
         // Afterwards it is asked again.

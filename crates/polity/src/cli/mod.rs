@@ -186,31 +186,32 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Compare { runs, json } => compare::compare(&runs, json),
         Verb::Resume { run, common, limits, spending, answering } if is_sweep(&RealDisk, &run) => {
             if !spending.flags().is_empty() || !answering.price.is_empty() {
-                let message =
-                    "a sweep has the budget and the prices of its scenario, for each run; --max-cost, --price and the like are for runs";
+                let message = "a sweep has the budget and the prices of its scenario, for each run; --max-cost, --price and the like are for runs";
                 return Err(Failure::new(Exit::Input, message));
             }
             sweep::resume(&run, &common, &answering, limits, registry)
         }
-        Verb::Resume { run, common, limits, spending, answering } => with_engine(&common, &answering, registry, |engine, stop| {
-            if limits.jobs.is_some() || limits.memory.is_some() {
-                let message = format!("{} is no sweep; --jobs and --memory are for sweeps", run.display());
-                return Err(Failure::new(Exit::Input, message));
-            }
-            let mut watch = progress::Bar::new(stop);
-            let outside = Outside { prices: answering.prices()?, ..engine.outside.clone() };
-            let engine = &Engine {
-                budget: spending.budget(),
-                outside,
-                providers: engine.providers.clone(),
-                disk: engine.disk.clone(),
-                stop: engine.stop.clone(),
-                ..*engine
-            };
-            let summary = engine.resume(&run, &mut watch).map_err(|e| lost(failure(&e, None), &e, &run))?;
-            watch.finish();
-            finish(&summary, &common, engine.disk.as_ref(), registry)
-        }),
+        Verb::Resume { run, common, limits, spending, answering } => {
+            with_engine(&common, &answering, registry, |engine, stop| {
+                if limits.jobs.is_some() || limits.memory.is_some() {
+                    let message = format!("{} is no sweep; --jobs and --memory are for sweeps", run.display());
+                    return Err(Failure::new(Exit::Input, message));
+                }
+                let mut watch = progress::Bar::new(stop);
+                let outside = Outside { prices: answering.prices()?, ..engine.outside.clone() };
+                let engine = &Engine {
+                    budget: spending.budget(),
+                    outside,
+                    providers: engine.providers.clone(),
+                    disk: engine.disk.clone(),
+                    stop: engine.stop.clone(),
+                    ..*engine
+                };
+                let summary = engine.resume(&run, &mut watch).map_err(|e| lost(failure(&e, None), &e, &run))?;
+                watch.finish();
+                finish(&summary, &common, engine.disk.as_ref(), registry)
+            })
+        }
         Verb::Replay { run, common } => with_engine(&common, &Answering::default(), registry, |engine, stop| {
             let mut watch = progress::Bar::new(stop);
             let summary = engine.replay(&run, &mut watch).map_err(|e| failure(&e, None))?;
@@ -324,7 +325,10 @@ fn price(text: &str) -> Result<(String, Price), Failure> {
     let numbers: Option<Vec<f64>> = numbers.split(',').map(|number| number.trim().parse().ok()).collect();
     let numbers = numbers.filter(|numbers| numbers.iter().all(|x| (0.0..=1e6).contains(x))).ok_or_else(wrong)?;
     if !name.contains('/') {
-        return Err(Failure::new(Exit::Input, format!("--price {text}: a model is named `provider/model`, for instance openai/{name}")));
+        return Err(Failure::new(
+            Exit::Input,
+            format!("--price {text}: a model is named `provider/model`, for instance openai/{name}"),
+        ));
     }
     let (input, output, cached) = match numbers[..] {
         [input, output] => (input, output, None),
@@ -413,11 +417,7 @@ fn with_engine<T>(
         shards: common.shards.get(),
         connections: common.max_connections.get(),
         budget: Default::default(),
-        outside: Outside {
-            cache: answering.cache.clone(),
-            notes: Notes::to(output::news),
-            ..Outside::default()
-        },
+        outside: Outside { cache: answering.cache.clone(), notes: Notes::to(output::news), ..Outside::default() },
         faults: None,
         stop: stop.clone(),
     };

@@ -178,8 +178,7 @@ pub(super) fn read_embeddings(received: &Received, count: usize) -> Result<Embed
     if !(200..300).contains(&received.status) {
         return Err(trouble(received, received.status, &said(&received.body)));
     }
-    let bad =
-        |why: String| Trouble::Retry { why: format!("{}: {why}", received.url), after_ms: None, charged: true };
+    let bad = |why: String| Trouble::Retry { why: format!("{}: {why}", received.url), after_ms: None, charged: true };
     if let Some(why) = &received.fault {
         return Err(bad(why.clone()));
     }
