@@ -77,6 +77,9 @@ impl Amount {
         let usd = |nano: u64| nano as f64 / 1e9;
         let all = spent.and(more);
         if all.nano_usd > limit.nano_usd {
+            if more.nano_usd == u64::MAX {
+                return format!("{:.4} USD, and no price is known of the model that is asked", usd(limit.nano_usd));
+            }
             let [limit, spent, more] = [limit, spent, more].map(|amount| usd(amount.nano_usd));
             return format!("{limit:.4} USD, of which {spent:.4} are spent, and the next call may take {more:.4}");
         }
@@ -294,10 +297,15 @@ impl Gate {
     }
 
     fn most(&self, effect: &Effect) -> Amount {
-        let provider = self.providers.for_model(&effect.request.model);
+        let model = &effect.request.model;
         // A model that nobody has fails without a call.
-        let most = |usage| Amount::of(&self.prices.applied(&effect.request.model, usage));
-        provider.map_or(Amount::default(), |provider| most(provider.most(&effect.request)))
+        let Ok(provider) = self.providers.for_model(model) else { return Amount::default() };
+        let most = Amount::of(&self.prices.applied(model, provider.most(&effect.request)));
+        match provider.tells_costs() || self.prices.know(model) {
+            true => most,
+            // Of a model that its policy did not declare no price was asked for; no wall of dollars holds its calls.
+            false => Amount { nano_usd: u64::MAX, ..most },
+        }
     }
 
     fn reserve(&mut self, id: EffectId, reserved: Reserved) {

@@ -761,3 +761,52 @@ impl Drive<'_> {
         self.watch.progress(progress);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::disk::SimDisk;
+    use crate::journal::read_all;
+    use polity_kernel::ask::{self, Request, Want};
+
+    fn answer(n: u32, bytes: usize) -> Answer {
+        let outcome = ask::Outcome::Invalid { raw: "x".repeat(bytes), why: "long".into() };
+        let id = EffectId { item: 0, round: 0, actor: n, n: 0 };
+        Answer { id, request: Request::new("m", Vec::new(), Want::Text), outcome, usage: Usage::default() }
+    }
+
+    #[test]
+    fn long_answers_have_records_that_a_journal_can_hold() {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+        let dir = Path::new("journal");
+        let mut journal = JournalWriter::create(disk.clone(), dir).unwrap();
+        // Twelve of the longest that a provider may send, and many short ones.
+        let answers: Vec<Answer> =
+            (0..12).map(|n| answer(n, 10_000_000)).chain((12..3_000).map(|n| answer(n, 10))).collect();
+        assert_eq!(append_answers(&mut journal, answers.clone()).unwrap(), answers);
+        journal.commit().unwrap();
+        let records = read_all(disk, dir).unwrap().0;
+        let mut found = Vec::new();
+        for (kind, payload) in &records {
+            assert!(payload.len() <= BYTES_A_RECORD + 100);
+            match Event::decode(*kind, payload).unwrap() {
+                Event::Answers(answers) => found.extend(answers),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(found == answers);
+        assert_eq!(records.len(), 12 + 2);
+    }
+
+    #[test]
+    fn records_are_cut_by_bytes_and_one_that_is_too_long_is_an_error() {
+        let answers: Vec<Answer> =
+            [100, 100, 100, 5_000, 100].into_iter().zip(0..).map(|(b, n)| answer(n, b)).collect();
+        assert_eq!(in_a_record(&answers, 450, 10_000).unwrap(), 3);
+        assert_eq!(in_a_record(&answers[3..], 400, 10_000).unwrap(), 1);
+        assert_eq!(in_a_record(&answers[4..], 400, 10_000).unwrap(), 1);
+        let error = in_a_record(&answers[3..], 400, 5_000).unwrap_err().to_string();
+        assert!(error.contains("actor 3") && error.contains("5000 in one record"), "{error}");
+    }
+}
