@@ -147,8 +147,9 @@ pub(crate) struct Gate {
     waves: bool,
     waiting: BTreeMap<EffectId, Effect>,
     reserved: BTreeMap<EffectId, Reserved>,
-    /// Decided before the run was interrupted.
+    /// Decided before the run was interrupted, and the rounds in which anything was.
     recorded: BTreeSet<EffectId>,
+    waved: BTreeSet<u32>,
     denied: Vec<Answer>,
     /// Why the run's own limit holds no further call.
     exhausted: Option<String>,
@@ -204,7 +205,9 @@ impl Gate {
             waves: false,
             waiting: BTreeMap::new(),
             reserved: BTreeMap::new(),
-            recorded: past.waves.clone(),
+            // An evaluation denies nothing, so that it need not decide again as it had.
+            recorded: if items.is_some() { BTreeSet::new() } else { past.waves.clone() },
+            waved: past.waved.clone(),
             denied: Vec::new(),
             exhausted: None,
         };
@@ -220,16 +223,19 @@ impl Gate {
     /// Begins a batch, answered by the record or not. `effects`: all of it.
     pub fn batch(&mut self, effects: &[Effect], machine: &Assembled) {
         let Some(first) = effects.first() else { return };
-        let new = match self.items {
-            Some(_) => self.round.is_none(),
-            None => self.round.is_none_or(|round| first.id.round > round),
+        let evaluation = self.items.is_some();
+        let new = match evaluation {
+            true => self.round.is_none(),
+            false => self.round.is_none_or(|round| first.id.round > round),
         };
         if !new {
             return;
         }
-        let round = if self.items.is_some() { 0 } else { first.id.round };
+        // An evaluation has one share for what is left after all that its record holds.
+        let round = if evaluation { u32::MAX } else { first.id.round };
         self.round = Some(round);
-        self.waves = self.in_order;
+        // Once a wave has spent what others' shares had held, a resumed round goes on in waves, as it would have.
+        self.waves = self.in_order || self.waved.contains(&round);
         for scope in &mut self.scopes {
             let mut groups = BTreeSet::new();
             for effect in effects {
@@ -241,9 +247,8 @@ impl Gate {
             scope.share = scope.limit.less(before).part(self.items.unwrap_or(groups.len() as u64));
             scope.taken.clear();
         }
-        let all = self.items.is_some();
         for (id, amount) in std::mem::take(&mut self.charges) {
-            match all || id.round == round {
+            match id.round == round {
                 true => self.take(self.group(id), cohort_of(machine, id), amount),
                 false => self.charges.push((id, amount)),
             }
@@ -252,6 +257,13 @@ impl Gate {
 
     /// Counts an answer of the record that a turn of this round uses.
     pub fn used(&mut self, answer: &Answer, machine: &Assembled) {
+        // Of an evaluation all of the record is counted before shares are made.
+        if self.items.is_none() {
+            self.take_answer(answer, machine);
+        }
+    }
+
+    fn take_answer(&mut self, answer: &Answer, machine: &Assembled) {
         if !matches!(answer.outcome, Outcome::Denied { .. }) {
             let (group, cohort) = (self.group(answer.id), cohort_of(machine, answer.id));
             self.take(group, cohort, self.amount(answer));
@@ -323,7 +335,7 @@ impl Gate {
     /// Counts an answer that has come.
     pub fn heard(&mut self, answer: &Answer, machine: &Assembled) {
         if self.release(answer.id) {
-            self.used(answer, machine);
+            self.take_answer(answer, machine);
         }
         self.settle(answer, cohort_of(machine, answer.id));
     }

@@ -197,6 +197,8 @@ pub struct Past {
     pub rounds: BTreeMap<u32, (Digest, Digest)>,
     /// Calls that a budget had held back and then let through.
     pub waves: BTreeSet<EffectId>,
+    /// The rounds in which any was.
+    pub waved: BTreeSet<u32>,
     /// Tries that broke off and may have been charged, with their most.
     pub charges: Vec<(EffectId, Usage)>,
 }

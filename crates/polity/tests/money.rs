@@ -155,6 +155,7 @@ fn a_wall_holds_by_the_providers_own_count() {
         let limit = whole * (0.2 + 0.04 * seed as f64);
         scenario["budget"] = json!({"cost_usd": limit});
         let held = |summary: &Summary, limit: f64| {
+            let seed = format!("{} {seed} ({} rounds)", scenario["name"], summary.rounds);
             let (theirs, ours) = (standin.stats().cost_usd, summary.totals.cost_usd);
             assert!(theirs <= limit * (1.0 + 1e-9), "seed {seed}: {theirs} of {limit} by the provider's count");
             assert!(ours <= limit * (1.0 + 1e-9), "seed {seed}: {ours} of {limit}");

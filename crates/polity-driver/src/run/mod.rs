@@ -156,7 +156,10 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
                 }
                 Event::Snapshot { round, bytes } => story.snapshots.push((round, bytes)),
                 Event::Stopped { .. } => story.exhausted = None,
-                Event::Wave(ids) => story.past.waves.extend(ids),
+                Event::Wave(ids) => {
+                    story.past.waved.extend(ids.iter().map(|id| id.round));
+                    story.past.waves.extend(ids);
+                }
                 Event::Charged { id, usage } => {
                     // Another try was not decided with the first.
                     story.past.waves.remove(&id);

@@ -333,7 +333,17 @@ async fn receive(mut response: Response) -> Result<(u16, reqwest::header::Header
 fn unreachable(shown: &str, timeout: Duration, error: &reqwest::Error) -> Trouble {
     let cause = innermost(error);
     let why = if error.is_connect() {
-        format!("{shown} can not be reached: {cause}. Check OPENAI_BASE_URL and the network")
+        // What TLS calls its errors says nothing to those who do not know it.
+        let hint = if cause.contains("InvalidContentType") || cause.contains("wrong version number") {
+            "The server there does not speak HTTPS: does its address begin with http:// in place of https://?"
+        } else if cause.contains("lookup") || cause.contains("dns") {
+            "No machine has that name: check OPENAI_BASE_URL for a slip, and the network"
+        } else if shown.starts_with("https://") && cause.contains("ertificate") {
+            "Its certificate is not trusted here: check OPENAI_BASE_URL, the clock of this machine, and its certificates (SSL_CERT_FILE)"
+        } else {
+            "Is a server running there? Check OPENAI_BASE_URL and the network"
+        };
+        format!("{shown} can not be reached: {cause}. {hint}")
     } else if error.is_timeout() {
         format!("{shown} gave no whole answer within {} s", timeout.as_secs_f64())
     } else {

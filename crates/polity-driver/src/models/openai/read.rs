@@ -378,11 +378,15 @@ fn duration_ms(text: &str) -> Option<f64> {
     (!text.is_empty()).then_some(sum)
 }
 
+/// A server's words on one line; a web page is not quoted.
 fn quoted(text: &str) -> String {
-    let text = text.trim();
+    if text.trim_start().starts_with('<') {
+        return "a web page (HTML), so this may not be the address of a model API".into();
+    }
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 
