@@ -149,7 +149,7 @@ fn a_wall_holds_by_the_providers_own_count() {
         .collect();
     let one = |seed: u64, scenario: &Value, whole: f64| {
         let faults = ["429=0.1", "500=0.1", "cut-stream=0.15", "slow-drip=0.04", "hang=0.02", "truncated-json=0.05"];
-        let standin = standin(if seed % 4 == 0 { &[] } else { &faults }, seed, 1);
+        let standin = standin(if seed.is_multiple_of(4) { &[] } else { &faults }, seed, 1);
         let disk = disk();
         let mut scenario = scenario.clone();
         let limit = whole * (0.2 + 0.04 * seed as f64);

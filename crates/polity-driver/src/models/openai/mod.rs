@@ -335,7 +335,7 @@ fn unreachable(shown: &str, timeout: Duration, error: &reqwest::Error) -> Troubl
     let why = if error.is_connect() {
         // What TLS calls its errors says nothing to those who do not know it.
         let hint = if cause.contains("InvalidContentType") || cause.contains("wrong version number") {
-            "The server there does not speak HTTPS: does its address begin with http:// in place of https://?"
+            "The server there does not speak HTTPS: check OPENAI_BASE_URL, which may have to begin with http://"
         } else if cause.contains("lookup") || cause.contains("dns") {
             "No machine has that name: check OPENAI_BASE_URL for a slip, and the network"
         } else if shown.starts_with("https://") && cause.contains("ertificate") {
