@@ -84,9 +84,8 @@ fn every_world_has_words_for_minds() {
         for name in ["rules", "observation", "question"] {
             assert!(names.contains(&name), "worlds/{} has no mind/{name}.md", card.name);
         }
-        let (_, asked) = play(&small(card.name, mind(json!({"think": "in-reply"}))), |effect| {
-            says(first_fit(&effect.request.want))
-        });
+        let (_, asked) =
+            play(&small(card.name, mind(json!({"think": "in-reply"}))), |effect| says(first_fit(&effect.request.want)));
         assert!(!asked.is_empty(), "{}", card.name);
         let last = asked.last().unwrap();
         println!("== {}: {:?}\n{}", card.name, last.want, shown(last));
@@ -195,7 +194,12 @@ fn a_mind_thinks_remembers_sums_up_and_is_asked_more() {
     let roles: Vec<Role> = guess.messages.iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::System, Role::User, Role::Assistant, Role::User]);
     let words = shown(guess);
-    assert!(words.contains("they will say fifty") && words.contains("it went down") && words.contains("the average before it"), "{words}");
+    assert!(
+        words.contains("they will say fifty")
+            && words.contains("it went down")
+            && words.contains("the average before it"),
+        "{words}"
+    );
     let mood = asked.iter().rfind(|request| request.purpose == "mood").unwrap();
     assert!(shown(mood).contains("guess: 0"), "{}", shown(mood));
     println!("{words}");

@@ -6,7 +6,9 @@
 //! id: those that fit are made, and if none fits, all are denied. From the first such decision on the rest of the round is decided so.
 //! `docs/decisions/a-budget-is-a-wall.md` has the reasons.
 
+use crate::drive::Past;
 use crate::models::Providers;
+use crate::models::prices::Prices;
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
 use polity_kernel::scenario::{Assembled, Budget, Limits};
 use polity_kernel::world::Activation;
@@ -30,6 +32,11 @@ impl Amount {
         // Rounded up: what is counted is never less than what is spent. Saturates, as casts of floats do.
         let nano_usd = (usage.cost_usd * 1e9).ceil() as u64;
         Amount { nano_usd, tokens: usage.tokens_in.saturating_add(usage.tokens_out), calls: 1 }
+    }
+
+    /// What a broken try takes. It is no call of its own: its question is counted with its answer.
+    fn of_broken(usage: &Usage) -> Amount {
+        Amount { calls: 0, ..Amount::of(usage) }
     }
 
     fn limit(limits: &Limits) -> Amount {
@@ -70,6 +77,9 @@ impl Amount {
         let usd = |nano: u64| nano as f64 / 1e9;
         let all = spent.and(more);
         if all.nano_usd > limit.nano_usd {
+            if more.nano_usd == u64::MAX {
+                return format!("{:.4} USD, and no price is known of the model that is asked", usd(limit.nano_usd));
+            }
             let [limit, spent, more] = [limit, spent, more].map(|amount| usd(amount.nano_usd));
             return format!("{limit:.4} USD, of which {spent:.4} are spent, and the next call may take {more:.4}");
         }
@@ -120,6 +130,9 @@ struct Reserved {
 /// Decides which calls are made.
 pub(crate) struct Gate {
     providers: Arc<Providers>,
+    prices: Prices,
+    /// Tries that broke off in the past and count against the shares of their rounds.
+    charges: Vec<(EffectId, Amount)>,
     scopes: Vec<Scope>,
     /// The limit of each agent, and what each has taken or reserved.
     agent: Option<Amount>,
@@ -134,21 +147,22 @@ pub(crate) struct Gate {
     waves: bool,
     waiting: BTreeMap<EffectId, Effect>,
     reserved: BTreeMap<EffectId, Reserved>,
-    /// Decided before the run was interrupted.
+    /// Decided before the run was interrupted, and the rounds in which anything was.
     recorded: BTreeSet<EffectId>,
+    waved: BTreeSet<u32>,
     denied: Vec<Answer>,
     /// Why the run's own limit holds no further call.
     exhausted: Option<String>,
 }
 
 impl Gate {
-    /// The gate of a run; `None` where nothing is limited. `past`: the answers it has had. `recorded`: calls that it had decided to make.
-    pub fn new<'a>(
+    /// The gate of a run; `None` where nothing is limited. `past`: what it has had and decided.
+    pub fn new(
         budget: &Budget,
         machine: &Assembled,
         providers: Arc<Providers>,
-        past: impl Iterator<Item = &'a Answer>,
-        recorded: BTreeSet<EffectId>,
+        prices: Prices,
+        past: &Past,
     ) -> Option<Gate> {
         if !budget.bounds_calls() {
             return None;
@@ -180,6 +194,8 @@ impl Gate {
         }
         let mut gate = Gate {
             providers,
+            prices,
+            charges: past.charges.iter().map(|(id, usage)| (*id, Amount::of_broken(usage))).collect(),
             scopes,
             agent: budget.agent.filter(Limits::any).map(|limits| Amount::limit(&limits)),
             of_agent: BTreeMap::new(),
@@ -189,12 +205,17 @@ impl Gate {
             waves: false,
             waiting: BTreeMap::new(),
             reserved: BTreeMap::new(),
-            recorded,
+            // An evaluation denies nothing, so that it need not decide again as it had.
+            recorded: if items.is_some() { BTreeSet::new() } else { past.waves.clone() },
+            waved: past.waved.clone(),
             denied: Vec::new(),
             exhausted: None,
         };
-        for answer in past {
+        for answer in past.answers.values() {
             gate.settle(answer, cohort_of(machine, answer.id));
+        }
+        for (id, amount) in gate.charges.clone() {
+            gate.spend(id, cohort_of(machine, id), amount);
         }
         Some(gate)
     }
@@ -202,16 +223,19 @@ impl Gate {
     /// Begins a batch, answered by the record or not. `effects`: all of it.
     pub fn batch(&mut self, effects: &[Effect], machine: &Assembled) {
         let Some(first) = effects.first() else { return };
-        let new = match self.items {
-            Some(_) => self.round.is_none(),
-            None => self.round.is_none_or(|round| first.id.round > round),
+        let evaluation = self.items.is_some();
+        let new = match evaluation {
+            true => self.round.is_none(),
+            false => self.round.is_none_or(|round| first.id.round > round),
         };
         if !new {
             return;
         }
-        let round = if self.items.is_some() { 0 } else { first.id.round };
+        // An evaluation has one share for what is left after all that its record holds.
+        let round = if evaluation { u32::MAX } else { first.id.round };
         self.round = Some(round);
-        self.waves = self.in_order;
+        // Once a wave has spent what others' shares had held, a resumed round goes on in waves, as it would have.
+        self.waves = self.in_order || self.waved.contains(&round);
         for scope in &mut self.scopes {
             let mut groups = BTreeSet::new();
             for effect in effects {
@@ -223,13 +247,26 @@ impl Gate {
             scope.share = scope.limit.less(before).part(self.items.unwrap_or(groups.len() as u64));
             scope.taken.clear();
         }
+        for (id, amount) in std::mem::take(&mut self.charges) {
+            match id.round == round {
+                true => self.take(self.group(id), cohort_of(machine, id), amount),
+                false => self.charges.push((id, amount)),
+            }
+        }
     }
 
     /// Counts an answer of the record that a turn of this round uses.
     pub fn used(&mut self, answer: &Answer, machine: &Assembled) {
+        // Of an evaluation all of the record is counted before shares are made.
+        if self.items.is_none() {
+            self.take_answer(answer, machine);
+        }
+    }
+
+    fn take_answer(&mut self, answer: &Answer, machine: &Assembled) {
         if !matches!(answer.outcome, Outcome::Denied { .. }) {
             let (group, cohort) = (self.group(answer.id), cohort_of(machine, answer.id));
-            self.take(group, cohort, Amount::of(&answer.usage));
+            self.take(group, cohort, self.amount(answer));
         }
     }
 
@@ -272,9 +309,15 @@ impl Gate {
     }
 
     fn most(&self, effect: &Effect) -> Amount {
-        let provider = self.providers.for_model(&effect.request.model);
+        let model = &effect.request.model;
         // A model that nobody has fails without a call.
-        provider.map_or(Amount::default(), |provider| Amount::of(&provider.most(&effect.request)))
+        let Ok(provider) = self.providers.for_model(model) else { return Amount::default() };
+        let most = Amount::of(&self.prices.applied(model, provider.most(&effect.request)));
+        match provider.tells_costs() || self.prices.know(model) {
+            true => most,
+            // Of a model that its policy did not declare no price was asked for; no wall of dollars holds its calls.
+            false => Amount { nano_usd: u64::MAX, ..most },
+        }
     }
 
     fn reserve(&mut self, id: EffectId, reserved: Reserved) {
@@ -291,31 +334,56 @@ impl Gate {
 
     /// Counts an answer that has come.
     pub fn heard(&mut self, answer: &Answer, machine: &Assembled) {
-        if let Some(Reserved { group, cohort, amount }) = self.reserved.remove(&answer.id) {
-            for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
-                scope.reserved = scope.reserved.less(amount);
-                if let Some(taken) = scope.taken.get_mut(&group) {
-                    *taken = taken.less(amount);
-                }
-            }
-            if let Some(taken) = self.of_agent.get_mut(&answer.id.actor) {
-                *taken = taken.less(amount);
-            }
-            self.used(answer, machine);
+        if self.release(answer.id) {
+            self.take_answer(answer, machine);
         }
         self.settle(answer, cohort_of(machine, answer.id));
+    }
+
+    /// Counts a try that broke off and may have been charged: what was set aside for it is spent, and for another try nothing is.
+    pub fn charged(&mut self, id: EffectId, usage: &Usage, machine: &Assembled) {
+        let (cohort, amount) = (cohort_of(machine, id), Amount::of_broken(usage));
+        if self.release(id) {
+            self.take(self.group(id), cohort, amount);
+        }
+        self.spend(id, cohort, amount);
+    }
+
+    /// Gives back what was set aside for a call, if anything was.
+    fn release(&mut self, id: EffectId) -> bool {
+        let Some(Reserved { group, cohort, amount }) = self.reserved.remove(&id) else { return false };
+        for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
+            scope.reserved = scope.reserved.less(amount);
+            if let Some(taken) = scope.taken.get_mut(&group) {
+                *taken = taken.less(amount);
+            }
+        }
+        if let Some(taken) = self.of_agent.get_mut(&id.actor) {
+            *taken = taken.less(amount);
+        }
+        true
+    }
+
+    /// What an answer took. One that was had while no price was known takes what it costs by those that are.
+    fn amount(&self, answer: &Answer) -> Amount {
+        let told = Amount::of(&answer.usage);
+        let known = Amount::of(&self.prices.applied(&answer.request.model, answer.usage));
+        Amount { nano_usd: told.nano_usd.max(known.nano_usd), ..told }
     }
 
     fn settle(&mut self, answer: &Answer, cohort: Option<u16>) {
         if matches!(answer.outcome, Outcome::Denied { .. }) {
             return;
         }
-        let amount = Amount::of(&answer.usage);
+        self.spend(answer.id, cohort, self.amount(answer));
+    }
+
+    fn spend(&mut self, id: EffectId, cohort: Option<u16>, amount: Amount) {
         for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
-            *scope.settled.entry(answer.id.round).or_default() += amount;
+            *scope.settled.entry(id.round).or_default() += amount;
         }
         if self.agent.is_some() {
-            *self.of_agent.entry(answer.id.actor).or_default() += amount;
+            *self.of_agent.entry(id.actor).or_default() += amount;
         }
     }
 

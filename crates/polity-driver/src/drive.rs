@@ -5,10 +5,11 @@ use crate::budget::Gate;
 use crate::disk::{Disk, write_atomically};
 use crate::journal::JournalWriter;
 use crate::recorder::Recorder;
-use crate::source::Source;
-use polity_kernel::ask::{Answer, Effect, EffectId, Rung};
+use crate::source::{Broken, Source};
+use polity_kernel::ask::{Answer, Effect, EffectId, Rung, Usage};
 use polity_kernel::digest::{Digest, Kind, RowHash};
 use polity_kernel::event::Event;
+use polity_kernel::journal::{MAX_PAYLOAD, RECORD_HEADER};
 use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
 use polity_kernel::scenario::{Assembled, SnapshotPlan};
 use serde::Serialize;
@@ -22,8 +23,9 @@ use std::time::{Duration, Instant};
 const LINGER: Duration = Duration::from_millis(2);
 /// How often a waiting driver looks at its stop flag.
 const TICK: Duration = Duration::from_millis(100);
-/// Answers in one record of the journal at most: a record has a longest length, a batch of answers has none.
+/// Answers in one record of the journal at most, and their bytes: a record has a longest length, a batch of answers has none.
 const ANSWERS_A_RECORD: usize = 1024;
+const BYTES_A_RECORD: usize = 16 << 20;
 /// Why a run stops that has taken the time it may take.
 pub(crate) const TIME_UP: &str = "the time that this process may take is up";
 /// Snapshots kept besides the newest.
@@ -108,8 +110,10 @@ pub struct Totals {
     pub tokens_in: u64,
     /// Tokens of replies, of calls.
     pub tokens_out: u64,
-    /// US dollars.
+    /// US dollars; tries that broke off and may have been charged are counted at their most, as in the tokens.
     pub cost_usd: f64,
+    /// Tries that failed and were made again.
+    pub retries: u64,
     /// What became of questions with their answers.
     pub rungs: Rungs,
 }
@@ -158,6 +162,13 @@ impl Totals {
         self.tokens_in += other.tokens_in;
         self.tokens_out += other.tokens_out;
         self.cost_usd += other.cost_usd;
+        self.retries += other.retries;
+    }
+
+    fn spend(&mut self, usage: &Usage) {
+        self.tokens_in += usage.tokens_in;
+        self.tokens_out += usage.tokens_out;
+        self.cost_usd += usage.cost_usd;
     }
 
     fn count(&mut self, answer: &Answer) {
@@ -172,9 +183,8 @@ impl Totals {
             return;
         }
         self.calls += 1;
-        self.tokens_in += answer.usage.tokens_in;
-        self.tokens_out += answer.usage.tokens_out;
-        self.cost_usd += answer.usage.cost_usd;
+        self.retries += u64::from(answer.usage.retries);
+        self.spend(&answer.usage);
     }
 }
 
@@ -187,6 +197,10 @@ pub struct Past {
     pub rounds: BTreeMap<u32, (Digest, Digest)>,
     /// Calls that a budget had held back and then let through.
     pub waves: BTreeSet<EffectId>,
+    /// The rounds in which any was.
+    pub waved: BTreeSet<u32>,
+    /// Tries that broke off and may have been charged, with their most.
+    pub charges: Vec<(EffectId, Usage)>,
 }
 
 impl Past {
@@ -195,6 +209,7 @@ impl Past {
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         self.answers.values().for_each(|answer| totals.count(answer));
+        self.charges.iter().for_each(|(_, usage)| totals.spend(usage));
         totals
     }
 }
@@ -248,7 +263,7 @@ pub(crate) fn append(journal: &mut JournalWriter, event: &Event) -> Result<(), D
 pub(crate) fn append_answers(journal: &mut JournalWriter, mut answers: Vec<Answer>) -> Result<Vec<Answer>, DriveError> {
     let mut written = Vec::with_capacity(answers.len());
     while !answers.is_empty() {
-        let rest = answers.split_off(answers.len().min(ANSWERS_A_RECORD));
+        let rest = answers.split_off(in_a_record(&answers, BYTES_A_RECORD, MAX_PAYLOAD)?);
         let event = Event::Answers(answers);
         append(journal, &event)?;
         if let Event::Answers(answers) = event {
@@ -257,6 +272,28 @@ pub(crate) fn append_answers(journal: &mut JournalWriter, mut answers: Vec<Answe
         answers = rest;
     }
     Ok(written)
+}
+
+/// How many of these answers make a record of about `target` bytes at most: one at least, which must not be longer than `longest`.
+fn in_a_record(answers: &[Answer], target: usize, longest: usize) -> Result<usize, DriveError> {
+    let mut sum = 0usize;
+    for (n, answer) in answers.iter().take(ANSWERS_A_RECORD).enumerate() {
+        let bytes = postcard::serialize_with_flavor(answer, postcard::ser_flavors::Size::default())
+            .map_err(|e| DriveError::Differs(format!("an answer can not be written to the journal: {e}")))?;
+        // Before it stand the kind of the record and the number of answers.
+        if bytes + RECORD_HEADER > longest {
+            return Err(DriveError::Input(format!(
+                "the question {} and its answer have {bytes} bytes, and the journal holds {longest} in one record; ask with a shorter \
+                 conversation. Everything up to it is kept",
+                answer.id
+            )));
+        }
+        sum += bytes;
+        if sum > target && n > 0 {
+            return Ok(n);
+        }
+    }
+    Ok(answers.len().min(ANSWERS_A_RECORD))
 }
 
 /// The file of the snapshot that begins with `round`.
@@ -439,7 +476,7 @@ impl Drive<'_> {
                     }
                     if !open.groups.is_empty() && ready.is_empty() {
                         // Turns with a lag are under way: take what has come, wait for nothing.
-                        let answers = self.source.wait(Duration::ZERO);
+                        let answers = self.listen(Duration::ZERO, &mut driven.totals)?;
                         self.hear(answers, &mut ready, &mut open, &mut driven.totals)?;
                         self.commit(&ready)?;
                     }
@@ -535,6 +572,29 @@ impl Drive<'_> {
         Ok(())
     }
 
+    /// Waits for answers. Tries that broke off on the way are charged, and made again as far as the budget holds that.
+    fn listen(&mut self, patience: Duration, totals: &mut Totals) -> Result<Vec<Answer>, DriveError> {
+        let answers = self.source.wait(patience);
+        let mut again = Vec::new();
+        for Broken { id, usage, again: effect } in self.source.broken() {
+            totals.spend(&usage);
+            if let Some(writing) = &mut self.writing {
+                writing.append(&Event::Charged { id, usage })?;
+            }
+            if let Some(gate) = &mut self.gate {
+                gate.charged(id, &usage, self.machine);
+            }
+            again.extend(effect);
+        }
+        if let Some(gate) = &mut self.gate {
+            again = gate.ask(again, self.machine);
+        }
+        if !again.is_empty() {
+            self.source.start(again);
+        }
+        Ok(answers)
+    }
+
     /// Takes answers that arrived: journals those that are new.
     fn hear(
         &mut self,
@@ -613,7 +673,7 @@ impl Drive<'_> {
             let patience = if can_move.is_some() { LINGER } else { TICK };
             let before: BTreeSet<EffectId> = open.groups.keys().copied().collect();
             if answers.is_empty() {
-                answers = self.source.wait(patience);
+                answers = self.listen(patience, &mut driven.totals)?;
             }
             let none = answers.is_empty();
             self.hear(answers, ready, open, &mut driven.totals)?;
@@ -701,5 +761,54 @@ impl Drive<'_> {
             progress.items = (evaluation.finished(), evaluation.items().len());
         }
         self.watch.progress(progress);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::disk::SimDisk;
+    use crate::journal::read_all;
+    use polity_kernel::ask::{self, Request, Want};
+
+    fn answer(n: u32, bytes: usize) -> Answer {
+        let outcome = ask::Outcome::Invalid { raw: "x".repeat(bytes), why: "long".into() };
+        let id = EffectId { item: 0, round: 0, actor: n, n: 0 };
+        Answer { id, request: Request::new("m", Vec::new(), Want::Text), outcome, usage: Usage::default() }
+    }
+
+    #[test]
+    fn long_answers_have_records_that_a_journal_can_hold() {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+        let dir = Path::new("journal");
+        let mut journal = JournalWriter::create(disk.clone(), dir).unwrap();
+        // Twelve of the longest that a provider may send, and many short ones.
+        let answers: Vec<Answer> =
+            (0..12).map(|n| answer(n, 10_000_000)).chain((12..3_000).map(|n| answer(n, 10))).collect();
+        assert_eq!(append_answers(&mut journal, answers.clone()).unwrap(), answers);
+        journal.commit().unwrap();
+        let records = read_all(disk, dir).unwrap().0;
+        let mut found = Vec::new();
+        for (kind, payload) in &records {
+            assert!(payload.len() <= BYTES_A_RECORD + 100);
+            match Event::decode(*kind, payload).unwrap() {
+                Event::Answers(answers) => found.extend(answers),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(found == answers);
+        assert_eq!(records.len(), 12 + 2);
+    }
+
+    #[test]
+    fn records_are_cut_by_bytes_and_one_that_is_too_long_is_an_error() {
+        let answers: Vec<Answer> =
+            [100, 100, 100, 5_000, 100].into_iter().zip(0..).map(|(b, n)| answer(n, b)).collect();
+        assert_eq!(in_a_record(&answers, 450, 10_000).unwrap(), 3);
+        assert_eq!(in_a_record(&answers[3..], 400, 10_000).unwrap(), 1);
+        assert_eq!(in_a_record(&answers[4..], 400, 10_000).unwrap(), 1);
+        let error = in_a_record(&answers[3..], 400, 5_000).unwrap_err().to_string();
+        assert!(error.contains("actor 3") && error.contains("5000 in one record"), "{error}");
     }
 }

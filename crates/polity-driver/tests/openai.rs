@@ -6,12 +6,15 @@
 use polity_driver::models::keys::Secret;
 use polity_driver::models::openai::wire::{ChatMessage, ChatRequest, Function, Tool};
 use polity_driver::models::openai::{OpenAi, Received, Settings, outcome, read_completion};
+use polity_driver::models::prices::Prices;
 use polity_driver::models::{Exchange, Provider, Trouble};
 use polity_driver::standin::{Fault, Faults, Options, Standin};
-use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Part, Request, Role, Value, Want};
+use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Part, Request, Role, Usage, Value, Want};
+use polity_kernel::scenario::Price;
 use proptest::prelude::*;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -185,7 +188,7 @@ fn embeddings_come_in_order() {
 
 /// What must come of a fault where a record was wanted.
 fn as_it_should(fault: Fault, stream: bool, ended: &Result<Exchange, Trouble>) -> bool {
-    let retry = |part: &str, wait: Option<u64>| matches!(ended, Err(Trouble::Retry { why, after_ms }) if why.contains(part) && *after_ms == wait);
+    let retry = |part: &str, wait: Option<u64>| matches!(ended, Err(Trouble::Retry { why, after_ms, .. }) if why.contains(part) && *after_ms == wait);
     let fatal = |part: &str| matches!(ended, Err(Trouble::Fatal { why }) if why.contains(part));
     let outcome = ended.as_ref().ok().map(|exchange| &exchange.outcome);
     let invalid =
@@ -201,7 +204,7 @@ fn as_it_should(fault: Fault, stream: bool, ended: &Result<Exchange, Trouble>) -
         Fault::Cut => retry("broke off its answer", None),
         Fault::Truncated if stream => retry("cut before its end", None),
         Fault::Truncated => invalid("no JSON"),
-        Fault::WebPage => invalid("web page"),
+        Fault::WebPage => retry("web page", None),
         Fault::Schema => invalid("the field `answer` is missing"),
         Fault::Length => invalid("cut off at the limit"),
         Fault::Empty => invalid("empty"),
@@ -211,6 +214,39 @@ fn as_it_should(fault: Fault, stream: bool, ended: &Result<Exchange, Trouble>) -
         Fault::Huge => invalid("longer than 10 MB"),
         // Asked once more without a form, the stand-in replies with a text.
         Fault::NoSchema => invalid("wanted a JSON object"),
+    }
+}
+
+/// What a try is counted as, at the price of the model that stands in.
+fn counted(provider: &OpenAi, effect: &Effect, ended: &Result<Exchange, Trouble>) -> f64 {
+    let price = Price { input: 0.15, output: 0.6, cached: None };
+    let prices = Prices::from(BTreeMap::from([(effect.request.model.clone(), price)]));
+    let usage = match ended {
+        Ok(exchange) => exchange.usage,
+        Err(Trouble::Retry { charged: true, .. }) => provider.most(&effect.request),
+        Err(_) => Usage::default(),
+    };
+    prices.applied(&effect.request.model, usage).cost_usd
+}
+
+#[test]
+fn what_the_server_counts_is_counted_here_too_whatever_comes_back() {
+    for fault in Fault::ALL.iter().map(|fault| fault.name()).chain(["none"]) {
+        let faults = if fault == "none" { vec![] } else { vec![format!("{fault}=1")] };
+        let standin = Standin::start(Options { faults: Faults::read(&faults).unwrap(), ..Options::default() }).unwrap();
+        let mut ours = 0.0;
+        for stream in [false, true] {
+            let provider = provider(&standin, Settings { stream, timeout_ms: Some(1_500), ..Settings::default() });
+            for want in [Want::Text, record()] {
+                let effect = effect(want, "How do you feel?");
+                ours += counted(&provider, &effect, &ask(&provider, &effect));
+                let theirs = standin.stats().cost_usd;
+                assert!(ours >= theirs * (1.0 - 1e-9), "{fault}, stream {stream}: {ours} here, {theirs} there");
+            }
+        }
+        // No more is counted than there may be: what was turned away cost nothing.
+        let turned_away = ["429", "429-no-retry-after", "quota", "500", "401", "404"].contains(&fault);
+        assert!(!turned_away || ours == 0.0, "{fault}: {ours}");
     }
 }
 
@@ -262,7 +298,7 @@ fn limits_say_how_long_to_wait() {
         let ends: Vec<_> = (0..4).map(|_| ask(&provider, &effect(Want::Text, "How do you feel?"))).collect();
         assert!(ends[0].is_ok());
         match &ends[3] {
-            Err(Trouble::Retry { why, after_ms: Some(wait) }) => {
+            Err(Trouble::Retry { why, after_ms: Some(wait), charged: false }) => {
                 assert!(why.contains("limits the rate") && (1..=60_000).contains(wait), "{why} {wait}");
             }
             other => panic!("{other:?}"),
@@ -460,7 +496,7 @@ fn comes_to(want: &Want, received: &Received) -> (&'static str, String) {
     let read = match read_completion(received) {
         Ok(Ok(completion)) => outcome(want, &completion, &received.body),
         Ok(Err(outcome)) => outcome,
-        Err(Trouble::Retry { why, after_ms }) => return ("retry", format!("{why} {after_ms:?}")),
+        Err(Trouble::Retry { why, after_ms, .. }) => return ("retry", format!("{why} {after_ms:?}")),
         Err(Trouble::Never { why }) => return ("never", why),
         Err(Trouble::Fatal { why }) => return ("fatal", why),
     };
@@ -503,8 +539,8 @@ fn what_servers_send_comes_to_what_it_is() {
         (200, &[], r#"{"error": {"message": "busy", "code": 503}}"#.into(), "retry", "503"),
         (200, &[], r#"{"error": {"message": "busy", "code": "odd"}}"#.into(), "invalid", "in place of an answer: busy"),
         (200, &[], r#"{"error": {"message": "slow", "type": "rate_limit_exceeded"}}"#.into(), "retry", "429"),
-        (200, &[], "<HTML>hello".into(), "invalid", "web page"),
-        (200, &[("content-type", "text/html")], "7".into(), "invalid", "web page"),
+        (200, &[], "<HTML>hello".into(), "retry", "web page"),
+        (200, &[("content-type", "text/html")], "7".into(), "retry", "web page"),
         (
             200,
             &[("content-type", "text/event-stream")],

@@ -1,6 +1,6 @@
 //! What the journal of a run records. The frames around these records are in [`crate::journal`].
 
-use crate::ask::{Answer, EffectId};
+use crate::ask::{Answer, EffectId, Usage};
 use crate::digest::Digest;
 use crate::machine::Outcome;
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,13 @@ pub enum Event {
         /// Which limit, and what is spent.
         reason: String,
     },
+    /// A try that broke off after its provider may have charged it: counted at its most, durable before the next try.
+    Charged {
+        /// Whose try.
+        id: EffectId,
+        /// The most that it can have taken.
+        usage: Usage,
+    },
 }
 
 impl Event {
@@ -61,6 +68,7 @@ impl Event {
             Event::Ended(_) => 6,
             Event::Wave(_) => 7,
             Event::Exhausted { .. } => 8,
+            Event::Charged { .. } => 9,
         }
     }
 

@@ -166,12 +166,7 @@ pub trait Policy: Send + Sync + Sized + 'static {
     }
 
     /// A question from outside to an agent as it is now, in its own words; `None`: agents of this policy can not be asked.
-    fn interview(
-        &self,
-        state: &Self::State,
-        turn: &Turn<'_>,
-        question: &str,
-    ) -> Result<Option<Request>, Fault> {
+    fn interview(&self, state: &Self::State, turn: &Turn<'_>, question: &str) -> Result<Option<Request>, Fault> {
         let _ = (state, turn, question);
         Ok(None)
     }

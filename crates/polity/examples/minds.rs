@@ -109,11 +109,15 @@ fn main() -> ExitCode {
     }
     let folder = std::env::temp_dir().join(format!("polity-minds-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    println!("the stand-in answers after {LATENCY_MS} ms; {} cores for it and for the runs", std::thread::available_parallelism().map_or(0, usize::from));
+    println!(
+        "the stand-in answers after {LATENCY_MS} ms; {} cores for it and for the runs",
+        std::thread::available_parallelism().map_or(0, usize::from)
+    );
 
     for (connections, agents) in [("100", "10000"), ("1000", "20000")] {
         let standin = standin();
-        let ran = run(&folder, MINDS, &standin, &["--rounds", "1", "--agents", agents, "--max-connections", connections]);
+        let ran =
+            run(&folder, MINDS, &standin, &["--rounds", "1", "--agents", agents, "--max-connections", connections]);
         let (n, calls) = (connections.parse::<f64>().unwrap(), ran.number("calls"));
         let (ideal, took) = (calls / n * LATENCY_MS / 1e3, ran.number("round_ms") / 1e3);
         println!(
@@ -124,7 +128,9 @@ fn main() -> ExitCode {
     }
 
     let standin = standin();
-    let memory = |rounds: &str| run(&folder, MINDS, &standin, &["--rounds", rounds, "--agents", "2000", "--max-connections", "200"]);
+    let memory = |rounds: &str| {
+        run(&folder, MINDS, &standin, &["--rounds", rounds, "--agents", "2000", "--max-connections", "200"])
+    };
     let (few, many) = (memory("10"), memory("50"));
     println!(
         "memory: {:.0} MB after {} calls, {:.0} MB after {}",
@@ -136,7 +142,8 @@ fn main() -> ExitCode {
 
     let flags = ["--rounds", "5", "--agents", "100000", "--max-connections", "100"];
     let rules = run(&folder, RULES, &standin, &flags).number("round_ms");
-    let alone = run(&folder, MINDS, &standin, &["--rounds", "5", "--agents", "1000", "--max-connections", "100"]).number("round_ms");
+    let alone = run(&folder, MINDS, &standin, &["--rounds", "5", "--agents", "1000", "--max-connections", "100"])
+        .number("round_ms");
     let mixed = run(&folder, MIXED, &standin, &flags).number("round_ms");
     println!(
         "100,000 agents of whom 1,000 are minds: {mixed:.0} ms a round; 1,000 minds alone {alone:.0} ms, 100,000 by rule alone {rules:.1} ms: {:.2} of their sum",

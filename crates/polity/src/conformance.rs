@@ -148,6 +148,7 @@ impl<'a> Suite<'a> {
             shards: setting.shards,
             connections: 100,
             budget: Default::default(),
+            outside: Default::default(),
             faults: setting.faults.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 }),
             stop,
         }
@@ -323,7 +324,7 @@ impl<'a> Suite<'a> {
     fn fork(&mut self, base: &Ran) {
         let at = base.summary.rounds / 2;
         let engine = self.engine(base.disk.clone(), PLAIN, Stop::default());
-        match engine.fork(Path::new(RUN), at, Vec::new(), None, Path::new("fork"), &mut Unwatched) {
+        match engine.fork(Path::new(RUN), at, Vec::new(), Vec::new(), Path::new("fork"), &mut Unwatched) {
             Ok(summary) if summary.digest == base.summary.digest => {}
             Ok(summary) => self.failures.push(format!("a fork without changes: {summary:?}")),
             Err(error) => self.failures.push(format!("a fork without changes: {error}")),

@@ -66,14 +66,21 @@ fn one_flag_names_the_model_of_all() {
         ("debate.yaml", ["-P", "items.count=1"]),
     ] {
         let file = scenario(name);
-        let args = [&["run", arg(&file), "--model", "sim/large", "--out", name, "--no-report", "--json"], &extra[..]].concat();
+        let args =
+            [&["run", arg(&file), "--model", "sim/large", "--out", name, "--no-report", "--json"], &extra[..]].concat();
         let ran = polity(&folder, &args, &[]);
         assert!(ran.status.success(), "{name}: {}", text(&ran.stderr));
         let written = manifest(&folder.join(name));
         assert_eq!(written["models"], serde_json::json!(["sim/large"]), "{name}");
         // What the manifest says of the flags makes the same run.
-        let edits: Vec<String> = written["edits"].as_array().unwrap().iter().map(|e| e.as_str().unwrap().into()).collect();
-        let line = format!("{} run {} {} --out again-{name} --no-report --json", env!("CARGO_BIN_EXE_polity"), arg(&file), edits.join(" "));
+        let edits: Vec<String> =
+            written["edits"].as_array().unwrap().iter().map(|e| e.as_str().unwrap().into()).collect();
+        let line = format!(
+            "{} run {} {} --out again-{name} --no-report --json",
+            env!("CARGO_BIN_EXE_polity"),
+            arg(&file),
+            edits.join(" ")
+        );
         let again = std::process::Command::new("bash").args(["-c", &line]).current_dir(&folder).output().unwrap();
         assert_eq!(last_line(&again)["digest"], last_line(&ran)["digest"], "{line}: {}", text(&again.stderr));
     }
@@ -101,7 +108,8 @@ fn an_interview_leaves_the_run_as_it_is() {
     let folder = scratch("minds-interview");
     let standin = Standin::start(&[]);
     let minds = scenario("guess-average-minds.yaml");
-    let args = ["run", arg(&minds), "--model", "openai/medium", "--agents", "6", "--out", "run", "--no-report", "--json"];
+    let args =
+        ["run", arg(&minds), "--model", "openai/medium", "--agents", "6", "--out", "run", "--no-report", "--json"];
     assert!(polity(&folder, &args, &standin.variables()).status.success());
     let before = contents(&folder.join("run"));
     let ask = |more: &[&str]| {
@@ -139,7 +147,8 @@ fn minds_on_a_provider_replay_with_the_cable_out_and_no_key_is_anywhere() {
     let folder = scratch("minds-wire");
     let standin = Standin::start(&["--fault", "500=0.1", "--fault", "truncated-json=0.1", "--latency-ms", "2"]);
     let minds = scenario("guess-average-minds.yaml");
-    let args = ["run", arg(&minds), "--model", "openai/medium", "--agents", "20", "--rounds", "3", "--out", "run", "--json"];
+    let args =
+        ["run", arg(&minds), "--model", "openai/medium", "--agents", "20", "--rounds", "3", "--out", "run", "--json"];
     let ran = polity(&folder, &args, &standin.variables());
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let summary = last_line(&ran);
@@ -170,8 +179,24 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
     // Every prompt is another one, so that the stand-in sees what is asked twice.
     let unlike = "cohorts.people.policy.prompts.persona=You are number {{ agent }} in round {{ round }}.";
     let flags = |out: &'static str| {
-        vec!["run", arg(&minds), "--model", "openai/medium", "-P", unlike, "--agents", "60", "--rounds", "5", "--out", out,
-            "--no-report", "--json", "--max-connections", "8"]
+        vec![
+            "run",
+            arg(&minds),
+            "--model",
+            "openai/medium",
+            "-P",
+            unlike,
+            "--agents",
+            "60",
+            "--rounds",
+            "5",
+            "--out",
+            out,
+            "--no-report",
+            "--json",
+            "--max-connections",
+            "8",
+        ]
     };
     let standin = Standin::start(&["--latency-ms", "20"]);
     let whole = polity(&folder, &flags("whole"), &standin.variables());
@@ -219,7 +244,9 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
         assert_eq!(standin.count("answered"), 300 + standin.count("repeated"));
         lost += standin.count("repeated");
     }
-    println!("{killed} kills, {in_flight} with calls in flight; {lost} answers were under way to the process when it died, and were had again");
+    println!(
+        "{killed} kills, {in_flight} with calls in flight; {lost} answers were under way to the process when it died, and were had again"
+    );
     assert!(in_flight > 0);
     // Each kill may meet answers between the stand-in's count and the journal: at most one a connection.
     assert!(lost <= 8 * u64::from(killed));

@@ -5,12 +5,14 @@
 pub mod keys;
 mod mend;
 pub mod openai;
+pub mod prices;
 mod reply;
 pub mod sim;
 
 pub use reply::read_reply;
 
 use polity_kernel::ask::{Effect, Outcome, Request, Usage};
+use polity_kernel::scenario::Price;
 use polity_kernel::tree::nearest;
 use std::future::Future;
 use std::pin::Pin;
@@ -34,6 +36,8 @@ pub enum Trouble {
         why: String,
         /// How long the provider asks to wait, in milliseconds.
         after_ms: Option<u64>,
+        /// Whether it may have charged all the same: it had the question, and an answer was under way or may have been.
+        charged: bool,
     },
     /// This question can not be answered; others may be.
     #[error("{why}")]
@@ -62,9 +66,19 @@ pub trait Provider: Send + Sync {
     fn check(&self, model: &str) -> Result<(), String>;
     /// The most that one exchange can take: tokens and dollars, from above. A budget sets it aside before it asks.
     fn most(&self, request: &Request) -> Usage;
-    /// Whether it tells what calls cost; a budget of dollars holds only such models.
-    fn priced(&self) -> bool {
+    /// Whether its usage tells what calls cost. If not, prices say, as far as they are known: [`prices`].
+    fn tells_costs(&self) -> bool {
         true
+    }
+    /// What the shipped table says a model (full name) costs where this provider asks it.
+    fn list_price(&self, model: &str) -> Option<Price> {
+        let _ = model;
+        None
+    }
+    /// Whom it asks and all that an answer depends on besides the request, without secrets: the same request there may share an answer.
+    /// `None`: every effect is answered on its own.
+    fn address(&self) -> Option<String> {
+        None
     }
     /// Whether its answers are made up: runs that used it say so.
     fn simulated(&self) -> bool;

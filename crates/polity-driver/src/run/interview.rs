@@ -3,6 +3,7 @@
 use super::{Engine, Folder, Recorded, Until};
 use crate::DriveError;
 use crate::drive::{Drive, Stop, Watch};
+use crate::models::prices::Prices;
 use crate::source::Nowhere;
 use polity_kernel::ask::{Answer, Effect, EffectId};
 use polity_kernel::scenario::{Assembled, Scenario};
@@ -48,9 +49,12 @@ impl Engine<'_> {
         }
         let mut scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(&prepared)?;
-        let (_, _) = self.check_models(&machine)?;
+        let prices = self.check_models(&machine, &scenario)?.prices.with(&Prices::from(self.outside.prices.clone()));
         let Assembled::Society(_) = &machine else {
-            return Err(DriveError::Input(format!("{} is an evaluation: it has items, and no agents to ask", dir.display())));
+            return Err(DriveError::Input(format!(
+                "{} is an evaluation: it has items, and no agents to ask",
+                dir.display()
+            )));
         };
         if at > 0 {
             story.past.answers.retain(|id, _| id.round < at);
@@ -74,11 +78,17 @@ impl Engine<'_> {
         }
         let Assembled::Society(society) = &machine else { return Ok(Vec::new()) };
         let effects = asked(society, agents, at, question)?;
-        self.ask_outside(effects, scenario.seed, at)
+        self.ask_outside(effects, scenario.seed, &prices, at)
     }
 
-    fn ask_outside(&self, effects: Vec<Effect>, seed: u64, round: u32) -> Result<Vec<Interviewed>, DriveError> {
-        let mut source = self.source(seed)?;
+    fn ask_outside(
+        &self,
+        effects: Vec<Effect>,
+        seed: u64,
+        prices: &Prices,
+        round: u32,
+    ) -> Result<Vec<Interviewed>, DriveError> {
+        let mut source = self.source(seed, prices)?;
         let wanted = effects.len();
         source.start(effects);
         let mut answers: Vec<Answer> = Vec::new();
@@ -107,7 +117,9 @@ fn asked(society: &Society, agents: &[u32], at: u32, question: &str) -> Result<V
                 effects.push(Effect { id, request: *request, hidden: None });
                 continue;
             }
-            Interview::Unborn => format!("before round {at} there are the agents 0 to {}, and no agent {agent}", society.born() - 1),
+            Interview::Unborn => {
+                format!("before round {at} there are the agents 0 to {}, and no agent {agent}", society.born() - 1)
+            }
             Interview::Dead => format!("agent {agent} is dead before round {at}; ask it earlier, with --at"),
             Interview::Mute(cohort) => {
                 format!("agent {agent} is of the cohort `{cohort}`, which follows rules: there is nobody to ask")

@@ -1,11 +1,12 @@
 //! `manifest.json`: everything that determines a run, and what made it.
 
-use super::Prepared;
+use super::{Asked, Prepared};
 use crate::drive::digest_of;
 use polity_kernel::digest::Digest;
-use polity_kernel::scenario::{Assembled, Scenario};
+use polity_kernel::scenario::{Assembled, Price, Scenario};
 use polity_kernel::world::Activation;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Version of the run folder.
 pub const FORMAT: u32 = 2;
@@ -78,6 +79,10 @@ pub struct Manifest {
     pub inputs: Vec<InputEntry>,
     /// The models it asks.
     pub models: Vec<String>,
+    /// US dollars for a million tokens of these models, as the run's costs are computed: the scenario's, else the shipped table's. Those
+    /// whose provider tells costs itself, and those of unknown price, are not here.
+    #[serde(default)]
+    pub prices: BTreeMap<String, Price>,
     /// Whether answers come from simulated models.
     pub simulated: bool,
     /// The run it was forked from.
@@ -90,10 +95,10 @@ impl Manifest {
         prepared: &Prepared,
         scenario: &Scenario,
         machine: &Assembled,
-        models: Vec<String>,
-        simulated: bool,
+        asked: Asked,
         forked_from: Option<Origin>,
     ) -> Self {
+        let Asked { models, simulated, prices } = asked;
         Manifest {
             format: FORMAT,
             name: prepared.name.clone(),
@@ -108,6 +113,7 @@ impl Manifest {
             scenario: prepared.tree.to_json(),
             inputs: prepared.files.iter().map(|file| file.entry.clone()).collect(),
             models,
+            prices: prices.by_name().clone(),
             simulated,
             forked_from,
         }

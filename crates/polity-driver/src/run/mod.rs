@@ -22,8 +22,9 @@ use crate::drive::{
 use crate::health::{Alarm, alarms};
 use crate::journal::{End, JournalReader, JournalWriter};
 use crate::models::Providers;
+use crate::models::prices::{self, Prices};
 use crate::recorder::Recorder;
-use crate::source::{Faults, Live, Nowhere, Simulated, Source};
+use crate::source::{Faults, Live, Nowhere, Outside, Simulated, Source};
 use polity_kernel::ask::Effect;
 use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
@@ -51,6 +52,8 @@ pub struct Engine<'a> {
     pub connections: usize,
     /// Limits in place of the scenario's.
     pub budget: Budget,
+    /// How providers are asked.
+    pub outside: Outside,
     /// A misbehaving driver instead of a live one, for tests.
     pub faults: Option<Faults>,
     /// What a person asks for.
@@ -156,7 +159,15 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
                 }
                 Event::Snapshot { round, bytes } => story.snapshots.push((round, bytes)),
                 Event::Stopped { .. } => story.exhausted = None,
-                Event::Wave(ids) => story.past.waves.extend(ids),
+                Event::Wave(ids) => {
+                    story.past.waved.extend(ids.iter().map(|id| id.round));
+                    story.past.waves.extend(ids);
+                }
+                Event::Charged { id, usage } => {
+                    // Another try was not decided with the first.
+                    story.past.waves.remove(&id);
+                    story.past.charges.push((id, usage));
+                }
                 Event::Exhausted { reason } => story.exhausted = Some(reason),
                 Event::Ended(outcome) => story.ended = Some(outcome),
             }
@@ -173,6 +184,16 @@ pub(crate) struct Survey {
     pub models: Vec<String>,
     /// Whether some of them are simulated.
     pub simulated: bool,
+}
+
+/// The models that a run asks.
+pub(crate) struct Asked {
+    /// Their names.
+    pub models: Vec<String>,
+    /// Whether some of them are simulated.
+    pub simulated: bool,
+    /// What they cost, as far as it is known.
+    pub prices: Prices,
 }
 
 /// What a run folder holds of its run.
@@ -233,7 +254,8 @@ impl Engine<'_> {
     /// Checks a scenario without running it, and says what is known of its runs.
     pub(crate) fn survey(&self, prepared: &Prepared) -> Result<Survey, DriveError> {
         let machine = self.assemble(prepared)?;
-        let (models, simulated) = self.check_models(&machine)?;
+        let scenario = Scenario::read(&prepared.tree)?;
+        let Asked { models, simulated, .. } = self.check_models(&machine, &scenario)?;
         Ok(Survey { agents: agents_of(&machine), models, simulated })
     }
 
@@ -243,37 +265,63 @@ impl Engine<'_> {
         Ok(story.ended.map(|outcome| (outcome, story.past.totals())))
     }
 
-    pub(crate) fn check_models(&self, machine: &Assembled) -> Result<(Vec<String>, bool), DriveError> {
+    fn check_models(&self, machine: &Assembled, scenario: &Scenario) -> Result<Asked, DriveError> {
         let models = machine.models();
         let mut simulated = false;
         for model in &models {
             let provider = self.providers.for_model(model).map_err(DriveError::Model)?;
             provider.check(model).map_err(DriveError::Model)?;
             simulated |= provider.simulated();
+            if provider.tells_costs() && scenario.prices.contains_key(model) {
+                return Err(DriveError::Model(format!(
+                    "`prices` names `{model}`, whose provider tells itself what calls cost; take it out"
+                )));
+            }
         }
-        Ok((models, simulated))
+        if let Some(name) = scenario.prices.keys().find(|name| !name.contains('/')) {
+            return Err(DriveError::Model(format!(
+                "`prices` names `{name}`; a model is named `provider/model`, for instance `openai/{name}`"
+            )));
+        }
+        let prices = Prices::of(&models, &scenario.prices, &self.providers);
+        Ok(Asked { models, simulated, prices })
     }
 
     /// A wall of dollars needs to know what calls cost.
-    fn check_prices(&self, machine: &Assembled, budget: &Budget) -> Result<(), DriveError> {
+    fn check_prices(&self, machine: &Assembled, budget: &Budget, prices: &Prices) -> Result<(), DriveError> {
         if !budget.bounds_dollars() {
             return Ok(());
         }
         for model in machine.models() {
-            if !self.providers.for_model(&model).map_err(DriveError::Model)?.priced() {
-                return Err(DriveError::Model(format!(
-                    "`{model}`: this build knows no price of it, so that a budget of dollars can not be kept; limit tokens or calls, for \
-                     instance --max-tokens 100000"
-                )));
+            let provider = self.providers.for_model(&model).map_err(DriveError::Model)?;
+            if provider.tells_costs() || prices.know(&model) {
+                continue;
             }
+            let at = provider.address().map_or(String::new(), |address| format!(" at {address}"));
+            let hint = match prices::listed(&model) {
+                Some(price) => format!(
+                    "--price {model}={} is what it costs at its own provider; whether this address asks the same nobody here knows",
+                    prices::words(&price)
+                ),
+                None => {
+                    format!("--price {model}=0.15,0.60, in US dollars for a million tokens of requests and of replies")
+                }
+            };
+            return Err(DriveError::Model(format!(
+                "`{model}`{at}: no price of it is known, so that a budget of dollars can not be kept. Say it ({hint}), or limit tokens \
+                 or calls, for instance --max-tokens 100000"
+            )));
         }
         Ok(())
     }
 
-    fn source(&self, seed: u64) -> Result<Box<dyn Source>, DriveError> {
+    fn source(&self, seed: u64, prices: &Prices) -> Result<Box<dyn Source>, DriveError> {
         let no_runtime = |e: std::io::Error| DriveError::Model(format!("no runtime for calls can be started: {e}"));
         Ok(match self.faults {
-            None => Box::new(Live::new(self.providers.clone(), seed, self.connections).map_err(no_runtime)?),
+            None => {
+                let live = Live::new(self.providers.clone(), seed, self.connections, &self.outside);
+                Box::new(live.map_err(no_runtime)?.with_prices(prices.clone()))
+            }
             Some(faults) => Box::new(Simulated::new(self.providers.clone(), seed, faults).map_err(no_runtime)?),
         })
     }
@@ -295,10 +343,10 @@ impl Engine<'_> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(prepared)?;
-        let (models, simulated) = self.check_models(&machine)?;
-        self.check_prices(&machine, &scenario.budget.with(&self.budget))?;
+        let asked = self.check_models(&machine, &scenario)?;
+        self.check_prices(&machine, &scenario.budget.with(&self.budget), &asked.prices)?;
         let folder = Folder::create(self.disk.clone(), out)?;
-        let manifest = Manifest::new(prepared, &scenario, &machine, models, simulated, origin);
+        let manifest = Manifest::new(prepared, &scenario, &machine, asked, origin);
         folder.write_inputs(prepared)?;
         let mut journal = JournalWriter::create(self.disk.clone(), &folder.journal())?;
         append(&mut journal, &Event::Began { scenario: manifest.digest() })?;
@@ -307,10 +355,18 @@ impl Engine<'_> {
         // The manifest comes last: a folder that has one can be resumed.
         folder.write_manifest(&manifest)?;
         let checks = checks_of(&scenario, prepared, &machine)?;
-        let recorder =
-            Recorder::open(self.disk.clone(), &folder.tables(), &machine, scenario.record, checks, simulated, 0)?;
-        let past = Past { rounds: Default::default(), ..past };
-        self.drive(&mut machine, &scenario, &folder, journal, recorder, past, simulated, began, watch)
+        let recorder = Recorder::open(
+            self.disk.clone(),
+            &folder.tables(),
+            &machine,
+            scenario.record,
+            checks,
+            manifest.simulated,
+            0,
+        )?;
+        // What the run it comes from has paid for broken tries is that run's.
+        let past = Past { rounds: Default::default(), charges: Vec::new(), ..past };
+        self.drive(&mut machine, &scenario, &folder, journal, recorder, past, &manifest, began, watch)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a run, each made by one of the callers")]
@@ -322,12 +378,13 @@ impl Engine<'_> {
         journal: JournalWriter,
         recorder: Recorder,
         past: Past,
-        simulated: bool,
+        manifest: &Manifest,
         began: Instant,
         watch: &mut dyn Watch,
     ) -> Result<Summary, DriveError> {
         let agents = agents_of(machine);
-        let mut source = self.source(scenario.seed)?;
+        let prices = Prices::from(manifest.prices.clone());
+        let mut source = self.source(scenario.seed, &prices)?;
         let writing = Writing {
             disk: self.disk.clone(),
             journal_dir: folder.journal(),
@@ -336,9 +393,8 @@ impl Engine<'_> {
             snapshots: scenario.snapshot,
         };
         let budget = scenario.budget.with(&self.budget);
-        self.check_prices(machine, &budget)?;
-        let answers = past.answers.values();
-        let gate = Gate::new(&budget, machine, self.providers.clone(), answers, past.waves.clone());
+        self.check_prices(machine, &budget, &prices)?;
+        let gate = Gate::new(&budget, machine, self.providers.clone(), prices, &past);
         let drive = Drive {
             machine,
             past,
@@ -354,7 +410,7 @@ impl Engine<'_> {
             strict: false,
         };
         let driven = drive.run()?;
-        self.summary(folder, driven, agents, machine_round(machine), simulated, began)
+        self.summary(folder, driven, agents, machine_round(machine), manifest.simulated, began)
     }
 
     fn summary(
@@ -398,7 +454,7 @@ impl Engine<'_> {
     pub fn resume(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
         let began = Instant::now();
         let folder = Folder::open(self.disk.clone(), dir)?;
-        let Recorded { manifest, prepared, story, end } = self.recorded(&folder)?;
+        let Recorded { mut manifest, prepared, story, end } = self.recorded(&folder)?;
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(&prepared)?;
         if let Some(outcome) = story.ended {
@@ -449,8 +505,14 @@ impl Engine<'_> {
         let recorder =
             Recorder::open(self.disk.clone(), &folder.tables(), &fresh, scenario.record, checks, simulated, from)?;
         drop(fresh);
+        // Prices are no part of what determines a run: others may be given to go on with, and are recorded.
+        if !self.outside.prices.is_empty() {
+            let given = Prices::of(&manifest.models, &self.outside.prices, &self.providers);
+            manifest.prices = Prices::from(manifest.prices).with(&given).by_name().clone();
+            folder.write_manifest(&manifest)?;
+        }
         let journal = JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?;
-        self.drive(&mut machine, &scenario, &folder, journal, recorder, story.past, simulated, began, watch)
+        self.drive(&mut machine, &scenario, &folder, journal, recorder, story.past, &manifest, began, watch)
     }
 
     /// Recomputes a run from its journal, asking nobody, and compares every round's digest.
@@ -505,13 +567,14 @@ impl Engine<'_> {
         Ok(summary)
     }
 
-    /// Runs a recorded run again up to round `at`, with its recorded answers, and goes on from there with other parameters.
+    /// Runs a recorded run again up to round `at`, with its recorded answers, and goes on from there with other parameters. `whole`: edits
+    /// that hold for the run as a whole, of flags (`--rounds`, `--price`).
     pub fn fork(
         &self,
         dir: &Path,
         at: u32,
         edits: Vec<(String, Node)>,
-        rounds: Option<u32>,
+        whole: Vec<SetKey>,
         out: &Path,
         watch: &mut dyn Watch,
     ) -> Result<Summary, DriveError> {
@@ -526,14 +589,16 @@ impl Engine<'_> {
             )));
         }
         story.past.answers.retain(|id, _| id.round < at);
-        if let Some(rounds) = rounds {
-            if rounds < at {
+        prepared.edits = prepare::words(&edits);
+        prepared.edits.extend(prepare::flags(&whole));
+        for (path, value) in whole {
+            if let ("rounds", Value::Int(rounds)) = (path.as_str(), &value.value)
+                && *rounds < i64::from(at)
+            {
                 return Err(DriveError::Input(format!("a fork at round {at} runs at least {at} rounds, not {rounds}")));
             }
-            prepared.tree.edit("rounds", Node::built(Value::Int(i64::from(rounds))))?;
+            prepared.tree.edit(&path, value)?;
         }
-        prepared.edits = prepare::words(&edits);
-        prepared.edits.extend(rounds.map(|rounds| format!("--rounds {rounds}")));
         prepared.change_at(at, edits)?;
         let origin = Origin { run: manifest.name.clone(), folder: dir.display().to_string(), at };
         self.begin(&prepared, out, Some(origin), story.past, watch)

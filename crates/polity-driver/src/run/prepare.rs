@@ -46,6 +46,15 @@ pub(crate) fn words(edits: &[SetKey]) -> Vec<String> {
     edits.iter().map(word).collect()
 }
 
+/// Flags that set something, as a command line says them.
+pub(crate) fn flags(edits: &[SetKey]) -> Vec<String> {
+    let word = |edit: &SetKey| match &edit.1.origin {
+        Origin::Edit(text) if text.starts_with("--") => vec![text.to_string()],
+        _ => words(std::slice::from_ref(edit)),
+    };
+    edits.iter().flat_map(word).collect()
+}
+
 /// Reads the files that a scenario names (relative to `folder`) after edits were made on its tree. A `design:` is set apart: no run
 /// of its own depends on it.
 pub fn prepare(

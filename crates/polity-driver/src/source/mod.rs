@@ -1,13 +1,37 @@
 //! Where answers come from: live providers, a seeded simulation of them, or (in a replay) nowhere but the journal.
+//!
+//! What concerns all calls of a run together (who waits, who shares an answer, what is tried again) is in `traffic.rs`; what is kept
+//! across runs is in `cache.rs`.
 
+mod cache;
 mod live;
+mod notes;
 mod simulated;
+mod traffic;
 
-pub use live::Live;
+pub use live::{Live, Outside};
+pub use notes::Notes;
 pub use simulated::{Faults, Simulated};
 
-use polity_kernel::ask::{Answer, Effect};
+use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
 use std::time::Duration;
+
+/// A try that broke off after its provider may have charged it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broken {
+    /// Whose try.
+    pub id: EffectId,
+    /// The most that it can have taken.
+    pub usage: Usage,
+    /// The question, if it may be tried again: by [`Source::start`], once there is money for it.
+    pub again: Option<Effect>,
+}
+
+/// An answer that says why there is none.
+fn failed(effect: Effect, why: String, shared: bool) -> Answer {
+    let usage = Usage { shared, ..Usage::default() };
+    Answer { id: effect.id, request: effect.request, outcome: Outcome::Failed { why }, usage }
+}
 
 /// A source of answers. Order of arrival is free: it can not reach a result.
 pub trait Source {
@@ -17,6 +41,10 @@ pub trait Source {
     fn in_flight(&self) -> usize;
     /// Waits until an answer is there, at most `patience`, and returns all that are. Nothing in flight: returns at once.
     fn wait(&mut self, patience: Duration) -> Vec<Answer>;
+    /// Tries that broke off, each handed out once, before answers that come after it are.
+    fn broken(&mut self) -> Vec<Broken> {
+        Vec::new()
+    }
     /// Begins nothing more: effects that were not sent yet are dropped. A resumed run asks them.
     fn hold(&mut self) {}
     /// Why no answer can come whatever is asked, if so: the run stops, and can be resumed.

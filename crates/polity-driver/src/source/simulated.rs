@@ -1,6 +1,6 @@
 //! A driver that misbehaves by seed: it delays, reorders, repeats and fails. A run must not notice.
 
-use super::{Live, Source};
+use super::{Live, Outside, Source};
 use crate::models::Providers;
 use polity_kernel::ask::{Answer, Effect};
 use polity_kernel::rng::{Draws, Stream};
@@ -35,7 +35,7 @@ impl Simulated {
     /// Answers come from the providers, which must answer at once (simulated models do).
     pub fn new(providers: Arc<Providers>, seed: u64, faults: Faults) -> std::io::Result<Self> {
         Ok(Simulated {
-            live: Live::new(providers, seed, usize::MAX)?,
+            live: Live::new(providers, seed, usize::MAX, &Outside::default())?,
             draws: Draws::new(faults.seed, Stream::Driver, 0, 0),
             faults,
             now: 0.0,

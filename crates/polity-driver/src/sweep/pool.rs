@@ -149,6 +149,7 @@ impl Runs<'_> {
             disk: self.engine.disk.clone(),
             stop: self.engine.stop.clone(),
             budget: self.engine.budget.clone(),
+            outside: self.engine.outside.clone(),
             // The bound is that of the whole sweep.
             connections: (self.engine.connections / jobs.max(1)).max(1),
             ..*self.engine

@@ -59,7 +59,14 @@ impl Price {
                 return Err(Invalid { key: key.into(), message });
             }
         }
-        Ok(())
+        match self.cached {
+            // What a call can take at most is known only so.
+            Some(cached) if cached > self.input => {
+                let message = format!("tokens from a cache cost no more than others, which cost {}", self.input);
+                Err(Invalid { key: "cached".into(), message })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

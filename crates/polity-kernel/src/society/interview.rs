@@ -36,22 +36,29 @@ impl Society {
         let block = shard.blocks().nth(at - shard.range.start).ok_or_else(missing)?;
         let row = (who - block.first) as usize;
         let sights = match self.split {
-            Split::None => {
-                self.shards[0].sights_of(block.first, block.len as usize, &self.commons, &self.interface)
-            }
+            Split::None => self.shards[0].sights_of(block.first, block.len as usize, &self.commons, &self.interface),
             Split::Rows => {
                 let mut sights = Sights::new(&self.interface, block.len as usize);
                 shard.world.observe(&block.rows, block.first, block.len as usize, &self.commons, &mut sights);
                 sights
             }
         };
-        let held = |segment: &&super::block::Segment| (segment.start..segment.start + segment.len).contains(&(row as u32));
+        let held =
+            |segment: &&super::block::Segment| (segment.start..segment.start + segment.len).contains(&(row as u32));
         let segment = block.segments.iter().find(held).ok_or_else(missing)?;
         let policies = in_force(&self.policies, self.round);
         let policy = policies.get(segment.cohort as usize).ok_or_else(missing)?;
         let mail = Letters::OfBlock(&block.mail);
         let index = row - segment.start as usize;
-        let request = policy.interview(&segment.states, index, sights.row(row), mail, (who, self.round), &self.commons, question)?;
+        let request = policy.interview(
+            &segment.states,
+            index,
+            sights.row(row),
+            mail,
+            (who, self.round),
+            &self.commons,
+            question,
+        )?;
         let name = || self.plan.names.get(segment.cohort as usize).cloned().unwrap_or_default();
         Ok(request.map_or_else(|| Interview::Mute(name()), |request| Interview::Ask(Box::new(request))))
     }

@@ -70,6 +70,19 @@ pub struct Spending {
     pub max_time: Option<f64>,
 }
 
+/// What models cost, and what is known of their answers.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub struct Answering {
+    /// What a model costs, in US dollars for a million tokens of requests, of replies and of requests that the provider has in its
+    /// cache: --price openai/gpt-4.1-mini=0.4,1.6,0.1. May be given several times.
+    #[arg(long, value_name = "NAME=INPUT,OUTPUT[,CACHED]")]
+    pub price: Vec<String>,
+    /// Folder of answers that are kept across runs: the same request to the same address is asked once, whichever run asks it. Made if it
+    /// is missing.
+    #[arg(long, value_name = "FOLDER", env = "POLITY_CACHE")]
+    pub cache: Option<PathBuf>,
+}
+
 /// What a sweep may use.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub struct SweepLimits {
@@ -132,6 +145,8 @@ pub enum Verb {
         edits: Edits,
         #[command(flatten)]
         spending: Spending,
+        #[command(flatten)]
+        answering: Answering,
     },
     /// Run the design of a scenario: every arm with every seed, in parallel, with intervals and contrasts.
     Sweep {
@@ -149,6 +164,8 @@ pub enum Verb {
         /// Number of seeds of every arm.
         #[arg(long, env = "POLITY_SEEDS")]
         seeds: Option<u32>,
+        #[command(flatten)]
+        answering: Answering,
     },
     /// Compare runs: parameters that differ, metrics side by side, the first round whose digests differ.
     Compare {
@@ -169,6 +186,8 @@ pub enum Verb {
         limits: SweepLimits,
         #[command(flatten)]
         spending: Spending,
+        #[command(flatten)]
+        answering: Answering,
     },
     /// Recompute a run from its journal, asking nobody, and compare every round's digest.
     Replay {
@@ -193,6 +212,8 @@ pub enum Verb {
         /// Number of rounds of the new run.
         #[arg(long)]
         rounds: Option<u32>,
+        #[command(flatten)]
+        answering: Answering,
         #[command(flatten)]
         common: Common,
     },
@@ -225,6 +246,8 @@ pub enum Verb {
         /// Append the answers to this file, as JSON lines.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        answering: Answering,
         #[command(flatten)]
         common: Common,
     },

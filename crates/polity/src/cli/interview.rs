@@ -3,8 +3,11 @@
 use super::output::{self, note, print_line};
 use super::{Exit, Failure, failure, progress};
 use polity_driver::run::{Engine, Interviewed};
+use polity_driver::source::Outside;
 use polity_kernel::ask::Outcome;
+use polity_kernel::scenario::Price;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -53,6 +56,8 @@ pub struct Asked<'a> {
     pub agents: &'a [u32],
     pub at: Option<u32>,
     pub question: &'a str,
+    /// Prices that are told on the command line.
+    pub prices: BTreeMap<String, Price>,
 }
 
 pub fn interview(
@@ -62,14 +67,25 @@ pub fn interview(
     json: bool,
     mut watch: progress::Bar,
 ) -> Result<Exit, Failure> {
-    let Asked { run, agents, at, question } = *asked;
+    let Asked { run, agents, at, question, ref prices } = *asked;
+    let engine = &Engine {
+        outside: Outside { prices: prices.clone(), ..engine.outside.clone() },
+        budget: engine.budget.clone(),
+        providers: engine.providers.clone(),
+        disk: engine.disk.clone(),
+        stop: engine.stop.clone(),
+        ..*engine
+    };
     if question.trim().is_empty() {
         return Err(Failure::new(Exit::Input, "what are they to be asked? The question is empty"));
     }
     if let Some(out) = out
         && out.starts_with(run)
     {
-        let message = format!("{} lies in the run's folder, which an interview leaves as it is; name another place", out.display());
+        let message = format!(
+            "{} lies in the run's folder, which an interview leaves as it is; name another place",
+            out.display()
+        );
         return Err(Failure::new(Exit::Input, message));
     }
     let said = engine.interview(run, agents, at, question, &mut watch).map_err(|error| failure(&error, None))?;
@@ -96,7 +112,10 @@ pub fn interview(
         }
         let simulated = if row.simulated { ", a simulated model" } else { "" };
         let ill = if row.outcome == "reply" { String::new() } else { format!(" ({})", row.outcome) };
-        print_line(&format!("agent {} before round {} ({}{simulated}){ill}:\n{}\n", row.agent, row.round, row.model, row.answer));
+        print_line(&format!(
+            "agent {} before round {} ({}{simulated}){ill}:\n{}\n",
+            row.agent, row.round, row.model, row.answer
+        ));
     }
     if said.len() < agents.len() {
         note("stopped before all had answered");

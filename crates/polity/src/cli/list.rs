@@ -1,9 +1,9 @@
 //! `polity list`.
 
 use super::args::Listed;
-use super::output::{json, print_line};
+use super::output::{json, note, print_line};
 use super::{Exit, Failure};
-use polity_driver::models::Providers;
+use polity_driver::models::{Providers, prices};
 use polity_kernel::registry::{Card, Registry};
 use polity_kernel::topology;
 
@@ -31,6 +31,7 @@ pub fn list(what: Listed, as_json: bool, registry: &Registry) -> Result<Exit, Fa
                 print_line(&json(&models));
             } else {
                 models.iter().for_each(|name| print_line(name));
+                priced();
             }
             return Ok(Exit::Done);
         }
@@ -42,4 +43,19 @@ pub fn list(what: Listed, as_json: bool, registry: &Registry) -> Result<Exit, Fa
         cards.iter().for_each(|card| print_line(&format!("{:width$}  {}", card.name, card.summary)));
     }
     Ok(Exit::Done)
+}
+
+/// The prices that this build ships, for people: they are no list of models, which only the server has.
+fn priced() {
+    let Ok(table) = prices::table() else { return };
+    note(&format!(
+        "openai/NAME asks OpenAI, or the server at OPENAI_BASE_URL, for any model that it has. Prices of {} that this build knows, in US \
+         dollars for a million tokens (--price gives others):",
+        table.date
+    ));
+    let width = table.models.keys().map(String::len).max().unwrap_or(0);
+    for (name, price) in &table.models {
+        let cached = price.cached.map_or(String::new(), |cached| format!(", cached {cached}"));
+        note(&format!("  {name:width$}  input {}, output {}{cached}", price.input, price.output));
+    }
 }

@@ -20,7 +20,7 @@ mod sweep;
 mod validate;
 
 pub use args::Args;
-use args::{Common, Edits, Mock, Spending, Verb};
+use args::{Answering, Common, Edits, Mock, Spending, Verb};
 use clap::Parser;
 use output::{error_json, note, print_line};
 use polity_driver::DriveError;
@@ -29,11 +29,13 @@ use polity_driver::drive::Stop;
 use polity_driver::files::{self, FileError};
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, Summary, new_folder, prepare};
+use polity_driver::source::{Notes, Outside};
 use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::Budget;
-use polity_kernel::tree::{Node, TreeError, Value};
+use polity_kernel::scenario::{Budget, Price};
+use polity_kernel::tree::{Key, Node, Origin, TreeError, Value};
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -174,41 +176,45 @@ pub fn main(registry: Registry) -> ExitCode {
 fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate { files, json } => validate::validate(&files, json, registry),
-        Verb::Run { file, common, out, edits, spending } => {
-            let flags = edits.flags().into_iter().chain(spending.flags()).collect();
-            run(&file, &common, out, &edits.set, flags, registry)
+        Verb::Run { file, common, out, edits, spending, answering } => {
+            let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
+            run(&file, &common, &answering, out, &edits.set, flags, registry)
         }
-        Verb::Sweep { file, common, limits, out, edits, seeds } => {
-            let flags = edits.flags().into_iter().chain(flags([("design.seeds", seeds.map(u64::from))])).collect();
-            sweep::sweep(&file, &common, limits, out, &edits.set, flags, registry)
+        Verb::Sweep { file, common, limits, out, edits, seeds, answering } => {
+            let seeds = flags([("design.seeds", seeds.map(u64::from))]);
+            let flags = edits.flags().into_iter().chain(seeds).chain(answering.flags()?).collect();
+            sweep::sweep(&file, &common, &answering, limits, out, &edits.set, flags, registry)
         }
         Verb::Compare { runs, json } => compare::compare(&runs, json),
-        Verb::Resume { run, common, limits, spending } if is_sweep(&RealDisk, &run) => {
-            if !spending.flags().is_empty() {
-                let message =
-                    "a sweep has the budget of its scenario, for each run; --max-cost and the like are for runs";
+        Verb::Resume { run, common, limits, spending, answering } if is_sweep(&RealDisk, &run) => {
+            if !spending.flags().is_empty() || !answering.price.is_empty() {
+                let message = "a sweep has the budget and the prices of its scenario, for each run; --max-cost, --price and the like are for runs";
                 return Err(Failure::new(Exit::Input, message));
             }
-            sweep::resume(&run, &common, limits, registry)
+            sweep::resume(&run, &common, &answering, limits, registry)
         }
-        Verb::Resume { run, common, limits, spending } => with_engine(&common, registry, |engine, stop| {
-            if limits.jobs.is_some() || limits.memory.is_some() {
-                let message = format!("{} is no sweep; --jobs and --memory are for sweeps", run.display());
-                return Err(Failure::new(Exit::Input, message));
-            }
-            let mut watch = progress::Bar::new(stop);
-            let engine = &Engine {
-                budget: spending.budget(),
-                providers: engine.providers.clone(),
-                disk: engine.disk.clone(),
-                stop: engine.stop.clone(),
-                ..*engine
-            };
-            let summary = engine.resume(&run, &mut watch).map_err(|e| failure(&e, None))?;
-            watch.finish();
-            finish(&summary, &common, engine.disk.as_ref(), registry)
-        }),
-        Verb::Replay { run, common } => with_engine(&common, registry, |engine, stop| {
+        Verb::Resume { run, common, limits, spending, answering } => {
+            with_engine(&common, &answering, registry, |engine, stop| {
+                if limits.jobs.is_some() || limits.memory.is_some() {
+                    let message = format!("{} is no sweep; --jobs and --memory are for sweeps", run.display());
+                    return Err(Failure::new(Exit::Input, message));
+                }
+                let mut watch = progress::Bar::new(stop);
+                let outside = Outside { prices: answering.prices()?, ..engine.outside.clone() };
+                let engine = &Engine {
+                    budget: spending.budget(),
+                    outside,
+                    providers: engine.providers.clone(),
+                    disk: engine.disk.clone(),
+                    stop: engine.stop.clone(),
+                    ..*engine
+                };
+                let summary = engine.resume(&run, &mut watch).map_err(|e| lost(failure(&e, None), &e, &run))?;
+                watch.finish();
+                finish(&summary, &common, engine.disk.as_ref(), registry)
+            })
+        }
+        Verb::Replay { run, common } => with_engine(&common, &Answering::default(), registry, |engine, stop| {
             let mut watch = progress::Bar::new(stop);
             let summary = engine.replay(&run, &mut watch).map_err(|e| failure(&e, None))?;
             watch.finish();
@@ -218,25 +224,36 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             }
             Ok(if summary.status == "same" { Exit::Done } else { Exit::Differs })
         }),
-        Verb::Fork { run, at, out, set, rounds, common } => {
+        Verb::Fork { run, at, out, set, rounds, answering, common } => {
             let edits = edits(&set)?;
-            with_engine(&common, registry, |engine, stop| {
+            let whole: Vec<_> =
+                flags([("rounds", rounds.map(u64::from))]).into_iter().chain(answering.flags()?).collect();
+            with_engine(&common, &answering, registry, |engine, stop| {
                 let out = match &out {
                     Some(out) => out.clone(),
                     None => fork_folder(engine.disk.as_ref(), &run, at)?,
                 };
                 let mut watch = progress::Bar::new(stop);
-                let summary = engine.fork(&run, at, edits, rounds, &out, &mut watch).map_err(|e| failure(&e, None))?;
+                let forked = engine.fork(&run, at, edits, whole, &out, &mut watch);
+                let summary = forked.map_err(|e| lost(failure(&e, None), &e, &out))?;
                 watch.finish();
                 finish(&summary, &common, engine.disk.as_ref(), registry)
             })
         }
         Verb::Prompts { file, agent, out, edits } => prompts::prompts(&file, agent, out.as_deref(), &edits, registry),
-        Verb::Interview { run, agents, question, at, out, common } => with_engine(&common, registry, |engine, stop| {
-            let watch = progress::Bar::new(stop);
-            let asked = interview::Asked { run: &run, agents: &agents, at, question: &question };
-            interview::interview(engine, &asked, out.as_deref(), common.json, watch)
-        }),
+        Verb::Interview { run, agents, question, at, out, answering, common } => {
+            with_engine(&common, &answering, registry, |engine, stop| {
+                let watch = progress::Bar::new(stop);
+                let asked = interview::Asked {
+                    run: &run,
+                    agents: &agents,
+                    at,
+                    question: &question,
+                    prices: answering.prices()?,
+                };
+                interview::interview(engine, &asked, out.as_deref(), common.json, watch)
+            })
+        }
         Verb::List { what, json } => list::list(what, json, registry),
         Verb::Export { run, table, format, out, limit } => {
             export::export(&run, table.as_deref(), format, out.as_deref(), limit)
@@ -291,6 +308,60 @@ impl Spending {
     }
 }
 
+impl Answering {
+    /// Prices by name.
+    fn prices(&self) -> Result<BTreeMap<String, Price>, Failure> {
+        self.price.iter().map(|text| price(text)).collect()
+    }
+
+    /// Prices as edits of a scenario. A name is quoted, since it may hold dots, which part the keys of a path.
+    fn flags(&self) -> Result<Vec<(String, Node)>, Failure> {
+        let edit = |text: &String| {
+            let (name, price) = price(text)?;
+            let origin = Origin::Edit(format!("--price {text}").into());
+            let entry = |name: &str, value: f64| {
+                let key = Key { name: name.into(), origin: origin.clone() };
+                (key, Node { value: Value::Float(value), origin: origin.clone() })
+            };
+            let mut entries = vec![entry("input", price.input), entry("output", price.output)];
+            entries.extend(price.cached.map(|cached| entry("cached", cached)));
+            Ok((format!("prices.{name:?}"), Node { value: Value::Map(entries), origin }))
+        };
+        self.price.iter().map(edit).collect()
+    }
+}
+
+/// `NAME=INPUT,OUTPUT[,CACHED]`. A name may hold an equals sign, a price none.
+fn price(text: &str) -> Result<(String, Price), Failure> {
+    let wrong = || {
+        let what = "NAME=INPUT,OUTPUT[,CACHED] in US dollars for a million tokens, for instance openai/gpt-4.1-mini=0.4,1.6,0.1";
+        Failure::new(Exit::Input, format!("--price {text}: it must be {what}"))
+    };
+    let (name, numbers) = text.rsplit_once('=').filter(|(name, _)| !name.contains('"')).ok_or_else(wrong)?;
+    let numbers: Option<Vec<f64>> = numbers.split(',').map(|number| number.trim().parse().ok()).collect();
+    let numbers = numbers.filter(|numbers| numbers.iter().all(|x| (0.0..=1e6).contains(x))).ok_or_else(wrong)?;
+    if !name.contains('/') {
+        return Err(Failure::new(
+            Exit::Input,
+            format!("--price {text}: a model is named `provider/model`, for instance openai/{name}"),
+        ));
+    }
+    let (input, output, cached) = match numbers[..] {
+        [input, output] => (input, output, None),
+        [input, output, cached] => (input, output, Some(cached)),
+        _ => return Err(wrong()),
+    };
+    Ok((name.to_owned(), Price { input, output, cached }))
+}
+
+/// Says how a run goes on that nobody answers.
+fn lost(mut failure: Failure, error: &DriveError, run: &Path) -> Failure {
+    if matches!(error, DriveError::Lost(_)) {
+        failure.message.push_str(&format!("\nnothing is lost; once it can be had: polity resume {}", run.display()));
+    }
+    failure
+}
+
 impl Edits {
     fn flags(&self) -> Vec<(String, Node)> {
         let Edits { agents, rounds, seed, model, .. } = self;
@@ -312,8 +383,7 @@ fn other_models(tree: &Node, model: &str) -> Vec<(String, Node)> {
         _ => &[],
     };
     let members = list("team").iter().enumerate().filter(|(_, member)| member.get("model").is_some());
-    let mut edits: Vec<(String, Node)> =
-        members.map(|(i, _)| (format!("team[{i}].model"), of_all(model))).collect();
+    let mut edits: Vec<(String, Node)> = members.map(|(i, _)| (format!("team[{i}].model"), of_all(model))).collect();
     for (i, cohort) in list("cohorts").iter().enumerate() {
         let Some(policy) = cohort.get("policy") else { continue };
         if policy.get("models").is_some() {
@@ -378,6 +448,7 @@ fn plain_engine(registry: &Registry) -> Engine<'_> {
         shards: 1,
         connections: 1,
         budget: Default::default(),
+        outside: Default::default(),
         faults: None,
         stop: Stop::default(),
     }
@@ -385,6 +456,7 @@ fn plain_engine(registry: &Registry) -> Engine<'_> {
 
 fn with_engine<T>(
     common: &Common,
+    answering: &Answering,
     registry: &Registry,
     work: impl FnOnce(&Engine<'_>, Stop) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
@@ -409,6 +481,7 @@ fn with_engine<T>(
         shards: common.shards.get(),
         connections: common.max_connections.get(),
         budget: Default::default(),
+        outside: Outside { cache: answering.cache.clone(), notes: Notes::to(output::news), ..Outside::default() },
         faults: None,
         stop: stop.clone(),
     };
@@ -418,6 +491,7 @@ fn with_engine<T>(
 fn run(
     file: &Path,
     common: &Common,
+    answering: &Answering,
     out: Option<PathBuf>,
     set: &[String],
     flags: Vec<(String, Node)>,
@@ -427,7 +501,7 @@ fn run(
     if prepared.design.is_some() {
         note("this is one run of the scenario itself; `polity sweep` runs its design");
     }
-    with_engine(common, registry, |engine, stop| {
+    with_engine(common, answering, registry, |engine, stop| {
         let out = match out {
             Some(out) => out,
             None => {
@@ -436,12 +510,7 @@ fn run(
         };
         let mut watch = progress::Bar::new(stop);
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
-            let mut failure = failure(&e, Some(&source));
-            if matches!(e, DriveError::Lost(_)) {
-                failure
-                    .message
-                    .push_str(&format!("\nnothing is lost; once it can be had: polity resume {}", out.display()));
-            }
+            let mut failure = lost(failure(&e, Some(&source)), &e, &out);
             if is_full(&e) {
                 // Before the manifest is there nothing has begun, and the same command takes the folder again.
                 let begun = engine.disk.exists(&out.join("manifest.json")).unwrap_or(false);

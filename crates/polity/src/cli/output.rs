@@ -11,6 +11,12 @@ pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
+/// A line for people while a bar may be drawn: it takes the bar's place, which is drawn anew below it.
+pub fn news(text: &str) {
+    let clear = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+    note(&format!("{clear}{text}"));
+}
+
 /// Whether something that was printed for programs did not arrive.
 static LOST: AtomicBool = AtomicBool::new(false);
 

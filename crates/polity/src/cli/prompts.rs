@@ -68,7 +68,10 @@ fn write(tree: &Node, out: &Path, registry: &Registry) -> Result<Exit, Failure> 
     };
     let mut templates = of(registry.policies(), &policies);
     if templates.is_empty() {
-        return Err(Failure::new(Exit::Input, "no cohort of this scenario has prompts; give one `policy: {kind: mind}`"));
+        return Err(Failure::new(
+            Exit::Input,
+            "no cohort of this scenario has prompts; give one `policy: {kind: mind}`",
+        ));
     }
     let world: Vec<&str> = kind(tree.get("world")).into_iter().collect();
     // The world knows better what to say of itself.

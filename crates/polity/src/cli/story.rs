@@ -61,9 +61,16 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
         let cost = match summary.simulated || summary.totals.cost_usd > 0.0 {
             true => format!("${:.4}", summary.totals.cost_usd),
-            false => "at a price that this build does not know".into(),
+            false if summary.totals.calls == 0 => "no call".into(),
+            false => "at a price that is not known (--price tells it)".into(),
         };
         facts.push(format!("{} answers{simulated}, {cost}", summary.totals.answers));
+    }
+    if summary.totals.cache_hits > 0 {
+        facts.push(format!("{} of them were there already or under way, and cost nothing", summary.totals.cache_hits));
+    }
+    if summary.totals.retries > 0 {
+        facts.push(format!("{} tries failed and were made again", summary.totals.retries));
     }
     if summary.totals.denied > 0 {
         facts.push(format!("{} calls were not made: the budget does not hold them", summary.totals.denied));

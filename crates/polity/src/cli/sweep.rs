@@ -1,6 +1,6 @@
 //! `polity sweep`: the runs of a design, and what they come to.
 
-use super::args::{Common, SweepLimits};
+use super::args::{Answering, Common, SweepLimits};
 use super::output::{self, note, print_line};
 use super::{Exit, Failure, Source, failure, folder_of, is_full, load, seed_of, with_engine};
 use crate::report::{Bar, DataTable, Figure, Report, Section, render};
@@ -72,9 +72,11 @@ impl WatchSweep for RunsBar {
 }
 
 /// `polity sweep FILE`.
+#[expect(clippy::too_many_arguments, reason = "the parts of a command line")]
 pub fn sweep(
     file: &Path,
     common: &Common,
+    answering: &Answering,
     limits: SweepLimits,
     out: Option<PathBuf>,
     set: &[String],
@@ -82,7 +84,7 @@ pub fn sweep(
     registry: &Registry,
 ) -> Result<Exit, Failure> {
     let (prepared, source) = load(file, set, flags)?;
-    with_engine(common, registry, |engine, _| {
+    with_engine(common, answering, registry, |engine, _| {
         let disk = engine.disk.as_ref();
         let out = match out {
             Some(out) => out,
@@ -99,8 +101,14 @@ pub fn sweep(
 }
 
 /// `polity resume` on the folder of a sweep.
-pub fn resume(dir: &Path, common: &Common, limits: SweepLimits, registry: &Registry) -> Result<Exit, Failure> {
-    with_engine(common, registry, |engine, _| {
+pub fn resume(
+    dir: &Path,
+    common: &Common,
+    answering: &Answering,
+    limits: SweepLimits,
+    registry: &Registry,
+) -> Result<Exit, Failure> {
+    with_engine(common, answering, registry, |engine, _| {
         let mut bar = RunsBar::new();
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
         bar.bar.finish_and_clear();

@@ -413,6 +413,7 @@ pub fn engine(disk: Arc<dyn Disk>, shards: usize, faults: Option<Faults>) -> Eng
         shards,
         connections: 100,
         budget: Default::default(),
+        outside: Default::default(),
         faults,
         stop: Stop::default(),
     }

@@ -7,8 +7,9 @@ pub mod wire;
 pub use read::{Completion, Received, outcome, read_completion};
 
 use super::keys::{Secret, from_environment};
-use super::{Answering, Exchange, Provider, Trouble};
+use super::{Answering, Exchange, Provider, Trouble, prices};
 use polity_kernel::ask::{Effect, Outcome, Request, Role, Usage, Want};
+use polity_kernel::scenario::Price;
 use read::{ANSWER, enveloped, read_embeddings, refuses_schema};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, Url};
@@ -157,6 +158,11 @@ impl Place {
         url
     }
 
+    /// Whether it is OpenAI itself.
+    fn is_openai(&self) -> bool {
+        self.base.host_str() == Some("api.openai.com")
+    }
+
     /// Whether it is this machine, which is not reached through a proxy.
     fn is_here(&self) -> bool {
         let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
@@ -166,7 +172,7 @@ impl Place {
     fn scrubbed(&self, trouble: Trouble) -> Trouble {
         let hidden = |text| self.secret.hidden_in(text);
         match trouble {
-            Trouble::Retry { why, after_ms } => Trouble::Retry { why: hidden(why), after_ms },
+            Trouble::Retry { why, after_ms, charged } => Trouble::Retry { why: hidden(why), after_ms, charged },
             Trouble::Never { why } => Trouble::Never { why: hidden(why) },
             Trouble::Fatal { why } => Trouble::Fatal { why: hidden(why) },
         }
@@ -363,13 +369,24 @@ async fn receive(mut response: Response) -> Result<(u16, reqwest::header::Header
 fn unreachable(shown: &str, timeout: Duration, error: &reqwest::Error) -> Trouble {
     let cause = innermost(error);
     let why = if error.is_connect() {
-        format!("{shown} can not be reached: {cause}. Check OPENAI_BASE_URL and the network")
+        // What TLS calls its errors says nothing to those who do not know it.
+        let hint = if cause.contains("InvalidContentType") || cause.contains("wrong version number") {
+            "The server there does not speak HTTPS: check OPENAI_BASE_URL, which may have to begin with http://"
+        } else if cause.contains("lookup") || cause.contains("dns") {
+            "No machine has that name: check OPENAI_BASE_URL for a slip, and the network"
+        } else if shown.starts_with("https://") && cause.contains("ertificate") {
+            "Its certificate is not trusted here: check OPENAI_BASE_URL, the clock of this machine, and its certificates (SSL_CERT_FILE)"
+        } else {
+            "Is a server running there? Check OPENAI_BASE_URL and the network"
+        };
+        format!("{shown} can not be reached: {cause}. {hint}")
     } else if error.is_timeout() {
         format!("{shown} gave no whole answer within {} s", timeout.as_secs_f64())
     } else {
         format!("{shown} broke off its answer: {cause}")
     };
-    Trouble::Retry { why, after_ms: None }
+    // Whoever has the question may answer it, and count it, though nobody hears that.
+    Trouble::Retry { why, after_ms: None, charged: !error.is_connect() }
 }
 
 fn innermost(error: &reqwest::Error) -> String {
@@ -462,9 +479,23 @@ impl Provider for OpenAi {
         }
     }
 
-    /// There is no table of prices yet.
-    fn priced(&self) -> bool {
+    /// The wire tells tokens only.
+    fn tells_costs(&self) -> bool {
         false
+    }
+
+    /// OpenAI's own prices hold at OpenAI. What a server elsewhere asks for a model of the same name nobody here knows.
+    fn list_price(&self, model: &str) -> Option<Price> {
+        self.place().ok().filter(|place| place.is_openai()).and_then(|_| prices::listed(model))
+    }
+
+    fn address(&self) -> Option<String> {
+        let place = self.place().ok()?;
+        let settings = serde_json::to_string(&self.settings).ok()?;
+        Some(match self.settings == Settings::default() {
+            true => place.shown.clone(),
+            false => format!("{} {settings}", place.shown),
+        })
     }
 
     fn simulated(&self) -> bool {
@@ -480,25 +511,32 @@ impl Provider for OpenAi {
             if longest.is_some() || request.max_tokens.is_none() && request.max_completion_tokens.is_none() {
                 (request.max_tokens, request.max_completion_tokens) = (None, None);
                 // OpenAI's own newer models know the one name only, most other servers the other.
-                match place.base.host_str() {
-                    Some("api.openai.com") => request.max_completion_tokens = longest.or(Some(LONGEST_REPLY)),
-                    _ => request.max_tokens = longest.or(Some(LONGEST_REPLY)),
+                match place.is_openai() {
+                    true => request.max_completion_tokens = longest.or(Some(LONGEST_REPLY)),
+                    false => request.max_tokens = longest.or(Some(LONGEST_REPLY)),
                 }
             }
             let received = self.ask_in_form(&request, &effect.request.want).await?;
             let latency_ms = began.elapsed().as_secs_f64() * 1e3;
             let read = read_completion(&received).map_err(|trouble| place.scrubbed(trouble))?;
-            let mut usage = Usage { latency_ms, ..Usage::default() };
+            let told = read.as_ref().ok().and_then(|completion| completion.usage);
+            let usage = match told {
+                Some(told) => Usage {
+                    tokens_in: told.prompt_tokens,
+                    tokens_out: told.completion_tokens,
+                    tokens_cached: told.cached_in(),
+                    tokens_thinking: told.reasoning_out(),
+                    ..Usage::default()
+                },
+                // An answer of any kind was made, and counted there: what is not told is counted from above.
+                None if (200..300).contains(&received.status) => self.most(&effect.request),
+                None => Usage::default(),
+            };
             let outcome = match read {
-                Ok(completion) => {
-                    let told = completion.usage.unwrap_or_default();
-                    (usage.tokens_in, usage.tokens_out) = (told.prompt_tokens, told.completion_tokens);
-                    (usage.tokens_cached, usage.tokens_thinking) = (told.cached_in(), told.reasoning_out());
-                    outcome(&effect.request.want, &completion, &received.body)
-                }
+                Ok(completion) => outcome(&effect.request.want, &completion, &received.body),
                 Err(outcome) => outcome,
             };
-            Ok(Exchange { outcome, usage })
+            Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
         })
     }
 }

@@ -69,7 +69,16 @@ pub fn read_completion(received: &Received) -> Result<Result<Completion, Outcome
         return invalid("the server sent an empty body".into());
     }
     if is_web_page(received) {
-        return invalid(format!("the server sent a web page (HTML): is {} the address of a model API?", received.url));
+        // No model wrote it: something in between did, for now or, at a wrong address, always.
+        return Err(Trouble::Retry {
+            why: format!(
+                "{} sends a web page (HTML) in place of an answer: check that OPENAI_BASE_URL is the address of a model API, which \
+                 usually ends in /v1",
+                received.url
+            ),
+            after_ms: None,
+            charged: true,
+        });
     }
     if received.content_type().starts_with("text/event-stream") {
         return match stream::assemble(&received.body) {
@@ -77,6 +86,7 @@ pub fn read_completion(received: &Received) -> Result<Result<Completion, Outcome
             Err(stream::Broken::Cut) => Err(Trouble::Retry {
                 why: format!("{}: the stream was cut before its end", received.url),
                 after_ms: None,
+                charged: true,
             }),
             Err(stream::Broken::Error(error)) => error_in_body(received, &error).map(Err),
             Err(stream::Broken::Unreadable(why)) => invalid(why),
@@ -176,7 +186,7 @@ pub(super) fn read_embeddings(received: &Received, count: usize) -> Result<Embed
     if !(200..300).contains(&received.status) {
         return Err(trouble(received, received.status, &said(&received.body)));
     }
-    let bad = |why: String| Trouble::Retry { why: format!("{}: {why}", received.url), after_ms: None };
+    let bad = |why: String| Trouble::Retry { why: format!("{}: {why}", received.url), after_ms: None, charged: true };
     if let Some(why) = &received.fault {
         return Err(bad(why.clone()));
     }
@@ -315,6 +325,8 @@ fn trouble(received: &Received, status: u16, said: &Said) -> Trouble {
                 _ => format!("{url} answers with status {status}{words}"),
             },
             after_ms: wait_ms(&received.headers, SystemTime::now()),
+            // An error in the place of an answer comes from behind something that had begun to answer.
+            charged: (200..300).contains(&received.status),
         },
         401 | 403 => fatal(format!(
             "{url} does not accept the key ({status}): check OPENAI_API_KEY, in the environment or in `.env`, and what that key may \
@@ -384,11 +396,15 @@ fn duration_ms(text: &str) -> Option<f64> {
     (!text.is_empty()).then_some(sum)
 }
 
+/// A server's words on one line; a web page is not quoted.
 fn quoted(text: &str) -> String {
-    let text = text.trim();
+    if text.trim_start().starts_with('<') {
+        return "a web page (HTML), so this may not be the address of a model API".into();
+    }
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 

@@ -1,0 +1,158 @@
+//! What models cost: the shipped table, a scenario's own prices, and the one place where usage becomes dollars.
+//!
+//! Providers that know the cost of a call themselves (`sim`) keep theirs. `docs/decisions/prices-are-data.md` has the reasons.
+
+use super::Providers;
+use polity_kernel::ask::Usage;
+use polity_kernel::scenario::Price;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// The shipped table, with its date and where its figures come from.
+pub const PRICES: &str = include_str!("prices.json");
+
+/// The form of `prices.json`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// The day of which its prices are.
+    pub date: String,
+    /// The day on which they were read.
+    pub read: String,
+    /// Where.
+    pub source: String,
+    /// What they hold for.
+    pub about: String,
+    /// By full name (`openai/gpt-4o`).
+    pub models: BTreeMap<String, Price>,
+}
+
+/// The shipped table. The error is a defect of the build.
+pub fn table() -> Result<&'static Table, &'static str> {
+    static TABLE: OnceLock<Result<Table, String>> = OnceLock::new();
+    let read = || serde_json::from_str(PRICES).map_err(|error| format!("the table of prices can not be read: {error}"));
+    TABLE.get_or_init(read).as_ref().map_err(String::as_str)
+}
+
+/// What the shipped table says of a model, by its full name. It holds for the provider's own address.
+#[must_use]
+pub fn listed(model: &str) -> Option<Price> {
+    named(&table().ok()?.models, model)
+}
+
+/// The price of a name; one with a date (`gpt-4o-mini-2024-07-18`) may have that of the name without it.
+fn named(prices: &BTreeMap<String, Price>, model: &str) -> Option<Price> {
+    prices.get(model).or_else(|| prices.get(undated(model)?)).copied()
+}
+
+fn undated(model: &str) -> Option<&str> {
+    let (name, date) = model.split_at_checked(model.len().checked_sub("-2024-07-18".len())?)?;
+    let form = |(i, c): (usize, char)| if matches!(i, 0 | 5 | 8) { c == '-' } else { c.is_ascii_digit() };
+    date.chars().enumerate().all(form).then_some(name)
+}
+
+/// Prices as the flag `--price` takes them: `0.15,0.6` or `0.15,0.6,0.075`.
+#[must_use]
+pub fn words(price: &Price) -> String {
+    let cached = price.cached.map_or(String::new(), |cached| format!(",{cached}"));
+    format!("{},{}{cached}", price.input, price.output)
+}
+
+/// The prices of a run's models by full name, as far as they are known; those of providers that tell the cost are not among them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prices(BTreeMap<String, Price>);
+
+impl Prices {
+    /// `given` wins over the shipped table.
+    #[must_use]
+    pub fn of(models: &[String], given: &BTreeMap<String, Price>, providers: &Providers) -> Prices {
+        let price = |model: &String| {
+            let provider = providers.for_model(model).ok().filter(|provider| !provider.tells_costs())?;
+            Some((model.clone(), named(given, model).or_else(|| provider.list_price(model))?))
+        };
+        Prices(models.iter().filter_map(price).collect())
+    }
+
+    /// Prices by full name.
+    #[must_use]
+    pub fn by_name(&self) -> &BTreeMap<String, Price> {
+        &self.0
+    }
+
+    /// The same with others where they are given.
+    #[must_use]
+    pub fn with(mut self, other: &Prices) -> Prices {
+        self.0.extend(other.0.clone());
+        self
+    }
+
+    /// Whether the price of a model is known.
+    #[must_use]
+    pub fn know(&self, model: &str) -> bool {
+        self.0.contains_key(model)
+    }
+
+    /// A usage with what it costs. Without a known price it stays as its provider told it.
+    #[must_use]
+    pub fn applied(&self, model: &str, usage: Usage) -> Usage {
+        let Some(price) = self.0.get(model) else { return usage };
+        let cached = usage.tokens_cached.min(usage.tokens_in);
+        // Thinking is part of the reply's tokens.
+        let dollars = (usage.tokens_in - cached) as f64 * price.input
+            + cached as f64 * price.cached.unwrap_or(price.input)
+            + usage.tokens_out as f64 * price.output;
+        Usage { cost_usd: dollars / 1e6, ..usage }
+    }
+}
+
+impl From<BTreeMap<String, Price>> for Prices {
+    fn from(prices: BTreeMap<String, Price>) -> Self {
+        Prices(prices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_shipped_table_is_whole() {
+        let table = table().unwrap();
+        assert!(table.source.starts_with("https://") && table.date.len() == 10 && table.read >= table.date);
+        for (name, price) in &table.models {
+            assert!(name.starts_with("openai/"), "{name}");
+            assert!(price.input > 0.0 && price.output > price.input && price.cached.is_none_or(|c| c < price.input));
+        }
+    }
+
+    #[test]
+    fn names_with_a_date_have_the_price_of_those_without() {
+        assert_eq!(undated("openai/gpt-4o-mini-2024-07-18"), Some("openai/gpt-4o-mini"));
+        assert_eq!(listed("openai/gpt-4o-mini-2024-07-18"), listed("openai/gpt-4o-mini"));
+        assert!(listed("openai/gpt-4o-mini").is_some());
+        // Where the table has the dated name it holds.
+        assert_ne!(listed("openai/gpt-4o-2024-05-13"), listed("openai/gpt-4o"));
+        for name in ["openai/gpt-4o-mini-2024-07-1x", "gpt-4o-mini", "openai/gpt-4o-minü-07-18", "", "openai/other"] {
+            assert_eq!(listed(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn cached_tokens_cost_what_cached_ones_do_and_thinking_is_part_of_the_reply() {
+        let price = |cached| Price { input: 2.0, output: 8.0, cached };
+        let usage =
+            Usage { tokens_in: 1_000, tokens_out: 100, tokens_cached: 400, tokens_thinking: 60, ..Usage::default() };
+        let cost = |cached, usage| {
+            let prices = Prices::from(BTreeMap::from([("m".to_string(), price(cached))]));
+            prices.applied("m", usage).cost_usd * 1e6
+        };
+        assert!((cost(Some(0.5), usage) - (600.0 * 2.0 + 400.0 * 0.5 + 100.0 * 8.0)).abs() < 1e-6);
+        assert!((cost(None, usage) - (1_000.0 * 2.0 + 100.0 * 8.0)).abs() < 1e-6);
+        // More cached than sent: no server means that.
+        let wrong = Usage { tokens_cached: 5_000, ..usage };
+        assert!((cost(Some(0.5), wrong) - (1_000.0 * 0.5 + 100.0 * 8.0)).abs() < 1e-6);
+        assert_eq!(Prices::default().applied("m", Usage { cost_usd: 3.0, ..usage }).cost_usd, 3.0);
+    }
+}

@@ -1,0 +1,180 @@
+//! Answers kept across runs, for those who ask for it: one file each, named by what was asked and of whom.
+//!
+//! A key is the words of a request ([`Key`]); the entry repeats it, so that no two requests can be taken for each other. Entries are
+//! written beside and renamed, so several processes may share a folder. An entry that can not be read is told of, asked anew and
+//! overwritten; a cache that fails never stops a run.
+
+use super::Notes;
+use crate::disk::{Disk, create_dir_durably};
+use crate::drive::digest_of;
+use polity_kernel::ask::{Outcome, Request, Usage};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How an entry begins; another form has another number.
+const MAGIC: &[u8] = b"polity answer 1\n";
+/// Bytes of an entry at most: an answer has ten million, and a request need not be longer.
+const LONGEST: u64 = 64_000_000;
+
+/// What an answer depends on: whom is asked, and what, with the number of the sample; not who asks, nor what for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key(Vec<u8>);
+
+impl Key {
+    /// `None` where the request has no bytes, which no request has.
+    pub(super) fn of(address: &str, request: &Request) -> Option<Key> {
+        let Request { model, messages, want, settings, sample, purpose: _, step: _ } = request;
+        postcard::to_allocvec(&(address, model, messages, want, settings, sample)).ok().map(Key)
+    }
+
+    fn name(&self) -> String {
+        digest_of(&self.0).to_string()
+    }
+}
+
+/// A folder of answers.
+pub(super) struct Cache {
+    disk: Arc<dyn Disk>,
+    folder: PathBuf,
+    notes: Notes,
+}
+
+impl Cache {
+    pub(super) fn new(disk: Arc<dyn Disk>, folder: &Path, notes: Notes) -> Self {
+        Cache { disk, folder: folder.to_path_buf(), notes }
+    }
+
+    fn path(&self, key: &Key) -> PathBuf {
+        let name = key.name();
+        let part: String = name.chars().take(2).collect();
+        self.folder.join(part).join(name)
+    }
+
+    /// The answer that is kept for a request.
+    pub(super) fn get(&self, key: &Key) -> Option<(Outcome, Usage)> {
+        let path = self.path(key);
+        let bytes = match self.disk.len(&path) {
+            Ok(bytes) if bytes <= LONGEST => self.disk.read(&path),
+            Ok(_) => Err(ErrorKind::FileTooLarge.into()),
+            Err(error) => Err(error),
+        };
+        let read = match bytes {
+            Ok(bytes) => read(&bytes, key).map_err(str::to_owned),
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => Err(error.to_string()),
+        };
+        read.map_err(|why| {
+            self.notes.tell(&format!("the cache {} holds entries that are not used: {why}", self.folder.display()));
+        })
+        .ok()
+    }
+
+    /// Keeps a reply; of anything else nothing is to be kept.
+    pub(super) fn put(&self, key: &Key, outcome: &Outcome, usage: &Usage) {
+        if !matches!(outcome, Outcome::Reply { .. }) {
+            return;
+        }
+        if let Err(error) = self.write(key, outcome, usage) {
+            self.notes.tell(&format!("the cache {} takes no answers: {error}", self.folder.display()));
+        }
+    }
+
+    fn write(&self, key: &Key, outcome: &Outcome, usage: &Usage) -> std::io::Result<()> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let payload = postcard::to_allocvec(&(&key.0, outcome, usage)).map_err(std::io::Error::other)?;
+        let path = self.path(key);
+        create_dir_durably(self.disk.as_ref(), path.parent().unwrap_or(&self.folder))?;
+        // A name of its own: another process may write the same entry now.
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_extension(format!("{}-{n}.tmp", std::process::id()));
+        let write = || {
+            let mut file = self.disk.create(&temporary)?;
+            file.write_all(MAGIC)?;
+            file.write_all(format!("{}\n", digest_of(&payload)).as_bytes())?;
+            file.write_all(&payload)?;
+            drop(file);
+            // Not synced: what a power loss leaves of an entry is seen by its digest.
+            self.disk.rename(&temporary, &path)
+        };
+        write().inspect_err(|_| {
+            // A full disk should not stay fuller for it.
+            let _ = self.disk.remove_file(&temporary);
+        })
+    }
+}
+
+fn read(bytes: &[u8], key: &Key) -> Result<(Outcome, Usage), &'static str> {
+    let damaged = "they are damaged";
+    let rest = bytes.strip_prefix(MAGIC).ok_or("they are damaged, or of another version")?;
+    let end = rest.iter().position(|byte| *byte == b'\n').ok_or(damaged)?;
+    let (digest, payload) = rest.split_at(end);
+    let payload = payload.get(1..).ok_or(damaged)?;
+    if digest != digest_of(payload).to_string().as_bytes() {
+        return Err(damaged);
+    }
+    let (asked, outcome, usage): (Vec<u8>, Outcome, Usage) = postcard::from_bytes(payload).map_err(|_| damaged)?;
+    match (asked == key.0, &outcome) {
+        (true, Outcome::Reply { .. }) => Ok((outcome, usage)),
+        _ => Err("they are of other questions"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::disk::SimDisk;
+    use polity_kernel::ask::{Message, Role, Settings, Step, Value, Want};
+
+    fn request() -> Request {
+        Request::new("openai/m", vec![Message::text(Role::User, "How many?")], Want::number(0.0, 10.0))
+    }
+
+    #[test]
+    fn a_key_is_of_all_that_an_answer_depends_on() {
+        let key = |request: &Request| Key::of("http://here/v1", request).unwrap();
+        let same = Request { purpose: "guess".into(), step: Some(Step { nth: 0, last: false }), ..request() };
+        assert_eq!(key(&request()), key(&same));
+        let others = [
+            Request { sample: 1, ..request() },
+            Request { model: "openai/n".into(), ..request() },
+            Request { want: Want::number(0.0, 11.0), ..request() },
+            Request { settings: Settings { temperature: Some(0.0), ..Settings::default() }, ..request() },
+            Request { messages: vec![Message::text(Role::System, "How many?")], ..request() },
+        ];
+        for other in others {
+            assert_ne!(key(&request()), key(&other));
+        }
+        assert_ne!(key(&request()), Key::of("http://there/v1", &request()).unwrap());
+    }
+
+    #[test]
+    fn replies_come_back_and_nothing_else_is_kept() {
+        let cache = Cache::new(Arc::new(SimDisk::default()), Path::new("kept"), Notes::default());
+        let key = Key::of("http://here/v1", &request()).unwrap();
+        assert_eq!(cache.get(&key), None);
+        let usage = Usage { tokens_in: 7, cost_usd: 0.1 + 0.2, ..Usage::default() };
+        cache.put(&key, &Outcome::Invalid { raw: "x".into(), why: "no".into() }, &usage);
+        assert_eq!(cache.get(&key), None);
+        let reply = Outcome::Reply { value: Value::Number(0.1 + 0.2), raw: "0.3".into(), repaired: false };
+        cache.put(&key, &reply, &usage);
+        assert_eq!(cache.get(&key), Some((reply.clone(), usage)));
+        // Damaged at any byte it is not used, and mended by the next answer.
+        let whole = cache.disk.read(&cache.path(&key)).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            cache.disk.create(&cache.path(&key)).unwrap().write_all(&bytes).unwrap();
+            assert_eq!(cache.get(&key), None, "byte {at}");
+        }
+        cache.put(&key, &reply, &usage);
+        assert!(cache.get(&key).is_some());
+        // In the place of another it is not taken for that.
+        let other = Key::of("http://here/v1", &Request { sample: 1, ..request() }).unwrap();
+        cache.disk.create_dir_all(cache.path(&other).parent().unwrap()).unwrap();
+        cache.disk.create(&cache.path(&other)).unwrap().write_all(&whole).unwrap();
+        assert_eq!(cache.get(&other), None);
+    }
+}

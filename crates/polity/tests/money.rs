@@ -1,0 +1,389 @@
+//! Money and traffic against a provider that keeps its own books: walls by its count, shared and kept answers, prices, outages.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod harness;
+
+use harness::{arg, command, engine, prepared, said, scratch, team, write_scenario};
+use polity_driver::DriveError;
+use polity_driver::disk::{Disk, RealDisk, SimDisk};
+use polity_driver::drive::Unwatched;
+use polity_driver::models::Providers;
+use polity_driver::models::keys::Secret;
+use polity_driver::models::openai::{OpenAi, Settings};
+use polity_driver::run::{Engine, Summary};
+use polity_driver::source::{Notes, Outside};
+use polity_driver::standin::{Faults, Options, Standin};
+use polity_kernel::Invalid;
+use polity_kernel::ask::{Message, Request, Role, Want};
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::scenario::Budget;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+const MODEL: &str = "openai/medium";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Asking {
+    /// Whether all ask the same.
+    alike: bool,
+}
+
+/// Asks the model of the scenario for a number, twice if it is an even agent.
+struct Asker {
+    alike: bool,
+    act: u16,
+    model: String,
+    settings: polity_kernel::ask::Settings,
+}
+
+impl Policy for Asker {
+    const NAME: &'static str = "asker";
+    const SUMMARY: &'static str = "Ask a model for a number";
+    type Params = Asking;
+    type State = f64;
+
+    fn open(params: Asking, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let (act, ..) = binding.number_act()?;
+        Ok(Asker { alike: params.alike, act, model: MODEL.into(), settings: binding.settings })
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec![self.model.clone()]
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) -> f64 {
+        0.0
+    }
+
+    async fn act(&self, state: &mut f64, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let who = if self.alike { 0 } else { turn.who };
+        for n in 0..=u32::from(turn.who.is_multiple_of(2)) {
+            let text = format!("Agent {who} guesses in round {} for the time {n}.", turn.round);
+            let messages = vec![Message::text(Role::User, text)];
+            let request = Request::new(self.model.clone(), messages, Want::number(0.0, 100.0));
+            let heard = turn.ask(Request { settings: self.settings, ..request }, None).await;
+            if let Ok(polity_kernel::ask::Value::Number(x)) = heard {
+                *state = x;
+            }
+        }
+        turn.act(self.act, *state);
+        Ok(())
+    }
+}
+
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        let mut registry = polity::registry();
+        registry.policy::<Asker>(LeafFiles::default());
+        registry
+    })
+}
+
+fn society(agents: u32, rounds: u32, alike: bool) -> Value {
+    json!({
+        "name": "askers", "seed": 3, "rounds": rounds, "agents": agents,
+        "world": {"kind": "guess-average"},
+        "cohorts": [{"name": "all", "share": 1.0, "policy": {"kind": "asker", "alike": alike}}],
+        "settings": {"max_tokens": 40},
+        "model": MODEL,
+        // What the stand-in itself asks.
+        "prices": {MODEL: {"input": 0.15, "output": 0.6}},
+        "snapshot": {"rounds": 1},
+    })
+}
+
+fn evaluation(folder: &Path) -> Value {
+    let mut scenario = team(folder, "debate", 6, 2);
+    scenario["model"] = MODEL.into();
+    scenario["settings"] = json!({"max_tokens": 400});
+    scenario["prices"] = json!({MODEL: {"input": 0.15, "output": 0.6}});
+    scenario
+}
+
+fn standin(faults: &[&str], seed: u64, latency_ms: u64) -> Standin {
+    let latency = Duration::from_millis(latency_ms);
+    Standin::start(Options { faults: Faults::read(faults).unwrap(), seed, latency, ..Options::default() }).unwrap()
+}
+
+fn disk() -> Arc<dyn Disk> {
+    Arc::new(SimDisk::default())
+}
+
+fn at(url: &str, disk: &Arc<dyn Disk>, outside: Outside) -> Engine<'static> {
+    let provider = OpenAi::new(url, Secret::new("a-key-for-tests")).unwrap();
+    let provider = provider.with(Settings { timeout_ms: Some(700), ..Settings::default() });
+    let providers = Arc::new(Providers::of(vec![Box::new(provider)]));
+    Engine { registry: registry(), providers, outside, ..engine(disk.clone(), 1, None) }
+}
+
+fn run(engine: &Engine<'_>, scenario: &Value, folder: &Path) -> Result<Summary, DriveError> {
+    engine.run(&prepared(scenario, folder), Path::new("run"), &mut Unwatched)
+}
+
+/// A wall that is passed by the count of the one who sends the bill is none.
+#[test]
+fn a_wall_holds_by_the_providers_own_count() {
+    let folder = scratch("money-wall");
+    let scenarios = [society(12, 2, false), evaluation(&folder)];
+    let whole: Vec<f64> = scenarios
+        .iter()
+        .map(|scenario| {
+            let standin = standin(&[], 1, 0);
+            let summary = run(&at(&standin.url(), &disk(), Outside::default()), scenario, &folder).unwrap();
+            let stats = standin.stats();
+            assert!((summary.totals.cost_usd - stats.cost_usd).abs() < 1e-9, "{} {stats:?}", summary.totals.cost_usd);
+            stats.cost_usd
+        })
+        .collect();
+    let one = |seed: u64, scenario: &Value, whole: f64| {
+        let faults = ["429=0.1", "500=0.1", "cut-stream=0.15", "slow-drip=0.04", "hang=0.02", "truncated-json=0.05"];
+        let standin = standin(if seed.is_multiple_of(4) { &[] } else { &faults }, seed, 1);
+        let disk = disk();
+        let mut scenario = scenario.clone();
+        let limit = whole * (0.2 + 0.04 * seed as f64);
+        scenario["budget"] = json!({"cost_usd": limit});
+        let held = |summary: &Summary, limit: f64| {
+            let seed = format!("{} {seed} ({} rounds)", scenario["name"], summary.rounds);
+            let (theirs, ours) = (standin.stats().cost_usd, summary.totals.cost_usd);
+            assert!(theirs <= limit * (1.0 + 1e-9), "seed {seed}: {theirs} of {limit} by the provider's count");
+            assert!(ours <= limit * (1.0 + 1e-9), "seed {seed}: {ours} of {limit}");
+            assert!(theirs <= ours * (1.0 + 1e-9), "seed {seed}: {theirs} there and {ours} here");
+        };
+        let engine = at(&standin.url(), &disk, Outside::default());
+        match run(&engine, &scenario, &folder) {
+            Ok(summary) => {
+                held(&summary, limit);
+                // And once more when it goes on: what was charged is not forgotten.
+                if summary.status == "budget" && summary.rounds < 2 {
+                    let more = limit * 1.3;
+                    let budget = Budget { cost_usd: Some(more), ..Budget::default() };
+                    let resumed = Engine { budget, ..engine }.resume(Path::new("run"), &mut Unwatched).unwrap();
+                    held(&resumed, more);
+                }
+                u32::from(summary.status == "budget" || summary.totals.denied > 0)
+            }
+            // Nobody answered a question five times on end: what was spent is within the wall all the same.
+            Err(DriveError::Lost(_)) => {
+                assert!(standin.stats().cost_usd <= limit * (1.0 + 1e-9), "seed {seed}");
+                0
+            }
+            Err(error) => panic!("seed {seed}: {error}"),
+        }
+    };
+    let stopped: u32 = std::thread::scope(|scope| {
+        let one = &one;
+        let runs = (0..20u64).flat_map(|seed| scenarios.iter().zip(&whole).map(move |(s, whole)| (seed, s, *whole)));
+        let runs: Vec<_> = runs.map(|(seed, s, whole)| scope.spawn(move || one(seed, s, whole))).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).sum()
+    });
+    assert!(stopped > 20, "the wall was met in {stopped} runs of 40");
+}
+
+#[test]
+fn questions_of_the_same_words_are_asked_once_while_they_are_under_way() {
+    let folder = scratch("money-shared");
+    let standin = standin(&[], 1, 150);
+    let summary = run(&at(&standin.url(), &disk(), Outside::default()), &society(30, 3, true), &folder).unwrap();
+    // In each round everybody asks the same, and then every other one the same again.
+    assert_eq!((summary.totals.answers, summary.totals.calls, summary.totals.cache_hits), (3 * 45, 6, 3 * 45 - 6));
+    let stats = standin.stats();
+    assert_eq!((stats.calls, stats.repeated), (6, 0));
+    assert!((stats.cost_usd - summary.totals.cost_usd).abs() < 1e-9, "what is shared costs once");
+    // Who asks alone gets the same, and a budget counts all of them, so that who is denied does not depend on what was under way.
+    let mut scenario = society(30, 3, true);
+    scenario["budget"] = json!({"calls": 100});
+    let digest = |connections| {
+        let engine = Engine { connections, ..at(&standin.url(), &disk(), Outside::default()) };
+        let summary = run(&engine, &scenario, &folder).unwrap();
+        (summary.digest, summary.totals.answers, summary.totals.denied)
+    };
+    assert_eq!(digest(100), digest(1));
+}
+
+#[test]
+fn kept_answers_make_the_same_run_without_a_provider() {
+    let folder = scratch("money-cache");
+    let kept = folder.join("kept");
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let outside = || {
+        let told = told.clone();
+        let notes = Notes::to(move |text| told.lock().unwrap().push(text.to_owned()));
+        Outside { cache: Some(kept.clone()), notes, ..Outside::default() }
+    };
+    for scenario in [society(12, 2, false), evaluation(&folder)] {
+        let _ = std::fs::remove_dir_all(&kept);
+        let standin = standin(&[], 1, 0);
+        let url = standin.url();
+        let first = run(&at(&url, &disk(), outside()), &scenario, &folder).unwrap();
+        assert_eq!((first.totals.calls, first.totals.cache_hits), (first.totals.answers, 0));
+        // Another price, another budget: the answers are the same, and so is who would be denied.
+        let again = run(&at(&url, &disk(), outside()), &scenario, &folder).unwrap();
+        assert_eq!(again.digest, first.digest);
+        assert_eq!((again.totals.calls, again.totals.cache_hits), (0, first.totals.answers));
+        assert_eq!((again.totals.cost_usd, standin.stats().calls), (0.0, first.totals.calls));
+        // An entry that is damaged is asked for again, told of, and mended.
+        let entries = || {
+            let folders = std::fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().path());
+            let files = folders.flat_map(|dir| std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()));
+            let mut files: Vec<_> = files.collect();
+            files.sort();
+            files
+        };
+        let files = entries();
+        assert_eq!(files.len() as u64, first.totals.calls, "one file an answer, nothing left over");
+        let mut bytes = std::fs::read(&files[0]).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+        std::fs::write(&files[0], bytes).unwrap();
+        std::fs::write(&files[1], "").unwrap();
+        let mended = run(&at(&url, &disk(), outside()), &scenario, &folder).unwrap();
+        assert_eq!((mended.totals.calls, &mended.digest), (2, &first.digest));
+        assert!(told.lock().unwrap().iter().any(|note| note.contains("damaged")), "{told:?}");
+        assert_eq!(entries(), files);
+        // The provider is gone: with the cache nothing is missing, and a replay needs not even that.
+        drop(standin);
+        let last = disk();
+        let without = run(&at(&url, &last, outside()), &scenario, &folder).unwrap();
+        assert_eq!((without.totals.calls, &without.digest), (0, &first.digest));
+        std::fs::remove_dir_all(&kept).unwrap();
+        let replayed = at(&url, &last, Outside::default()).replay(Path::new("run"), &mut Unwatched).unwrap();
+        assert_eq!(replayed.status, "same");
+        for file in &files {
+            let bytes = std::fs::read(file).unwrap_or_default();
+            assert!(!bytes.windows(15).any(|part| part == b"a-key-for-tests"));
+        }
+    }
+}
+
+#[test]
+fn simulated_models_neither_share_nor_keep_answers() {
+    let folder = scratch("money-sim");
+    let kept = folder.join("kept");
+    let outside = Outside { cache: Some(kept.clone()), ..Outside::default() };
+    let scenario = team(&folder, "council", 4, 2);
+    let sim = Engine { outside, ..engine(disk(), 1, None) };
+    let summary = harness::run(&sim, &prepared(&scenario, &folder), Path::new("run")).unwrap();
+    assert_eq!((summary.totals.cache_hits, kept.exists()), (0, false));
+}
+
+#[test]
+fn a_price_on_the_command_line_is_part_of_the_run() {
+    let folder = scratch("money-price");
+    let standin = standin(&[], 1, 0);
+    let file = write_scenario(&folder, &{
+        let mut scenario = evaluation(&folder);
+        scenario.as_object_mut().unwrap().remove("prices");
+        scenario["model"] = "openai/gpt-4.1-mini".into();
+        scenario
+    });
+    let polity = |args: &[&str]| {
+        let mut command = command(args);
+        command.env("OPENAI_BASE_URL", standin.url()).env("OPENAI_API_KEY", "a-key-for-tests");
+        said(&command.output().unwrap())
+    };
+    let out = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    // At an address that is not OpenAI's no price is known, and it is said what would be.
+    let refused = polity(&["run", arg(&file), "--max-cost", "1", "--out", &out("refused")]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.notes.contains("--price openai/gpt-4.1-mini=0.4,1.6,0.1"), "{}", refused.notes);
+    let price = "openai/gpt-4.1-mini=0.4,1.6";
+    let ran = polity(&["run", arg(&file), "--max-cost", "1", "--price", price, "--out", &out("ran")]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let stats = standin.stats();
+    let cost = (stats.tokens_in as f64 * 0.4 + stats.tokens_out as f64 * 1.6) / 1e6;
+    assert!((ran.json["cost_usd"].as_f64().unwrap() - cost).abs() < 1e-9, "{ran:?}");
+    let manifest: Value = serde_json::from_slice(&std::fs::read(folder.join("ran/manifest.json")).unwrap()).unwrap();
+    let price = json!({"openai/gpt-4.1-mini": {"input": 0.4, "output": 1.6, "cached": null}});
+    assert_eq!(manifest["prices"], price);
+    assert_eq!(manifest["scenario"]["prices"]["openai/gpt-4.1-mini"]["input"], 0.4);
+    // The words with which it is made again are those.
+    let words: Vec<String> = manifest["edits"].as_array().unwrap().iter().map(|w| w.as_str().unwrap().into()).collect();
+    let shell = format!(
+        "{} run {} {} --out {} --json --no-report",
+        env!("CARGO_BIN_EXE_polity"),
+        arg(&file),
+        words.join(" "),
+        out("again")
+    );
+    let mut sh = std::process::Command::new("sh");
+    sh.args(["-c", &shell]).env("OPENAI_BASE_URL", standin.url()).env("OPENAI_API_KEY", "a-key-for-tests");
+    let again = said(&sh.output().unwrap());
+    assert_eq!((again.code, again.text("digest")), (Some(0), ran.text("digest")), "{shell}: {again:?}");
+    let second: Value = serde_json::from_slice(&std::fs::read(folder.join("again/manifest.json")).unwrap()).unwrap();
+    assert_eq!((&second["prices"], &second["scenario"]), (&manifest["prices"], &manifest["scenario"]));
+    // A run that began without one goes on with one, and what it had is counted by it.
+    let began = polity(&["run", arg(&file), "--max-calls", "10", "--out", &out("began")]);
+    assert_eq!((began.code, began.json["cost_usd"].as_f64()), (Some(7), Some(0.0)), "{began:?}");
+    let price = ["--price", "openai/gpt-4.1-mini=0.4,1.6", "--max-calls", "1000", "--max-cost"];
+    let little = polity(&[&["resume", &out("began")][..], &price, &["0.0001"]].concat());
+    assert_eq!(little.code, Some(7), "{little:?}");
+    let resumed = polity(&[&["resume", &out("began")][..], &price, &["1"]].concat());
+    assert_eq!((resumed.code, resumed.text("digest")), (Some(0), ran.text("digest")), "{resumed:?}");
+    // A fork takes one, too.
+    let fork = polity(&["fork", &out("ran"), "--at", "1", "--price", "openai/gpt-4.1-mini=1,2", "--out", &out("fork")]);
+    assert_eq!((fork.code, fork.text("digest")), (Some(0), ran.text("digest")), "{fork:?}");
+    for wrong in
+        ["openai/m", "openai/m=1", "openai/m=1,x", "openai/m=1,2,3,4", "m=1,2", "openai/m=-1,2", "openai/m=1,2,3"]
+    {
+        let said = polity(&["run", arg(&file), "--price", wrong, "--out", &out("wrong")]);
+        assert!(said.code == Some(2) && !said.notes.is_empty(), "{wrong}: {said:?}");
+    }
+    let own =
+        polity(&["run", arg(&file), "-P", "model=sim/medium", "--price", "sim/medium=1,2", "--out", &out("wrong")]);
+    assert!(own.code == Some(2) && own.notes.contains("tells itself"), "{own:?}");
+}
+
+/// The first note of a run, and after what time it came; the process is ended then.
+fn first_note(url: &str, folder: &Path, name: &str) -> (String, Duration) {
+    let file = write_scenario(folder, &evaluation(folder));
+    let mut command = command(&["run", arg(&file), "--out", folder.join(name).to_str().unwrap()]);
+    command.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", "a-key-for-tests").stdout(Stdio::null());
+    let began = Instant::now();
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let took = began.elapsed();
+    let _ = child.kill();
+    let _ = child.wait();
+    (line, took)
+}
+
+#[test]
+fn the_cause_of_an_outage_is_told_soon_though_nobody_draws_a_bar() {
+    let folder = scratch("money-outage");
+    let closed = standin(&[], 1, 0).url();
+    let (line, took) = first_note(&closed, &folder, "closed");
+    assert!(line.contains("can not be reached") && took < Duration::from_secs(5), "{took:?} {line}");
+    for (fault, cause) in
+        [("429", "limits the rate"), ("500", "status 500"), ("hang", "no news"), ("wrong-content-type", "web page")]
+    {
+        let standin = standin(&[&format!("{fault}=1")], 1, 0);
+        let (line, took) = first_note(&standin.url(), &folder, fault);
+        // A little more than five seconds, for machines on which everything takes its time.
+        assert!(line.contains(cause) && took < Duration::from_secs(8), "{fault}: {took:?} {line}");
+    }
+}
+
+#[test]
+fn a_failing_cache_stops_no_run() {
+    let folder = scratch("money-cache-fails");
+    // A file is no folder.
+    std::fs::write(folder.join("kept"), "x").unwrap();
+    let standin = standin(&[], 1, 0);
+    let outside = Outside { cache: Some(folder.join("kept")), ..Outside::default() };
+    let summary = run(&at(&standin.url(), &disk(), outside), &society(6, 1, false), &folder).unwrap();
+    assert_eq!((summary.status.as_str(), summary.totals.cache_hits), ("done", 0));
+    assert!(RealDisk.exists(&folder.join("kept")).unwrap());
+}
