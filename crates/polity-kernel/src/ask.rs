@@ -239,7 +239,32 @@ pub struct Request {
     pub step: Option<Step>,
 }
 
+impl Role {
+    /// Its name, as a heading of what it says.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        }
+    }
+}
+
 impl Request {
+    /// All messages as they are sent, each under a heading with its role, for people.
+    #[must_use]
+    pub fn rendered(&self) -> String {
+        let mut out = String::new();
+        for message in &self.messages {
+            if !out.is_empty() {
+                out.push_str("\n\n");
+            }
+            out.push_str(&format!("[{}]\n{}", message.role.name(), message.rendered()));
+        }
+        out
+    }
+
     /// A question of its own: the first sample, with the provider's settings.
     #[must_use]
     pub fn new(model: impl Into<String>, messages: Vec<Message>, want: Want) -> Self {
@@ -404,6 +429,30 @@ impl Answer {
 }
 
 impl Outcome {
+    /// The names of all kinds, in order.
+    pub const NAMES: [&'static str; 5] = ["reply", "invalid", "refused", "failed", "denied"];
+
+    /// The position of its kind in [`Outcome::NAMES`].
+    #[must_use]
+    pub fn kind(&self) -> usize {
+        match self {
+            Outcome::Reply { .. } => 0,
+            Outcome::Invalid { .. } => 1,
+            Outcome::Refused { .. } => 2,
+            Outcome::Failed { .. } => 3,
+            Outcome::Denied { .. } => 4,
+        }
+    }
+
+    /// The reply as it came; where there is none, the words of the error.
+    #[must_use]
+    pub fn words(&self) -> &str {
+        match self {
+            Outcome::Reply { raw, .. } | Outcome::Invalid { raw, .. } | Outcome::Refused { raw } => raw,
+            Outcome::Failed { why } | Outcome::Denied { why } => why,
+        }
+    }
+
     /// Whether putting the question once more may help.
     #[must_use]
     pub fn may_be_asked_again(&self) -> bool {

@@ -294,8 +294,9 @@ impl Engine<'_> {
         // The manifest comes last: a folder that has one can be resumed.
         folder.write_manifest(&manifest)?;
         let checks = checks_of(&scenario, prepared, &machine)?;
-        let recorder =
-            Recorder::open(self.disk.clone(), &folder.tables(), &machine, scenario.record, checks, simulated, 0)?;
+        let mut recorder =
+            Recorder::open(self.disk.clone(), &folder.tables(), &machine, &scenario, checks, simulated, 0)?;
+        recorder.heard(past.answers.values());
         let past = Past { rounds: Default::default(), ..past };
         self.drive(&mut machine, &scenario, &folder, journal, recorder, past, simulated, began, watch)
     }
@@ -433,8 +434,9 @@ impl Engine<'_> {
         }
         let checks = checks_of(&scenario, &prepared, &fresh)?;
         let simulated = manifest.simulated;
-        let recorder =
-            Recorder::open(self.disk.clone(), &folder.tables(), &fresh, scenario.record, checks, simulated, from)?;
+        let mut recorder =
+            Recorder::open(self.disk.clone(), &folder.tables(), &fresh, &scenario, checks, simulated, from)?;
+        recorder.heard(story.past.answers.values());
         drop(fresh);
         let journal = JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?;
         self.drive(&mut machine, &scenario, &folder, journal, recorder, story.past, simulated, began, watch)

@@ -8,7 +8,7 @@ use polity_driver::journal::{JournalError, read_all};
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, prepare};
 use polity_driver::source::Faults;
-use polity_driver::tables::{ColumnData, TableError, read_table};
+use polity_driver::tables::{ColumnData, TableError, read_stable};
 use polity_driver::{DriveError, run::Summary};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Value, Want};
@@ -443,12 +443,12 @@ pub fn tables(disk: &dyn Disk, run: &Path) -> Tables {
     let dir = run.join("tables");
     let mut tables = Tables::new();
     for name in disk.list(&dir).unwrap() {
-        let columns = match read_table(disk, &dir, &name, &[], usize::MAX) {
+        let columns = match read_stable(disk, &dir, &name) {
             Ok(columns) => columns,
             Err(TableError::Rounds { .. }) => continue,
             Err(error) => panic!("{error}"),
         };
-        tables.insert(name, columns.into_iter().filter(|(column, _)| column != "wall_ms").collect());
+        tables.insert(name, columns);
     }
     tables
 }
