@@ -76,21 +76,27 @@ impl Message {
     #[must_use]
     pub fn rendered(&self) -> String {
         let mut out = String::new();
+        self.render(&mut out);
+        out
+    }
+
+    /// The same at the end of a text.
+    fn render(&self, out: &mut String) {
+        let start = out.len();
         for part in &self.parts {
-            if !out.is_empty() {
+            if out.len() > start {
                 out.push_str("\n\n");
             }
             match part {
                 Part::Text(text) => out.push_str(text),
-                Part::Said { by, answer, reasons } if reasons.is_empty() => {
-                    out.push_str(&format!("{by} answers: {answer}"));
-                }
                 Part::Said { by, answer, reasons } => {
-                    out.push_str(&format!("{by} answers: {answer}\nReasons: {reasons}"))
+                    out.extend([by, " answers: ", answer]);
+                    if !reasons.is_empty() {
+                        out.extend(["\nReasons: ", reasons]);
+                    }
                 }
             }
         }
-        out
     }
 }
 
@@ -260,7 +266,8 @@ impl Request {
             if !out.is_empty() {
                 out.push_str("\n\n");
             }
-            out.push_str(&format!("[{}]\n{}", message.role.name(), message.rendered()));
+            out.extend(["[", message.role.name(), "]\n"]);
+            message.render(&mut out);
         }
         out
     }
