@@ -1,9 +1,11 @@
 //! Runs: beginning, resuming, replaying and forking them.
 
+mod calls;
 mod folder;
 mod manifest;
 mod prepare;
 
+pub use calls::{Shown, Texts, Wanted, calls};
 pub use folder::Folder;
 pub(crate) use folder::{claim, lock};
 pub use manifest::{Build, InputEntry, Manifest, Origin};
@@ -134,15 +136,15 @@ struct Story {
     scenario: Option<Digest>,
 }
 
+fn unreadable(why: String) -> DriveError {
+    DriveError::Differs(format!("a journal record can not be read ({why}); it was written by another build"))
+}
+
 fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
     let mut story = Story::default();
     while let Some(segment) = reader.next_segment()? {
         for record in segment.records() {
-            let event = Event::decode(record.kind, record.payload).map_err(|why| {
-                DriveError::Differs(format!(
-                    "a journal record can not be read ({why}); it was written by another build"
-                ))
-            })?;
+            let event = Event::decode(record.kind, record.payload).map_err(unreadable)?;
             match event {
                 Event::Began { scenario } => story.scenario = Some(scenario),
                 Event::Answers(answers) => {

@@ -309,15 +309,18 @@ impl Method for Council {
 /// The catalogue and the leaves above.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| {
-        let mut registry = polity::registry();
-        registry.policy::<Oracle>(LeafFiles::default());
-        registry.split_world::<Village>(LeafFiles::default());
-        registry.world::<Counter>(LeafFiles::default());
-        registry.policy::<Echo>(LeafFiles::default());
-        registry.method::<Council>(LeafFiles::default());
-        registry
-    })
+    REGISTRY.get_or_init(leaves)
+}
+
+/// The same, for a test that adds leaves of its own.
+pub fn leaves() -> Registry {
+    let mut registry = polity::registry();
+    registry.policy::<Oracle>(LeafFiles::default());
+    registry.split_world::<Village>(LeafFiles::default());
+    registry.world::<Counter>(LeafFiles::default());
+    registry.policy::<Echo>(LeafFiles::default());
+    registry.method::<Council>(LeafFiles::default());
+    registry
 }
 
 // ------------------------------------------------------------------ scenarios
