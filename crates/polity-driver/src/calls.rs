@@ -256,3 +256,42 @@ impl Pending {
         calls
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polity_kernel::ask::{EffectId, Message, Request, Role, Usage, Want};
+
+    fn answer(round: u32, item: u32, actor: u32, n: u32, bytes: usize) -> Answer {
+        let messages = vec![Message::text(Role::User, "x".repeat(bytes))];
+        Answer {
+            id: EffectId { item, round, actor, n },
+            request: Request::new("sim/medium", messages, Want::Text),
+            outcome: Outcome::Refused { raw: "no".into() },
+            usage: Usage::default(),
+        }
+    }
+
+    #[test]
+    fn answers_wait_for_their_round_and_are_gone_with_it() {
+        let mut pending = Pending::new(2, true, true);
+        let all = [answer(1, 0, 0, 0, 3), answer(0, 5, 0, 1, 3), answer(0, 4, 1, 0, 3), answer(0, 4, 0, 0, 3)];
+        pending.take_in(&all, 2);
+        assert!(pending.used_by(1).is_empty(), "nothing is complete");
+        let places: Vec<_> = pending.used_by(2).iter().map(Call::place).collect();
+        assert_eq!(places, [(0, Some(4), 0, 0), (0, Some(4), 1, 0), (0, Some(5), 0, 1)]);
+        assert!(pending.used_by(2).is_empty());
+        pending.take_in(&[answer(0, 9, 9, 9, 3)], 3);
+        assert_eq!(pending.used_by(3).len(), 1, "what lies in closed parts is not taken in again");
+        assert!(pending.by_round.is_empty());
+    }
+
+    #[test]
+    fn long_texts_go_in_small_batches() {
+        let sizes = [10, BATCH_BYTES, BATCH_BYTES * 3, BATCH_BYTES / 2, BATCH_BYTES / 4, 10];
+        let calls = sizes.iter().map(|bytes| Call::of(&answer(0, 0, 0, 0, *bytes), false, true)).collect();
+        let rows: Vec<usize> = Batches::of(calls).map(|batch| batch.rows).collect();
+        assert_eq!(rows, [1, 1, 1, 3]);
+        assert_eq!(columns(false).len() + 1, columns(true).len());
+    }
+}

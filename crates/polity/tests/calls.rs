@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 // ------------------------------------------------------------------ leaves
 
-/// A policy that asks for a number until it fits, then for news in words that all agents use; it always acts once.
+/// A policy that asks for a number until it fits, then for news in words that others use too; it always acts once.
 struct Clerk {
     act: u16,
     low: f64,
@@ -74,7 +74,9 @@ impl Policy for Clerk {
             Some(Value::Number(value)) => *value,
             _ => self.low,
         };
-        let news = turn.ask(ask(format!("News of round {}?", turn.round), Want::Text, "news"), None).await;
+        let news = turn
+            .ask(ask(format!("News of round {} for desk {}?", turn.round, turn.who % 5), Want::Text, "news"), None)
+            .await;
         turn.act(self.act, if news.is_ok() { value } else { self.low });
         Ok(())
     }
@@ -494,7 +496,7 @@ fn wrong_wishes_are_told_what_there_is() {
 }
 
 #[test]
-fn the_report_counts_calls_by_cohort_and_model() {
+fn the_report_counts_calls_by_model() {
     let folder = scratch("calls-report");
     let scenario = write_scenario(&folder, &team(&folder, "debate", 6, 2));
     let run = folder.join("run");

@@ -141,8 +141,8 @@ pub fn sections(disk: &dyn Disk, run: &Path, simulated: bool) -> Vec<Section> {
         false => "Latencies are as they were measured and differ from run to run.",
     };
     let text = format!(
-        "`polity calls {}` shows every prompt and answer, and the table calls holds them. Tokens and dollars are those of calls: of \
-         answers for which a provider was asked. {latency}",
+        "Every prompt and answer stands in the table calls; the command “polity calls {}” shows them. Tokens and dollars are those of \
+         calls: of answers for which a provider was asked. {latency}",
         run.display()
     );
     let spent = |sums: &Sums| match simulated || sums.cost_usd > 0.0 {
@@ -213,6 +213,87 @@ fn table(names: &[&str], rows: &[(Vec<String>, &Sums)], columns: Vec<Column<'_>>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use polity_driver::disk::SimDisk;
+    use polity_driver::tables::{Batch, Column as Cells, ColumnSpec, Kind, TableSpec, Tables, Value};
+    use std::sync::Arc;
+
+    /// Four answers of three agents: one fits, one is shared, one is the default, one is put again.
+    fn run(simulated: bool) -> Vec<Section> {
+        let disk = Arc::new(SimDisk::default());
+        let spec = |name: &str, columns: Vec<(&str, Kind)>| TableSpec {
+            name: name.into(),
+            doc: String::new(),
+            columns: columns.into_iter().map(|(name, kind)| ColumnSpec::new(name, kind, "")).collect(),
+            volatile: false,
+            only_with_rows: false,
+        };
+        let words = |words: &[&str]| Kind::Category(words.iter().map(|word| (*word).to_string()).collect());
+        let kinds = [
+            Kind::U32,
+            Kind::Text,
+            words(&["reply", "invalid"]),
+            words(&Rung::ALL.map(Rung::name)),
+            Kind::U64,
+            Kind::U64,
+            Kind::U64,
+            Kind::U64,
+            Kind::F64,
+            Kind::F64,
+            Kind::Bool,
+        ];
+        let calls = spec("calls", COLUMNS.into_iter().zip(kinds).collect());
+        let agents = spec("agents", vec![("agent", Kind::U32), ("cohort", words(&["old", "young"]))]);
+        let mut tables = Tables::open(disk.clone(), Path::new("run/tables"), vec![calls, agents]).unwrap();
+        let zeros = || Cells::Same(Value::U64(0));
+        let columns = vec![
+            Cells::U32(vec![0, 1, 2, 2]),
+            Cells::Same(Value::Text("some/model".into())),
+            Cells::Code(vec![0, 0, 1, 1]),
+            Cells::Code(vec![0, 0, 4, 3]),
+            Cells::U64(vec![10, 10, 20, 30]),
+            Cells::U64(vec![1, 1, 2, 3]),
+            zeros(),
+            zeros(),
+            Cells::F64(if simulated { vec![0.5, 0.5, 0.25, 0.25] } else { vec![0.0; 4] }),
+            Cells::F64(vec![7.0, 9.0, 100.0, 200.0]),
+            Cells::Bool(vec![false, true, false, false]),
+        ];
+        tables.push(0, Batch { rows: 4, columns }).unwrap();
+        tables.push(1, Batch { rows: 3, columns: vec![Cells::Range(0..3), Cells::Code(vec![0, 0, 1])] }).unwrap();
+        tables.close_parts(0, 0).unwrap();
+        tables.finish().unwrap();
+        sections(disk.as_ref(), Path::new("run"), simulated)
+    }
+
+    #[test]
+    fn calls_are_summed_by_cohort_and_what_was_shared_is_not_paid_twice() {
+        let sections = run(true);
+        let [taken, became] = [0, 1].map(|i| sections[i].table.clone().unwrap());
+        let head = "cohort,model,answers,calls,shared,tokens in,tokens out,dollars,median ms,95 % within ms";
+        assert_eq!(taken.columns.join(","), head);
+        let rows: Vec<String> = taken.rows.iter().map(|row| row.join(",")).collect();
+        assert_eq!(
+            rows,
+            [
+                "old,some/model,2,1,1,10,1,0.5000,7,7",
+                "young,some/model,2,2,0,50,5,0.5000,100,200",
+                "all,,4,3,1,60,6,1.0000,100,200"
+            ]
+        );
+        let rows: Vec<String> = became.rows.iter().map(|row| row.join(",")).collect();
+        let expected =
+            ["old,some/model,2,2,0,0,0,0,0.00,0", "young,some/model,1,0,0,0,1,0,100.00,1", "all,,3,2,0,0,1,0,33.33,1"];
+        assert_eq!(rows, expected);
+        assert!(sections[1].text.as_ref().unwrap().starts_with("Of 3 questions 33.33 % ended"));
+        let unpriced = run(false)[0].table.clone().unwrap();
+        assert_eq!(unpriced.rows[0][7], "not known");
+    }
+
+    #[test]
+    fn who_asked_nobody_has_no_section() {
+        assert!(sections(&SimDisk::default(), Path::new("run"), true).is_empty());
+    }
 
     #[test]
     fn latencies_are_those_of_ranks() {
