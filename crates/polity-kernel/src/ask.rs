@@ -75,12 +75,23 @@ impl Message {
     /// The message as a provider is sent it.
     #[must_use]
     pub fn rendered(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(self.size());
         self.render(&mut out);
         out
     }
 
-    /// The same at the end of a text.
+    /// Bytes of it at most.
+    fn size(&self) -> usize {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.len(),
+            Part::Said { by, answer, reasons } => {
+                by.len() + answer.len() + reasons.len() + " answers: \nReasons: ".len()
+            }
+        };
+        self.parts.iter().map(|p| part(p) + "\n\n".len()).sum()
+    }
+
+    /// Puts it at the end of a text.
     fn render(&self, out: &mut String) {
         let start = out.len();
         for part in &self.parts {
@@ -261,7 +272,9 @@ impl Request {
     /// All messages as they are sent, each under a heading with its role, for people.
     #[must_use]
     pub fn rendered(&self) -> String {
-        let mut out = String::new();
+        // A run holds many of these for a while: with the room of their text, and no more than a few letters.
+        let room = self.messages.iter().map(|message| "[assistant]\n\n\n".len() + message.size()).sum();
+        let mut out = String::with_capacity(room);
         for message in &self.messages {
             if !out.is_empty() {
                 out.push_str("\n\n");
