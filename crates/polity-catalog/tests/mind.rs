@@ -1,5 +1,8 @@
 //! Minds: what they are told in every world, what they may be told wrongly, what they do with answers of every kind.
 
+// Helpers of tests may panic and print as tests do.
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
 mod common;
 
 use common::open;

@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ColumnSpec::new("kind", Kind::Category(words), "What it was."),
         ],
         volatile: false,
+        only_with_rows: false,
     };
     let batches: Vec<Batch> = (0..rounds)
         .flat_map(|round| {

@@ -615,7 +615,9 @@ impl Drive<'_> {
         }
         if let Some(writing) = &mut self.writing {
             // Written at once, so that a killed process has paid for nothing twice; synced before use.
-            ready.extend(append_answers(&mut writing.journal, answers)?);
+            let answers = append_answers(&mut writing.journal, answers)?;
+            writing.recorder.heard(&answers);
+            ready.extend(answers);
         } else {
             ready.extend(answers);
         }

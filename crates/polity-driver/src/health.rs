@@ -5,10 +5,11 @@
 //! | `no-participation` | acts of a cohort (in an evaluation: of a member) in the whole run | none |
 //! | `no-variance` | rounds in which two acts of a cohort differ (in an evaluation: two of a team on an item) | none |
 //! | `stuck` | rounds at the end over which no metric has changed | [`STUCK`] or more |
+//! | `defaults` | share of questions that ended in their declared default, or in nothing | above [`DEFAULTS`] |
 //! | `parroting` | share of texts that another agent gave word for word in the same round (and on the same item) | [`PARROTING`] or more |
 //!
 //! [`Health`] watches round by round and keeps a few flags; what it finds goes to the table `health`, a row whenever something
-//! happens for the first time and two rows for a round with texts. [`alarms`] folds that table and the metrics. Nothing here
+//! happens for the first time, and two rows each for a round with texts and for a round that completes turns which asked. [`alarms`] folds that table and the metrics. Nothing here
 //! depends on a clock or on threads, and a resumed run finds what it had found in its own table.
 
 use crate::disk::Disk;
@@ -24,6 +25,8 @@ use std::path::Path;
 pub const STUCK: u32 = 10;
 /// Share of repeated texts that is an alarm.
 pub const PARROTING: f64 = 0.5;
+/// Share of questions without a reply of their own above which there is an alarm.
+pub const DEFAULTS: f64 = 0.01;
 /// Shorter texts are not counted as repeated: two who answer "12" agree, and copy nothing.
 pub const LEAST_WORDS: usize = 4;
 
@@ -37,7 +40,8 @@ const ALL: &str = "all";
 pub struct Finding {
     /// A cohort, a member, or all.
     pub subject: String,
-    /// `agents` (at the start), `acted`, `compared`, `varied` (for the first time), `texts`, `repeated` (in the round).
+    /// `agents` (at the start), `acted`, `compared`, `varied` (for the first time), `texts`, `repeated` (in the round),
+    /// `questions`, `unanswered` (of the turns that the round completes).
     pub measure: &'static str,
     /// Its value; 1 for what happened for the first time.
     pub value: f64,
@@ -113,6 +117,13 @@ impl Health {
             }
         }
         Ok(())
+    }
+
+    /// What became of the questions of the turns that a round completes.
+    #[must_use]
+    pub fn questions(all: usize, unanswered: usize) -> Vec<Finding> {
+        let finding = |measure, n: usize| Finding { subject: ALL.into(), measure, value: n as f64 };
+        vec![finding("questions", all), finding("unanswered", unanswered)]
     }
 
     /// What the round that has just ended shows for the first time, and its texts.
@@ -251,7 +262,7 @@ impl Texts {
 /// A sign that a run shows nothing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alarm {
-    /// `no-participation`, `no-variance`, `stuck` or `parroting`.
+    /// `no-participation`, `no-variance`, `stuck`, `defaults` or `parroting`.
     pub kind: &'static str,
     /// A cohort, a member, the team, or all.
     pub subject: String,
@@ -331,6 +342,22 @@ pub fn alarms(disk: &dyn Disk, tables: &Path) -> Result<Vec<Alarm>, TableError> 
             threshold: f64::from(STUCK),
             message: format!(
                 "no metric has changed over the last {unchanged} rounds (alarm at {STUCK}): the run has settled, or is stuck"
+            ),
+        });
+    }
+    if let (Some(questions), Some(unanswered)) = (figure(ALL, "questions"), figure(ALL, "unanswered"))
+        && unanswered / questions > DEFAULTS
+    {
+        alarms.push(Alarm {
+            kind: "defaults",
+            subject: ALL.into(),
+            figure: unanswered / questions,
+            threshold: DEFAULTS,
+            message: format!(
+                "{unanswered} of {questions} questions to models ({:.1} %) ended in their default or without any answer (alarm above \
+                 {:.0} %): what happened there is not what a model said",
+                100.0 * unanswered / questions,
+                100.0 * DEFAULTS
             ),
         });
     }

@@ -4,6 +4,7 @@
 //! Start reading at [`drive::Drive`], then [`run`].
 
 mod budget;
+pub mod calls;
 pub mod disk;
 pub mod drive;
 pub mod error;

@@ -1,14 +1,17 @@
 //! From round reports to tables.
 
 use crate::DriveError;
+use crate::calls::{self, Pending};
 use crate::disk::Disk;
 use crate::health::{Finding, Health};
 use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, Value, remove_parts_after};
+use polity_kernel::ask::Answer;
 use polity_kernel::machine::RoundReport;
 use polity_kernel::mail::Body;
 use polity_kernel::population;
-use polity_kernel::scenario::{Assembled, At, Check, Record};
+use polity_kernel::scenario::{Answers, Assembled, At, Check, Scenario};
 use polity_kernel::sight::{ActArgument, Acts};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,7 +60,6 @@ fn checked(checks: &[Check], at: At, machine: &Assembled) -> Vec<Checked> {
 /// Writes the tables of a run.
 pub struct Recorder {
     tables: Tables,
-    record: Record,
     shape: Shape,
     acts: Option<usize>,
     agents: Option<usize>,
@@ -69,6 +71,8 @@ pub struct Recorder {
     watch: Health,
     marginals: Option<usize>,
     validation: Option<usize>,
+    calls: Option<usize>,
+    pending: Pending,
     checks: Vec<Check>,
     /// Rows of checks made before the first round; written with the last.
     checked_first: Vec<Checked>,
@@ -87,15 +91,16 @@ impl Recorder {
         disk: Arc<dyn Disk>,
         dir: &Path,
         machine: &Assembled,
-        record: Record,
+        scenario: &Scenario,
         checks: Vec<Check>,
         simulated: bool,
         next: u32,
     ) -> Result<Self, DriveError> {
+        let record = scenario.record;
         let mut specs: Vec<TableSpec> = Vec::new();
         let mut add = |name: &str, doc: &str, columns: Vec<ColumnSpec>| {
             let doc = if simulated { format!("{doc} Answers come from simulated models.") } else { doc.to_string() };
-            specs.push(TableSpec { name: name.into(), doc, columns, volatile: false });
+            specs.push(TableSpec { name: name.into(), doc, columns, volatile: false, only_with_rows: false });
             specs.len() - 1
         };
         let round = || column("round", Kind::U32, "round, from 0");
@@ -232,7 +237,8 @@ impl Recorder {
                     "measure",
                     Kind::Text,
                     "agents (at the start); acted, compared (two acts in a round), varied (two that differ), for the first time; \
-                     texts, repeated (texts that another agent gave too), of the round",
+                     texts, repeated (texts that another agent gave too), of the round; questions, unanswered (those that ended in \
+                     their default or in nothing), of the turns that this round completes",
                 ),
                 column("value", Kind::F64, "its value"),
             ],
@@ -270,6 +276,24 @@ impl Recorder {
                 ],
             )
         });
+        let evaluation = shape.evaluation;
+        let calls = record.calls.then(|| {
+            add(
+                "calls",
+                "One row an answer of a model that was used, in order of round, item, agent and n. With a lag, answers whose turn the run \
+                 did not complete are left out: it ended, or the agent died.",
+                calls::columns(evaluation),
+            )
+        });
+        // A run that asks nobody has no such table.
+        if let Some(spec) = calls.and_then(|table| specs.get_mut(table)) {
+            spec.only_with_rows = true;
+        }
+        let lag = match (scenario.answers, machine) {
+            (Answers::Lag(lag), Assembled::Society(_)) => lag,
+            _ => 0,
+        };
+        let pending = Pending::new(lag, evaluation, record.calls);
         remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;
         let (mut watch, first_findings) = Health::new(machine);
         if next > 0 {
@@ -279,7 +303,6 @@ impl Recorder {
         let checked_first = checked(&checks, At::First, machine);
         let mut recorder = Recorder {
             tables,
-            record,
             shape,
             acts,
             agents,
@@ -291,6 +314,8 @@ impl Recorder {
             watch,
             marginals,
             validation,
+            calls,
+            pending,
             checks,
             checked_first,
             first,
@@ -300,6 +325,34 @@ impl Recorder {
             recorder.push_findings(0, first_findings)?;
         }
         Ok(recorder)
+    }
+
+    /// Takes answers in: those that the journal of an interrupted run holds, and new ones.
+    pub fn heard<'a>(&mut self, answers: impl IntoIterator<Item = &'a Answer>) {
+        self.pending.take_in(answers, self.next_part);
+    }
+
+    /// The calls of all turns that a round completes, and what they show of health.
+    fn push_calls(&mut self, report: &RoundReport, machine: &Assembled) -> Result<(), DriveError> {
+        let mut calls = self.pending.used_by(report.round);
+        if let Assembled::Society(society) = machine
+            && self.pending.lags()
+        {
+            // Who died while a turn waited never completed it; whether its answers came depends on their arrival.
+            let now: BTreeSet<u32> = report.deaths.iter().copied().collect();
+            calls.retain(|call| !society.is_dead(call.agent) || now.contains(&call.agent));
+        }
+        let questions = calls.iter().filter(|call| call.ends()).count();
+        if questions > 0 {
+            let unanswered = calls.iter().filter(|call| call.is_lost()).count();
+            self.push_findings(report.round, Health::questions(questions, unanswered))?;
+        }
+        if let Some(table) = self.calls {
+            for batch in calls::Batches::of(calls) {
+                self.tables.push(table, batch)?;
+            }
+        }
+        Ok(())
     }
 
     fn push_findings(&mut self, round: u32, found: Vec<Finding>) -> Result<(), DriveError> {
@@ -369,6 +422,7 @@ impl Recorder {
         let found = self.watch.round(machine);
         self.push_findings(round, found)?;
         self.push_checked(checked(&self.checks, At::Round(round), machine))?;
+        self.push_calls(&report, machine)?;
         if let Some(table) = self.acts {
             self.push_acts(table, round, machine)?;
         }
@@ -586,11 +640,5 @@ impl Recorder {
                 Ok(self.tables.push(table, Batch { rows: team.len(), columns })?)
             }
         }
-    }
-
-    /// What is recorded.
-    #[must_use]
-    pub fn record(&self) -> Record {
-        self.record
     }
 }

@@ -77,22 +77,39 @@ impl Message {
     /// The message as a provider is sent it.
     #[must_use]
     pub fn rendered(&self) -> String {
-        let mut out = String::new();
+        let mut out = String::with_capacity(self.size());
+        self.render(&mut out);
+        out
+    }
+
+    /// Bytes of it at most.
+    fn size(&self) -> usize {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.len(),
+            Part::Said { by, answer, reasons } => {
+                by.len() + answer.len() + reasons.len() + " answers: \nReasons: ".len()
+            }
+        };
+        self.parts.iter().map(|p| part(p) + "\n\n".len()).sum()
+    }
+
+    /// Puts it at the end of a text.
+    fn render(&self, out: &mut String) {
+        let start = out.len();
         for part in &self.parts {
-            if !out.is_empty() {
+            if out.len() > start {
                 out.push_str("\n\n");
             }
             match part {
                 Part::Text(text) => out.push_str(text),
-                Part::Said { by, answer, reasons } if reasons.is_empty() => {
-                    out.push_str(&format!("{by} answers: {answer}"));
-                }
                 Part::Said { by, answer, reasons } => {
-                    out.push_str(&format!("{by} answers: {answer}\nReasons: {reasons}"))
+                    out.extend([by, " answers: ", answer]);
+                    if !reasons.is_empty() {
+                        out.extend(["\nReasons: ", reasons]);
+                    }
                 }
             }
         }
-        out
     }
 }
 
@@ -241,7 +258,35 @@ pub struct Request {
     pub step: Option<Step>,
 }
 
+impl Role {
+    /// Its name, as a heading of what it says.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        }
+    }
+}
+
 impl Request {
+    /// All messages as they are sent, each under a heading with its role, for people.
+    #[must_use]
+    pub fn rendered(&self) -> String {
+        // A run holds many of these for a while: with the room of their text, and no more than a few letters.
+        let room = self.messages.iter().map(|message| "[assistant]\n\n\n".len() + message.size()).sum();
+        let mut out = String::with_capacity(room);
+        for message in &self.messages {
+            if !out.is_empty() {
+                out.push_str("\n\n");
+            }
+            out.extend(["[", message.role.name(), "]\n"]);
+            message.render(&mut out);
+        }
+        out
+    }
+
     /// A question of its own: the first sample, with the provider's settings.
     #[must_use]
     pub fn new(model: impl Into<String>, messages: Vec<Message>, want: Want) -> Self {
@@ -406,6 +451,30 @@ impl Answer {
 }
 
 impl Outcome {
+    /// The names of all kinds, in order.
+    pub const NAMES: [&'static str; 5] = ["reply", "invalid", "refused", "failed", "denied"];
+
+    /// The position of its kind in [`Outcome::NAMES`].
+    #[must_use]
+    pub fn kind(&self) -> usize {
+        match self {
+            Outcome::Reply { .. } => 0,
+            Outcome::Invalid { .. } => 1,
+            Outcome::Refused { .. } => 2,
+            Outcome::Failed { .. } => 3,
+            Outcome::Denied { .. } => 4,
+        }
+    }
+
+    /// The reply as it came; where there is none, the words of the error.
+    #[must_use]
+    pub fn words(&self) -> &str {
+        match self {
+            Outcome::Reply { raw, .. } | Outcome::Invalid { raw, .. } | Outcome::Refused { raw } => raw,
+            Outcome::Failed { why } | Outcome::Denied { why } => why,
+        }
+    }
+
     /// Whether putting the question once more may help.
     #[must_use]
     pub fn may_be_asked_again(&self) -> bool {

@@ -9,7 +9,7 @@ use polity_driver::files::yaml;
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, Summary, prepare};
 use polity_driver::source::Faults;
-use polity_driver::tables::{ColumnData, read_metrics, read_table};
+use polity_driver::tables::{ColumnData, read_metrics, read_stable};
 use polity_kernel::registry::{Card, Registry};
 use polity_kernel::tree::{Node, Value};
 use serde::{Deserialize, Serialize};
@@ -337,11 +337,8 @@ fn tables(disk: &dyn Disk) -> Result<BTreeMap<String, ColumnData>, String> {
     let dir = Path::new(RUN).join("tables");
     let mut all = BTreeMap::new();
     for table in disk.list(&dir).map_err(|e| e.to_string())? {
-        for (name, data) in read_table(disk, &dir, &table, &[], usize::MAX).map_err(|e| e.to_string())? {
-            // The one volatile column there is; its metadata say so too.
-            if name != "wall_ms" {
-                all.insert(format!("{table}.{name}"), data);
-            }
+        for (name, data) in read_stable(disk, &dir, &table).map_err(|e| e.to_string())? {
+            all.insert(format!("{table}.{name}"), data);
         }
     }
     Ok(all)

@@ -1,10 +1,12 @@
 //! Runs: beginning, resuming, replaying and forking them.
 
+mod calls;
 mod folder;
 mod interview;
 mod manifest;
 mod prepare;
 
+pub use calls::{Shown, Texts, Wanted, calls};
 pub use folder::Folder;
 pub(crate) use folder::{claim, lock};
 pub use interview::Interviewed;
@@ -140,15 +142,15 @@ struct Story {
     scenario: Option<Digest>,
 }
 
+fn unreadable(why: String) -> DriveError {
+    DriveError::Differs(format!("a journal record can not be read ({why}); it was written by another build"))
+}
+
 fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
     let mut story = Story::default();
     while let Some(segment) = reader.next_segment()? {
         for record in segment.records() {
-            let event = Event::decode(record.kind, record.payload).map_err(|why| {
-                DriveError::Differs(format!(
-                    "a journal record can not be read ({why}); it was written by another build"
-                ))
-            })?;
+            let event = Event::decode(record.kind, record.payload).map_err(unreadable)?;
             match event {
                 Event::Began { scenario } => story.scenario = Some(scenario),
                 Event::Answers(answers) => {
@@ -355,15 +357,10 @@ impl Engine<'_> {
         // The manifest comes last: a folder that has one can be resumed.
         folder.write_manifest(&manifest)?;
         let checks = checks_of(&scenario, prepared, &machine)?;
-        let recorder = Recorder::open(
-            self.disk.clone(),
-            &folder.tables(),
-            &machine,
-            scenario.record,
-            checks,
-            manifest.simulated,
-            0,
-        )?;
+        let simulated = manifest.simulated;
+        let mut recorder =
+            Recorder::open(self.disk.clone(), &folder.tables(), &machine, &scenario, checks, simulated, 0)?;
+        recorder.heard(past.answers.values());
         // What the run it comes from has paid for broken tries is that run's.
         let past = Past { rounds: Default::default(), charges: Vec::new(), ..past };
         self.drive(&mut machine, &scenario, &folder, journal, recorder, past, &manifest, began, watch)
@@ -502,8 +499,9 @@ impl Engine<'_> {
         }
         let checks = checks_of(&scenario, &prepared, &fresh)?;
         let simulated = manifest.simulated;
-        let recorder =
-            Recorder::open(self.disk.clone(), &folder.tables(), &fresh, scenario.record, checks, simulated, from)?;
+        let mut recorder =
+            Recorder::open(self.disk.clone(), &folder.tables(), &fresh, &scenario, checks, simulated, from)?;
+        recorder.heard(story.past.answers.values());
         drop(fresh);
         // Prices are no part of what determines a run: others may be given to go on with, and are recorded.
         if !self.outside.prices.is_empty() {

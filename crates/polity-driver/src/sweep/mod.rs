@@ -105,8 +105,8 @@ impl Arms {
             }));
         };
         let mut base = Prepared { design: None, ..scenario.clone() };
-        // Rows an act or an agent are what fills disks; of many runs they are kept only where the scenario says so.
-        for key in ["record.acts", "record.agents"] {
+        // Rows an act, an agent or a call are what fills disks; of many runs they are kept only where the scenario says so.
+        for key in ["record.acts", "record.agents", "record.calls"] {
             if base.tree.find(key).is_none() {
                 base.tree.edit(key, Node::built(Value::Bool(false)))?;
             }

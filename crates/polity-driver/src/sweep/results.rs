@@ -260,7 +260,7 @@ impl Results {
         data.push(Column::MaybeF64(each().map(value).collect()));
         data.push(text(&|arm, seed, _| runs[arm][seed].digest.clone()));
         let doc = "One row a run and metric, in order of arm and seed.".to_string();
-        let spec = TableSpec { name: "runs".into(), doc, columns, volatile: false };
+        let spec = TableSpec { name: "runs".into(), doc, columns, volatile: false, only_with_rows: false };
         (spec, Batch { rows: each().count(), columns: data })
     }
 
@@ -285,7 +285,10 @@ impl Results {
         let doc = format!(
             "One row an arm and metric. Intervals: 95 % percentile bootstrap of the mean over seeds, {RESAMPLES} resamples."
         );
-        (TableSpec { name: "summary".into(), doc, columns, volatile: false }, Batch { rows: rows.len(), columns: data })
+        (
+            TableSpec { name: "summary".into(), doc, columns, volatile: false, only_with_rows: false },
+            Batch { rows: rows.len(), columns: data },
+        )
     }
 
     fn contrasts_table(&self) -> (TableSpec, Batch) {
@@ -322,7 +325,7 @@ impl Results {
         ];
         let doc = "One row a difference and metric; intervals as in `summary`, of the difference.".to_string();
         (
-            TableSpec { name: "contrasts".into(), doc, columns, volatile: false },
+            TableSpec { name: "contrasts".into(), doc, columns, volatile: false, only_with_rows: false },
             Batch { rows: rows.len(), columns: data },
         )
     }
@@ -342,7 +345,10 @@ fn health_table(rows: &[HealthRow]) -> (TableSpec, Batch) {
         Column::U32(rows.iter().map(|row| row.runs as u32).collect()),
     ];
     let doc = "One row an arm and kind of alarm: signs that runs show nothing.".to_string();
-    (TableSpec { name: "health".into(), doc, columns, volatile: false }, Batch { rows: rows.len(), columns: data })
+    (
+        TableSpec { name: "health".into(), doc, columns, volatile: false, only_with_rows: false },
+        Batch { rows: rows.len(), columns: data },
+    )
 }
 
 /// A factor's levels, if all are numbers.

@@ -30,7 +30,7 @@ use std::thread::{self, JoinHandle};
 pub use batch::{Batch, Column, Value};
 pub use error::{Result, TableError};
 pub use parts::remove_parts_after;
-pub use read::{ColumnData, read_closed, read_metrics, read_table};
+pub use read::{ColumnData, read_closed, read_metrics, read_stable, read_table};
 pub use spec::{ColumnSpec, Kind, METADATA_KEY, TableSpec};
 
 use queue::{Job, Queue};

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, LargeStringArray, StringArray, UInt32Array,
+    UInt64Array,
 };
-use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
@@ -101,7 +102,7 @@ impl ColumnData {
             ColumnData::F64(v) => v.extend(array.downcast_ref::<Float64Array>()?),
             ColumnData::Bool(v) => v.extend(array.downcast_ref::<BooleanArray>()?),
             ColumnData::Text(v) => {
-                v.extend(array.downcast_ref::<StringArray>()?.iter().map(|text| text.map(str::to_string)))
+                v.extend(array.downcast_ref::<LargeStringArray>()?.iter().map(|text| text.map(str::to_string)))
             }
             ColumnData::Category { words, codes } => {
                 let array = array.downcast_ref::<DictionaryArray<Int32Type>>()?;
@@ -132,6 +133,22 @@ pub fn read_table(
     columns: &[&str],
     limit: usize,
 ) -> Result<Vec<(String, ColumnData)>> {
+    Ok(read(disk, dir, name, columns, limit)?.into_iter().map(|(column, data)| (column.name, data)).collect())
+}
+
+/// The same, all rows, without what may differ between two runs of the same seed: for comparing runs.
+pub fn read_stable(disk: &dyn Disk, dir: &Path, name: &str) -> Result<Vec<(String, ColumnData)>> {
+    let columns = read(disk, dir, name, &[], usize::MAX)?.into_iter();
+    Ok(columns.filter(|(column, _)| !column.volatile).map(|(column, data)| (column.name, data)).collect())
+}
+
+fn read(
+    disk: &dyn Disk,
+    dir: &Path,
+    name: &str,
+    columns: &[&str],
+    limit: usize,
+) -> Result<Vec<(ColumnSpec, ColumnData)>> {
     let mut table = None;
     let mut left = limit;
     for part in parts::list(disk, dir, name)? {
@@ -149,7 +166,7 @@ pub fn read_table(
         }
     }
     match table {
-        Some((_, data)) => Ok(data.into_iter().map(|(column, data)| (column.name, data)).collect()),
+        Some((_, data)) => Ok(data),
         None => {
             let what = format!("there is no closed part of it in {} yet", dir.display());
             Err(TableError::Rounds { table: name.to_string(), what })
@@ -273,14 +290,17 @@ fn pick(spec: &TableSpec, names: &[&str]) -> Result<Vec<(ColumnSpec, ColumnData)
     Ok(picked.map(|column| (column.clone(), ColumnData::empty(&column.kind))).collect())
 }
 
-/// The file's schema, with categories as codes instead of a copy of the word for every row.
+/// The file's schema, with categories as codes instead of a copy of the word for every row, and with texts that may be more than 2 GB
+/// together.
 fn arrow_schema<'a>(schema: &SchemaRef, columns: impl Iterator<Item = &'a ColumnSpec> + Clone) -> SchemaRef {
-    let coded =
-        |field: &Arc<Field>| columns.clone().any(|c| c.name == *field.name() && matches!(c.kind, Kind::Category(_)));
     let codes = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-    let fields = schema.fields().iter().map(|field| match coded(field) {
-        true => Arc::new(field.as_ref().clone().with_data_type(codes.clone())),
-        false => field.clone(),
+    let fields = schema.fields().iter().map(|field| {
+        let kind = columns.clone().find(|column| column.name == *field.name()).map(|column| &column.kind);
+        match kind {
+            Some(Kind::Category(_)) => Arc::new(field.as_ref().clone().with_data_type(codes.clone())),
+            Some(Kind::Text) => Arc::new(field.as_ref().clone().with_data_type(DataType::LargeUtf8)),
+            _ => field.clone(),
+        }
     });
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }

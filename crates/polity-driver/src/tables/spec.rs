@@ -73,6 +73,9 @@ pub struct TableSpec {
     pub columns: Vec<ColumnSpec>,
     /// Whether all of it may differ between two runs of the same seed.
     pub volatile: bool,
+    /// Whether it is there only once it has a row.
+    #[serde(skip)]
+    pub only_with_rows: bool,
 }
 
 impl TableSpec {

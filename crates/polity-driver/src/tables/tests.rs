@@ -40,7 +40,13 @@ fn every_kind() -> TableSpec {
         let full = ColumnSpec::new(name, kind.clone(), format!("A {name}."));
         [full, ColumnSpec::new(format!("{name}.maybe"), kind, "In seconds; “maybe”.").nullable().volatile()]
     });
-    TableSpec { name: "every_kind".into(), doc: "Jede Zeile.".into(), columns: columns.collect(), volatile: false }
+    TableSpec {
+        name: "every_kind".into(),
+        doc: "Jede Zeile.".into(),
+        columns: columns.collect(),
+        volatile: false,
+        only_with_rows: false,
+    }
 }
 
 const TEXTS: [&str; 5] = ["", "plain", "日本語のテキスト", "🙂 with \0 and \"quotes\"\n", "e\u{301}"];
@@ -196,7 +202,7 @@ fn acts() -> TableSpec {
         ColumnSpec::new("value", Kind::F64, "How much."),
         ColumnSpec::new("kind", words(&["none", "post", "like"]), "What."),
     ];
-    TableSpec { name: "acts".into(), doc: "An act.".into(), columns, volatile: false }
+    TableSpec { name: "acts".into(), doc: "An act.".into(), columns, volatile: false, only_with_rows: false }
 }
 
 fn act(round: u32, agents: std::ops::Range<u32>) -> Batch {

@@ -71,7 +71,11 @@ impl Writer {
     pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, specs: Vec<TableSpec>) -> Result<Self> {
         let mut tables = Vec::with_capacity(specs.len());
         for spec in specs {
-            parts::prepare(&*disk, dir, &spec.name)?;
+            let folder = dir.join(&spec.name);
+            let exists = disk.exists(&folder).map_err(|e| TableError::disk(&spec.name, "look for", &folder, e))?;
+            if exists || !spec.only_with_rows {
+                parts::prepare(&*disk, dir, &spec.name)?;
+            }
             let newest = parts::list(&*disk, dir, &spec.name)?.pop();
             tables.push(Table::new(spec, dir, newest)?);
         }
@@ -149,6 +153,13 @@ impl Table {
 
     /// Writes the oldest rows held, up to a row group of them.
     fn write_group(&mut self, disk: &dyn Disk) -> Result<()> {
+        if self.spec.only_with_rows
+            && self.open.is_none()
+            && self.newest.is_none()
+            && let Some(dir) = self.folder.parent()
+        {
+            parts::prepare(disk, dir, &self.spec.name)?;
+        }
         let path = self.folder.join(OPEN_PART);
         let name = self.spec.name.clone();
         self.append_group(disk, &path).map_err(|e| TableError::parquet(&name, "write", &path, e))?;
@@ -193,7 +204,7 @@ impl Table {
     }
 
     /// Makes everything since the last part a part. A table without rows gets one only if it has none at all, so that
-    /// its columns can be read.
+    /// its columns can be read, and none if it is there only with rows.
     fn close(&mut self, disk: &dyn Disk, part: Part) -> Result<()> {
         if let Some(newest) = self.newest.filter(|newest| newest.last >= part.first) {
             let what = format!(
@@ -208,7 +219,7 @@ impl Table {
         while self.held_rows > 0 {
             self.write_group(disk)?;
         }
-        if self.open.is_none() && self.newest.is_some() {
+        if self.open.is_none() && (self.newest.is_some() || self.spec.only_with_rows) {
             return Ok(());
         }
         let name = &self.spec.name;

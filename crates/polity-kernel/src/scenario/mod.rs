@@ -184,11 +184,13 @@ pub struct Record {
     pub agents: bool,
     /// One row a letter.
     pub messages: bool,
+    /// One row an answer of a model, with what was asked and what came.
+    pub calls: bool,
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Record { acts: true, agents: true, messages: false }
+        Record { acts: true, agents: true, messages: false, calls: true }
     }
 }
 

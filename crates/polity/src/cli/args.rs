@@ -277,6 +277,32 @@ pub enum Verb {
         #[arg(long)]
         limit: Option<usize>,
     },
+    /// Show what models were asked and what came back, also of a run that is under way or was killed.
+    Calls {
+        /// Run folder.
+        run: PathBuf,
+        /// Only of this agent, or member of the team.
+        #[arg(long, value_name = "N")]
+        agent: Option<u32>,
+        /// Only of turns that began in this round.
+        #[arg(long, value_name = "R")]
+        round: Option<u32>,
+        /// Only on this item of an evaluation.
+        #[arg(long, value_name = "I")]
+        item: Option<u32>,
+        /// Only for this purpose.
+        #[arg(long)]
+        purpose: Option<String>,
+        /// Calls at most.
+        #[arg(long)]
+        limit: Option<usize>,
+        /// Print one JSON object a call, with the columns of the table `calls`.
+        #[arg(long)]
+        json: bool,
+        /// Show whole prompts and answers.
+        #[arg(long)]
+        full: bool,
+    },
     /// Write the report of a run or a sweep anew.
     Report {
         /// Run folder, or sweep folder.
@@ -342,6 +368,7 @@ impl Verb {
             Verb::Validate { json, .. }
             | Verb::List { json, .. }
             | Verb::Compare { json, .. }
+            | Verb::Calls { json, .. }
             | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }
             | Verb::Sweep { common, .. }

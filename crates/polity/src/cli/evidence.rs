@@ -8,8 +8,8 @@ use std::path::Path;
 
 /// What the report says of a run without alarms.
 const NO_ALARM: &str = "No alarm. Looked for were cohorts that never acted, cohorts whose acts were always equal, metrics (where \
-                        any are measured) that have not changed over the last ten rounds, and texts of four words and more that \
-                        repeat another agent's.";
+                        any are measured) that have not changed over the last ten rounds, questions to models that ended in their default \
+                        or without any answer, and texts of four words and more that repeat another agent's.";
 
 /// Rows of a table that a page or a terminal shows.
 const MOST_ROWS: usize = 200;

@@ -1,6 +1,8 @@
 //! The command line. Everything for people goes to standard error; with `--json` the last line of standard output is one object.
 
 mod args;
+mod asked;
+mod calls;
 mod compare;
 mod doctor;
 mod evidence;
@@ -28,7 +30,7 @@ use polity_driver::disk::{Disk, RealDisk};
 use polity_driver::drive::Stop;
 use polity_driver::files::{self, FileError};
 use polity_driver::models::Providers;
-use polity_driver::run::{Engine, Prepared, Summary, new_folder, prepare};
+use polity_driver::run::{Engine, Prepared, Summary, Wanted, new_folder, prepare};
 use polity_driver::source::{Notes, Outside};
 use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
@@ -257,6 +259,9 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::List { what, json } => list::list(what, json, registry),
         Verb::Export { run, table, format, out, limit } => {
             export::export(&run, table.as_deref(), format, out.as_deref(), limit)
+        }
+        Verb::Calls { run, agent, round, item, purpose, limit, json, full } => {
+            calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
         }
         Verb::Report { run } => {
             let path = match is_sweep(&RealDisk, &run) {

@@ -1,7 +1,7 @@
 //! What a run tells a person: the table on the terminal and the report, both read from the run folder alone.
 
 use super::output::note;
-use super::{Exit, Failure, evidence};
+use super::{Exit, Failure, asked, evidence};
 use crate::report::{BinAxis, DataTable, Figure, Report, Section, Series, automatic_edges, histogram, render};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::disk::{Disk, write_atomically};
@@ -162,6 +162,7 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
     if let Some(section) = items(disk, run) {
         sections.push(section);
     }
+    sections.extend(asked::sections(disk, run, manifest.simulated));
     sections.extend(evidence::sections(disk, run));
     let text = |key: &str| scenario.get(key).and_then(|v| v.as_str()).map(str::to_string);
     Report {

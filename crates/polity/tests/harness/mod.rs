@@ -8,7 +8,7 @@ use polity_driver::journal::{JournalError, read_all};
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, prepare};
 use polity_driver::source::Faults;
-use polity_driver::tables::{ColumnData, TableError, read_table};
+use polity_driver::tables::{ColumnData, TableError, read_stable};
 use polity_driver::{DriveError, run::Summary};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Value, Want};
@@ -309,15 +309,18 @@ impl Method for Council {
 /// The catalogue and the leaves above.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| {
-        let mut registry = polity::registry();
-        registry.policy::<Oracle>(LeafFiles::default());
-        registry.split_world::<Village>(LeafFiles::default());
-        registry.world::<Counter>(LeafFiles::default());
-        registry.policy::<Echo>(LeafFiles::default());
-        registry.method::<Council>(LeafFiles::default());
-        registry
-    })
+    REGISTRY.get_or_init(leaves)
+}
+
+/// The same, for a test that adds leaves of its own.
+pub fn leaves() -> Registry {
+    let mut registry = polity::registry();
+    registry.policy::<Oracle>(LeafFiles::default());
+    registry.split_world::<Village>(LeafFiles::default());
+    registry.world::<Counter>(LeafFiles::default());
+    registry.policy::<Echo>(LeafFiles::default());
+    registry.method::<Council>(LeafFiles::default());
+    registry
 }
 
 // ------------------------------------------------------------------ scenarios
@@ -444,12 +447,12 @@ pub fn tables(disk: &dyn Disk, run: &Path) -> Tables {
     let dir = run.join("tables");
     let mut tables = Tables::new();
     for name in disk.list(&dir).unwrap() {
-        let columns = match read_table(disk, &dir, &name, &[], usize::MAX) {
+        let columns = match read_stable(disk, &dir, &name) {
             Ok(columns) => columns,
             Err(TableError::Rounds { .. }) => continue,
             Err(error) => panic!("{error}"),
         };
-        tables.insert(name, columns.into_iter().filter(|(column, _)| column != "wall_ms").collect());
+        tables.insert(name, columns);
     }
     tables
 }

@@ -1,0 +1,297 @@
+//! What was asked and what came back: rows of the table `calls` and lines of `polity calls`.
+//!
+//! Answers come in any order and rounds ahead of the one that is open; the table has them by round. So a recorder keeps the answers of
+//! rounds that are not recorded yet ([`Pending`]) and writes those of a round, sorted, with it. What an interrupted run had heard of
+//! those rounds stands in its journal.
+
+use crate::tables::{Batch, Column, ColumnSpec, Kind};
+use polity_kernel::ask::{Answer, Outcome, Rung};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Bytes of text handed to the writer of tables at once, so that its own limits hold whatever models say.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// An answer with what was asked, in a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Call {
+    /// Row of the data set; `None` in a society.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub item: Option<u32>,
+    /// The round in which the turn began.
+    pub round: u32,
+    /// The agent, or the member of the team.
+    pub agent: u32,
+    /// Counts its questions of the round.
+    pub n: u32,
+    /// What it was asked for, in a word; may be empty.
+    pub purpose: String,
+    /// `provider/model`.
+    pub model: String,
+    /// How it ended: one of [`Outcome::NAMES`].
+    pub outcome: &'static str,
+    /// What became of the question with it: the name of a [`Rung`].
+    pub rung: &'static str,
+    /// How often the question was put before.
+    pub attempt: u32,
+    /// Tokens of the request.
+    pub tokens_in: u64,
+    /// Tokens of the reply.
+    pub tokens_out: u64,
+    /// Of the request's tokens those that the provider had in its cache.
+    pub tokens_cached: u64,
+    /// Of the reply's tokens those of thinking that is not shown.
+    pub tokens_thinking: u64,
+    /// US dollars that the answer cost whoever asked for it; where `shared`, that was another question.
+    pub cost_usd: f64,
+    /// Milliseconds it took.
+    pub latency_ms: f64,
+    /// Tries that failed before.
+    pub retries: u32,
+    /// Whether nobody was asked, because another question of the same words had the answer.
+    pub shared: bool,
+    /// What was asked: all messages, each under its role.
+    pub prompt: String,
+    /// The reply as it came; where there is none, the words of the error.
+    pub answer: String,
+}
+
+impl Call {
+    /// Of an answer, in an evaluation or in a society. Without its texts it takes little memory.
+    #[must_use]
+    pub fn of(answer: &Answer, evaluation: bool, texts: bool) -> Call {
+        let Answer { id, request, outcome, usage } = answer;
+        let text = |make: &dyn Fn() -> String| if texts { make() } else { String::new() };
+        Call {
+            item: evaluation.then_some(id.item),
+            round: id.round,
+            agent: id.actor,
+            n: id.n,
+            purpose: request.purpose.clone(),
+            model: request.model.clone(),
+            outcome: Outcome::NAMES[outcome.kind()],
+            rung: answer.rung().name(),
+            attempt: request.step.map_or(0, |step| u32::from(step.nth)),
+            tokens_in: usage.tokens_in,
+            tokens_out: usage.tokens_out,
+            tokens_cached: usage.tokens_cached,
+            tokens_thinking: usage.tokens_thinking,
+            cost_usd: usage.cost_usd,
+            latency_ms: usage.latency_ms,
+            retries: usage.retries,
+            shared: usage.shared,
+            prompt: text(&|| request.rendered()),
+            answer: text(&|| outcome.words().to_string()),
+        }
+    }
+
+    /// Where it stands among the others.
+    #[must_use]
+    pub fn place(&self) -> (u32, Option<u32>, u32, u32) {
+        (self.round, self.item, self.agent, self.n)
+    }
+
+    /// Whether its question ended with it.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        self.rung != Rung::Again.name()
+    }
+
+    /// Whether its question ended without a reply.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.rung == Rung::Default.name() || self.rung == Rung::None.name()
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Call>() + self.prompt.len() + self.answer.len()
+    }
+}
+
+/// The columns of the table.
+pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
+    let column = |name: &str, kind: Kind, doc: &str| ColumnSpec::new(name, kind, doc);
+    let words = |all: &[&str]| Kind::Category(all.iter().map(|word| (*word).to_string()).collect());
+    let who = if evaluation { "member of the team" } else { "who asked" };
+    let item = evaluation.then(|| column("item", Kind::U32, "row of the data set"));
+    let rungs = Rung::ALL.map(Rung::name);
+    let others = [
+        column("round", Kind::U32, "the round in which the turn began, from 0"),
+        column("agent", Kind::U32, who),
+        column("n", Kind::U32, "counts the agent's questions of the round"),
+        column("purpose", Kind::Text, "what it was asked for, in a word"),
+        column("model", Kind::Text, "provider/model"),
+        column("outcome", words(&Outcome::NAMES), "how it ended"),
+        column(
+            "rung",
+            words(&rungs),
+            "what became of the question: the reply fits as it came, once repaired, once reasked; it is put again; its default holds; \
+             or none fits and whoever asked saw that",
+        ),
+        column("attempt", Kind::U32, "how often the question was put before"),
+        column("tokens_in", Kind::U64, "tokens of the request"),
+        column("tokens_out", Kind::U64, "tokens of the reply"),
+        column("tokens_cached", Kind::U64, "of tokens_in those in the provider's cache"),
+        column("tokens_thinking", Kind::U64, "of tokens_out those of thinking that is not shown"),
+        column(
+            "cost_usd",
+            Kind::F64,
+            "US dollars that the answer cost when it was had; of answers that share one each says it, and it was paid where shared is \
+             false",
+        ),
+        column("latency_ms", Kind::F64, "milliseconds (declared, for simulated models)").volatile(),
+        column("retries", Kind::U32, "tries that failed before").volatile(),
+        column("shared", Kind::Bool, "whether nobody was asked: another question of the same words had the answer")
+            .volatile(),
+        column("prompt", Kind::Text, "all messages as they were sent, each under its role"),
+        column("answer", Kind::Text, "the reply as it came; where there is none, the words of the error"),
+    ];
+    item.into_iter().chain(others).collect()
+}
+
+/// Rows of the table, in batches that are small in bytes.
+pub(crate) struct Batches(std::iter::Peekable<std::vec::IntoIter<Call>>);
+
+impl Batches {
+    pub(crate) fn of(calls: Vec<Call>) -> Self {
+        Batches(calls.into_iter().peekable())
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Batch;
+
+    fn next(&mut self) -> Option<Batch> {
+        let mut calls = vec![self.0.next()?];
+        let mut bytes = calls[0].bytes();
+        while let Some(call) = self.0.next_if(|call| bytes + call.bytes() <= BATCH_BYTES) {
+            bytes += call.bytes();
+            calls.push(call);
+        }
+        Some(batch(calls))
+    }
+}
+
+fn batch(mut calls: Vec<Call>) -> Batch {
+    fn u32s(calls: &[Call], of: impl Fn(&Call) -> u32) -> Column {
+        Column::U32(calls.iter().map(of).collect())
+    }
+    fn u64s(calls: &[Call], of: impl Fn(&Call) -> u64) -> Column {
+        Column::U64(calls.iter().map(of).collect())
+    }
+    fn f64s(calls: &[Call], of: impl Fn(&Call) -> f64) -> Column {
+        Column::F64(calls.iter().map(of).collect())
+    }
+    fn taken(calls: &mut [Call], of: impl Fn(&mut Call) -> &mut String) -> Column {
+        Column::Text(calls.iter_mut().map(|call| std::mem::take(of(call))).collect())
+    }
+    fn codes(calls: &[Call], words: &[&str], of: impl Fn(&Call) -> &'static str) -> Column {
+        let code = |call: &Call| words.iter().position(|word| *word == of(call)).unwrap_or(0) as u16;
+        Column::Code(calls.iter().map(code).collect())
+    }
+    let rows = calls.len();
+    let mut columns = Vec::new();
+    if calls.iter().all(|call| call.item.is_some()) {
+        columns.push(u32s(&calls, |call| call.item.unwrap_or(0)));
+    }
+    columns.extend([
+        u32s(&calls, |call| call.round),
+        u32s(&calls, |call| call.agent),
+        u32s(&calls, |call| call.n),
+        taken(&mut calls, |call| &mut call.purpose),
+        taken(&mut calls, |call| &mut call.model),
+        codes(&calls, &Outcome::NAMES, |call| call.outcome),
+        codes(&calls, &Rung::ALL.map(Rung::name), |call| call.rung),
+        u32s(&calls, |call| call.attempt),
+        u64s(&calls, |call| call.tokens_in),
+        u64s(&calls, |call| call.tokens_out),
+        u64s(&calls, |call| call.tokens_cached),
+        u64s(&calls, |call| call.tokens_thinking),
+        f64s(&calls, |call| call.cost_usd),
+        f64s(&calls, |call| call.latency_ms),
+        u32s(&calls, |call| call.retries),
+        Column::Bool(calls.iter().map(|call| call.shared).collect()),
+        taken(&mut calls, |call| &mut call.prompt),
+        taken(&mut calls, |call| &mut call.answer),
+    ]);
+    Batch { rows, columns }
+}
+
+/// Answers of rounds that are not recorded yet.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// Rounds after which a turn that asks is complete.
+    lag: u32,
+    evaluation: bool,
+    texts: bool,
+    by_round: BTreeMap<u32, Vec<Call>>,
+}
+
+impl Pending {
+    pub(crate) fn new(lag: u32, evaluation: bool, texts: bool) -> Self {
+        Pending { lag, evaluation, texts, by_round: BTreeMap::new() }
+    }
+
+    /// Whether turns that ask are complete only in a later round.
+    pub(crate) fn lags(&self) -> bool {
+        self.lag > 0
+    }
+
+    /// Takes answers in that round `next` or a later one uses.
+    pub(crate) fn take_in<'a>(&mut self, answers: impl IntoIterator<Item = &'a Answer>, next: u32) {
+        for answer in answers {
+            if u64::from(answer.id.round) + u64::from(self.lag) >= u64::from(next) {
+                let call = Call::of(answer, self.evaluation, self.texts);
+                self.by_round.entry(call.round).or_default().push(call);
+            }
+        }
+    }
+
+    /// Gives up what is used by the end of `round`, in order: every turn that began so long ago is complete.
+    pub(crate) fn used_by(&mut self, round: u32) -> Vec<Call> {
+        let Some(began) = round.checked_sub(self.lag) else { return Vec::new() };
+        let later = self.by_round.split_off(&began.saturating_add(1));
+        let mut calls: Vec<Call> = std::mem::replace(&mut self.by_round, later).into_values().flatten().collect();
+        calls.sort_unstable_by_key(Call::place);
+        calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polity_kernel::ask::{EffectId, Message, Request, Role, Usage, Want};
+
+    fn answer(round: u32, item: u32, actor: u32, n: u32, bytes: usize) -> Answer {
+        let messages = vec![Message::text(Role::User, "x".repeat(bytes))];
+        Answer {
+            id: EffectId { item, round, actor, n },
+            request: Request::new("sim/medium", messages, Want::Text),
+            outcome: Outcome::Refused { raw: "no".into() },
+            usage: Usage::default(),
+        }
+    }
+
+    #[test]
+    fn answers_wait_for_their_round_and_are_gone_with_it() {
+        let mut pending = Pending::new(2, true, true);
+        let all = [answer(1, 0, 0, 0, 3), answer(0, 5, 0, 1, 3), answer(0, 4, 1, 0, 3), answer(0, 4, 0, 0, 3)];
+        pending.take_in(&all, 2);
+        assert!(pending.used_by(1).is_empty(), "nothing is complete");
+        let places: Vec<_> = pending.used_by(2).iter().map(Call::place).collect();
+        assert_eq!(places, [(0, Some(4), 0, 0), (0, Some(4), 1, 0), (0, Some(5), 0, 1)]);
+        assert!(pending.used_by(2).is_empty());
+        pending.take_in(&[answer(0, 9, 9, 9, 3)], 3);
+        assert_eq!(pending.used_by(3).len(), 1, "what lies in closed parts is not taken in again");
+        assert!(pending.by_round.is_empty());
+    }
+
+    #[test]
+    fn long_texts_go_in_small_batches() {
+        let sizes = [10, BATCH_BYTES, BATCH_BYTES * 3, BATCH_BYTES / 2, BATCH_BYTES / 4, 10];
+        let calls = sizes.iter().map(|bytes| Call::of(&answer(0, 0, 0, 0, *bytes), false, true)).collect();
+        let rows: Vec<usize> = Batches::of(calls).map(|batch| batch.rows).collect();
+        assert_eq!(rows, [1, 1, 1, 3]);
+        assert_eq!(columns(false).len() + 1, columns(true).len());
+    }
+}

@@ -1,0 +1,184 @@
+//! The calls of a run, from its journal: also of one that is under way, or was killed.
+
+use super::Folder;
+use crate::DriveError;
+use crate::calls::Call;
+use crate::disk::Disk;
+use crate::journal::JournalReader;
+use polity_kernel::ask::Outcome;
+use polity_kernel::event::Event;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Which calls are wanted; what is `None` is not asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Of this agent, or member of the team.
+    pub agent: Option<u32>,
+    /// Of turns that began in this round.
+    pub round: Option<u32>,
+    /// On this item.
+    pub item: Option<u32>,
+    /// For this purpose.
+    pub purpose: Option<String>,
+    /// So many at most, the first ones.
+    pub limit: Option<usize>,
+}
+
+/// What is seen of texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Texts {
+    /// All of them.
+    Whole,
+    /// Of each so many characters at most, from its beginning and its end.
+    Cut(usize),
+}
+
+/// A call, and what the table has no column for.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// The call.
+    pub call: Call,
+    /// Why the reply does not fit, if so.
+    pub unfit: Option<String>,
+}
+
+/// The wanted calls of a run, in the order of the table `calls`; also those whose turn is not complete. The run may be under way: nothing is
+/// locked, and what is not wanted is not kept.
+///
+/// # Errors
+/// [`DriveError::Folder`] for a folder that is no run, [`DriveError::Journal`] for a damaged one, [`DriveError::Input`] for an agent, a
+/// round, an item or a purpose that the run does not have.
+pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> Result<Vec<Shown>, DriveError> {
+    let folder = Folder::read(disk.clone(), dir)?;
+    let manifest = folder.manifest()?;
+    let evaluation = manifest.scenario.get("method").is_some_and(|method| !method.is_null());
+    let rounds = manifest.scenario.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(u64::MAX);
+    let wrong = |what: String| Err(DriveError::Input(format!("{}: {what}", dir.display())));
+    if let Some(round) = wanted.round
+        && u64::from(round) >= rounds
+    {
+        return wrong(format!("there is no round {round}: the run has {rounds}, the first is 0"));
+    }
+    if wanted.item.is_some() && !evaluation {
+        return wrong("a society has no items; --item is for evaluations".into());
+    }
+    let mut found: BTreeMap<(u32, Option<u32>, u32, u32), Shown> = BTreeMap::new();
+    let mut seen = Seen::default();
+    let mut reader = JournalReader::open(disk, &folder.journal())?;
+    while let Some(segment) = reader.next_segment()? {
+        for record in segment.records() {
+            let event = Event::decode(record.kind, record.payload).map_err(super::unreadable)?;
+            let Event::Answers(answers) = event else { continue };
+            for answer in answers {
+                seen.agents.insert(answer.id.actor);
+                if evaluation {
+                    seen.items.insert(answer.id.item);
+                }
+                if !seen.purposes.contains(&answer.request.purpose) {
+                    seen.purposes.insert(answer.request.purpose.clone());
+                }
+                let is = |wanted: Option<u32>, value: u32| wanted.is_none_or(|wanted| wanted == value);
+                let fits = is(wanted.agent, answer.id.actor)
+                    && is(wanted.round, answer.id.round)
+                    && is(wanted.item, answer.id.item)
+                    && wanted.purpose.as_ref().is_none_or(|purpose| *purpose == answer.request.purpose);
+                if !fits {
+                    continue;
+                }
+                let place = (answer.id.round, evaluation.then_some(answer.id.item), answer.id.actor, answer.id.n);
+                let full = wanted.limit.is_some_and(|limit| found.len() >= limit);
+                if full && found.last_key_value().is_none_or(|(last, _)| place > *last) {
+                    continue;
+                }
+                let mut call = Call::of(&answer, evaluation, true);
+                if let Texts::Cut(most) = texts {
+                    call.prompt = cut(&call.prompt, most);
+                    call.answer = cut(&call.answer, most);
+                }
+                let unfit = match answer.outcome {
+                    Outcome::Invalid { why, .. } => Some(why),
+                    _ => None,
+                };
+                found.insert(place, Shown { call, unfit });
+                if wanted.limit.is_some_and(|limit| found.len() > limit) {
+                    found.pop_last();
+                }
+            }
+        }
+    }
+    if seen.agents.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(agent) = wanted.agent.filter(|agent| !seen.agents.contains(agent)) {
+        return wrong(format!("agent {agent} asked nobody; those who asked: {}", listed(&seen.agents)));
+    }
+    if let Some(item) = wanted.item.filter(|item| !seen.items.contains(item)) {
+        return wrong(format!("nothing was asked about item {item}; something was about: {}", listed(&seen.items)));
+    }
+    if let Some(purpose) = wanted.purpose.as_ref().filter(|purpose| !seen.purposes.contains(*purpose)) {
+        let known: Vec<String> = seen.purposes.iter().map(|purpose| format!("`{purpose}`")).collect();
+        return wrong(format!("nothing was asked for the purpose `{purpose}`; purposes are {}", known.join(", ")));
+    }
+    Ok(found.into_values().collect())
+}
+
+/// Who asked, about what, and what for.
+#[derive(Default)]
+struct Seen {
+    agents: BTreeSet<u32>,
+    items: BTreeSet<u32>,
+    purposes: BTreeSet<String>,
+}
+
+/// Numbers as stretches, `0 to 5, 8`; the first few of them.
+fn listed(numbers: &BTreeSet<u32>) -> String {
+    const MOST: usize = 12;
+    let all: Vec<u32> = numbers.iter().copied().collect();
+    let mut stretches: Vec<String> = all
+        .chunk_by(|a, b| a.checked_add(1) == Some(*b))
+        .map(|run| match run {
+            [first, .., last] => format!("{first} to {last}"),
+            one => one.iter().map(u32::to_string).collect(),
+        })
+        .collect();
+    if stretches.len() > MOST {
+        stretches.truncate(MOST);
+        stretches.push(format!("and others ({} in all)", all.len()));
+    }
+    stretches.join(", ")
+}
+
+/// At most so many characters of a text: of a longer one its beginning and its end.
+fn cut(text: &str, most: usize) -> String {
+    // Counting is for those alone that may be too long.
+    let length = if text.len() <= most { 0 } else { text.chars().count() };
+    if length <= most {
+        return text.to_string();
+    }
+    let at = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(i, _)| i);
+    let (head, tail) = (most - most / 2, most / 2);
+    let (begin, end) = (&text[..at(head)], &text[at(length - tail)..]);
+    format!("{} … ({} characters left out) … {}", begin.trim_end(), length - most, end.trim_start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_lose_their_middle() {
+        assert_eq!(cut("äöü", 3), "äöü");
+        assert_eq!(cut("abcdefgh", 4), "ab … (4 characters left out) … gh");
+        assert_eq!(cut("ääääöööö", 5), "äää … (3 characters left out) … öö");
+        assert_eq!(cut("abc", 0), " … (3 characters left out) … ");
+    }
+
+    #[test]
+    fn numbers_are_listed_as_stretches() {
+        assert_eq!(listed(&BTreeSet::from([0, 1, 2, 5, 7, 8])), "0 to 2, 5, 7 to 8");
+        let odd: BTreeSet<u32> = (0..100).map(|i| 2 * i).collect();
+        assert!(listed(&odd).ends_with("22, and others (100 in all)"), "{}", listed(&odd));
+    }
+}

@@ -1,0 +1,84 @@
+//! `polity calls`: who asked what, and what came back.
+
+use super::output::{json, note, print_text};
+use super::{Exit, Failure, failure};
+use polity_driver::calls::Call;
+use polity_driver::disk::RealDisk;
+use polity_driver::run::{Shown, Texts, Wanted, calls as recorded};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Characters of a prompt, and of an answer, that are shown unless all are wanted.
+const LONGEST: usize = 600;
+
+pub fn calls(run: &Path, wanted: &Wanted, as_json: bool, full: bool) -> Result<Exit, Failure> {
+    // Programs get whole texts: what is cut is not data.
+    let texts = if as_json || full { Texts::Whole } else { Texts::Cut(LONGEST) };
+    let found = recorded(Arc::new(RealDisk), run, wanted, texts).map_err(|error| failure(&error, None))?;
+    for shown in &found {
+        print_text(&if as_json { json(&shown.call) + "\n" } else { listing(shown) });
+    }
+    if found.is_empty() {
+        note("no such call so far");
+    }
+    Ok(Exit::Done)
+}
+
+/// A call for people.
+fn listing(Shown { call, unfit }: &Shown) -> String {
+    let Call { round, agent, n, model, outcome, rung, attempt, retries, .. } = call;
+    let mut place = call.item.map_or(String::new(), |item| format!("item {item}, "));
+    place.push_str(&format!("round {round}, agent {agent}, question {n}"));
+    let mut head = vec![place];
+    if !call.purpose.is_empty() {
+        head.push(call.purpose.clone());
+    }
+    head.push(model.clone());
+    head.push(if outcome == rung { (*rung).into() } else { format!("{outcome}: {rung}") });
+    let mut facts = vec![format!("{} tokens in, {} out", call.tokens_in, call.tokens_out)];
+    for (tokens, what) in [(call.tokens_cached, "cached"), (call.tokens_thinking, "thinking")] {
+        if tokens > 0 {
+            facts.push(format!("{tokens} {what}"));
+        }
+    }
+    facts.push(match call.shared {
+        true => "shared, nothing paid".into(),
+        false => format!("${:.6}", call.cost_usd),
+    });
+    facts.push(format!("{:.0} ms", call.latency_ms));
+    if *attempt > 0 {
+        facts.push(format!("put again, time {attempt}"));
+    }
+    if *retries > 0 {
+        facts.push(format!("{retries} tries failed before"));
+    }
+    let mut out = format!("== {}\n   {}\n", head.join(" | "), facts.join(", "));
+    out.push_str(&indented(&call.prompt));
+    out.push_str("   -> answer\n");
+    out.push_str(&indented(&call.answer));
+    if let Some(why) = unfit {
+        out.push_str(&format!("   -> it does not fit: {}\n", printable(why)));
+    }
+    out.push('\n');
+    out
+}
+
+/// What a terminal may be shown: a model must not be able to move its cursor or change its title.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+fn indented(text: &str) -> String {
+    let line = |line: &str| if line.is_empty() { "\n".into() } else { format!("   {}\n", printable(line)) };
+    text.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_says_can_not_steer_a_terminal() {
+        assert_eq!(indented("a\u{1b}[2Jb\r\n\nc"), "   a\u{fffd}[2Jb\n\n   c\n");
+    }
+}

@@ -1,0 +1,515 @@
+//! The table `calls` against a recount of the journal, whatever the arrival, shards, stops and forks; `polity calls` on runs in any state.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+mod harness;
+
+use harness::{Nothing, answers, arg, assert_same_tables, engine, events, in_order, prepared, rules, scratch, tables};
+use harness::{polity, team, village, write_scenario};
+use polity_driver::disk::{Disk, RealDisk, SimDisk};
+use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
+use polity_driver::health::{DEFAULTS, alarms};
+use polity_driver::models::{Answering, Exchange, Provider, Providers};
+use polity_driver::run::{Engine, Prepared};
+use polity_driver::source::Faults;
+use polity_driver::tables::{ColumnData, read_closed, read_table};
+use polity_kernel::Invalid;
+use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Role, Usage, Value, Want};
+use polity_kernel::digest::{Kind, RowHash};
+use polity_kernel::ladder::Question;
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+// ------------------------------------------------------------------ leaves
+
+/// A policy that asks for a number until it fits, then for news in words that others use too; it always acts once.
+struct Clerk {
+    act: u16,
+    low: f64,
+    high: f64,
+}
+
+impl Policy for Clerk {
+    const NAME: &'static str = "clerk";
+    const SUMMARY: &'static str = "Ask with a ladder";
+    type Params = Nothing;
+    type State = ();
+
+    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let (act, low, high) = binding.number_act()?;
+        Ok(Clerk { act, low, high })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+
+    fn models(&self) -> Vec<String> {
+        vec!["fickle/one".into()]
+    }
+
+    async fn act(&self, (): &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let ask = |text: String, want: Want, purpose: &str| Request {
+            purpose: purpose.into(),
+            ..Request::new(
+                "fickle/one",
+                vec![Message::text(Role::System, "Be brief."), Message::text(Role::User, text)],
+                want,
+            )
+        };
+        let text = format!("Agent {} guesses in round {}.", turn.who, turn.round);
+        let guess = Question {
+            request: ask(text, Want::number(self.low, self.high), "guess"),
+            hidden: None,
+            again: 2,
+            default: Value::Number(self.low),
+        };
+        let settled = turn.settle_all(vec![guess]).await;
+        let value = match settled.first().map(|settled| &settled.value) {
+            Some(Value::Number(value)) => *value,
+            _ => self.low,
+        };
+        let news = turn
+            .ask(ask(format!("News of round {} for desk {}?", turn.round, turn.who % 5), Want::Text, "news"), None)
+            .await;
+        turn.act(self.act, if news.is_ok() { value } else { self.low });
+        Ok(())
+    }
+}
+
+/// A provider whose answers follow from the question, and whose latencies, retries and sharing follow from who comes first.
+#[derive(Default)]
+struct Fickle {
+    count: AtomicU64,
+    seen: Mutex<BTreeSet<String>>,
+}
+
+impl Provider for Fickle {
+    fn name(&self) -> &'static str {
+        "fickle"
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec!["fickle/one".into()]
+    }
+
+    fn check(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn most(&self, _: &Request) -> Usage {
+        Usage::default()
+    }
+
+    fn simulated(&self) -> bool {
+        true
+    }
+
+    fn answer<'a>(&'a self, effect: &'a Effect, _: u64) -> Answering<'a> {
+        Box::pin(async {
+            let words = effect.request.rendered();
+            let hash = RowHash::new(Kind::Input, 0).bytes(words.as_bytes()).finish() as u64;
+            let count = self.count.fetch_add(1, Ordering::SeqCst);
+            let raw = format!("say {}", hash % 100);
+            let outcome = match (&effect.request.want, hash % 10) {
+                (Want::Number { .. }, 0 | 1) => Outcome::Invalid { raw, why: "no number".into() },
+                (_, 2) => Outcome::Refused { raw: "I would rather not".into() },
+                (Want::Number { .. }, 3) => Outcome::Failed { why: "gone".into() },
+                (Want::Number { low, high, .. }, n) => {
+                    Outcome::Reply { value: Value::Number(low + (high - low) * n as f64 / 10.0), raw, repaired: n == 4 }
+                }
+                _ => Outcome::Reply { value: Value::Text(raw.clone()), raw, repaired: false },
+            };
+            let usage = Usage {
+                tokens_in: words.len() as u64,
+                tokens_out: hash % 7,
+                tokens_cached: hash % 3,
+                tokens_thinking: hash % 2,
+                cost_usd: (hash % 1000) as f64 * 1e-6,
+                latency_ms: count as f64,
+                retries: (count % 3) as u32,
+                shared: !self.seen.lock().unwrap().insert(words),
+            };
+            Ok(Exchange { outcome, usage })
+        })
+    }
+}
+
+fn leaves() -> &'static Registry {
+    static LEAVES: OnceLock<Registry> = OnceLock::new();
+    LEAVES.get_or_init(|| {
+        let mut leaves = harness::leaves();
+        leaves.policy::<Clerk>(LeafFiles::default());
+        leaves
+    })
+}
+
+// ------------------------------------------------------------------ scenarios
+
+fn clerks(mut scenario: serde_json::Value, lag: u32) -> serde_json::Value {
+    let cohorts = scenario["cohorts"].as_array_mut().unwrap();
+    cohorts[0]["policy"] = json!({"kind": "clerk"});
+    if lag > 0 {
+        scenario["answers"] = json!({"lag": lag});
+    }
+    scenario
+}
+
+fn oracles() -> serde_json::Value {
+    harness::oracles(12, 5, 2)
+}
+
+// ------------------------------------------------------------------ running
+
+const RUN: &str = "runs/one";
+
+struct StopAfter(u32, Stop);
+
+impl Watch for StopAfter {
+    fn progress(&mut self, progress: &Progress) {
+        if progress.rounds >= self.0 && progress.waiting.is_none() {
+            self.1.ask();
+        }
+    }
+}
+
+fn on(disk: &SimDisk, shards: usize, faults: Option<u64>) -> Engine<'static> {
+    let faults = faults.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 });
+    let providers =
+        vec![Box::new(polity_driver::models::sim::Sim::standard()) as Box<dyn Provider>, Box::<Fickle>::default()];
+    Engine {
+        registry: leaves(),
+        providers: Arc::new(Providers::of(providers)),
+        ..engine(Arc::new(disk.clone()), shards, faults)
+    }
+}
+
+/// Runs to the end; stopped after some rounds and resumed, where `stop` says so.
+fn ran(prepared: &Prepared, shards: usize, faults: Option<u64>, stop: Option<u32>) -> SimDisk {
+    let disk = SimDisk::default();
+    let engine = on(&disk, shards, faults);
+    let run = Path::new(RUN);
+    let summary = match stop {
+        None => engine.run(prepared, run, &mut Unwatched).unwrap(),
+        Some(after) => {
+            let mut watch = StopAfter(after, engine.stop.clone());
+            let stopped = engine.run(prepared, run, &mut watch).unwrap();
+            assert_eq!(stopped.status, "stopped");
+            on(&disk, 3 - shards, faults.map(|seed| seed + 1)).resume(run, &mut Unwatched).unwrap()
+        }
+    };
+    assert_eq!(summary.status, "done");
+    disk
+}
+
+// ------------------------------------------------------------------ recounting
+
+/// The answers that a run used, in the order of the table, from its journal and its acts: whoever completes a turn acts.
+fn used(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool) -> Vec<Answer> {
+    let (events, _) = events(Arc::new(disk.clone()), run).unwrap();
+    let acts = tables(disk, run).remove("acts").unwrap();
+    let numbers = |name: &str| acts.iter().find(|(column, _)| column == name).unwrap().1.numbers();
+    let acted: BTreeSet<(u32, u32)> = numbers("agent")
+        .into_iter()
+        .zip(numbers("round"))
+        .map(|(agent, round)| (agent.unwrap() as u32, round.unwrap() as u32))
+        .collect();
+    let complete = |id: &EffectId| evaluation || acted.contains(&(id.actor, id.round + lag));
+    let mut used: Vec<Answer> = answers(&events).into_values().flatten().filter(|a| complete(&a.id)).collect();
+    used.sort_by_key(|a| (a.id.round, a.id.item, a.id.actor, a.id.n));
+    used
+}
+
+fn assert_recounts(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool, what: &str) -> Vec<Answer> {
+    let used = used(disk, run, lag, evaluation);
+    let table = read_table(disk, &run.join("tables"), "calls", &[], usize::MAX).unwrap();
+    let mut left: BTreeMap<String, ColumnData> = table.into_iter().collect();
+    let mut texts = |name: &str, of: &dyn Fn(&Answer) -> String| {
+        let expected: Vec<Option<String>> = used.iter().map(|a| Some(of(a))).collect();
+        assert!(left.remove(name).unwrap().texts() == expected, "{what}: {name}");
+    };
+    texts("purpose", &|a| a.request.purpose.clone());
+    texts("model", &|a| a.request.model.clone());
+    texts("outcome", &|a| {
+        let outcome = format!("{:?}", a.outcome).to_lowercase();
+        outcome.split(' ').next().unwrap().to_string()
+    });
+    texts("rung", &|a| format!("{:?}", a.rung()).to_lowercase());
+    texts("prompt", &|a| {
+        let said = |m: &Message| format!("[{}]\n{}", format!("{:?}", m.role).to_lowercase(), m.rendered());
+        a.request.messages.iter().map(said).collect::<Vec<_>>().join("\n\n")
+    });
+    texts("answer", &|a| match &a.outcome {
+        Outcome::Reply { raw, .. } | Outcome::Invalid { raw, .. } | Outcome::Refused { raw } => raw.clone(),
+        Outcome::Failed { why } | Outcome::Denied { why } => why.clone(),
+    });
+    let mut numbers = |name: &str, of: &dyn Fn(&Answer) -> f64| {
+        let expected: Vec<Option<f64>> = used.iter().map(|a| Some(of(a))).collect();
+        assert!(left.remove(name).unwrap().numbers() == expected, "{what}: {name}");
+    };
+    if evaluation {
+        numbers("item", &|a| f64::from(a.id.item));
+    }
+    numbers("round", &|a| f64::from(a.id.round));
+    numbers("agent", &|a| f64::from(a.id.actor));
+    numbers("n", &|a| f64::from(a.id.n));
+    numbers("attempt", &|a| a.request.step.map_or(0.0, |step| f64::from(step.nth)));
+    numbers("tokens_in", &|a| a.usage.tokens_in as f64);
+    numbers("tokens_out", &|a| a.usage.tokens_out as f64);
+    numbers("tokens_cached", &|a| a.usage.tokens_cached as f64);
+    numbers("tokens_thinking", &|a| a.usage.tokens_thinking as f64);
+    numbers("cost_usd", &|a| a.usage.cost_usd);
+    numbers("latency_ms", &|a| a.usage.latency_ms);
+    numbers("retries", &|a| f64::from(a.usage.retries));
+    numbers("shared", &|a| f64::from(u8::from(a.usage.shared)));
+    assert!(left.is_empty(), "{what}: nobody recounts {:?}", left.keys());
+    used
+}
+
+/// What the table `health` counts of questions.
+fn counted(disk: &SimDisk, run: &Path, measure: &str) -> f64 {
+    let table = read_closed(disk, &run.join("tables"), "health", &["measure", "value"]).unwrap();
+    let (measures, values) = (table[0].1.texts(), table[1].1.numbers());
+    measures.iter().zip(values).filter(|(m, _)| m.as_deref() == Some(measure)).map(|(_, v)| v.unwrap()).sum()
+}
+
+/// Runs a scenario in many ways: the table is always the recount, and always the same but for what is volatile.
+fn check(name: &str, scenario: &serde_json::Value, folder: &Path, stops: &[u32]) -> (SimDisk, Vec<Answer>) {
+    let lag = scenario["answers"]["lag"].as_u64().unwrap_or(0) as u32;
+    let evaluation = scenario.get("method").is_some();
+    let prepared = prepared(scenario, folder);
+    let run = Path::new(RUN);
+    let whole = ran(&prepared, 1, None, None);
+    let calls = assert_recounts(&whole, run, lag, evaluation, name);
+    let expected = tables(&whole, run);
+    assert!(!calls.is_empty() && expected["calls"].len() + 3 == 19 - usize::from(!evaluation), "{name}");
+    let ends = |a: &&Answer| format!("{:?}", a.rung()) != "Again";
+    assert_eq!(counted(&whole, run, "questions"), calls.iter().filter(ends).count() as f64, "{name}");
+    let mut ways = vec![(2, None, None), (1, Some(1), None), (2, Some(2), None)];
+    ways.extend(stops.iter().flat_map(|after| [(1, Some(3), Some(*after)), (2, None, Some(*after))]));
+    for (shards, faults, stop) in ways {
+        let what = format!("{name}: {shards} shards, faults {faults:?}, stopped after {stop:?}");
+        let disk = ran(&prepared, shards, faults, stop);
+        assert_recounts(&disk, run, lag, evaluation, &what);
+        assert_same_tables(&tables(&disk, run), &expected, &what);
+    }
+    (whole, calls)
+}
+
+// ------------------------------------------------------------------ tests
+
+#[test]
+fn calls_of_a_society_with_ladders_are_a_recount() {
+    let folder = scratch("calls-ladder");
+    let (disk, calls) = check("clerks", &clerks(rules(20, 5), 0), &folder, &[1, 2, 4]);
+    let rungs: BTreeSet<&str> = calls.iter().map(|a| a.rung().name()).collect();
+    assert_eq!(rungs, BTreeSet::from(["fit", "repaired", "reasked", "again", "default", "none"]), "all are tried");
+    assert!(calls.iter().any(|a| a.usage.shared) && calls.iter().any(|a| a.usage.retries > 0));
+    let lost = calls.iter().filter(|a| ["default", "none"].contains(&a.rung().name())).count() as f64;
+    let questions = calls.iter().filter(|a| a.rung().name() != "again").count() as f64;
+    assert_eq!(counted(&disk, Path::new(RUN), "unanswered"), lost);
+    let alarms = alarms(&disk, &Path::new(RUN).join("tables")).unwrap();
+    let alarm = alarms.iter().find(|alarm| alarm.kind == "defaults").unwrap();
+    assert_eq!((alarm.figure, alarm.threshold, alarm.subject.as_str()), (lost / questions, DEFAULTS, "all"));
+    assert!(alarm.message.starts_with(&format!("{lost} of {questions} questions to models (")), "{}", alarm.message);
+}
+
+#[test]
+fn calls_of_turns_that_wait_are_a_recount() {
+    let folder = scratch("calls-lag");
+    let (disk, calls) = check("clerks with a lag", &clerks(rules(20, 6), 2), &folder, &[1, 3, 5]);
+    // Turns begin in rounds 0 and 3; the last rounds' would be complete after the end.
+    let rounds: BTreeSet<u32> = calls.iter().map(|a| a.id.round).collect();
+    assert!(rounds.iter().all(|round| round + 2 < 6), "{rounds:?}");
+    let (events, _) = events(Arc::new(disk), Path::new(RUN)).unwrap();
+    assert!(answers(&events).len() >= calls.len());
+    check("oracles with a lag", &oracles(), &folder, &[1, 3]);
+}
+
+#[test]
+fn calls_of_agents_that_die_while_they_wait_are_left_out() {
+    let folder = scratch("calls-deaths");
+    let (disk, calls) = check("a village", &clerks(village(40, 14), 2), &folder, &[2, 5]);
+    let (events, _) = events(Arc::new(disk), Path::new(RUN)).unwrap();
+    let last = calls.last().unwrap().id.round;
+    let before_the_end = answers(&events).into_keys().filter(|id| id.round <= last).count();
+    assert!(
+        before_the_end > calls.len(),
+        "somebody dies while a turn waits: {before_the_end} answers, {} used",
+        calls.len()
+    );
+}
+
+#[test]
+fn calls_of_agents_one_after_the_other_are_a_recount() {
+    let folder = scratch("calls-order");
+    check("in order", &clerks(in_order(9, 4), 0), &folder, &[1, 3]);
+}
+
+#[test]
+fn calls_of_an_evaluation_are_a_recount() {
+    let folder = scratch("calls-team");
+    for method in ["council", "debate"] {
+        // Six items pass all rounds before the others begin.
+        let mut scenario = team(&folder, method, 12, 3);
+        scenario["window"] = 6.into();
+        check(method, &scenario, &folder, &[1, 2]);
+    }
+}
+
+#[test]
+fn a_fork_has_the_calls_of_the_rounds_that_it_shares() {
+    let folder = scratch("calls-fork");
+    for (name, lag) in [("wait", 0), ("lag", 2)] {
+        let prepared = prepared(&clerks(rules(20, 6), lag), &folder);
+        let disk = ran(&prepared, 1, None, None);
+        let edits = vec![("world.fraction".to_string(), polity_kernel::tree::Node::from_json(&json!(0.3)))];
+        let fork = Path::new("runs/fork");
+        let forked = on(&disk, 2, Some(4)).fork(Path::new(RUN), 4, edits, Vec::new(), fork, &mut Unwatched).unwrap();
+        assert_eq!(forked.status, "done");
+        let (old, new) = (used(&disk, Path::new(RUN), lag, false), assert_recounts(&disk, fork, lag, false, name));
+        let shared = |calls: Vec<Answer>| calls.into_iter().filter(|a| a.id.round < 4).collect::<Vec<_>>();
+        assert_eq!(shared(old), shared(new), "{name}");
+    }
+}
+
+#[test]
+fn who_asks_nobody_or_wants_no_table_has_none() {
+    let folder = scratch("calls-none");
+    let has = |disk: &SimDisk| disk.list(&Path::new(RUN).join("tables")).unwrap().contains(&"calls".to_string());
+    assert!(!has(&ran(&prepared(&rules(20, 3), &folder), 1, None, None)), "nobody is asked");
+    let mut scenario = clerks(rules(20, 3), 0);
+    scenario["record"] = json!({"calls": false});
+    let disk = ran(&prepared(&scenario, &folder), 1, None, Some(2));
+    assert!(!has(&disk), "nothing is to be recorded");
+    let alarms = alarms(&disk, &Path::new(RUN).join("tables")).unwrap();
+    assert!(alarms.iter().any(|alarm| alarm.kind == "defaults"), "the alarm needs no table of calls: {alarms:?}");
+}
+
+/// Lines of `polity calls --json`.
+fn lines(args: &[&str]) -> Vec<serde_json::Value> {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_polity")).arg("calls").args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_command_tells_the_journal_of_a_run_in_any_state() {
+    let folder = scratch("calls-command");
+    let scenario = write_scenario(&folder, &team(&folder, "debate", 6, 2));
+    let (whole, stopped) = (folder.join("whole"), folder.join("stopped"));
+    assert_eq!(polity(&["run", arg(&scenario), "--out", arg(&whole)]).code, Some(0));
+    assert_eq!(polity(&["run", arg(&scenario), "--out", arg(&stopped), "--max-calls", "10"]).code, Some(7));
+    // The table, line by line.
+    let all = lines(&[arg(&whole), "--json"]);
+    let table = polity_export(&whole);
+    assert_eq!(all, table);
+    assert_eq!(all.len(), 36);
+    // A process that works on the run holds its lock; and what it writes may be torn at its end.
+    let lock = RealDisk.lock(&stopped.join("lock")).unwrap();
+    let part = lines(&[arg(&stopped), "--json"]);
+    assert_eq!(part.len(), 10);
+    assert!(!stopped.join("tables/calls").exists(), "no round is complete");
+    let journal = stopped.join("journal");
+    let segment = std::fs::read_dir(&journal)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .find(|p| p.extension().is_some_and(|x| x == "journal"))
+        .unwrap();
+    let mut bytes = std::fs::read(&segment).unwrap();
+    bytes.extend([7; 11]);
+    std::fs::write(&segment, bytes).unwrap();
+    assert_eq!(lines(&[arg(&stopped), "--json"]), part);
+    drop(lock);
+    // What is wanted.
+    let of = |key: &str, value: u32| all.iter().filter(|call| call[key] == value).cloned().collect::<Vec<_>>();
+    assert_eq!(lines(&[arg(&whole), "--json", "--agent", "1"]), of("agent", 1));
+    assert_eq!(lines(&[arg(&whole), "--json", "--round", "1"]), of("round", 1));
+    assert_eq!(lines(&[arg(&whole), "--json", "--item", "4"]), of("item", 4));
+    assert_eq!(lines(&[arg(&whole), "--json", "--limit", "5"]), all[..5]);
+    assert_eq!(lines(&[arg(&whole), "--json", "--limit", "0"]).len(), 0);
+    // For people.
+    let show = |more: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_polity"))
+            .args(["calls", arg(&whole), "--limit", "1"])
+            .args(more)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = show(&["--full"]);
+    assert!(shown.starts_with("== item 0, round 0, agent 0, question 0 | sim/medium | "), "{shown}");
+    let answer = all[0]["answer"].as_str().unwrap().lines().next().unwrap();
+    assert!(shown.contains("-> answer") && shown.contains(answer), "{shown}");
+}
+
+/// The table as lines of JSON.
+fn polity_export(run: &Path) -> Vec<serde_json::Value> {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_polity"))
+        .args(["export", arg(run), "--table", "calls", "--format", "jsonl"])
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let csv = std::process::Command::new(env!("CARGO_BIN_EXE_polity"))
+        .args(["export", arg(run), "--table", "calls"])
+        .output()
+        .unwrap();
+    let csv = String::from_utf8(csv.stdout).unwrap();
+    assert!(csv.starts_with("item,round,agent,n,purpose,model,outcome,rung,attempt,tokens_in,tokens_out,"), "{csv}");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn wrong_wishes_are_told_what_there_is() {
+    let folder = scratch("calls-wrong");
+    let scenario = write_scenario(&folder, &team(&folder, "debate", 2, 2));
+    let run = folder.join("run");
+    assert_eq!(polity(&["run", arg(&scenario), "--out", arg(&run)]).code, Some(0));
+    let society = folder.join("society");
+    std::fs::write(folder.join("society.yaml"), rules(20, 2).to_string()).unwrap();
+    assert_eq!(polity(&["run", arg(&folder.join("society.yaml")), "--out", arg(&society)]).code, Some(0));
+    let nowhere = folder.join("nowhere");
+    for (args, code, words) in [
+        (vec![arg(&run), "--agent", "7"], 2, "agent 7 asked nobody; those who asked: 0 to 2"),
+        (vec![arg(&run), "--round", "2"], 2, "there is no round 2: the run has 2, the first is 0"),
+        (vec![arg(&run), "--item", "9"], 2, "nothing was asked about item 9; something was about: 0 to 1"),
+        (vec![arg(&run), "--purpose", "x"], 2, "nothing was asked for the purpose `x`; purposes are"),
+        (vec![arg(&society), "--item", "0"], 2, "a society has no items"),
+        (vec![arg(&society), "--round", "1"], 0, "no such call so far"),
+        (vec![arg(&society)], 0, "no such call so far"),
+        (vec![arg(&nowhere)], 3, "does not exist"),
+        (vec![arg(&folder)], 3, "holds no run that began"),
+    ] {
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_polity")).arg("calls").args(&args).output().unwrap();
+        let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {notes}");
+        assert!(notes.contains(words), "{args:?}: {notes}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn the_report_counts_calls_by_model() {
+    let folder = scratch("calls-report");
+    let scenario = write_scenario(&folder, &team(&folder, "debate", 6, 2));
+    let run = folder.join("run");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_polity"))
+        .args(["run", arg(&scenario), "--out", arg(&run)])
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let page = std::fs::read_to_string(run.join("report.html")).unwrap();
+    for words in
+        ["Calls of models", "Answers of models", "sim/medium", "declared and not waited for", "default or none, %"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("cohort</th>"), "members of a team have no cohort");
+}
