@@ -2,7 +2,7 @@
 //!
 //! The stand-in and every run are processes of their own (this one, started again as `polity`), on one machine: the stand-in takes its share of
 //! the cores. With arguments this program is the polity command itself.
-#![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
+#![allow(clippy::panic, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
 
 use serde_json::Value;
 use std::fs;

@@ -8,7 +8,7 @@ use harness::{answers, assert_same_tables, engine, events, from_env, prepared, r
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::Rungs;
 use polity_driver::models::openai::{Received, outcome, read_completion};
-use polity_driver::models::{Answering, Exchange, Provider, Providers};
+use polity_driver::models::{Answering, Exchange, Provider, Providers, Trouble};
 use polity_driver::run::{Engine, Summary};
 use polity_driver::source::Faults;
 use polity_driver::tables::ColumnData;
@@ -243,7 +243,7 @@ const WAYS: &[(&str, Comes)] = &[
     ("filtered", Refused),
     ("filtered-400", Refused),
     ("status-400", Failed),
-    ("web-page", Bad),
+    ("web-page", Failed),
     ("web-page-inside", Bad),
     ("no-json", Bad),
     ("half-a-body", Bad),
@@ -453,9 +453,12 @@ impl Provider for Malformed {
         Box::pin(async move {
             let want = &effect.request.want;
             let (_, _, received) = answered(effect.id, want);
-            let outcome = match read_completion(&received)? {
-                Ok(completion) => outcome(want, &completion, &received.body),
-                Err(outcome) => outcome,
+            let outcome = match read_completion(&received) {
+                Ok(Ok(completion)) => outcome(want, &completion, &received.body),
+                Ok(Err(outcome)) => outcome,
+                // A run tries such a call again, with pauses; here it has been tried in vain.
+                Err(Trouble::Retry { why, .. }) => Outcome::Failed { why },
+                Err(trouble) => return Err(trouble),
             };
             Ok(Exchange { outcome, usage: Usage { tokens_in: 30, tokens_out: 10, ..Usage::default() } })
         })

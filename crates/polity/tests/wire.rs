@@ -3,91 +3,12 @@
 // Helpers of tests may panic as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod standin;
+
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-
-const CANARY: &str = "sk-canary-5ecre7-0123456789abcdef";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-/// `polity mock-provider`, until it is dropped.
-struct Standin {
-    process: Child,
-    url: String,
-}
-
-impl Standin {
-    fn start(flags: &[&str]) -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_polity"))
-            .arg("mock-provider")
-            .args(flags)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().strip_prefix("listening on ").expect("it says where").to_string();
-        assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/v1"), "{url}");
-        Standin { process, url }
-    }
-
-    /// What it has counted.
-    fn stats(&self) -> Value {
-        let address = self.url.trim_start_matches("http://").trim_end_matches("/v1");
-        let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "GET /stats HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
-    }
-}
-
-impl Drop for Standin {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// The program in a folder, with these variables and no other of a provider.
-fn polity(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_polity"))
-        .args(args)
-        .current_dir(folder)
-        .env_remove("OPENAI_API_KEY")
-        .env_remove("OPENAI_BASE_URL")
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn last_line(output: &Output) -> Value {
-    serde_json::from_str(text(&output.stdout).lines().last().expect("a last line")).unwrap()
-}
-
-/// Every file below a folder that holds these bytes.
-fn holding(folder: &Path, needle: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(holding(&path, needle));
-        } else if std::fs::read(&path).unwrap().windows(needle.len()).any(|window| window == needle.as_bytes()) {
-            found.push(path);
-        }
-    }
-    found
-}
+use standin::{CANARY, Standin, holding, last_line, polity, root, text};
+use std::path::PathBuf;
+use std::process::Command;
 
 #[test]
 fn the_official_python_client_is_served() {
