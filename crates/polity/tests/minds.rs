@@ -154,6 +154,12 @@ fn minds_on_a_provider_replay_with_the_cable_out_and_no_key_is_anywhere() {
     let summary = last_line(&ran);
     assert_eq!(summary["simulated"], false);
     assert!(summary["rungs"]["again"].as_u64().unwrap() > 0, "{summary}");
+    // Every call has a row, with the tries that it took.
+    let rows = polity(&folder, &["export", "run", "--table", "calls", "--format", "jsonl"], &[]);
+    let rows: Vec<Value> = text(&rows.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len() as u64, summary["answers"].as_u64().unwrap());
+    assert!(rows.iter().any(|row| row["retries"].as_u64().unwrap() > 0));
+    assert!(rows.iter().all(|row| row["prompt"].as_str().unwrap().contains("Which number do you name?")));
     drop(standin);
     let replayed = polity(&folder, &["replay", "run", "--json"], &[]);
     assert_eq!(last_line(&replayed)["status"], "same", "{}", text(&replayed.stderr));
