@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 /// How long answers may be gathered into one commit once somebody can move on.
 const LINGER: Duration = Duration::from_millis(2);
+/// How long a driver that waits for its disk listens to the outside at a time.
+const GLANCE: Duration = Duration::from_millis(1);
 /// How often a waiting driver looks at its stop flag.
 const TICK: Duration = Duration::from_millis(100);
 /// Answers in one record of the journal at most, and their bytes: a record has a longest length, a batch of answers has none.
@@ -349,9 +351,37 @@ pub struct Drive<'a> {
 #[derive(Default)]
 struct Open {
     /// By effect, the group whose answers are used together.
-    groups: BTreeMap<EffectId, u32>,
+    effects: BTreeMap<EffectId, u32>,
+    /// How many of them each group waits for.
+    left: BTreeMap<u32, usize>,
+    /// Answers that came while those before them were made durable: in the journal, and not to be used yet.
+    late: Vec<Answer>,
     /// In a strict drive: the first question that the record does not answer, in words.
     unrecorded: Option<String>,
+}
+
+impl Open {
+    fn is_empty(&self) -> bool {
+        self.effects.is_empty()
+    }
+
+    fn begin(&mut self, id: EffectId, group: u32) {
+        if self.effects.insert(id, group).is_none() {
+            *self.left.entry(group).or_default() += 1;
+        }
+    }
+
+    /// Takes an answer's effect out: whether it was open, and whether its group waits for nothing more.
+    fn end(&mut self, id: EffectId) -> (bool, bool) {
+        let Some(group) = self.effects.remove(&id) else { return (false, false) };
+        let Some(left) = self.left.get_mut(&group) else { return (true, false) };
+        *left -= 1;
+        let complete = *left == 0;
+        if complete {
+            self.left.remove(&group);
+        }
+        (true, complete)
+    }
 }
 
 /// What a drive came to.
@@ -474,7 +504,7 @@ impl Drive<'_> {
                         self.save()?;
                         return Ok(());
                     }
-                    if !open.groups.is_empty() && ready.is_empty() {
+                    if !open.is_empty() && ready.is_empty() {
                         // Turns with a lag are under way: take what has come, wait for nothing.
                         let answers = self.listen(Duration::ZERO, &mut driven.totals)?;
                         self.hear(answers, &mut ready, &mut open, &mut driven.totals)?;
@@ -535,7 +565,7 @@ impl Drive<'_> {
                 }
                 Some(what) => return Err(DriveError::Differs(what)),
                 None => {
-                    open.groups.insert(effect.id, group(self.machine, effect.id));
+                    open.begin(effect.id, group(self.machine, effect.id));
                     fresh.push(effect);
                 }
             }
@@ -595,17 +625,22 @@ impl Drive<'_> {
         Ok(answers)
     }
 
-    /// Takes answers that arrived: journals those that are new.
+    /// Takes answers that arrived: journals those that are new. Whether some group waits for nothing more.
     fn hear(
         &mut self,
         mut answers: Vec<Answer>,
         ready: &mut Vec<Answer>,
         open: &mut Open,
         totals: &mut Totals,
-    ) -> Result<(), DriveError> {
-        answers.retain(|answer| open.groups.remove(&answer.id).is_some());
+    ) -> Result<bool, DriveError> {
+        let mut complete = false;
+        answers.retain(|answer| {
+            let (new, last) = open.end(answer.id);
+            complete |= last;
+            new
+        });
         if answers.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         for answer in &answers {
             totals.count(answer);
@@ -621,7 +656,28 @@ impl Drive<'_> {
         } else {
             ready.extend(answers);
         }
-        Ok(())
+        Ok(complete)
+    }
+
+    /// Makes answers durable before they are used. Meanwhile what comes is journaled, and calls that wait for a connection are made.
+    fn commit_and_listen(&mut self, ready: &[Answer], open: &mut Open, totals: &mut Totals) -> Result<(), DriveError> {
+        let Some(writing) = self.writing.as_mut().filter(|_| !ready.is_empty()) else { return Ok(()) };
+        let Some(commit) = writing.journal.commit_beside()? else { return Ok(()) };
+        loop {
+            let idle = self.source.in_flight() == 0;
+            if let Some(synced) = commit.wait(if idle { TICK } else { Duration::ZERO }) {
+                if let Some(writing) = &mut self.writing {
+                    writing.journal.committed(synced)?;
+                }
+                return Ok(());
+            }
+            if !idle {
+                let answers = self.listen(GLANCE, totals)?;
+                let mut late = std::mem::take(&mut open.late);
+                self.hear(answers, &mut late, open, totals)?;
+                open.late = late;
+            }
+        }
     }
 
     fn commit(&mut self, ready: &[Answer]) -> Result<(), DriveError> {
@@ -642,16 +698,13 @@ impl Drive<'_> {
         progress: &mut Progress,
     ) -> Result<(), DriveError> {
         let asked_nobody = || DriveError::Differs("the machine waits for answers that nobody was asked for".into());
-        if open.groups.is_empty() {
+        if open.is_empty() && open.late.is_empty() {
             return Err(asked_nobody());
         }
-        let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
-        for group in open.groups.values() {
-            *groups.entry(*group).or_default() += 1;
-        }
-        let mut can_move: Option<Instant> = None;
+        ready.append(&mut open.late);
+        let mut can_move = (!ready.is_empty()).then(Instant::now);
         let mut stopping = false;
-        while !open.groups.is_empty() {
+        while !open.is_empty() {
             stopping = self.stop.asked() || self.out_of_time(driven);
             if stopping {
                 self.source.hold();
@@ -673,26 +726,17 @@ impl Drive<'_> {
                 }
             }
             let patience = if can_move.is_some() { LINGER } else { TICK };
-            let before: BTreeSet<EffectId> = open.groups.keys().copied().collect();
             if answers.is_empty() {
                 answers = self.listen(patience, &mut driven.totals)?;
             }
             let none = answers.is_empty();
-            self.hear(answers, ready, open, &mut driven.totals)?;
+            if self.hear(answers, ready, open, &mut driven.totals)? {
+                can_move.get_or_insert_with(Instant::now);
+            }
             if let Some(why) = self.source.lost() {
                 let why = why.to_string();
                 self.commit(ready)?;
                 return Err(DriveError::Lost(why));
-            }
-            for id in before {
-                if !open.groups.contains_key(&id)
-                    && let Some(left) = groups.get_mut(&group(self.machine, id))
-                {
-                    *left -= 1;
-                    if *left == 0 {
-                        can_move.get_or_insert_with(Instant::now);
-                    }
-                }
             }
             if !stopping && can_move.is_some_and(|since| none || since.elapsed() >= LINGER) {
                 break;
@@ -702,7 +746,7 @@ impl Drive<'_> {
                 self.tell(progress, driven.totals, Some(reason));
             }
         }
-        self.commit(ready)?;
+        self.commit_and_listen(ready, open, &mut driven.totals)?;
         if stopping {
             ready.clear();
         }

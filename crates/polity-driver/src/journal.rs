@@ -253,6 +253,21 @@ pub struct JournalWriter {
     commits: u64,
 }
 
+/// A commit under way.
+pub struct Commit(std::sync::mpsc::Receiver<io::Result<()>>);
+
+impl Commit {
+    /// How it ended, once it has; for [`JournalWriter::committed`].
+    pub fn wait(&self, patience: std::time::Duration) -> Option<io::Result<()>> {
+        use std::sync::mpsc::RecvTimeoutError;
+        match self.0.recv_timeout(patience) {
+            Ok(synced) => Some(synced),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Err(io::Error::other("the thread that synced is gone"))),
+        }
+    }
+}
+
 impl JournalWriter {
     /// Begins a journal in `dir`, which is made durably if missing (see [`create_dir_durably`]).
     ///
@@ -357,6 +372,38 @@ impl JournalWriter {
             self.unsynced = false;
             self.commits += 1;
         }
+        Ok(())
+    }
+
+    /// Begins to make everything appended so far durable, while more may be appended: it is once [`Commit::wait`] has told so. Without a
+    /// thread for it (or a disk that can not) it is done before this returns. `None`: nothing is left to be done.
+    ///
+    /// # Errors
+    /// As [`JournalWriter::commit`].
+    pub fn commit_beside(&mut self) -> Result<Option<Commit>, JournalError> {
+        self.running()?;
+        let Some(sync) = self.file.sync_beside().filter(|_| self.unsynced) else {
+            return self.commit().map(|()| None);
+        };
+        let (told, hears) = std::sync::mpsc::sync_channel(1);
+        let thread = std::thread::Builder::new().name("polity-sync".into()).spawn(move || {
+            // Nobody hears it where the run has ended meanwhile.
+            let _ = told.send(sync());
+        });
+        if thread.is_err() {
+            return self.commit().map(|()| None);
+        }
+        self.unsynced = false;
+        Ok(Some(Commit(hears)))
+    }
+
+    /// Takes in how a commit ended.
+    ///
+    /// # Errors
+    /// As [`JournalWriter::commit`].
+    pub fn committed(&mut self, synced: io::Result<()>) -> Result<(), JournalError> {
+        self.or_stop(synced)?;
+        self.commits += 1;
         Ok(())
     }
 

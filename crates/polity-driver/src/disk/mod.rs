@@ -52,7 +52,15 @@ pub trait Disk: Send + Sync {
 pub trait DiskFile: Write + Send {
     /// Makes what was written durable, and the file's own name in its folder.
     fn sync(&mut self) -> io::Result<()>;
+
+    /// The same for what has been written so far, as work for another thread; `None` where there is no such thing.
+    fn sync_beside(&self) -> Option<SyncBeside> {
+        None
+    }
 }
+
+/// Makes durable what had been written when it was made.
+pub type SyncBeside = Box<dyn FnOnce() -> io::Result<()> + Send>;
 
 /// Makes `path` hold `bytes`: at any moment, and after any power loss, it has its old content or the new one, and the new
 /// one once this returns. Uses `PATH.tmp` on the way.

@@ -1,6 +1,6 @@
 //! The machine's own disk.
 
-use super::{Disk, DiskFile, parent};
+use super::{Disk, DiskFile, SyncBeside, parent};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,11 @@ impl Write for RealFile {
 impl DiskFile for RealFile {
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync_all().map_err(about(&self.path))
+    }
+
+    fn sync_beside(&self) -> Option<SyncBeside> {
+        let (file, path) = (self.file.try_clone().ok()?, self.path.clone());
+        Some(Box::new(move || file.sync_all().map_err(about(&path))))
     }
 }
 
