@@ -131,14 +131,12 @@ fn main() -> ExitCode {
     let memory = |rounds: &str| {
         run(&folder, MINDS, &standin, &["--rounds", rounds, "--agents", "2000", "--max-connections", "200"])
     };
-    let (few, many) = (memory("10"), memory("50"));
-    println!(
-        "memory: {:.0} MB after {} calls, {:.0} MB after {}",
-        few.number("peak_memory_mb"),
-        few.number("calls"),
-        many.number("peak_memory_mb"),
-        many.number("calls")
-    );
+    let told: Vec<String> = ["10", "50", "150"]
+        .into_iter()
+        .map(|rounds| memory(rounds))
+        .map(|ran| format!("{:.0} MB after {}", ran.number("peak_memory_mb"), ran.number("calls")))
+        .collect();
+    println!("memory by calls: {}", told.join(", "));
 
     let flags = ["--rounds", "5", "--agents", "100000", "--max-connections", "100"];
     let rules = run(&folder, RULES, &standin, &flags).number("round_ms");

@@ -257,3 +257,65 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
     // Each kill may meet answers between the stand-in's count and the journal: at most one a connection.
     assert!(lost <= 8 * u64::from(killed));
 }
+
+#[test]
+fn a_loop_happy_society_stops_at_its_wall_by_the_providers_count() {
+    let folder = scratch("minds-wall");
+    let minds = scenario("guess-average-minds.yaml");
+    // `POLITY_WALLS=20 POLITY_WALL_CENTS=50` is the campaign.
+    let (seeds, cents) = (from_env("POLITY_WALLS", 2), from_env("POLITY_WALL_CENTS", 5));
+    let limit = f64::from(cents) / 100.0;
+    let mut spent = Vec::new();
+    for seed in 1..=seeds {
+        let seed = seed.to_string();
+        let standin = Standin::start(&[
+            "--seed",
+            &seed,
+            "--fault",
+            "429=0.03",
+            "--fault",
+            "500=0.03",
+            "--fault",
+            "truncated-json=0.05",
+        ]);
+        // It would think, act and chat for ever.
+        let questions = "cohorts.people.policy.questions=[{name: mood, ask: How are you?, want: text}, {name: sure, ask: Are you sure?, want: {choice: [yes, no]}}]";
+        let cost = limit.to_string();
+        let args = [
+            "run",
+            arg(&minds),
+            "--model",
+            "openai/large",
+            "--price",
+            "openai/large=2.5,10",
+            "--max-cost",
+            &cost,
+            "--seed",
+            &seed,
+            "--rounds",
+            "1000000",
+            "--agents",
+            "20",
+            "-P",
+            "cohorts.people.policy.think=first",
+            "-P",
+            questions,
+            "-P",
+            "settings.max_tokens=200",
+            "--out",
+            &seed,
+            "--no-report",
+            "--json",
+        ];
+        let ran = polity(&folder, &args, &standin.variables());
+        assert_eq!(ran.status.code(), Some(7), "{}", text(&ran.stderr));
+        let (told, counted) = (last_line(&ran), standin.stats()["cost_usd"].as_f64().unwrap());
+        assert_eq!(told["status"], "budget");
+        assert!(counted <= limit, "seed {seed}: {counted} of {limit} dollars by the stand-in's count");
+        // It comes near the wall by the run's own count, which takes a try that broke off at its most.
+        let own = told["cost_usd"].as_f64().unwrap();
+        assert!(counted <= own && own > 0.8 * limit, "seed {seed}: {own} and {counted} of {limit} dollars: {told}");
+        spent.push(counted);
+    }
+    println!("{seeds} seeds, a wall of {limit} dollars: {spent:?} by the stand-in's count");
+}
