@@ -6,9 +6,11 @@
 
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Instant;
 
 /// Set for a run that is to tell how much processor it took.
 const TELL: &str = "POLITY_TELL_CPU";
@@ -91,6 +93,34 @@ fn run(folder: &Path, scenario: &str, standin: &Standin, flags: &[&str]) -> Ran 
     Ran { told, cpu }
 }
 
+/// Median milliseconds of calls one after the other on one connection, by a client that does nothing else.
+fn lone_call_ms(standin: &Standin) -> f64 {
+    let address = standin.1.trim_start_matches("http://").trim_end_matches("/v1");
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    let body = r#"{"model":"medium","messages":[{"role":"user","content":"Which number do you name?"}]}"#;
+    let request = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAuthorization: Bearer none\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut times: Vec<f64> = (0..41)
+        .map(|_| {
+            let began = Instant::now();
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut answer = Vec::new();
+            while !answer.windows(4).any(|end| end == b"\r\n\r\n") || !answer.ends_with(b"}") {
+                let mut piece = [0; 4096];
+                let n = stream.read(&mut piece).unwrap();
+                assert!(n > 0, "the stand-in has hung up");
+                answer.extend_from_slice(&piece[..n]);
+            }
+            began.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[20]
+}
+
 /// Seconds of processor that this process has taken.
 fn cpu_seconds() -> f64 {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -114,12 +144,14 @@ fn main() -> ExitCode {
         std::thread::available_parallelism().map_or(0, usize::from)
     );
 
+    let lone = lone_call_ms(&standin());
+    println!("a call alone, one connection, a plain client: {lone:.1} ms; from it the ideal throughput is reckoned");
     for (connections, agents) in [("100", "10000"), ("1000", "20000")] {
         let standin = standin();
         let ran =
             run(&folder, MINDS, &standin, &["--rounds", "1", "--agents", agents, "--max-connections", connections]);
         let (n, calls) = (connections.parse::<f64>().unwrap(), ran.number("calls"));
-        let (ideal, took) = (calls / n * LATENCY_MS / 1e3, ran.number("round_ms") / 1e3);
+        let (ideal, took) = (calls / n * lone / 1e3, ran.number("round_ms") / 1e3);
         println!(
             "{connections} connections, {calls} calls: {took:.2} s where {ideal:.2} s are ideal, {:.0} % of the ideal throughput; {:.0} µs of own CPU a call",
             100.0 * ideal / took,

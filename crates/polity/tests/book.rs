@@ -224,6 +224,11 @@ fn commands_of_scenarios() {
 }
 
 #[test]
+fn commands_of_minds() {
+    check_page("minds.md");
+}
+
+#[test]
 fn commands_of_the_world() {
     check_page("world.md");
 }
