@@ -212,7 +212,7 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
     let (kills, mut in_flight, mut lost) = (from_env("POLITY_STANDIN_KILLS", 3), 0, 0);
     let mut draws = Draws::new(7, Stream::Driver, 0, 0);
     let mut killed = 0;
-    while killed < kills {
+    while in_flight < u64::from(kills) {
         let standin = Standin::start(&["--latency-ms", "20"]);
         let out = folder.join("run");
         let _ = std::fs::remove_dir_all(&out);
@@ -253,7 +253,6 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
     println!(
         "{killed} kills, {in_flight} with calls in flight; {lost} answers were under way to the process when it died, and were had again"
     );
-    assert!(in_flight > 0);
     // Each kill may meet answers between the stand-in's count and the journal: at most one a connection.
     assert!(lost <= 8 * u64::from(killed));
 }
