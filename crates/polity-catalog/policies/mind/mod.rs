@@ -358,7 +358,7 @@ fn models_of(params: &Params, binding: &Binding<'_>) -> Result<(Vec<String>, Vec
                 "which model does it ask? Write `model: sim/medium` here, or once for the whole scenario",
             ));
         };
-        named("model", model)?;
+        named(if params.model.is_some() { "model" } else { "" }, model)?;
         return Ok((vec![model.to_owned()], vec![1.0]));
     }
     Invalid::unless(params.model.is_none(), "models", "give `model` or `models`, not both")?;
