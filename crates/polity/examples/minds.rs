@@ -165,7 +165,7 @@ fn main() -> ExitCode {
     };
     let told: Vec<String> = ["10", "50", "150"]
         .into_iter()
-        .map(|rounds| memory(rounds))
+        .map(memory)
         .map(|ran| format!("{:.0} MB after {}", ran.number("peak_memory_mb"), ran.number("calls")))
         .collect();
     println!("memory by calls: {}", told.join(", "));

@@ -211,7 +211,7 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
     assert_eq!((standin.count("answered"), standin.count("repeated")), (300, 0));
     let (kills, mut in_flight, mut lost) = (from_env("POLITY_STANDIN_KILLS", 3), 0, 0);
     let mut draws = Draws::new(7, Stream::Driver, 0, 0);
-    let mut killed = 0;
+    let mut killed = 0u32;
     while in_flight < u64::from(kills) {
         let standin = Standin::start(&["--latency-ms", "20"]);
         let out = folder.join("run");

@@ -213,6 +213,8 @@ pub enum Verb {
         #[arg(long)]
         rounds: Option<u32>,
         #[command(flatten)]
+        spending: Spending,
+        #[command(flatten)]
         answering: Answering,
         #[command(flatten)]
         common: Common,

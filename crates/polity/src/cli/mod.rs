@@ -226,10 +226,11 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             }
             Ok(if summary.status == "same" { Exit::Done } else { Exit::Differs })
         }),
-        Verb::Fork { run, at, out, set, rounds, answering, common } => {
+        Verb::Fork { run, at, out, set, rounds, spending, answering, common } => {
             let edits = edits(&set)?;
-            let whole: Vec<_> =
-                flags([("rounds", rounds.map(u64::from))]).into_iter().chain(answering.flags()?).collect();
+            let mut whole = flags([("rounds", rounds.map(u64::from))]);
+            whole.extend(spending.flags());
+            whole.extend(answering.flags()?);
             with_engine(&common, &answering, registry, |engine, stop| {
                 let out = match &out {
                     Some(out) => out.clone(),
@@ -302,14 +303,20 @@ impl Spending {
     /// The same as edits of a scenario.
     fn flags(self) -> Vec<(String, Node)> {
         let Spending { max_cost, max_tokens, max_calls, max_time } = self;
-        let real = |flag: &str, path: &str, value: Option<f64>| {
-            let value = value?;
-            let origin = polity_kernel::tree::Origin::Edit(format!("--{flag} {value}").into());
-            Some((path.to_string(), Node { value: Value::Float(value), origin }))
+        let whole = |n: u64| (Value::Int(n as i64), n.to_string());
+        let real = |x: f64| (Value::Float(x), x.to_string());
+        let limits = [
+            ("max-tokens", "budget.tokens", max_tokens.map(whole)),
+            ("max-calls", "budget.calls", max_calls.map(whole)),
+            ("max-cost", "budget.cost_usd", max_cost.map(real)),
+            ("max-time", "budget.seconds", max_time.map(real)),
+        ];
+        let set = |(flag, path, value): (&str, &str, Option<(Value, String)>)| {
+            let (value, shown) = value?;
+            let origin = polity_kernel::tree::Origin::Edit(format!("--{flag} {shown}").into());
+            Some((path.to_string(), Node { value, origin }))
         };
-        let whole = flags([("budget.tokens", max_tokens), ("budget.calls", max_calls)]);
-        let real = [real("max-cost", "budget.cost_usd", max_cost), real("max-time", "budget.seconds", max_time)];
-        whole.into_iter().chain(real.into_iter().flatten()).collect()
+        limits.into_iter().filter_map(set).collect()
     }
 }
 
