@@ -235,7 +235,7 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
             process.wait().unwrap();
             killed += 1;
             in_flight += u64::from(flying > 0);
-            verb = vec!["resume", "run", "--no-report", "--json"];
+            verb = vec!["resume", "run", "--no-report", "--json", "--max-connections", "8"];
         }
         // What was in flight is broken off with the process; what the stand-in had answered and the process had not yet read is lost.
         let before = events(Arc::new(RealDisk), &out).unwrap().0;
