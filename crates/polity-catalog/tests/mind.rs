@@ -126,6 +126,7 @@ fn names_that_are_not_there_are_found_before_the_run() {
         (prompts("question", "{{ sight.last_maen }}?"), "did you mean `sight.last_mean`"),
         (prompts("question", "{% if false %}{{ person.aeg }}{% endif %}"), "did you mean `person.age`"),
         (prompts("question", "{{ persn.age }}"), "did you mean `person`"),
+        (prompts("summary", "{% if old and false %}{{ person.age }}{% endif %}"), "uses `person`, which is not there"),
         (prompts("question", "{{ person['wage'] }}"), "undefined"),
         (prompts("question", "a\nb {{ x "), "line 2"),
         (prompts("questoin", "?"), "did you mean `question`"),

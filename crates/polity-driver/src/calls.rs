@@ -69,7 +69,7 @@ impl Call {
             n: id.n,
             purpose: request.purpose.clone(),
             model: request.model.clone(),
-            outcome: Outcome::NAMES[outcome.kind()],
+            outcome: outcome.name(),
             rung: answer.rung().name(),
             attempt: request.step.map_or(0, |step| u32::from(step.nth)),
             tokens_in: usage.tokens_in,

@@ -466,6 +466,12 @@ impl Outcome {
         }
     }
 
+    /// The name of its kind.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        Self::NAMES[self.kind()]
+    }
+
     /// The reply as it came; where there is none, the words of the error.
     #[must_use]
     pub fn words(&self) -> &str {

@@ -25,7 +25,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 // ------------------------------------------------------------------ leaves
 
@@ -82,11 +82,10 @@ impl Policy for Clerk {
     }
 }
 
-/// A provider whose answers follow from the question, and whose latencies, retries and sharing follow from who comes first.
+/// A provider whose answers follow from the question, and whose latencies follow from who comes first.
 #[derive(Default)]
 struct Fickle {
     count: AtomicU64,
-    seen: Mutex<BTreeSet<String>>,
 }
 
 impl Provider for Fickle {
@@ -132,8 +131,7 @@ impl Provider for Fickle {
                 tokens_thinking: hash % 2,
                 cost_usd: (hash % 1000) as f64 * 1e-6,
                 latency_ms: count as f64,
-                retries: (count % 3) as u32,
-                shared: !self.seen.lock().unwrap().insert(words),
+                ..Usage::default()
             };
             Ok(Exchange { outcome, usage })
         })

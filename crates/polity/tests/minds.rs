@@ -155,10 +155,10 @@ fn minds_on_a_provider_replay_with_the_cable_out_and_no_key_is_anywhere() {
     assert_eq!(summary["simulated"], false);
     assert!(summary["rungs"]["again"].as_u64().unwrap() > 0, "{summary}");
     // Every call has a row, with the tries that it took.
-    let rows = polity(&folder, &["export", "run", "--table", "calls", "--format", "jsonl"], &[]);
-    let rows: Vec<Value> = text(&rows.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rows = calls(&folder, "run");
     assert_eq!(rows.len() as u64, summary["answers"].as_u64().unwrap());
-    assert!(rows.iter().any(|row| row["retries"].as_u64().unwrap() > 0));
+    let retries: u64 = rows.iter().map(|row| row["retries"].as_u64().unwrap()).sum();
+    assert!(retries > 0 && retries == summary["retries"].as_u64().unwrap(), "{summary}");
     assert!(rows.iter().all(|row| row["prompt"].as_str().unwrap().contains("Which number do you name?")));
     drop(standin);
     let replayed = polity(&folder, &["replay", "run", "--json"], &[]);
@@ -169,6 +169,34 @@ fn minds_on_a_provider_replay_with_the_cable_out_and_no_key_is_anywhere() {
     for output in [&ran, &replayed] {
         assert!(!text(&output.stdout).contains(CANARY) && !text(&output.stderr).contains(CANARY));
     }
+}
+
+/// The rows of a run's table `calls`.
+fn calls(folder: &Path, run: &str) -> Vec<Value> {
+    let rows = polity(folder, &["export", run, "--table", "calls", "--format", "jsonl"], &[]);
+    text(&rows.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn agents_that_share_an_answer_pay_for_it_once_and_each_has_a_row() {
+    let folder = scratch("minds-shared");
+    let standin = Standin::start(&["--latency-ms", "50"]);
+    let minds = scenario("guess-average-minds.yaml");
+    let flags = ["-P", "cohorts.people.policy.shared=true", "-P", "cohorts.people.policy.prompts.persona=A player."];
+    let args = [
+        &["run", arg(&minds), "--model", "openai/medium", "--agents", "30", "--rounds", "1", "--out", "run", "--json"],
+        &flags[..],
+    ]
+    .concat();
+    let ran = polity(&folder, &args, &standin.variables());
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let summary = last_line(&ran);
+    // Everybody is told the same.
+    assert_eq!((&summary["answers"], &summary["calls"], &summary["cache_hits"]), (&30.into(), &1.into(), &29.into()));
+    assert_eq!((standin.count("answered"), &summary["tokens_in"]), (1, &standin.stats()["tokens_in"]));
+    let rows = calls(&folder, "run");
+    assert_eq!(rows.iter().filter(|row| row["shared"] == true).count(), 29);
+    assert!(rows.iter().all(|row| row["tokens_in"] == summary["tokens_in"]));
 }
 
 fn until(process: &mut Child, patience: Duration, mut done: impl FnMut() -> bool) {

@@ -465,7 +465,6 @@ impl Mind {
                 (Want::Record(thoughts.into_iter().chain(wants).collect()), "acts".to_owned())
             }
         };
-        let record = matches!(want, Want::Record(_));
         let hidden = match self.deeds.as_slice() {
             [Deed { right: Some(slot), .. }] => Some(Hidden {
                 // As many digits as a person would give.
@@ -480,10 +479,11 @@ impl Mind {
         let Some(value) = value else {
             return (self.deeds.iter().map(|deed| deed.default.clone()).collect(), None);
         };
-        if !record {
-            return (vec![Some(value)], None);
-        }
-        let Value::Record(mut fields) = value else { return (vec![None; self.deeds.len()], None) };
+        // An act's own value is no record.
+        let mut fields = match value {
+            Value::Record(fields) => fields,
+            one => vec![one],
+        };
         let words = match in_reply && !fields.is_empty() {
             true => fields.remove(0).as_text().map(str::to_owned),
             false => None,

@@ -97,7 +97,7 @@ impl Text {
             Text::Turn => &["observation"],
             Text::Think => &["first"],
             Text::Memory => &["did", "thoughts"],
-            Text::Summary => &["old", "words"],
+            Text::Summary => &["old", "summary", "words"],
             _ => &[],
         }
     }
@@ -142,6 +142,9 @@ fn rounded(x: f64) -> f64 {
     }
     let digits = 5 - libm::floor(libm::log10(x.abs())) as i32;
     let scale = libm::pow(10.0, f64::from(digits.abs()));
+    if !scale.is_finite() {
+        return x;
+    }
     // By a power of ten that is whole, so that the result is the number that is written so.
     if digits >= 0 { (x * scale).round() / scale } else { (x / scale).round() * scale }
 }
@@ -262,9 +265,13 @@ impl Prompts {
     fn check_names(&self, text: Text, file: Option<&str>) -> Result<Vec<String>, String> {
         let place = file.map_or(format!("the template `{}`", text.name()), str::to_owned);
         let template = self.templates.get_template(text.name()).map_err(|error| fault(text.name(), file, &error))?;
-        let every = ["agent", "round", "person", "attributes", "sight", "seen", "letters", "memory", "summary"];
+        let of_turns: &[&str] = match text {
+            // It is asked for before the turn has begun.
+            Text::Summary => &[],
+            _ => &["agent", "round", "person", "attributes", "sight", "seen", "letters", "memory", "summary"],
+        };
         let roots: Vec<&str> =
-            every.into_iter().chain(self.common.keys().copied()).chain(text.names().iter().copied()).collect();
+            of_turns.iter().copied().chain(self.common.keys().copied()).chain(text.names().iter().copied()).collect();
         let globals: Vec<&str> = self.templates.globals().map(|(name, _)| name).collect();
         let mut used: Vec<String> = template.undeclared_variables(true).into_iter().collect();
         used.sort();
@@ -440,6 +447,8 @@ mod tests {
         {
             assert_eq!(plain(x), text);
         }
+        // Too small to be scaled.
+        assert_eq!(rounded(5e-324), 5e-324);
         assert_eq!(number(3.0).to_string(), "3");
     }
 }

@@ -7,7 +7,7 @@
 use super::reply::parsed;
 use serde_json::Value as Json;
 
-/// Bytes of an object that are mended at most. The crate takes a time that grows with their square in the worst case: 0.15 s here.
+/// Bytes of an object that are mended at most. The crate takes a time that grows with their square in the worst case.
 const LONGEST: usize = 16_384;
 /// Objects and lists within each other that are mended at most.
 const DEEPEST: usize = 64;

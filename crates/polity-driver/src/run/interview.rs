@@ -1,10 +1,9 @@
 //! Questions to agents of a recorded run, as they were at some moment. A fork that lives in memory: the run's folder is only read.
 
-use super::{Engine, Folder, Recorded, Until};
+use super::{Engine, Folder, Recorded, play_back};
 use crate::DriveError;
-use crate::drive::{Drive, Stop, Watch};
+use crate::drive::Watch;
 use crate::models::prices::Prices;
-use crate::source::Nowhere;
 use polity_kernel::ask::{Answer, Effect, EffectId};
 use polity_kernel::scenario::{Assembled, Scenario};
 use polity_kernel::society::{Interview, Society};
@@ -38,7 +37,7 @@ impl Engine<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Interviewed>, DriveError> {
         let folder = Folder::read(self.disk.clone(), dir)?;
-        let Recorded { prepared, mut story, .. } = self.recorded(&folder)?;
+        let Recorded { manifest, prepared, mut story, .. } = self.recorded(&folder)?;
         let complete = story.past.rounds.len() as u32;
         let at = at.unwrap_or(complete);
         if at > complete {
@@ -47,9 +46,10 @@ impl Engine<'_> {
                 dir.display()
             )));
         }
-        let mut scenario = Scenario::read(&prepared.tree)?;
+        let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(&prepared)?;
-        let prices = self.check_models(&machine, &scenario)?.prices.with(&Prices::from(self.outside.prices.clone()));
+        self.check_models(&machine, &scenario)?;
+        let prices = Prices::from(manifest.prices).with(&Prices::from(self.outside.prices.clone()));
         let Assembled::Society(_) = &machine else {
             return Err(DriveError::Input(format!(
                 "{} is an evaluation: it has items, and no agents to ask",
@@ -58,26 +58,10 @@ impl Engine<'_> {
         };
         if at > 0 {
             story.past.answers.retain(|id, _| id.round < at);
-            let stop = Stop::default();
-            scenario.rounds = at;
-            let drive = Drive {
-                machine: &mut machine,
-                past: story.past,
-                source: &mut Nowhere,
-                gate: None,
-                deadline: None,
-                writing: None,
-                seed: scenario.seed,
-                planned: at,
-                stop: stop.clone(),
-                watch: &mut Until { rounds: at, stop, inner: watch },
-                tolerate: false,
-                strict: true,
-            };
-            drive.run()?;
+            play_back(&mut machine, story.past, scenario.seed, at, Some(at), false, watch)?;
         }
         let Assembled::Society(society) = &machine else { return Ok(Vec::new()) };
-        let effects = asked(society, agents, at, question)?;
+        let effects = asked(society, agents, at, question, scenario.seed)?;
         self.ask_outside(effects, scenario.seed, &prices, at)
     }
 
@@ -108,10 +92,10 @@ impl Engine<'_> {
     }
 }
 
-fn asked(society: &Society, agents: &[u32], at: u32, question: &str) -> Result<Vec<Effect>, DriveError> {
+fn asked(society: &Society, agents: &[u32], at: u32, question: &str, seed: u64) -> Result<Vec<Effect>, DriveError> {
     let mut effects = Vec::new();
     for agent in agents {
-        let refused = match society.interview(*agent, question).map_err(|bug| DriveError::Differs(bug.to_string()))? {
+        let refused = match society.interview(*agent, question).map_err(|bug| DriveError::Bug { seed, bug })? {
             Interview::Ask(request) => {
                 let id = EffectId { item: 0, round: at, actor: *agent, n: 0 };
                 effects.push(Effect { id, request: *request, hidden: None });

@@ -525,26 +525,11 @@ impl Engine<'_> {
         let agents = agents_of(&machine);
         // A run that was stopped is replayed as far as it came.
         let planned = if ended.is_some() { scenario.rounds } else { recorded };
-        let stop = Stop::default();
-        let mut until = Until { rounds: recorded, stop: stop.clone(), inner: watch };
         if ended.is_none() && recorded == 0 {
             return Err(DriveError::Folder(format!("{} has no complete round to replay", dir.display())));
         }
-        let drive = Drive {
-            machine: &mut machine,
-            past: story.past,
-            source: &mut Nowhere,
-            gate: None,
-            deadline: None,
-            writing: None,
-            seed: scenario.seed,
-            planned,
-            stop,
-            watch: if ended.is_none() { &mut until } else { until.inner },
-            tolerate: true,
-            strict: true,
-        };
-        let driven = drive.run()?;
+        let until = ended.is_none().then_some(recorded);
+        let driven = play_back(&mut machine, story.past, scenario.seed, planned, until, true, watch)?;
         let mut first = driven.first_difference;
         let digest = match &driven.ending {
             Ending::Done(outcome) => {
@@ -601,6 +586,35 @@ impl Engine<'_> {
         let origin = Origin { run: manifest.name.clone(), folder: dir.display().to_string(), at };
         self.begin(&prepared, out, Some(origin), story.past, watch)
     }
+}
+
+/// Drives a machine from a record alone, at most up to round `until`. `tolerate`: whether a round that differs from the record is only noted.
+fn play_back(
+    machine: &mut Assembled,
+    past: Past,
+    seed: u64,
+    planned: u32,
+    until: Option<u32>,
+    tolerate: bool,
+    watch: &mut dyn Watch,
+) -> Result<Driven, DriveError> {
+    let stop = Stop::default();
+    let mut until = Until { rounds: until.unwrap_or(u32::MAX), stop: stop.clone(), inner: watch };
+    let drive = Drive {
+        machine,
+        past,
+        source: &mut Nowhere,
+        gate: None,
+        deadline: None,
+        writing: None,
+        seed,
+        planned,
+        stop,
+        watch: &mut until,
+        tolerate,
+        strict: true,
+    };
+    drive.run()
 }
 
 /// Stops a replay where the record ends.

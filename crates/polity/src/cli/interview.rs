@@ -3,11 +3,7 @@
 use super::output::{self, note, print_line};
 use super::{Exit, Failure, failure, progress};
 use polity_driver::run::{Engine, Interviewed};
-use polity_driver::source::Outside;
-use polity_kernel::ask::Outcome;
-use polity_kernel::scenario::Price;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -28,13 +24,7 @@ struct Row<'a> {
 }
 
 fn row<'a>(said: &'a Interviewed, question: &'a str) -> Row<'a> {
-    let (outcome, answer) = match &said.answer.outcome {
-        Outcome::Reply { raw, .. } => ("reply", raw.as_str()),
-        Outcome::Invalid { why, .. } => ("invalid", why.as_str()),
-        Outcome::Refused { raw } => ("refused", raw.as_str()),
-        Outcome::Failed { why } => ("failed", why.as_str()),
-        Outcome::Denied { why } => ("denied", why.as_str()),
-    };
+    let outcome = &said.answer.outcome;
     let usage = &said.answer.usage;
     Row {
         agent: said.agent,
@@ -42,8 +32,8 @@ fn row<'a>(said: &'a Interviewed, question: &'a str) -> Row<'a> {
         question,
         model: &said.answer.request.model,
         simulated: said.simulated,
-        outcome,
-        answer,
+        outcome: outcome.name(),
+        answer: outcome.words(),
         tokens_in: usage.tokens_in,
         tokens_out: usage.tokens_out,
         cost_usd: usage.cost_usd,
@@ -56,8 +46,6 @@ pub struct Asked<'a> {
     pub agents: &'a [u32],
     pub at: Option<u32>,
     pub question: &'a str,
-    /// Prices that are told on the command line.
-    pub prices: BTreeMap<String, Price>,
 }
 
 pub fn interview(
@@ -67,15 +55,7 @@ pub fn interview(
     json: bool,
     mut watch: progress::Bar,
 ) -> Result<Exit, Failure> {
-    let Asked { run, agents, at, question, ref prices } = *asked;
-    let engine = &Engine {
-        outside: Outside { prices: prices.clone(), ..engine.outside.clone() },
-        budget: engine.budget.clone(),
-        providers: engine.providers.clone(),
-        disk: engine.disk.clone(),
-        stop: engine.stop.clone(),
-        ..*engine
-    };
+    let Asked { run, agents, at, question } = *asked;
     if question.trim().is_empty() {
         return Err(Failure::new(Exit::Input, "what are they to be asked? The question is empty"));
     }

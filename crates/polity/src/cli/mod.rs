@@ -202,10 +202,9 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                     return Err(Failure::new(Exit::Input, message));
                 }
                 let mut watch = progress::Bar::new(stop);
-                let outside = Outside { prices: answering.prices()?, ..engine.outside.clone() };
                 let engine = &Engine {
                     budget: spending.budget(),
-                    outside,
+                    outside: engine.outside.clone(),
                     providers: engine.providers.clone(),
                     disk: engine.disk.clone(),
                     stop: engine.stop.clone(),
@@ -247,13 +246,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Interview { run, agents, question, at, out, answering, common } => {
             with_engine(&common, &answering, registry, |engine, stop| {
                 let watch = progress::Bar::new(stop);
-                let asked = interview::Asked {
-                    run: &run,
-                    agents: &agents,
-                    at,
-                    question: &question,
-                    prices: answering.prices()?,
-                };
+                let asked = interview::Asked { run: &run, agents: &agents, at, question: &question };
                 interview::interview(engine, &asked, out.as_deref(), common.json, watch)
             })
         }
@@ -487,15 +480,15 @@ fn with_engine<T>(
         note("finishing what is in flight and saving; once more stops at once");
     });
     let engine = Engine {
-        registry,
-        providers: Arc::new(Providers::standard()),
-        disk: Arc::new(RealDisk),
         shards: common.shards.get(),
         connections: common.max_connections.get(),
-        budget: Default::default(),
-        outside: Outside { cache: answering.cache.clone(), notes: Notes::to(output::news), ..Outside::default() },
-        faults: None,
+        outside: Outside {
+            prices: answering.prices()?,
+            cache: answering.cache.clone(),
+            notes: Notes::to(output::news),
+        },
         stop: stop.clone(),
+        ..plain_engine(registry)
     };
     work(&engine, stop)
 }
