@@ -120,6 +120,7 @@ fn drive(machine: &mut Evaluation, script: &Script, order: Order) -> Shown {
                 shown.records.push(machine.acts().iter().map(|(_, acts)| records(acts)).collect());
                 shown.snapshots.push(machine.snapshot().unwrap());
             }
+            Then::More => {}
             Then::Wait => {
                 let take = match order {
                     Order::Together => std::mem::take(&mut open),
@@ -340,7 +341,7 @@ fn an_answer_to_another_question_is_refused() {
     let script = agreeing(2, 2);
     let effects = machine.poll(Vec::new()).unwrap().start;
     let mut answers: Vec<Answer> = effects.iter().map(|effect| reply(&script, effect)).collect();
-    answers[1].request.messages[0] = Message::text(Role::User, "something else");
+    Arc::make_mut(&mut answers[1].request.messages)[0] = Message::text(Role::User, "something else");
     match machine.poll(answers) {
         Err(Bug::Mismatch { id, .. }) => assert_eq!(id, effects[1].id),
         other => panic!("{other:?}"),

@@ -101,6 +101,39 @@ fn every_world_has_words_for_minds() {
 }
 
 #[test]
+fn questions_go_out_while_others_are_still_put_into_words_and_early_answers_change_nothing() {
+    let mut scenario = scenario("guess-average", mind(json!({"memory": {"tokens": 0}, "hear": 0})));
+    scenario["topology"] = json!({"kind": "none"});
+    // Five blocks, and agents who answer by their number.
+    (scenario["agents"], scenario["rounds"]) = (json!(4 * 4096 + 7), json!(2));
+    let answer = |effect: &Effect| reply(effect, says(Value::Number(f64::from(effect.id.actor % 100))));
+    let run = |early: bool, shards: usize| {
+        let mut society = open(&scenario, &Inputs::default(), shards).unwrap_or_else(|error| panic!("{error}"));
+        let (mut ready, mut later, mut slices) = (Vec::new(), Vec::new(), 0);
+        loop {
+            let step = society.poll(std::mem::take(&mut ready)).unwrap();
+            let answers = step.start.iter().map(answer);
+            if early {
+                ready.extend(answers)
+            } else {
+                later.extend(answers)
+            }
+            match step.then {
+                Then::More => slices += 1,
+                Then::Wait => ready.append(&mut later),
+                Then::Round(_) => {}
+                Then::Done(outcome) => return (outcome.digest, slices),
+            }
+        }
+    };
+    let (digest, slices) = run(true, 1);
+    // Of one block, of two, and then of the rest, in each of two rounds.
+    assert_eq!(slices, 2 * 2);
+    assert_eq!(run(false, 1), (digest, slices));
+    assert_eq!(run(true, 3).0, digest);
+}
+
+#[test]
 fn a_right_answer_is_never_in_a_prompt() {
     let mut scenario = scenario("guess-average", mind(json!({"prompts": {"observation": "{{ seen }} {{ sight }}"}})));
     scenario["world"]["fraction"] = json!(0.3554);

@@ -464,6 +464,7 @@ impl Drive<'_> {
 
     fn run_inner(&mut self, driven: &mut Driven) -> Result<(), DriveError> {
         let mut ready: Vec<Answer> = Vec::new();
+        let mut asked: Vec<Effect> = Vec::new();
         let mut open = Open::default();
         let mut began = Instant::now();
         let mut saved = Instant::now();
@@ -476,8 +477,15 @@ impl Drive<'_> {
             let step = as_machine(self.machine)
                 .poll(std::mem::take(&mut ready))
                 .map_err(|bug| DriveError::Bug { seed, bug })?;
-            self.begin(step.start, &mut ready, &mut open)?;
+            if self.gate.is_some() && matches!(step.then, Then::More) {
+                // What a budget decides is decided of all that a round asks at first.
+                asked.extend(step.start);
+                continue;
+            }
+            asked.extend(step.start);
+            self.begin(std::mem::take(&mut asked), &mut ready, &mut open)?;
             match step.then {
+                Then::More => {}
                 Then::Done(outcome) => {
                     driven.ending = Ending::Done(outcome);
                     return Ok(());

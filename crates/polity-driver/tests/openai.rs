@@ -17,9 +17,10 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
 
 const CANARY: &str = "sk-canary-5ecre7-0123456789abcdef";
 
@@ -31,9 +32,10 @@ fn provider(standin: &Standin, settings: Settings) -> OpenAi {
     OpenAi::new(&standin.url(), Secret::new(CANARY)).unwrap().with(settings)
 }
 
-/// In a runtime of its own each time, as runs are: connections must outlive it.
+/// In one runtime for all, as a process has one for all its runs: connections live in it.
 fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(work)
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
+    RUNTIME.block_on(work)
 }
 
 fn ask(provider: &OpenAi, effect: &Effect) -> Result<Exchange, Trouble> {
@@ -113,7 +115,7 @@ fn what_others_said_is_sent_in_words() {
     });
     let mut effect = effect(choice(), "Who is right?");
     let said = Part::Said { by: "Ada".into(), answer: "42".into(), reasons: "I counted.".into() };
-    effect.request.messages.push(Message { role: Role::Assistant, parts: vec![said] });
+    Arc::make_mut(&mut effect.request.messages).push(Message { role: Role::Assistant, parts: vec![said] });
     let sent = serde_json::to_value(provider.request(&effect)).unwrap();
     let schema = json!({
         "type": "object", "properties": {"answer": {"type": "string", "enum": ["calm", "angry", "{sad}"]}},

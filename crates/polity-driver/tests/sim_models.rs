@@ -8,6 +8,7 @@ use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::method::same_answer;
 use serde_json::{Value as Json, json};
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 const GOLD: &str = "42";
@@ -44,7 +45,7 @@ fn shown(model: &str, item: u32, own: &str, others: &[&str], argued: bool) -> Ef
     let said =
         |answer: &str, reasons: &str| Part::Said { by: "X".into(), answer: answer.into(), reasons: reasons.into() };
     let why = if argued { "because" } else { "" };
-    effect.request.messages.extend([
+    Arc::make_mut(&mut effect.request.messages).extend([
         Message { role: Role::Assistant, parts: vec![said(own, "mine")] },
         Message { role: Role::User, parts: others.iter().map(|answer| said(answer, why)).collect() },
     ]);
@@ -318,7 +319,7 @@ fn debate(sim: &Sim, name: &str, difficulty: impl Fn(u32) -> f64) -> Vec<(f64, f
                         Part::Said { by: format!("Agent {member}"), answer, reasons }
                     };
                     let others = (0..3).filter(|other| *other != actor).map(said).collect();
-                    effect.request.messages.extend([
+                    Arc::make_mut(&mut effect.request.messages).extend([
                         Message { role: Role::Assistant, parts: vec![said(actor)] },
                         Message { role: Role::User, parts: others },
                     ]);

@@ -8,6 +8,7 @@ pub mod schema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 /// Names an effect: the `n`-th question of `actor` in `round` of `item`. In a society the item is 0 and the actor is the agent;
 /// in an evaluation the item is the row of the data set and the actor is the member of the team.
@@ -245,7 +246,7 @@ pub struct Request {
     /// `provider/model`.
     pub model: String,
     /// The conversation so far.
-    pub messages: Vec<Message>,
+    pub messages: Arc<Vec<Message>>,
     /// The kind of answer wanted.
     pub want: Want,
     /// How the model is to sample.
@@ -277,7 +278,7 @@ impl Request {
         // A run holds many of these for a while: with the room of their text, and no more than a few letters.
         let room = self.messages.iter().map(|message| "[assistant]\n\n\n".len() + message.size()).sum();
         let mut out = String::with_capacity(room);
-        for message in &self.messages {
+        for message in self.messages.iter() {
             if !out.is_empty() {
                 out.push_str("\n\n");
             }
@@ -289,10 +290,10 @@ impl Request {
 
     /// A question of its own: the first sample, with the provider's settings.
     #[must_use]
-    pub fn new(model: impl Into<String>, messages: Vec<Message>, want: Want) -> Self {
+    pub fn new(model: impl Into<String>, messages: impl Into<Arc<Vec<Message>>>, want: Want) -> Self {
         Request {
             model: model.into(),
-            messages,
+            messages: messages.into(),
             want,
             settings: Settings::default(),
             sample: 0,

@@ -49,6 +49,11 @@ impl Book {
         bug.map_or(Ok(wanted), Err)
     }
 
+    /// The number of an actor's next question.
+    fn next(&self, actor: u32) -> u32 {
+        self.next.iter().find(|(a, _)| *a == actor).map_or(0, |(_, n)| n + 1)
+    }
+
     fn number(&mut self, actor: u32) -> u32 {
         if let Some((_, n)) = self.next.iter_mut().find(|(a, _)| *a == actor) {
             *n += 1;
@@ -71,6 +76,13 @@ impl<'a> Door<'a> {
     pub fn set_round(&mut self, round: u32) {
         self.round = round;
         self.book.next.clear();
+    }
+
+    /// The next question of an actor, if it is answered: an earlier run of the same turn put it, and this one will.
+    pub fn answered_next(&self, actor: u32) -> Option<&'a Request> {
+        let id = EffectId { item: self.item, round: self.round, actor, n: self.book.next(actor) };
+        let i = self.answers.binary_search_by_key(&id, |answer| answer.id).ok()?;
+        self.answers.get(i).map(|answer| &answer.request)
     }
 
     /// Puts questions together and waits for all of them; the answers come in the order asked.

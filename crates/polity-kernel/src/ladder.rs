@@ -7,6 +7,7 @@
 
 use crate::ask::{Hidden, Message, Request, Role, Step, Unanswered, Value};
 use crate::door::{Ask, Door};
+use std::sync::Arc;
 
 /// Letters of a reply that a model is shown again.
 const SHOWN: usize = 2_000;
@@ -47,12 +48,13 @@ impl Question {
             Unanswered::Failed(_) | Unanswered::Denied(_) => return,
         };
         let end = raw.char_indices().nth(SHOWN).map_or(raw.len(), |(end, _)| end);
+        let messages = Arc::make_mut(&mut self.request.messages);
         let shown = raw.get(..end).map(str::trim).unwrap_or_default();
         if !shown.is_empty() {
-            self.request.messages.push(Message::text(Role::Assistant, shown));
+            messages.push(Message::text(Role::Assistant, shown));
         }
         let words = format!("That reply can not be used: {why}. Reply again, in the form that was asked for.");
-        self.request.messages.push(Message::text(Role::User, words));
+        messages.push(Message::text(Role::User, words));
     }
 }
 

@@ -17,6 +17,9 @@ pub struct Step {
 /// What follows a step.
 #[derive(Debug)]
 pub enum Then {
+    /// There is more to do before anybody is waited for; poll again, with whatever answers there are. What was asked so far may be under
+    /// way meanwhile.
+    More,
     /// Nothing moves before more answers come.
     Wait,
     /// A round is complete; poll again, with whatever answers there are.

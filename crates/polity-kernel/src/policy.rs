@@ -287,6 +287,13 @@ impl<'a> Turn<'a> {
         Ok(typed(heard, &want))
     }
 
+    /// The next question of this turn, if it has its answer already: a turn is run again from its start when its answers have come, and
+    /// what is the same each time and costly to make (the words of a question) can be taken from here.
+    #[must_use]
+    pub fn answered_next(&self) -> Option<&Request> {
+        self.door.answered_next(self.who)
+    }
+
     /// Puts questions together, each with its ladder; what they end in comes in the order asked.
     pub async fn settle_all(&mut self, questions: Vec<Question>) -> Vec<Settled> {
         let actor = self.who;

@@ -17,6 +17,7 @@ use prompts::{Prompts, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -287,33 +288,13 @@ impl Policy for Mind {
 
     async fn act(&self, state: &mut State, turn: &mut Turn<'_>) -> Result<(), Fault> {
         self.make_room(state, turn).await;
-        let mut context = self.prompts.context(turn, &state.memory);
-        let mut messages = vec![Message::text(Role::System, self.prompts.render(Text::System, &context)?)];
-        let mut question = self.prompts.render(Text::Question, &context)?;
-        if self.think == Think::InReply {
-            question = format!("{question}\n\n{}", self.prompts.think(&context, false)?);
-        }
-        let mut thoughts = None;
-        if self.think == Think::First {
-            let think = self.prompts.think(&context, true)?;
-            messages.push(self.told(turn, &mut context, &think)?);
-            let heard = turn.ask(self.request(state, turn, messages.clone(), Want::Text, THOUGHTS), None).await;
-            // A mind that does not get to think decides without.
-            match heard {
-                Ok(Value::Text(words)) => {
-                    messages.push(Message::text(Role::Assistant, words.clone()));
-                    messages.push(Message::text(Role::User, question));
-                    thoughts = Some(words);
-                }
-                _ => {
-                    messages.truncate(1);
-                    messages.push(self.told(turn, &mut context, &question)?);
-                }
-            }
-        } else {
-            messages.push(self.told(turn, &mut context, &question)?);
-        }
-        let (decided, words) = self.decide(state, turn, &messages).await;
+        let (mut messages, thoughts) = match turn.answered_next() {
+            // The turn is run again with its answers: what it asked need not be put into words again.
+            Some(request) if self.think != Think::First => (request.messages.clone(), None),
+            _ => self.worded(state, turn).await?,
+        };
+        let (decided, words) = self.decide(state, turn, messages.clone()).await;
+        let thoughts = thoughts.or(words);
         for (deed, value) in self.deeds.iter().zip(&decided) {
             if let Some(value) = value {
                 self.perform(deed, value, turn);
@@ -321,17 +302,18 @@ impl Policy for Mind {
         }
         let did = self.did(&decided);
         if !self.questions.is_empty() {
-            messages.push(Message::text(Role::Assistant, did.clone()));
+            Arc::make_mut(&mut messages).push(Message::text(Role::Assistant, did.clone()));
             let questions = self.questions.iter().map(|further| {
                 let mut messages = messages.clone();
-                messages.push(Message::text(Role::User, further.ask.clone()));
+                Arc::make_mut(&mut messages).push(Message::text(Role::User, further.ask.clone()));
                 self.question(self.request(state, turn, messages, further.want.clone(), &further.name), None)
             });
             // They stand in the record of calls; nothing acts on them.
             turn.settle_all(questions.collect()).await;
         }
         if self.memory.tokens > 0 {
-            let entry = self.prompts.remember(&mut context, &did, thoughts.or(words).as_deref())?;
+            let mut context = self.prompts.context(turn, &state.memory);
+            let entry = self.prompts.remember(&mut context, &did, thoughts.as_deref())?;
             state.memory.keep(turn.round, entry, if self.memory.summary { None } else { Some(self.memory.tokens) });
         }
         Ok(())
@@ -410,7 +392,14 @@ fn check_want(want: &Want) -> Result<(), String> {
 }
 
 impl Mind {
-    fn request(&self, state: &State, turn: &Turn<'_>, messages: Vec<Message>, want: Want, purpose: &str) -> Request {
+    fn request(
+        &self,
+        state: &State,
+        turn: &Turn<'_>,
+        messages: impl Into<Arc<Vec<Message>>>,
+        want: Want,
+        purpose: &str,
+    ) -> Request {
         let model = self.models.get(state.model as usize).or(self.models.first()).cloned().unwrap_or_default();
         Request {
             settings: self.settings,
@@ -450,7 +439,7 @@ impl Mind {
         &self,
         state: &State,
         turn: &mut Turn<'_>,
-        messages: &[Message],
+        messages: Arc<Vec<Message>>,
     ) -> (Vec<Option<Value>>, Option<String>) {
         let in_reply = self.think == Think::InReply;
         let (want, purpose) = match self.deeds.as_slice() {
@@ -473,7 +462,7 @@ impl Mind {
             }),
             _ => None,
         };
-        let request = self.request(state, turn, messages.to_vec(), want, &purpose);
+        let request = self.request(state, turn, messages, want, &purpose);
         let settled = turn.settle_all(vec![self.question(request, hidden)]).await.pop();
         let value = settled.filter(|settled| settled.defaulted.is_none()).map(|settled| settled.value);
         let Some(value) = value else {
@@ -489,6 +478,37 @@ impl Mind {
             false => None,
         };
         (fields.into_iter().map(Some).collect(), words)
+    }
+
+    /// What the mind is told and asked in this turn, and what it thought of that in a call of its own.
+    async fn worded(&self, state: &State, turn: &mut Turn<'_>) -> Result<(Arc<Vec<Message>>, Option<String>), Fault> {
+        let mut context = self.prompts.context(turn, &state.memory);
+        let mut messages = vec![Message::text(Role::System, self.prompts.render(Text::System, &context)?)];
+        let mut question = self.prompts.render(Text::Question, &context)?;
+        if self.think == Think::InReply {
+            question = format!("{question}\n\n{}", self.prompts.think(&context, false)?);
+        }
+        let mut thoughts = None;
+        if self.think == Think::First {
+            let think = self.prompts.think(&context, true)?;
+            messages.push(self.told(turn, &mut context, &think)?);
+            let heard = turn.ask(self.request(state, turn, messages.clone(), Want::Text, THOUGHTS), None).await;
+            // A mind that does not get to think decides without.
+            match heard {
+                Ok(Value::Text(words)) => {
+                    messages.push(Message::text(Role::Assistant, words.clone()));
+                    messages.push(Message::text(Role::User, question));
+                    thoughts = Some(words);
+                }
+                _ => {
+                    messages.truncate(1);
+                    messages.push(self.told(turn, &mut context, &question)?);
+                }
+            }
+        } else {
+            messages.push(self.told(turn, &mut context, &question)?);
+        }
+        Ok((Arc::new(messages), thoughts))
     }
 
     fn perform(&self, deed: &Deed, value: &Value, turn: &mut Turn<'_>) {

@@ -58,7 +58,7 @@ pub fn play_with(scenario: &Value, inputs: &Inputs, shards: usize) -> Played {
                 rounds.push(Round { report: *report, acts });
             }
             Then::Done(outcome) => return Played { start, rounds, outcome, society },
-            Then::Wait => panic!("these leaves ask nobody"),
+            Then::More | Then::Wait => panic!("these leaves ask nobody"),
         }
     }
 }

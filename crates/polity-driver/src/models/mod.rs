@@ -16,6 +16,8 @@ use polity_kernel::scenario::Price;
 use polity_kernel::tree::nearest;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::OnceLock;
+use tokio::runtime::{Handle, Runtime};
 
 /// One question put and answered.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,25 +92,48 @@ pub trait Provider: Send + Sync {
 const LATER: [&str; 4] = ["anthropic", "google", "ollama", "vllm"];
 
 /// The providers of a build.
-pub struct Providers(Vec<Box<dyn Provider>>);
+pub struct Providers {
+    all: Vec<Box<dyn Provider>>,
+    /// Where calls are made, of all runs that have these providers. Its threads do nothing else: runs come and go (a sweep has many at once)
+    /// and compute between their calls, and a connection that nobody serves in the meantime would look like a server that hangs.
+    runtime: OnceLock<std::io::Result<Runtime>>,
+}
+
+impl Drop for Providers {
+    fn drop(&mut self) {
+        // Without waiting, which is not allowed everywhere.
+        if let Some(Ok(runtime)) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
 
 impl Providers {
     /// All that this build has.
     #[must_use]
     pub fn standard() -> Self {
-        Providers(vec![Box::new(sim::Sim::standard()), Box::new(openai::OpenAi::standard())])
+        Providers::of(vec![Box::new(sim::Sim::standard()), Box::new(openai::OpenAi::standard())])
     }
 
     /// Providers of your own, asked in this order.
     #[must_use]
     pub fn of(providers: Vec<Box<dyn Provider>>) -> Self {
-        Providers(providers)
+        Providers { all: providers, runtime: OnceLock::new() }
+    }
+
+    /// Where calls are made.
+    pub(crate) fn runtime(&self) -> Result<&Handle, String> {
+        let open = || tokio::runtime::Builder::new_multi_thread().thread_name("polity-calls").enable_all().build();
+        match self.runtime.get_or_init(open) {
+            Ok(runtime) => Ok(runtime.handle()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Every model known by name.
     #[must_use]
     pub fn models(&self) -> Vec<String> {
-        self.0.iter().flat_map(|provider| provider.models()).collect()
+        self.all.iter().flat_map(|provider| provider.models()).collect()
     }
 
     /// The provider of a model (`provider/model`), which has been checked to have it.
@@ -116,11 +141,11 @@ impl Providers {
         let Some((name, _)) = model.split_once('/') else {
             return Err(format!("a model is named `provider/model`, for instance `sim/medium`, not `{model}`"));
         };
-        if let Some(provider) = self.0.iter().find(|provider| provider.name() == name) {
+        if let Some(provider) = self.all.iter().find(|provider| provider.name() == name) {
             provider.check(model)?;
             return Ok(provider.as_ref());
         }
-        let known: Vec<&str> = self.0.iter().map(|provider| provider.name()).collect();
+        let known: Vec<&str> = self.all.iter().map(|provider| provider.name()).collect();
         let have = known.iter().map(|name| format!("`{name}/...`")).collect::<Vec<_>>().join(", ");
         if LATER.contains(&name) {
             return Err(format!(

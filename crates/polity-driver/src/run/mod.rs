@@ -317,15 +317,14 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn source(&self, seed: u64, prices: &Prices) -> Result<Box<dyn Source>, DriveError> {
-        let no_runtime = |e: std::io::Error| DriveError::Model(format!("no runtime for calls can be started: {e}"));
-        Ok(match self.faults {
+    fn source(&self, seed: u64, prices: &Prices) -> Box<dyn Source> {
+        match self.faults {
             None => {
                 let live = Live::new(self.providers.clone(), seed, self.connections, &self.outside);
-                Box::new(live.map_err(no_runtime)?.with_prices(prices.clone()))
+                Box::new(live.with_prices(prices.clone()))
             }
-            Some(faults) => Box::new(Simulated::new(self.providers.clone(), seed, faults).map_err(no_runtime)?),
-        })
+            Some(faults) => Box::new(Simulated::new(self.providers.clone(), seed, faults)),
+        }
     }
 
     /// Runs a scenario in a new folder.
@@ -381,7 +380,7 @@ impl Engine<'_> {
     ) -> Result<Summary, DriveError> {
         let agents = agents_of(machine);
         let prices = Prices::from(manifest.prices.clone());
-        let mut source = self.source(scenario.seed, &prices)?;
+        let mut source = self.source(scenario.seed, &prices);
         let writing = Writing {
             disk: self.disk.clone(),
             journal_dir: folder.journal(),

@@ -8,6 +8,7 @@ use super::Notes;
 use crate::disk::{Disk, create_dir_durably};
 use crate::drive::digest_of;
 use polity_kernel::ask::{Outcome, Request, Usage};
+use polity_kernel::digest::Digest;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,17 +21,22 @@ const LONGEST: u64 = 64_000_000;
 
 /// What an answer depends on: whom is asked, and what, with the number of the sample; not who asks, nor what for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key(Vec<u8>);
+pub(super) struct Key {
+    /// Compared first: the words of most questions begin alike.
+    digest: Digest,
+    words: Arc<[u8]>,
+}
 
 impl Key {
     /// `None` where the request has no bytes, which no request has.
     pub(super) fn of(address: &str, request: &Request) -> Option<Key> {
         let Request { model, messages, want, settings, sample, purpose: _, step: _ } = request;
-        postcard::to_allocvec(&(address, model, messages, want, settings, sample)).ok().map(Key)
+        let words = postcard::to_allocvec(&(address, model, messages, want, settings, sample)).ok()?;
+        Some(Key { digest: digest_of(&words), words: words.into() })
     }
 
     fn name(&self) -> String {
-        digest_of(&self.0).to_string()
+        self.digest.to_string()
     }
 }
 
@@ -83,7 +89,7 @@ impl Cache {
 
     fn write(&self, key: &Key, outcome: &Outcome, usage: &Usage) -> std::io::Result<()> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let payload = postcard::to_allocvec(&(&key.0, outcome, usage)).map_err(std::io::Error::other)?;
+        let payload = postcard::to_allocvec(&(key.words.as_ref(), outcome, usage)).map_err(std::io::Error::other)?;
         let path = self.path(key);
         create_dir_durably(self.disk.as_ref(), path.parent().unwrap_or(&self.folder))?;
         // A name of its own: another process may write the same entry now.
@@ -115,7 +121,7 @@ fn read(bytes: &[u8], key: &Key) -> Result<(Outcome, Usage), &'static str> {
         return Err(damaged);
     }
     let (asked, outcome, usage): (Vec<u8>, Outcome, Usage) = postcard::from_bytes(payload).map_err(|_| damaged)?;
-    match (asked == key.0, &outcome) {
+    match (asked == *key.words, &outcome) {
         (true, Outcome::Reply { .. }) => Ok((outcome, usage)),
         _ => Err("they are of other questions"),
     }
@@ -142,7 +148,7 @@ mod tests {
             Request { model: "openai/n".into(), ..request() },
             Request { want: Want::number(0.0, 11.0), ..request() },
             Request { settings: Settings { temperature: Some(0.0), ..Settings::default() }, ..request() },
-            Request { messages: vec![Message::text(Role::System, "How many?")], ..request() },
+            Request { messages: vec![Message::text(Role::System, "How many?")].into(), ..request() },
         ];
         for other in others {
             assert_ne!(key(&request()), key(&other));

@@ -4,6 +4,7 @@
 //! across runs is in `cache.rs`.
 
 mod cache;
+mod calling;
 mod live;
 mod notes;
 mod simulated;

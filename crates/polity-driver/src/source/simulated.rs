@@ -33,16 +33,17 @@ pub struct Simulated {
 
 impl Simulated {
     /// Answers come from the providers, which must answer at once (simulated models do).
-    pub fn new(providers: Arc<Providers>, seed: u64, faults: Faults) -> std::io::Result<Self> {
-        Ok(Simulated {
-            live: Live::new(providers, seed, usize::MAX, &Outside::default())?,
+    #[must_use]
+    pub fn new(providers: Arc<Providers>, seed: u64, faults: Faults) -> Self {
+        Simulated {
+            live: Live::new(providers, seed, usize::MAX, &Outside::default()),
             draws: Draws::new(faults.seed, Stream::Driver, 0, 0),
             faults,
             now: 0.0,
             arrivals: BTreeMap::new(),
             count: 0,
             asked: 0,
-        })
+        }
     }
 
     fn arrive(&mut self, after: f64, answer: Answer) {

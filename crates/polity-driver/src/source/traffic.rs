@@ -1,5 +1,5 @@
 //! The traffic of a run, all its agents together: whose turn it is to be asked, who shares whose answer, when a failed try is made again,
-//! and when nobody can be asked at all. It knows no socket and waits for nothing: [`super::Live`] does, and tells it the time (of a
+//! and when nobody can be asked at all. It knows no socket and waits for nothing: [`super::calling`] does, and tells it the time (of a
 //! clock that is never set). Limits on requests and tokens a minute will be kept here, too.
 
 use super::cache::Key;
@@ -191,18 +191,16 @@ impl Traffic {
         std::mem::take(&mut self.broken)
     }
 
-    /// Whether something waits to be handed out.
-    pub(super) fn has_broken(&self) -> bool {
-        !self.broken.is_empty()
-    }
-
-    /// Drops all that is not being asked.
-    pub(super) fn drop_waiting(&mut self) {
+    /// Drops all that is not being asked: how many questions that is.
+    pub(super) fn drop_waiting(&mut self) -> usize {
+        let mut dropped = self.queue.len() + self.pausing.len();
         let waiting = self.queue.drain(..).chain(std::mem::take(&mut self.pausing).into_values());
         for key in waiting.filter_map(|call| call.key) {
-            self.following -= self.flights.remove(&key).map_or(0, |followers| followers.len());
+            let followers = self.flights.remove(&key).map_or(0, |followers| followers.len());
+            self.following -= followers;
+            dropped += followers;
         }
-        self.broken.iter_mut().for_each(|broken| broken.again = None);
+        dropped + self.broken.iter_mut().filter_map(|broken| broken.again.take()).count()
     }
 
     /// Questions that wait for a connection.
@@ -380,7 +378,7 @@ mod tests {
         traffic.begin(effect(2), other.clone());
         traffic.begin(effect(3), other);
         assert_eq!((traffic.following(), traffic.queued()), (2, 1));
-        traffic.drop_waiting();
+        assert_eq!(traffic.drop_waiting(), 2);
         assert_eq!((traffic.following(), traffic.queued(), traffic.pausing()), (1, 0, 0));
         assert_eq!(traffic.answered(asked, exchange()).len(), 2);
     }

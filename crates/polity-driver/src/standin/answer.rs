@@ -4,9 +4,72 @@
 use crate::models::Provider;
 use crate::models::sim::Sim;
 use polity_kernel::ask::schema::{as_option, kind, listed, resolved};
-use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Request, Role, Settings, Usage, Value, Want};
+use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Request, Settings, Usage, Value, Want};
 use polity_kernel::digest::{Kind, RowHash};
 use serde_json::{Map, Value as Json, json};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Forms that are kept read.
+const FORMS: usize = 1000;
+
+/// A request for a completion, whichever wire it came by, as far as it is looked at.
+pub(super) struct Asked<'a> {
+    pub model: Cow<'a, str>,
+    pub messages: Vec<Message>,
+    /// Letters of the conversation as it was sent; limits are counted by them.
+    pub letters: usize,
+    /// The form that the reply must have.
+    pub format: Option<Format<'a>>,
+    /// Whether a form was asked for as such, not as a tool's.
+    pub in_form: bool,
+    /// The tool that must be called.
+    pub tool: Option<String>,
+    /// Tokens of the reply at most.
+    pub longest: Option<u64>,
+    pub stream: bool,
+    pub logprobs: bool,
+    pub include_usage: bool,
+}
+
+/// The form of a reply.
+pub(super) enum Format<'a> {
+    /// A JSON Schema, as it was sent.
+    Schema(Cow<'a, str>),
+    /// Any object.
+    Object,
+}
+
+/// A schema, read.
+pub(super) struct Form {
+    schema: Json,
+    want: Want,
+}
+
+/// The schemas of the last requests, read: most requests of a run have the same few.
+#[derive(Default)]
+pub(super) struct Forms(Mutex<BTreeMap<u128, Arc<Form>>>);
+
+impl Forms {
+    fn read(&self, format: &Format<'_>) -> Arc<Form> {
+        let text = match format {
+            Format::Schema(text) => text.as_ref(),
+            Format::Object => r#"{"type": "object", "properties": {"answer": {"type": "string"}}}"#,
+        };
+        let key = hash(text.as_bytes());
+        // What is behind it is as good after a panic as before.
+        let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if forms.len() >= FORMS {
+            forms.clear();
+        }
+        let form = forms.entry(key).or_insert_with(|| {
+            let schema = serde_json::from_str(text).unwrap_or_default();
+            Arc::new(Form { want: Want::like(&schema), schema })
+        });
+        form.clone()
+    }
+}
 
 /// What a model said.
 pub(super) struct Said {
@@ -23,42 +86,40 @@ pub(super) fn hash(bytes: &[u8]) -> u128 {
     RowHash::new(Kind::Request, 0).bytes(bytes).finish()
 }
 
-/// Answers a request for a completion. An error says what is wrong with the request.
-pub(super) async fn answer(sim: &Sim, model: &str, seed: u64, body: &[u8], request: &Json) -> Result<Said, String> {
-    let messages = messages(&request["messages"])?;
-    let tool = called_tool(request)?;
-    let object = json!({"type": "object", "properties": {"answer": {"type": "string"}}});
-    let format = &request["response_format"];
-    let schema = match (&tool, format["type"].as_str()) {
-        (Some((_, parameters)), _) => Some(*parameters),
-        (None, Some("json_schema")) => Some(&format["json_schema"]["schema"]),
-        (None, Some("json_object")) => Some(&object),
-        _ => None,
-    };
-    let want = schema.map_or(Want::Text, Want::like);
+/// Answers a request whose bytes have the key `body`, as `model`. An error says why it can not.
+pub(super) async fn answer(
+    sim: &Sim,
+    forms: &Forms,
+    model: &str,
+    seed: u64,
+    body: u128,
+    asked: &mut Asked<'_>,
+) -> Result<Said, String> {
+    let form = asked.format.as_ref().map(|format| forms.read(format));
+    let want = form.as_ref().map_or(Want::Text, |form| form.want.clone());
     let effect = Effect {
         id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
         request: Request {
-            sample: hash(body) as u32,
-            settings: Settings { max_tokens: longest(request), ..Settings::default() },
-            ..Request::new(model, messages, want)
+            sample: body as u32,
+            settings: Settings { max_tokens: asked.longest, ..Settings::default() },
+            ..Request::new(model, std::mem::take(&mut asked.messages), want)
         },
         hidden: None,
     };
     let exchange = sim.answer(&effect, seed).await.map_err(|trouble| trouble.to_string())?;
     let mut said = Said { content: None, refusal: None, call: None, finish_reason: "stop", usage: exchange.usage };
-    match (exchange.outcome, schema) {
+    match (exchange.outcome, form) {
         (Outcome::Refused { raw }, _) => said.refusal = Some(raw),
         // The model failed. Where the text does not show it, it was cut.
-        (Outcome::Invalid { raw, .. }, schema) => {
-            said.finish_reason = if schema.is_none() { "length" } else { "stop" };
+        (Outcome::Invalid { raw, .. }, form) => {
+            said.finish_reason = if form.is_none() { "length" } else { "stop" };
             said.content = Some(raw);
         }
-        (Outcome::Reply { value, .. }, Some(schema)) => {
-            let text = shaped(schema, schema, &effect.request.want, &value).to_string();
-            match tool {
-                Some((name, _)) => {
-                    said.call = Some((name.to_owned(), text));
+        (Outcome::Reply { value, .. }, Some(form)) => {
+            let text = shaped(&form.schema, &form.schema, &form.want, &value).to_string();
+            match asked.tool.take() {
+                Some(name) => {
+                    said.call = Some((name, text));
                     said.finish_reason = "tool_calls";
                 }
                 None => said.content = Some(text),
@@ -68,46 +129,6 @@ pub(super) async fn answer(sim: &Sim, model: &str, seed: u64, body: &[u8], reque
         (Outcome::Failed { why } | Outcome::Denied { why }, _) => return Err(why),
     }
     Ok(said)
-}
-
-/// Tokens of the reply at most, under either of their names.
-fn longest(request: &Json) -> Option<u64> {
-    ["max_completion_tokens", "max_tokens"].into_iter().find_map(|name| request[name].as_u64())
-}
-
-/// The conversation; content is a text or a list of parts.
-fn messages(list: &Json) -> Result<Vec<Message>, String> {
-    let list =
-        list.as_array().filter(|list| !list.is_empty()).ok_or("`messages` must be a list of at least one message")?;
-    let message = |message: &Json| {
-        let role = match message["role"].as_str() {
-            Some("system" | "developer") => Role::System,
-            Some("assistant") => Role::Assistant,
-            Some("user" | "tool") => Role::User,
-            _ => return Err(format!("a message has no role that is known: {}", message["role"])),
-        };
-        let text = match &message["content"] {
-            Json::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
-            content => content.as_str().unwrap_or_default().to_owned(),
-        };
-        Ok(Message::text(role, text))
-    };
-    list.iter().map(message).collect()
-}
-
-/// The tool that must be called, with the schema of its arguments. A model that may choose calls none.
-fn called_tool(request: &Json) -> Result<Option<(&str, &Json)>, String> {
-    let choice = &request["tool_choice"];
-    let named = choice["function"]["name"].as_str();
-    if named.is_none() && choice.as_str() != Some("required") {
-        return Ok(None);
-    }
-    let mut tools = request["tools"].as_array().into_iter().flatten().map(|tool| &tool["function"]);
-    let tool = tools.find(|tool| named.is_none_or(|name| tool["name"] == name));
-    match tool.and_then(|tool| Some((tool["name"].as_str()?, &tool["parameters"]))) {
-        Some(tool) => Ok(Some(tool)),
-        None => Err("`tool_choice` asks for a tool that is not among `tools`".into()),
-    }
 }
 
 /// What the model replied, as the schema has it.
@@ -165,6 +186,7 @@ pub(super) fn embedding(text: &str, dimensions: usize) -> Vec<f32> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use polity_kernel::ask::Role;
 
     fn reply(schema: Json) -> Json {
         let want = Want::like(&schema);

@@ -4,13 +4,13 @@
 mod answer;
 mod fault;
 mod limits;
-mod shapes;
+mod wires;
 
 pub use fault::{Fault, Faults};
 
 use crate::models::openai::LONGEST_ANSWER;
 use crate::models::sim::Sim;
-use answer::{Said, answer, embedding, hash};
+use answer::{Asked, Forms, Said, answer, embedding, hash};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
@@ -23,13 +23,13 @@ use futures_util::stream;
 use limits::Bucket;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
-use shapes::Head;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Runtime;
+use wires::openai::{self, Head};
 
 /// Bytes of a request at most.
 const LONGEST_REQUEST: usize = 64_000_000;
@@ -106,6 +106,7 @@ pub struct Standin {
 
 struct Shared {
     sim: Sim,
+    forms: Forms,
     options: Options,
     books: Mutex<Books>,
 }
@@ -134,7 +135,7 @@ impl Standin {
         let limits = [("requests", options.requests_per_minute), ("tokens", options.tokens_per_minute)];
         let limits = limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(limit?, now)))).collect();
         let books = Mutex::new(Books { stats: Stats::default(), answered: BTreeSet::new(), limits });
-        let shared = Arc::new(Shared { sim, options, books });
+        let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books });
         let router = Router::new()
             .route("/v1/models", get(models))
             .route("/v1/chat/completions", post(completions))
@@ -208,7 +209,7 @@ impl Call {
         let fault = self.fault?;
         *self.shared.books().stats.faults.entry(fault.name()).or_default() += 1;
         let said = |status: u16, message: &str, kind: &str, code: Option<&str>| {
-            Some(json_response(status, &shapes::error(message, kind, code)))
+            Some(json_response(status, &openai::error(message, kind, code)))
         };
         let limited = "Rate limit reached for requests: a fault of the stand-in";
         match fault {
@@ -251,7 +252,7 @@ impl Call {
             Some((wait, name)) => {
                 books.stats.limited += 1;
                 let message = format!("Rate limit reached for {name}. Please try again in {:.3}s.", wait.as_secs_f64());
-                let mut response = json_response(429, &shapes::error(&message, name, Some("rate_limit_exceeded")));
+                let mut response = json_response(429, &openai::error(&message, name, Some("rate_limit_exceeded")));
                 drop(books);
                 let seconds = wait.as_secs_f64().ceil().to_string();
                 let milliseconds = (wait.as_secs_f64() * 1e3).ceil().to_string();
@@ -261,10 +262,10 @@ impl Call {
         }
     }
 
-    /// Enters an answer into the books.
-    fn settle(&self, body: &[u8], tokens_in: u64, tokens_out: u64, cost_usd: f64) {
+    /// Enters the answer to a request whose bytes have the key `body` into the books.
+    fn settle(&self, body: u128, tokens_in: u64, tokens_out: u64, cost_usd: f64) {
         let mut books = self.shared.books();
-        let again = !books.answered.insert(hash(body));
+        let again = !books.answered.insert(body);
         let stats = &mut books.stats;
         stats.answered += 1;
         stats.repeated += u64::from(again);
@@ -341,7 +342,7 @@ fn add(response: &mut Response, headers: impl IntoIterator<Item = (String, Strin
 }
 
 fn invalid(why: &str) -> Response {
-    json_response(400, &shapes::error(why, "invalid_request_error", None))
+    json_response(400, &openai::error(why, "invalid_request_error", None))
 }
 
 fn parsed(body: &[u8]) -> Result<Json, String> {
@@ -377,51 +378,43 @@ async fn nowhere(uri: axum::http::Uri) -> Response {
         "Unknown request URL: {}. The stand-in has /v1/models, /v1/chat/completions, /v1/embeddings and /stats",
         uri.path()
     );
-    json_response(404, &shapes::error(&message, "invalid_request_error", Some("unknown_url")))
+    json_response(404, &openai::error(&message, "invalid_request_error", Some("unknown_url")))
 }
 
 async fn completions(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    let request = match parsed(&body) {
-        Ok(request) => request,
+    let mut asked = match openai::asked(&body) {
+        Ok(asked) => asked,
         Err(why) => return invalid(&why),
     };
     let call = Call::begin(shared.clone());
-    let asked = request["messages"].to_string();
-    if let Some(response) = call.turned_away(&headers, tokens(&asked) as f64).await {
+    if let Some(response) = call.turned_away(&headers, asked.letters.div_ceil(4) as f64).await {
         return response;
     }
-    if call.fault == Some(Fault::NoSchema) && request["response_format"].is_object() {
+    if call.fault == Some(Fault::NoSchema) && asked.in_form {
         let why = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.";
-        let mut error = shapes::error(why, "invalid_request_error", None);
+        let mut error = openai::error(why, "invalid_request_error", None);
         error["error"]["param"] = json!("response_format");
         return json_response(400, &error);
     }
     tokio::time::sleep(shared.options.latency).await;
-    let name = request["model"].as_str().unwrap_or_default();
-    let (model, seed) = (shared.model_for(name), shared.options.seed);
-    let mut said = match answer(&shared.sim, &model, seed, &body, &request).await {
+    let (model, seed, key) = (shared.model_for(&asked.model), shared.options.seed, hash(&body));
+    let mut said = match answer(&shared.sim, &shared.forms, &model, seed, key, &mut asked).await {
         Ok(said) => said,
         Err(why) => return invalid(&why),
     };
-    call.settle(&body, said.usage.tokens_in, said.usage.tokens_out, said.usage.cost_usd);
-    let structured = said.call.is_some() || request["response_format"].is_object();
+    call.settle(key, said.usage.tokens_in, said.usage.tokens_out, said.usage.cost_usd);
+    let structured = said.call.is_some() || asked.in_form;
     spoil(&mut said, call.fault, structured);
     let created = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let head = Head {
-        id: format!("chatcmpl-{:032x}", hash(&body)),
-        created,
-        model: name.to_owned(),
-        logprobs: request["logprobs"] == true,
-        include_usage: request["stream_options"]["include_usage"] == true,
-    };
-    let events = request["stream"] == true;
+    let Asked { model, logprobs, include_usage, .. } = asked;
+    let head = Head { id: format!("chatcmpl-{key:032x}"), created, model: model.into_owned(), logprobs, include_usage };
     let pieces = match call.fault {
         // JSON, but no completion: for a text there is no schema that its content could miss.
         Some(Fault::Schema) if !structured => vec![json!({"object": "something.else", "result": "ok"}).to_string()],
-        _ if events => shapes::stream(&head, &said),
-        _ => vec![shapes::completion(&head, &said).to_string()],
+        _ if asked.stream => openai::stream(&head, &said),
+        _ => vec![openai::completion(&head, &said)],
     };
-    call.deliver(events, pieces)
+    call.deliver(asked.stream, pieces)
 }
 
 /// What a fault makes of a reply itself.
@@ -470,7 +463,7 @@ async fn embeddings(State(shared): State<Arc<Shared>>, headers: HeaderMap, body:
     tokio::time::sleep(shared.options.latency).await;
     let name = request["model"].as_str().unwrap_or_default();
     let price = shared.sim.model(&shared.model_for(name)).map_or(0.0, |model| model.price.input);
-    call.settle(&body, count, 0, count as f64 * price / 1e6);
+    call.settle(hash(&body), count, 0, count as f64 * price / 1e6);
     let as_bytes = request["encoding_format"] == "base64";
     let item = |(index, text): (usize, &String)| {
         let vector = embedding(text, dimensions);

@@ -81,11 +81,25 @@ pub(crate) struct Plan {
 enum Stage {
     /// Nothing of the round has happened.
     Border,
+    /// Turns are begun, slice by slice; answers that come before all are begun are held.
+    Beginning {
+        slice: Slice,
+        held: Vec<Answer>,
+    },
     /// Turns are under way.
     Acting,
     /// Turns are under way, one after the other.
     InOrder(Order),
     Ended(Outcome),
+}
+
+/// Which turns are begun next. Calls go out after every slice, so that their answers are under way while the rest puts its questions into
+/// words. Slices double: the first calls go out soon, and the rest has all threads. The cut can not reach a result.
+#[derive(Clone, Copy)]
+struct Slice {
+    shard: usize,
+    lane: usize,
+    lanes: usize,
 }
 
 /// What comes to a shard from others, sorted by origin: (origin, one bucket a block).
@@ -284,15 +298,22 @@ impl Society {
         }
     }
 
-    /// Starts turns: observe and act.
-    fn act(&mut self) -> Result<Vec<Effect>, Bug> {
+    /// Begins turns (observe and act) up to the next slice that asks something, at least one.
+    fn begin_turns(&mut self) -> Result<Vec<Effect>, Bug> {
         let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
-        if self.split == Split::None {
-            self.carry_sights()?;
-        }
         let mut effects = Vec::new();
-        for shard in &mut self.shards {
-            effects.extend(shard.act(
+        while let Stage::Beginning { slice, .. } = &mut self.stage
+            && let Some(shard) = self.shards.get_mut(slice.shard)
+            && effects.is_empty()
+        {
+            let (first, n) = (slice.lane, slice.lanes);
+            slice.lane = first.saturating_add(n);
+            slice.lanes = n.saturating_mul(2);
+            if slice.lane >= shard.lanes() {
+                (slice.shard, slice.lane) = (slice.shard + 1, 0);
+            }
+            effects = shard.act(
+                first..first.saturating_add(n),
                 self.round,
                 self.plan.lag,
                 blocks,
@@ -302,7 +323,7 @@ impl Society {
                 &self.interface,
                 self.split,
                 self.plan.window.is_some(),
-            )?);
+            )?;
         }
         Ok(effects)
     }
@@ -673,7 +694,7 @@ impl Society {
         shard.blocks().nth(block - shard.range.start)?.cohort_of(agent)
     }
 
-    fn begin_round(&mut self) -> Result<Vec<Effect>, Bug> {
+    fn begin_round(&mut self) -> Result<(), Bug> {
         while let Some((at, _)) = self.changes.first()
             && *at <= self.round
         {
@@ -687,11 +708,16 @@ impl Society {
             }
         }
         if self.plan.activation == Activation::RandomOrder {
-            self.begin_order()?;
-            return Ok(Vec::new());
+            return self.begin_order();
         }
-        self.stage = Stage::Acting;
-        self.act()
+        if self.split == Split::None {
+            self.carry_sights()?;
+        }
+        // Who asks nobody has nothing to gain from slices.
+        let asks = in_force(&self.policies, self.round).iter().any(|policy| !policy.models().is_empty());
+        let slice = Slice { shard: 0, lane: 0, lanes: if asks { 1 } else { usize::MAX } };
+        self.stage = Stage::Beginning { slice, held: Vec::new() };
+        Ok(())
     }
 
     /// Whether some turn must still complete in this round.
@@ -729,7 +755,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Bug> {
 }
 
 impl Machine for Society {
-    fn poll(&mut self, answers: Vec<Answer>) -> Result<Step, Bug> {
+    fn poll(&mut self, mut answers: Vec<Answer>) -> Result<Step, Bug> {
         let mut start = Vec::new();
         if let Stage::Ended(outcome) = &self.stage {
             return Ok(Step { start, then: Then::Done(outcome.clone()) });
@@ -739,7 +765,18 @@ impl Machine for Society {
                 self.stage = Stage::Ended(Outcome { rounds: 0, reason: None, digest: self.chain });
                 return self.poll(answers);
             }
-            start.extend(self.begin_round()?);
+            self.begin_round()?;
+        }
+        if matches!(self.stage, Stage::Beginning { .. }) {
+            start = self.begin_turns()?;
+        }
+        if let Stage::Beginning { slice, held } = &mut self.stage {
+            held.append(&mut answers);
+            if slice.shard < self.shards.len() {
+                return Ok(Step { start, then: Then::More });
+            }
+            answers = std::mem::take(held);
+            self.stage = Stage::Acting;
         }
         start.extend(self.hear(answers)?);
         start.extend(self.go_on()?);

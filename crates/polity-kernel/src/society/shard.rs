@@ -116,9 +116,16 @@ impl Shard {
         Ok(())
     }
 
+    /// How many lanes it has.
+    pub fn lanes(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Begins the turns of some of its lanes.
     #[expect(clippy::too_many_arguments, reason = "the parts of the society that a round reads")]
     pub fn act(
         &mut self,
+        lanes: Range<usize>,
         round: u32,
         lag: u32,
         blocks: usize,
@@ -132,7 +139,9 @@ impl Shard {
         let world = self.world.as_ref();
         let observe_here = split == Split::Rows || self.index == 0;
         let round = Round { round, lag, commons };
-        self.groups.par_iter_mut().try_for_each(|Group { blocks: group, lane }| {
+        let end = lanes.end.min(self.groups.len());
+        let groups = self.groups.get_mut(lanes.start..end).unwrap_or_default();
+        groups.par_iter_mut().try_for_each(|Group { blocks: group, lane }| {
             lane.reset(blocks);
             for block in group {
                 if observe_here {
@@ -177,7 +186,7 @@ impl Shard {
             }
             Ok(())
         })?;
-        Ok(self.groups.iter_mut().flat_map(|g| std::mem::take(&mut g.lane.effects)).collect())
+        Ok(groups.iter_mut().flat_map(|g| std::mem::take(&mut g.lane.effects)).collect())
     }
 
     pub fn hear(

@@ -27,7 +27,7 @@ pub fn prompts(
         (Some(effect), _) => {
             let request = &effect.request;
             print_line(&format!("agent {}, {}: {}", effect.id.actor, request.model, request.purpose));
-            for message in &request.messages {
+            for message in request.messages.iter() {
                 let role = match message.role {
                     Role::System => "system",
                     Role::User => "user",

@@ -15,14 +15,12 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::error::Error;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::runtime::Runtime;
-use tokio::task::JoinSet;
 use wire::{ChatMessage, ChatRequest, EmbeddingRequest, NamedSchema, ResponseFormat, StreamOptions};
 
 /// The address that is asked where no other is named.
@@ -34,6 +32,8 @@ pub const LONGEST_REPLY: u64 = 8192;
 /// How long an answer may take by default, in milliseconds.
 const PATIENCE_MS: u64 = 300_000;
 const CONNECT: Duration = Duration::from_secs(10);
+/// Forms of replies that are kept as schemas.
+const FORMS: usize = 16;
 
 /// What every call of a model is sent besides the question. By default nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,11 +64,13 @@ pub struct Embeddings {
     pub usage: wire::Usage,
 }
 
-/// The provider `openai`.
+/// The provider `openai`. Its calls are made in a tokio runtime with I/O and time; connections live as long as that.
 pub struct OpenAi {
     settings: Settings,
     place: OnceLock<Result<Place, String>>,
-    line: OnceLock<Result<Line, String>>,
+    line: OnceLock<Result<Client, String>>,
+    /// The last forms of replies, as schemas with or without bounds: most questions of a run have the same few.
+    forms: Mutex<VecDeque<(Want, bool, Arc<Json>)>>,
     /// Models that turned out to take no schema.
     without_schema: Mutex<BTreeSet<String>>,
 }
@@ -81,22 +83,6 @@ struct Place {
     /// `None`: the base has a name and a password.
     authorization: Option<HeaderValue>,
     secret: Secret,
-}
-
-/// The connections. They have a thread of their own: runs come and go (a sweep has many at once) and compute between their calls, and
-/// a connection that nobody serves in the meantime would look like a server that hangs.
-struct Line {
-    client: Client,
-    runtime: Option<Runtime>,
-}
-
-impl Drop for Line {
-    fn drop(&mut self) {
-        // Without waiting, which is not allowed everywhere.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
 }
 
 impl fmt::Debug for OpenAi {
@@ -179,33 +165,25 @@ impl Place {
     }
 }
 
-impl Line {
-    fn open(place: &Place, timeout: Duration) -> Result<Self, String> {
-        // Fails only where a provider is there already, which then does.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
-            .user_agent(concat!("polity/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
-            .timeout(timeout)
-            .redirect(reqwest::redirect::Policy::none());
-        let builder = if place.is_here() { builder.no_proxy() } else { builder };
-        // Without TLS it must work where the system has no certificates, too: in a small container, for instance.
-        let builder = if place.base.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
-        let client = builder.build().map_err(|error| {
-            format!(
-                "no client for HTTPS can be made: {}. The certificates are the system's: install its package `ca-certificates`, or \
-                 set SSL_CERT_FILE",
-                innermost(&error)
-            )
-        })?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("polity-openai")
-            .enable_all()
-            .build()
-            .map_err(|error| format!("no thread for calls can be started: {error}"))?;
-        Ok(Line { client, runtime: Some(runtime) })
-    }
+/// The connections to a place.
+fn client(place: &Place, timeout: Duration) -> Result<Client, String> {
+    // Fails only where a provider is there already, which then does.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = Client::builder()
+        .user_agent(concat!("polity/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .timeout(timeout)
+        .redirect(reqwest::redirect::Policy::none());
+    let builder = if place.is_here() { builder.no_proxy() } else { builder };
+    // Without TLS it must work where the system has no certificates, too: in a small container, for instance.
+    let builder = if place.base.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
+    builder.build().map_err(|error| {
+        format!(
+            "no client for HTTPS can be made: {}. The certificates are the system's: install its package `ca-certificates`, or \
+             set SSL_CERT_FILE",
+            innermost(&error)
+        )
+    })
 }
 
 impl OpenAi {
@@ -216,6 +194,7 @@ impl OpenAi {
             settings: Settings::default(),
             place: OnceLock::new(),
             line: OnceLock::new(),
+            forms: Mutex::default(),
             without_schema: Mutex::default(),
         }
     }
@@ -237,9 +216,9 @@ impl OpenAi {
     }
 
     /// Whom to ask, and the connections to them.
-    fn line(&self) -> Result<(&Place, &Line), String> {
+    fn line(&self) -> Result<(&Place, &Client), String> {
         let place = self.place()?;
-        let line = self.line.get_or_init(|| Line::open(place, self.timeout()));
+        let line = self.line.get_or_init(|| client(place, self.timeout()));
         Ok((place, line.as_ref().map_err(Clone::clone)?))
     }
 
@@ -267,7 +246,7 @@ impl OpenAi {
         ChatRequest {
             model: short(&asked.model).to_owned(),
             messages: asked.messages.iter().map(message).collect(),
-            response_format: response_format(short(&asked.model), &asked.want),
+            response_format: self.response_format(short(&asked.model), &asked.want),
             temperature: own.temperature.or(temperature),
             top_p: own.top_p,
             // The wire's integers are signed.
@@ -280,6 +259,24 @@ impl OpenAi {
             stream_options: stream.then_some(StreamOptions { include_usage: true }),
             ..ChatRequest::default()
         }
+    }
+
+    /// The form of a reply, as a strict schema; free text has none. OpenAI's fine-tuned models refuse bounds in it.
+    fn response_format(&self, model: &str, want: &Want) -> Option<ResponseFormat> {
+        let bounds = !model.starts_with("ft:");
+        // What is behind it is as good after a panic as before.
+        let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = forms.iter().find(|(of, with, _)| of == want && *with == bounds).map(|(.., schema)| schema.clone());
+        let schema = match known {
+            Some(schema) => schema,
+            None => {
+                let schema = Arc::new(form(want, bounds)?);
+                forms.truncate(FORMS - 1);
+                forms.push_front((want.clone(), bounds, schema.clone()));
+                schema
+            }
+        };
+        Some(ResponseFormat { r#type: "json_schema", json_schema: NamedSchema { name: ANSWER, strict: true, schema } })
     }
 
     /// Asks for a completion, with all that the wire has: tools, log-probabilities. Without trouble there is a completion, or the
@@ -331,22 +328,14 @@ impl OpenAi {
     async fn post(&self, path: &[&str], model: &str, body: &impl Serialize) -> Result<Received, Trouble> {
         let fatal = |why| Trouble::Fatal { why };
         let (place, line) = self.line().map_err(fatal)?;
-        let Some(runtime) = &line.runtime else {
-            return Err(fatal("the connections are closed".into()));
-        };
         let body = serde_json::to_vec(body).map_err(|error| fatal(format!("the request is no JSON: {error}")))?;
-        let mut request = line.client.post(place.url(path)).header(CONTENT_TYPE, "application/json").body(body);
+        let mut request = line.post(place.url(path)).header(CONTENT_TYPE, "application/json").body(body);
         if let Some(authorization) = &place.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
-        // Dropped with this future, which ends the call.
-        let mut call = JoinSet::new();
-        call.spawn_on(async move { receive(request.send().await?).await }, runtime.handle());
-        let (status, headers, bytes) = match call.join_next().await {
-            Some(Ok(Ok(received))) => received,
-            Some(Ok(Err(error))) => return Err(place.scrubbed(unreachable(&place.shown, self.timeout(), &error))),
-            Some(Err(_)) | None => return Err(fatal("the call was broken off".into())),
-        };
+        let received = async { receive(request.send().await?).await };
+        let (status, headers, bytes) =
+            received.await.map_err(|error| place.scrubbed(unreachable(&place.shown, self.timeout(), &error)))?;
         let mut received = Received::new(&place.shown, model, status, headers, bytes);
         received.body = place.secret.hidden_in(received.body);
         Ok(received)
@@ -400,15 +389,6 @@ fn innermost(error: &reqwest::Error) -> String {
 /// The name of a model as its server knows it.
 fn short(model: &str) -> &str {
     model.strip_prefix("openai/").unwrap_or(model)
-}
-
-/// The form of a reply, as a strict schema; free text has none. OpenAI's fine-tuned models refuse bounds in it.
-fn response_format(model: &str, want: &Want) -> Option<ResponseFormat> {
-    let bounds = !model.starts_with("ft:");
-    form(want, bounds).map(|schema| ResponseFormat {
-        r#type: "json_schema",
-        json_schema: NamedSchema { name: ANSWER.into(), strict: true, schema },
-    })
 }
 
 /// The schema of a reply; free text has none.

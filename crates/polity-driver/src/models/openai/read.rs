@@ -2,7 +2,7 @@
 //!
 //! An error is a [`Trouble`] or an [`Outcome`] of its own; no text of an error ever becomes a reply.
 
-use super::wire::{Body, Called, EmbeddingBody, Logprobs, TokenLogprob, ToolCall, Usage};
+use super::wire::{Apart, Body, Called, EmbeddingBody, Logprobs, TokenLogprob, ToolCall, Usage};
 use super::{Embeddings, LONGEST_ANSWER, stream};
 use crate::models::reply::{mended, strict};
 use crate::models::{Trouble, read_reply};
@@ -117,7 +117,7 @@ pub fn read_completion(received: &Received) -> Result<Result<Completion, Outcome
         finish_reason: choice.finish_reason,
         tool_calls: choice.message.tool_calls.unwrap_or_default().into_iter().map(call).collect(),
         logprobs: logprobs(choice.logprobs),
-        usage: usage(body.usage),
+        usage: body.usage.0,
     }))
 }
 
@@ -200,15 +200,11 @@ pub(super) fn read_embeddings(received: &Received, count: usize) -> Result<Embed
     }
     let vectors: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
     let vectors = vectors.ok_or_else(|| bad(format!("there are not embeddings for all {count} texts")))?;
-    Ok(Embeddings { vectors, usage: usage(body.usage).unwrap_or_default() })
+    Ok(Embeddings { vectors, usage: body.usage.0.unwrap_or_default() })
 }
 
-pub(super) fn usage(json: Json) -> Option<Usage> {
-    serde_json::from_value(json).ok()
-}
-
-pub(super) fn logprobs(json: Json) -> Vec<TokenLogprob> {
-    serde_json::from_value(json).ok().and_then(|logprobs: Logprobs| logprobs.content).unwrap_or_default()
+pub(super) fn logprobs(logprobs: Apart<Logprobs>) -> Vec<TokenLogprob> {
+    logprobs.0.and_then(|logprobs| logprobs.content).unwrap_or_default()
 }
 
 impl Received {

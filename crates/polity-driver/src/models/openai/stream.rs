@@ -1,6 +1,6 @@
 //! A completion that came in pieces (server-sent events), put together again.
 
-use super::read::{Completion, logprobs, usage};
+use super::read::{Completion, logprobs};
 use super::wire::{Body, ToolCall};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub(super) fn assemble(body: &str) -> Result<Completion, Broken> {
         if !piece.error.is_null() {
             return Err(Broken::Error(piece.error));
         }
-        whole.usage = usage(piece.usage).or(whole.usage);
+        whole.usage = piece.usage.0.or(whole.usage);
         for choice in piece.choices.unwrap_or_default().into_iter().filter(|choice| choice.index == 0) {
             append(&mut whole.content, choice.message.content);
             append(&mut whole.refusal, choice.message.refusal);

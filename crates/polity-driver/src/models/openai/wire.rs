@@ -1,8 +1,11 @@
 //! The OpenAI wire, typed: chat completions and embeddings. What is sent is complete; what is read is lenient, since servers leave
 //! out what they have not, and add what they like.
 
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
+use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// A request for a completion. What is `None` or empty is not sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -78,11 +81,11 @@ pub struct ResponseFormat {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NamedSchema {
     /// Letters, digits, `_` and `-`.
-    pub name: String,
+    pub name: &'static str,
     /// Whether the server must keep to it.
     pub strict: bool,
     /// JSON Schema.
-    pub schema: Json,
+    pub schema: Arc<Json>,
 }
 
 /// A tool that is offered.
@@ -209,9 +212,25 @@ pub(super) struct Body {
     pub error: Json,
     #[serde(default)]
     pub choices: Option<Vec<Choice>>,
-    /// Read apart: tokens that can not be counted are no reason to lose the answer.
     #[serde(default)]
-    pub usage: Json,
+    pub usage: Apart<Usage>,
+}
+
+/// Read apart: tokens that can not be counted, for instance, are no reason to lose the answer.
+#[derive(Debug)]
+pub(super) struct Apart<T>(pub Option<T>);
+
+impl<T> Default for Apart<T> {
+    fn default() -> Self {
+        Apart(None)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Apart<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        Ok(Apart(serde_json::from_str(raw.get()).ok()))
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -223,7 +242,7 @@ pub(super) struct Choice {
     #[serde(default)]
     pub finish_reason: Option<String>,
     #[serde(default)]
-    pub logprobs: Json,
+    pub logprobs: Apart<Logprobs>,
 }
 
 /// A message, or a part of one.
@@ -264,7 +283,7 @@ pub(super) struct EmbeddingRequest<'a> {
 pub(super) struct EmbeddingBody {
     pub data: Vec<Embedding>,
     #[serde(default)]
-    pub usage: Json,
+    pub usage: Apart<Usage>,
 }
 
 #[derive(Debug, Deserialize)]

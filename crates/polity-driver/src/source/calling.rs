@@ -1,0 +1,282 @@
+//! The task that makes the calls of a run: it asks as many at once as it may, and tells what came of it. What is asked when is decided in
+//! `traffic.rs`.
+
+use super::cache::{Cache, Key};
+use super::traffic::{After, Call, Traffic};
+use super::{Broken, Notes};
+use crate::models::prices::Prices;
+use crate::models::{Exchange, Providers, Trouble};
+use polity_kernel::ask::{Answer, Effect, Usage};
+use std::collections::BTreeSet;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::{JoinError, JoinSet};
+
+/// After so long without any news people are told who is waited for.
+const QUIET: Duration = Duration::from_secs(4);
+/// How long nothing at all may take: the task looks around.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// What the run wants.
+pub(super) enum Command {
+    /// That these are asked; those with the same key share an answer.
+    Ask(Vec<(Effect, Option<Key>)>),
+    /// That nothing more is begun.
+    Hold,
+}
+
+/// What the run is told.
+#[derive(Default)]
+pub(super) struct News {
+    pub answers: Vec<Answer>,
+    pub broken: Vec<Broken>,
+    /// Effects that will have no answer, because nothing more is begun.
+    pub dropped: usize,
+    pub lost: Option<String>,
+}
+
+impl News {
+    fn is_empty(&self) -> bool {
+        self.answers.is_empty() && self.broken.is_empty() && self.dropped == 0 && self.lost.is_none()
+    }
+}
+
+/// How things stand, for people.
+#[derive(Clone, Debug)]
+pub(super) struct Status {
+    asking: usize,
+    queued: usize,
+    following: usize,
+    pausing: usize,
+    /// The last trouble since an answer came.
+    trouble: Option<String>,
+    /// When there last was news: an answer, or trouble.
+    news: Instant,
+    /// Who is asked.
+    whom: BTreeSet<String>,
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        let whom = BTreeSet::new();
+        Status { asking: 0, queued: 0, following: 0, pausing: 0, trouble: None, news: Instant::now(), whom }
+    }
+}
+
+impl Status {
+    /// Notes who is asked.
+    pub(super) fn asks(&mut self, whom: String) {
+        if !self.whom.contains(&whom) {
+            self.whom.insert(whom);
+        }
+    }
+
+    /// Why answers are awaited.
+    pub(super) fn words(&self) -> String {
+        let mut reason = format!("{} calls in flight", self.asking);
+        if !self.whom.is_empty() {
+            reason.push_str(&format!(" to {}", self.whom.iter().cloned().collect::<Vec<_>>().join(", ")));
+        }
+        let silent = self.news.elapsed().as_secs();
+        if silent > 0 && self.asking > 0 {
+            reason.push_str(&format!(", no news for {silent} s"));
+        }
+        for (n, what) in [
+            (self.queued, "queued for a connection"),
+            (self.following, "share the answer to another"),
+            (self.pausing, "are tried again soon"),
+        ] {
+            if n > 0 {
+                reason.push_str(&format!(", {n} {what}"));
+            }
+        }
+        if let Some(trouble) = &self.trouble {
+            reason.push_str(&format!("; tried again after: {trouble}"));
+        }
+        reason
+    }
+}
+
+/// What came of asking.
+type Asked = (Call, Result<Exchange, Trouble>);
+
+/// See the module.
+pub(super) struct Calling {
+    providers: Arc<Providers>,
+    prices: Prices,
+    cache: Option<Arc<Cache>>,
+    notes: Notes,
+    seed: u64,
+    connections: usize,
+    traffic: Traffic,
+    asking: JoinSet<Asked>,
+    told: News,
+    tells: Sender<News>,
+    trouble: Option<String>,
+    news: Instant,
+    /// When people were last told that nothing comes.
+    reminded: Instant,
+    status: Arc<Mutex<Status>>,
+}
+
+impl Calling {
+    #[expect(clippy::too_many_arguments, reason = "what a run calls with")]
+    pub(super) fn new(
+        providers: Arc<Providers>,
+        prices: Prices,
+        cache: Option<Arc<Cache>>,
+        notes: Notes,
+        seed: u64,
+        connections: usize,
+        tells: Sender<News>,
+        status: Arc<Mutex<Status>>,
+    ) -> Self {
+        Calling {
+            providers,
+            prices,
+            cache,
+            notes,
+            seed,
+            connections,
+            traffic: Traffic::default(),
+            asking: JoinSet::new(),
+            told: News::default(),
+            tells,
+            trouble: None,
+            news: Instant::now(),
+            reminded: Instant::now(),
+            status,
+        }
+    }
+
+    /// Makes calls until the run hangs up. Calls that are under way then are broken off.
+    pub(super) async fn serve(mut self, mut commands: UnboundedReceiver<Command>) {
+        loop {
+            let due = self.due();
+            tokio::select! {
+                command = commands.recv() => match command {
+                    Some(command) => self.obey(command),
+                    None => return,
+                },
+                Some(asked) = self.asking.join_next() => self.joined(asked),
+                () = tokio::time::sleep_until(due.into()) => {}
+            }
+            while let Ok(command) = commands.try_recv() {
+                self.obey(command);
+            }
+            // What has come together is told together, but no connection waits for that.
+            while let Some(asked) = self.asking.try_join_next() {
+                self.joined(asked);
+            }
+            self.pump();
+            self.tell();
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Ask(effects) => {
+                for (effect, key) in effects {
+                    self.traffic.begin(effect, key);
+                }
+            }
+            Command::Hold => self.told.dropped += self.traffic.drop_waiting(),
+        }
+    }
+
+    /// When there is something to do even if nothing comes.
+    fn due(&self) -> Instant {
+        let quiet = (!self.asking.is_empty()).then(|| self.news.max(self.reminded) + QUIET);
+        // A pause that is over waits for a connection, not for the clock.
+        let paused = self.traffic.next_due().filter(|_| self.asking.len() < self.connections);
+        quiet.into_iter().chain(paused).min().unwrap_or_else(|| Instant::now() + IDLE)
+    }
+
+    /// Begins what the limit allows.
+    fn pump(&mut self) {
+        while let Some(call) = self.traffic.next(self.asking.len(), self.connections, Instant::now()) {
+            if self.asking.is_empty() {
+                self.news = Instant::now();
+            }
+            self.asking.spawn(ask(self.providers.clone(), call, self.seed));
+        }
+    }
+
+    fn joined(&mut self, asked: Result<Asked, JoinError>) {
+        match asked {
+            Ok(asked) => self.take(asked),
+            Err(error) => self.give_up(format!("a call was broken off by a defect: {error}")),
+        }
+    }
+
+    fn take(&mut self, (call, result): Asked) {
+        let waited = self.news.elapsed();
+        self.news = Instant::now();
+        match result {
+            Ok(Exchange { outcome, usage }) => {
+                if self.trouble.take().is_some() && waited >= QUIET {
+                    self.notes.tell("answers come again");
+                }
+                let usage = self.prices.applied(&call.effect.request.model, usage);
+                if let (Some(cache), Some(key)) = (&self.cache, &call.key) {
+                    cache.put(key, &outcome, &usage);
+                }
+                self.told.answers.extend(self.traffic.answered(call, Exchange { outcome, usage }));
+            }
+            Err(Trouble::Retry { why, after_ms, charged }) => {
+                self.notes.tell(&format!("{why}; it is asked again"));
+                let most = charged.then(|| self.most(&call.effect));
+                match self.traffic.retry(call, &why, after_ms, most, Instant::now()) {
+                    After::Again => {}
+                    After::Failed(answers) => self.told.answers.extend(answers),
+                    After::Lost(why) => self.give_up(why),
+                }
+                self.trouble = Some(why);
+            }
+            Err(Trouble::Never { why }) => {
+                self.notes.tell(&why);
+                self.told.answers.extend(self.traffic.never(call, &why));
+            }
+            Err(Trouble::Fatal { why }) => self.give_up(why),
+        }
+    }
+
+    fn most(&self, effect: &Effect) -> Usage {
+        let model = &effect.request.model;
+        let most = self.providers.for_model(model).map(|provider| provider.most(&effect.request));
+        self.prices.applied(model, most.unwrap_or_default())
+    }
+
+    fn give_up(&mut self, why: String) {
+        self.told.dropped += self.traffic.drop_waiting();
+        self.told.lost.get_or_insert(why);
+    }
+
+    /// Tells the run what there is to tell, and people if there is nothing for long.
+    fn tell(&mut self) {
+        self.told.broken.extend(self.traffic.take_broken());
+        if !self.told.is_empty() {
+            // Nobody listens any more when the run has ended.
+            let _ = self.tells.send(std::mem::take(&mut self.told));
+        }
+        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        (status.asking, status.queued) = (self.asking.len(), self.traffic.queued());
+        (status.following, status.pausing) = (self.traffic.following(), self.traffic.pausing());
+        status.trouble.clone_from(&self.trouble);
+        status.news = self.news;
+        if !self.asking.is_empty() && self.news.max(self.reminded).elapsed() >= QUIET {
+            self.reminded = Instant::now();
+            self.notes.tell(&format!("still waiting: {}", status.words()));
+        }
+    }
+}
+
+async fn ask(providers: Arc<Providers>, call: Call, seed: u64) -> Asked {
+    let result = match providers.for_model(&call.effect.request.model) {
+        Ok(provider) => provider.answer(&call.effect, seed).await,
+        Err(why) => Err(Trouble::Fatal { why }),
+    };
+    (call, result)
+}
