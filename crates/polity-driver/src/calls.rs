@@ -46,6 +46,8 @@ pub struct Call {
     pub cost_usd: f64,
     /// Milliseconds it took.
     pub latency_ms: f64,
+    /// Milliseconds before it was sent: for a connection, within limits, for tries that failed.
+    pub waited_ms: f64,
     /// Tries that failed before.
     pub retries: u32,
     /// Whether nobody was asked, because another question of the same words had the answer.
@@ -78,6 +80,7 @@ impl Call {
             tokens_thinking: usage.tokens_thinking,
             cost_usd: usage.cost_usd,
             latency_ms: usage.latency_ms,
+            waited_ms: usage.waited_ms,
             retries: usage.retries,
             shared: usage.shared,
             prompt: text(&|| request.rendered()),
@@ -140,6 +143,8 @@ pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
              false",
         ),
         column("latency_ms", Kind::F64, "milliseconds (declared, for simulated models)").volatile(),
+        column("waited_ms", Kind::F64, "milliseconds before it was sent: for a connection, within limits, for tries that failed")
+            .volatile(),
         column("retries", Kind::U32, "tries that failed before").volatile(),
         column("shared", Kind::Bool, "whether nobody was asked: another question of the same words had the answer")
             .volatile(),
@@ -209,6 +214,7 @@ fn batch(mut calls: Vec<Call>) -> Batch {
         u64s(&calls, |call| call.tokens_thinking),
         f64s(&calls, |call| call.cost_usd),
         f64s(&calls, |call| call.latency_ms),
+        f64s(&calls, |call| call.waited_ms),
         u32s(&calls, |call| call.retries),
         Column::Bool(calls.iter().map(|call| call.shared).collect()),
         taken(&mut calls, |call| &mut call.prompt),

@@ -3,6 +3,7 @@
 //!
 //! Start reading at [`drive::Drive`], then [`run`].
 
+mod bucket;
 mod budget;
 pub mod calls;
 pub mod disk;

@@ -191,13 +191,14 @@ fn embeddings_come_in_order() {
 /// What must come of a fault where a record was wanted.
 fn as_it_should(fault: Fault, stream: bool, ended: &Result<Exchange, Trouble>) -> bool {
     let retry = |part: &str, wait: Option<u64>| matches!(ended, Err(Trouble::Retry { why, after_ms, .. }) if why.contains(part) && *after_ms == wait);
+    let crowded = |wait: Option<u64>| matches!(ended, Err(Trouble::Crowded { why, after_ms }) if why.contains("limits the rate") && *after_ms == wait);
     let fatal = |part: &str| matches!(ended, Err(Trouble::Fatal { why }) if why.contains(part));
     let outcome = ended.as_ref().ok().map(|exchange| &exchange.outcome);
     let invalid =
         |part: &str| matches!(outcome, Some(Outcome::Invalid { raw, why }) if why.contains(part) && !raw.is_empty());
     match fault {
-        Fault::RateLimit => retry("limits the rate", Some(1_000)),
-        Fault::RateLimitBare => retry("limits the rate", None),
+        Fault::RateLimit => crowded(Some(1_000)),
+        Fault::RateLimitBare => crowded(None),
         Fault::Quota => fatal("insufficient_quota"),
         Fault::Server => retry("status 500", None),
         Fault::Key => fatal("OPENAI_API_KEY"),
@@ -300,7 +301,7 @@ fn limits_say_how_long_to_wait() {
         let ends: Vec<_> = (0..4).map(|_| ask(&provider, &effect(Want::Text, "How do you feel?"))).collect();
         assert!(ends[0].is_ok());
         match &ends[3] {
-            Err(Trouble::Retry { why, after_ms: Some(wait), charged: false }) => {
+            Err(Trouble::Crowded { why, after_ms: Some(wait) }) => {
                 assert!(why.contains("limits the rate") && (1..=60_000).contains(wait), "{why} {wait}");
             }
             other => panic!("{other:?}"),
@@ -493,12 +494,13 @@ fn received(status: u16, headers: &[(&str, &str)], body: &str) -> Received {
     )
 }
 
-/// What a body comes to: `reply`, `refused`, `invalid`, `retry`, `never` or `fatal`, and the words with it.
+/// What a body comes to: `reply`, `refused`, `invalid`, `retry`, `crowded`, `never` or `fatal`, and the words with it.
 fn comes_to(want: &Want, received: &Received) -> (&'static str, String) {
     let read = match read_completion(received) {
         Ok(Ok(completion)) => outcome(want, &completion, &received.body),
         Ok(Err(outcome)) => outcome,
         Err(Trouble::Retry { why, after_ms, .. }) => return ("retry", format!("{why} {after_ms:?}")),
+        Err(Trouble::Crowded { why, after_ms }) => return ("crowded", format!("{why} {after_ms:?}")),
         Err(Trouble::Never { why }) => return ("never", why),
         Err(Trouble::Fatal { why }) => return ("fatal", why),
     };
@@ -567,9 +569,10 @@ fn what_servers_send_comes_to_what_it_is() {
         (408, &[], String::new(), "retry", "408"),
         (409, &[], String::new(), "retry", "409"),
         (422, &[], r#"{"detail": [{"loc": "body"}]}"#.into(), "never", "loc"),
-        (429, &[("retry-after", "3")], String::new(), "retry", "Some(3000)"),
+        (429, &[("retry-after", "3")], String::new(), "crowded", "Some(3000)"),
         (429, &[], r#"{"error": {"message": "x", "type": "insufficient_quota"}}"#.into(), "fatal", "quota"),
-        (503, &[("x-ratelimit-reset-requests", "2s")], "down".into(), "retry", "Some(2000)"),
+        (503, &[("x-ratelimit-reset-requests", "2s")], "down".into(), "crowded", "Some(2000)"),
+        (529, &[], String::new(), "crowded", "529"),
         (599, &[], String::new(), "retry", "599"),
         (700, &[], String::new(), "fatal", "700"),
     ];

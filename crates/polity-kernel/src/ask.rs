@@ -84,7 +84,8 @@ impl Message {
     }
 
     /// Bytes of it at most.
-    fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         let part = |part: &Part| match part {
             Part::Text(text) => text.len(),
             Part::Said { by, answer, reasons } => {
@@ -377,6 +378,8 @@ pub struct Usage {
     pub cost_usd: f64,
     /// Milliseconds from sending to the last byte (declared, for simulated models).
     pub latency_ms: f64,
+    /// Milliseconds from the asking to the sending of what was answered: for a connection, within limits, for tries that failed. Volatile.
+    pub waited_ms: f64,
     /// Tries that failed before. Volatile, as the latency.
     pub retries: u32,
     /// Whether nobody was asked, because the answer to the very same request was there or on its way: it cost nothing, and tokens and

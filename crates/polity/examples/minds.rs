@@ -4,19 +4,16 @@
 //! the cores. With arguments this program is the polity command itself.
 #![allow(clippy::panic, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
 
-use serde_json::Value;
+mod common;
+
+use common::{Standin, run};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Instant;
 
-/// Set for a run that is to tell how much processor it took.
-const TELL: &str = "POLITY_TELL_CPU";
 const LATENCY_MS: f64 = 50.0;
-/// Clock ticks a second in Linux's `/proc`.
-const TICKS: f64 = 100.0;
 
 const MINDS: &str = "
 name: minds
@@ -40,62 +37,13 @@ cohorts:
   - {name: rules, share: 1, policy: {kind: level-k}}
 ";
 
-struct Standin(Child, String);
-
-impl Drop for Standin {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn standin() -> Standin {
-    let mut process = Command::new(std::env::current_exe().unwrap())
-        .args(["mock-provider", "--latency-ms", &LATENCY_MS.to_string()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    Standin(process, line.trim().trim_start_matches("listening on ").to_owned())
-}
-
-/// A finished run: the object it printed, and the seconds of processor it took.
-struct Ran {
-    told: Value,
-    cpu: f64,
-}
-
-impl Ran {
-    fn number(&self, key: &str) -> f64 {
-        self.told[key].as_f64().unwrap_or_else(|| panic!("no {key} in {}", self.told))
-    }
-}
-
-fn run(folder: &Path, scenario: &str, standin: &Standin, flags: &[&str]) -> Ran {
-    let file = folder.join("scenario.yaml");
-    fs::write(&file, format!("polity: 1\n{scenario}")).unwrap();
-    let out = folder.join("run");
-    let _ = fs::remove_dir_all(&out);
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--no-report", "--json"])
-        .args(flags)
-        .env(TELL, "1")
-        .env("OPENAI_BASE_URL", &standin.1)
-        .env("OPENAI_API_KEY", "none")
-        .output()
-        .unwrap();
-    let (said, noted) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{noted}");
-    let told = serde_json::from_str(said.lines().last().unwrap()).unwrap();
-    let cpu = noted.lines().last().and_then(|line| line.strip_prefix("cpu ")).unwrap().parse().unwrap();
-    Ran { told, cpu }
+    Standin::start(&["--latency-ms", &LATENCY_MS.to_string()])
 }
 
 /// Median milliseconds of calls one after the other on one connection, by a client that does nothing else.
 fn lone_call_ms(standin: &Standin) -> f64 {
-    let address = standin.1.trim_start_matches("http://").trim_end_matches("/v1");
+    let address = standin.address();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
     let body = r#"{"model":"medium","messages":[{"role":"user","content":"Which number do you name?"}]}"#;
@@ -121,24 +69,11 @@ fn lone_call_ms(standin: &Standin) -> f64 {
     times[20]
 }
 
-/// Seconds of processor that a process has taken.
-fn cpu_seconds(process: &str) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let after = text.rsplit(')').next().unwrap_or_default();
-    let field = |i: usize| after.split_whitespace().nth(i).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0);
-    (field(11) + field(12)) / TICKS
-}
-
 fn main() -> ExitCode {
-    if std::env::args().len() > 1 {
-        let code = polity::cli::main(polity::registry());
-        if std::env::var_os(TELL).is_some() {
-            eprintln!("cpu {}", cpu_seconds("self"));
-        }
+    if let Some(code) = common::as_polity() {
         return code;
     }
-    let folder = std::env::temp_dir().join(format!("polity-minds-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = common::folder("minds");
     println!(
         "the stand-in answers after {LATENCY_MS} ms; {} cores for it and for the runs",
         std::thread::available_parallelism().map_or(0, usize::from)
@@ -146,7 +81,7 @@ fn main() -> ExitCode {
 
     let lone = lone_call_ms(&standin());
     println!("a call alone, one connection, a plain client: {lone:.1} ms; from it the ideal throughput is reckoned");
-    for (connections, agents) in [("100", "10000"), ("1000", "20000")] {
+    for (connections, agents) in [("100", "10000"), ("1000", "100000")] {
         let standin = standin();
         let ran =
             run(&folder, MINDS, &standin, &["--rounds", "1", "--agents", agents, "--max-connections", connections]);
@@ -156,7 +91,7 @@ fn main() -> ExitCode {
             "{connections} connections, {calls} calls: {took:.2} s where {ideal:.2} s are ideal, {:.0} % of the ideal throughput; {:.0} µs of own CPU a call, and {:.0} µs of the stand-in's",
             100.0 * ideal / took,
             ran.cpu / calls * 1e6,
-            cpu_seconds(&standin.0.id().to_string()) / calls * 1e6
+            standin.cpu() / calls * 1e6
         );
     }
 

@@ -41,6 +41,15 @@ pub enum Trouble {
         /// Whether it may have charged all the same: it had the question, and an answer was under way or may have been.
         charged: bool,
     },
+    /// The provider has turned the question away before it looked at it: too many at once, or too fast. It costs nothing, is asked again,
+    /// and less is asked at once.
+    #[error("{why}")]
+    Crowded {
+        /// What happened.
+        why: String,
+        /// How long the provider asks to wait, in milliseconds.
+        after_ms: Option<u64>,
+    },
     /// This question can not be answered; others may be.
     #[error("{why}")]
     Never {
@@ -53,6 +62,24 @@ pub enum Trouble {
         /// What happened and what to do.
         why: String,
     },
+}
+
+/// A limit on what may be sent a minute, as a provider tells it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// So much a minute.
+    pub limit: f64,
+    /// What is left of it now.
+    pub left: f64,
+}
+
+/// What a provider has told of its limits on a model, with its last answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Told {
+    /// Requests.
+    pub requests: Option<Window>,
+    /// Tokens of requests and replies.
+    pub tokens: Option<Window>,
 }
 
 /// The future of an exchange.
@@ -80,6 +107,11 @@ pub trait Provider: Send + Sync {
     /// Whom it asks and all that an answer depends on besides the request, without secrets: the same request there may share an answer.
     /// `None`: every effect is answered on its own.
     fn address(&self) -> Option<String> {
+        None
+    }
+    /// What it was last told of the limits on a model (full name), once; the run keeps within them.
+    fn limits(&self, model: &str) -> Option<Told> {
+        let _ = model;
         None
     }
     /// Whether its answers are made up: runs that used it say so.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the run folder.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The build that began a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ use crate::journal::{End, JournalReader, JournalWriter};
 use crate::models::Providers;
 use crate::models::prices::{self, Prices};
 use crate::recorder::Recorder;
-use crate::source::{Faults, Live, Nowhere, Outside, Simulated, Source};
+use crate::source::{Faults, Live, Nowhere, Outside, Ranks, Simulated, Source};
 use polity_kernel::ask::Effect;
 use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
@@ -206,6 +206,15 @@ struct Recorded {
     end: End,
 }
 
+/// The priorities of agents by their cohorts; those born later have none.
+fn ranks(scenario: &Scenario, machine: &Assembled) -> Option<Ranks> {
+    let cohorts = scenario.cohorts.as_ref().filter(|cohorts| cohorts.iter().any(|cohort| cohort.priority != 0))?;
+    let Assembled::Society(society) = machine else { return None };
+    let rank = |cohort: u16| cohorts.get(usize::from(cohort)).map_or(0, |cohort| cohort.priority);
+    let ranks: Vec<i32> = society.cohort_of_each().into_iter().map(rank).collect();
+    Some(Arc::new(move |effect| ranks.get(effect.id.actor as usize).copied().unwrap_or(0)))
+}
+
 impl Engine<'_> {
     /// Reads a run back, and checks that its parts belong together.
     fn recorded(&self, folder: &Folder) -> Result<Recorded, DriveError> {
@@ -317,11 +326,15 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn source(&self, seed: u64, prices: &Prices) -> Box<dyn Source> {
+    fn source(&self, seed: u64, prices: &Prices, ranks: Option<Ranks>) -> Box<dyn Source> {
         match self.faults {
             None => {
                 let live = Live::new(self.providers.clone(), seed, self.connections, &self.outside);
-                Box::new(live.with_prices(prices.clone()))
+                let live = live.with_prices(prices.clone());
+                Box::new(match ranks {
+                    Some(ranks) => live.with_ranks(ranks),
+                    None => live,
+                })
             }
             Some(faults) => Box::new(Simulated::new(self.providers.clone(), seed, faults)),
         }
@@ -380,7 +393,7 @@ impl Engine<'_> {
     ) -> Result<Summary, DriveError> {
         let agents = agents_of(machine);
         let prices = Prices::from(manifest.prices.clone());
-        let mut source = self.source(scenario.seed, &prices);
+        let mut source = self.source(scenario.seed, &prices, ranks(scenario, machine));
         let writing = Writing {
             disk: self.disk.clone(),
             journal_dir: folder.journal(),

@@ -2,7 +2,7 @@
 //! `traffic.rs`.
 
 use super::cache::{Cache, Key};
-use super::traffic::{After, Call, Traffic};
+use super::traffic::{After, Call, Rules, Traffic};
 use super::{Broken, Notes};
 use crate::models::prices::Prices;
 use crate::models::{Exchange, Providers, Trouble};
@@ -19,10 +19,19 @@ const QUIET: Duration = Duration::from_secs(4);
 /// How long nothing at all may take: the task looks around.
 const IDLE: Duration = Duration::from_secs(3600);
 
+/// A question of the run.
+pub(super) struct Asking {
+    pub effect: Effect,
+    /// Of what may share its answer.
+    pub key: Option<Key>,
+    /// How urgent it is, where the schedule looks at that.
+    pub rank: i32,
+}
+
 /// What the run wants.
 pub(super) enum Command {
     /// That these are asked; those with the same key share an answer.
-    Ask(Vec<(Effect, Option<Key>)>),
+    Ask(Vec<Asking>),
     /// That nothing more is begun.
     Hold,
 }
@@ -50,6 +59,8 @@ pub(super) struct Status {
     queued: usize,
     following: usize,
     pausing: usize,
+    /// Limits that calls wait for.
+    limits: Vec<String>,
     /// The last trouble since an answer came.
     trouble: Option<String>,
     /// When there last was news: an answer, or trouble.
@@ -61,7 +72,16 @@ pub(super) struct Status {
 impl Default for Status {
     fn default() -> Self {
         let whom = BTreeSet::new();
-        Status { asking: 0, queued: 0, following: 0, pausing: 0, trouble: None, news: Instant::now(), whom }
+        Status {
+            asking: 0,
+            queued: 0,
+            following: 0,
+            pausing: 0,
+            limits: Vec::new(),
+            trouble: None,
+            news: Instant::now(),
+            whom,
+        }
     }
 }
 
@@ -92,6 +112,9 @@ impl Status {
                 reason.push_str(&format!(", {n} {what}"));
             }
         }
+        for limit in &self.limits {
+            reason.push_str(&format!(", kept within {limit}"));
+        }
         if let Some(trouble) = &self.trouble {
             reason.push_str(&format!("; tried again after: {trouble}"));
         }
@@ -109,7 +132,6 @@ pub(super) struct Calling {
     cache: Option<Arc<Cache>>,
     notes: Notes,
     seed: u64,
-    connections: usize,
     traffic: Traffic,
     asking: JoinSet<Asked>,
     told: News,
@@ -129,7 +151,7 @@ impl Calling {
         cache: Option<Arc<Cache>>,
         notes: Notes,
         seed: u64,
-        connections: usize,
+        rules: Rules,
         tells: Sender<News>,
         status: Arc<Mutex<Status>>,
     ) -> Self {
@@ -139,8 +161,7 @@ impl Calling {
             cache,
             notes,
             seed,
-            connections,
-            traffic: Traffic::default(),
+            traffic: Traffic::new(rules),
             asking: JoinSet::new(),
             told: News::default(),
             tells,
@@ -178,8 +199,10 @@ impl Calling {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Ask(effects) => {
-                for (effect, key) in effects {
-                    self.traffic.begin(effect, key);
+                let now = Instant::now();
+                self.traffic.batch();
+                for Asking { effect, key, rank } in effects {
+                    self.traffic.begin(effect, key, rank, now);
                 }
             }
             Command::Hold => self.told.dropped += self.traffic.drop_waiting(),
@@ -187,16 +210,14 @@ impl Calling {
     }
 
     /// When there is something to do even if nothing comes.
-    fn due(&self) -> Instant {
+    fn due(&mut self) -> Instant {
         let quiet = (!self.asking.is_empty()).then(|| self.news.max(self.reminded) + QUIET);
-        // A pause that is over waits for a connection, not for the clock.
-        let paused = self.traffic.next_due().filter(|_| self.asking.len() < self.connections);
-        quiet.into_iter().chain(paused).min().unwrap_or_else(|| Instant::now() + IDLE)
+        quiet.into_iter().chain(self.traffic.next_due(Instant::now())).min().unwrap_or_else(|| Instant::now() + IDLE)
     }
 
     /// Begins what the limit allows.
     fn pump(&mut self) {
-        while let Some(call) = self.traffic.next(self.asking.len(), self.connections, Instant::now()) {
+        while let Some(call) = self.traffic.next(Instant::now()) {
             if self.asking.is_empty() {
                 self.news = Instant::now();
             }
@@ -212,8 +233,13 @@ impl Calling {
     }
 
     fn take(&mut self, (call, result): Asked) {
-        let waited = self.news.elapsed();
-        self.news = Instant::now();
+        let (waited, now) = (self.news.elapsed(), Instant::now());
+        self.news = now;
+        let model = &call.effect.request.model;
+        let told = self.providers.for_model(model).ok().and_then(|provider| provider.limits(model));
+        if let Some(told) = told {
+            self.traffic.told(model, told, now);
+        }
         match result {
             Ok(Exchange { outcome, usage }) => {
                 if self.trouble.take().is_some() && waited >= QUIET {
@@ -228,12 +254,13 @@ impl Calling {
             Err(Trouble::Retry { why, after_ms, charged }) => {
                 self.notes.tell(&format!("{why}; it is asked again"));
                 let most = charged.then(|| self.most(&call.effect));
-                match self.traffic.retry(call, &why, after_ms, most, Instant::now()) {
-                    After::Again => {}
-                    After::Failed(answers) => self.told.answers.extend(answers),
-                    After::Lost(why) => self.give_up(why),
-                }
-                self.trouble = Some(why);
+                let after = self.traffic.retry(call, &why, after_ms, most, now);
+                self.failed(after, why);
+            }
+            Err(Trouble::Crowded { why, after_ms }) => {
+                self.notes.tell(&format!("{why}; it is asked again, and less at once"));
+                let after = self.traffic.turned_away(call, &why, after_ms, now);
+                self.failed(after, why);
             }
             Err(Trouble::Never { why }) => {
                 self.notes.tell(&why);
@@ -241,6 +268,15 @@ impl Calling {
             }
             Err(Trouble::Fatal { why }) => self.give_up(why),
         }
+    }
+
+    fn failed(&mut self, after: After, why: String) {
+        match after {
+            After::Again => {}
+            After::Failed(answers) => self.told.answers.extend(answers),
+            After::Lost(why) => self.give_up(why),
+        }
+        self.trouble = Some(why);
     }
 
     fn most(&self, effect: &Effect) -> Usage {
@@ -262,8 +298,9 @@ impl Calling {
             let _ = self.tells.send(std::mem::take(&mut self.told));
         }
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        (status.asking, status.queued) = (self.asking.len(), self.traffic.queued());
+        (status.asking, status.queued) = (self.traffic.asking(), self.traffic.queued());
         (status.following, status.pausing) = (self.traffic.following(), self.traffic.pausing());
+        status.limits = self.traffic.limits(Instant::now());
         status.trouble.clone_from(&self.trouble);
         status.news = self.news;
         if !self.asking.is_empty() && self.news.max(self.reminded).elapsed() >= QUIET {

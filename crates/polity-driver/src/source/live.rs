@@ -2,7 +2,8 @@
 //! connection that has become free asks again whatever the run is busy with.
 
 use super::cache::{Cache, Key};
-use super::calling::{Calling, Command, News, Status};
+use super::calling::{Asking, Calling, Command, News, Status};
+use super::traffic::{Declared, Rules, Schedule};
 use super::{Broken, Notes, Source};
 use crate::disk::{Disk, RealDisk};
 use crate::models::prices::Prices;
@@ -24,9 +25,16 @@ pub struct Outside {
     pub prices: BTreeMap<String, Price>,
     /// A folder of answers that outlive runs.
     pub cache: Option<PathBuf>,
+    /// Limits of every model, besides those that its provider tells.
+    pub declared: Declared,
+    /// Whose turn it is when not all can be asked at once.
+    pub schedule: Schedule,
     /// Where people are told of trouble.
     pub notes: Notes,
 }
+
+/// How urgent a question is.
+pub type Ranks = Arc<dyn Fn(&Effect) -> i32 + Send + Sync>;
 
 /// Live providers, at most so many connections at once.
 pub struct Live {
@@ -35,7 +43,8 @@ pub struct Live {
     cache: Option<Arc<Cache>>,
     notes: Notes,
     seed: u64,
-    connections: usize,
+    rules: Rules,
+    ranks: Option<Ranks>,
     /// To the task that makes calls; it begins with the first call.
     line: Option<Line>,
     /// Effects that the task has, and has told nothing of yet.
@@ -64,7 +73,8 @@ impl Live {
             cache,
             notes: outside.notes.clone(),
             seed,
-            connections: connections.max(1),
+            rules: Rules { connections, declared: outside.declared, schedule: outside.schedule },
+            ranks: None,
             line: None,
             under_way: 0,
             ready: Vec::new(),
@@ -78,6 +88,12 @@ impl Live {
     #[must_use]
     pub fn with_prices(self, prices: Prices) -> Self {
         Live { prices, ..self }
+    }
+
+    /// With priorities, for the schedule that looks at them.
+    #[must_use]
+    pub fn with_ranks(self, ranks: Ranks) -> Self {
+        Live { ranks: Some(ranks), ..self }
     }
 
     /// An answer that is there at once: a simulated model's.
@@ -110,7 +126,7 @@ impl Live {
                 self.cache.clone(),
                 self.notes.clone(),
                 self.seed,
-                self.connections,
+                self.rules,
                 tells,
                 self.status.clone(),
             );
@@ -165,7 +181,10 @@ impl Source for Live {
                     let usage = self.prices.applied(&effect.request.model, usage);
                     self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage });
                 }
-                None => calls.push((effect, key)),
+                None => {
+                    let rank = self.ranks.as_ref().map_or(0, |rank| rank(&effect));
+                    calls.push(Asking { effect, key, rank });
+                }
             }
         }
         if !calls.is_empty() {

@@ -10,9 +10,10 @@ mod notes;
 mod simulated;
 mod traffic;
 
-pub use live::{Live, Outside};
+pub use live::{Live, Outside, Ranks};
 pub use notes::Notes;
 pub use simulated::{Faults, Simulated};
+pub use traffic::{Declared, Schedule};
 
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
 use std::time::Duration;

@@ -3,11 +3,11 @@
 
 mod answer;
 mod fault;
-mod limits;
 mod wires;
 
 pub use fault::{Fault, Faults};
 
+use crate::bucket::Bucket;
 use crate::models::openai::LONGEST_ANSWER;
 use crate::models::sim::Sim;
 use answer::{Asked, Forms, Said, answer, embedding, hash};
@@ -20,7 +20,6 @@ use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use base64::Engine as _;
 use futures_util::stream;
-use limits::Bucket;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +48,8 @@ pub struct Options {
     pub requests_per_minute: Option<u32>,
     /// Tokens a minute, likewise.
     pub tokens_per_minute: Option<u32>,
+    /// Calls under way at once; those beyond are turned away with a 503, as a server does that has no room.
+    pub at_once: Option<u32>,
     /// Time before an answer.
     pub latency: Duration,
     /// What goes wrong, and how often.
@@ -64,6 +65,7 @@ impl Default for Options {
             model: "sim/medium".into(),
             requests_per_minute: None,
             tokens_per_minute: None,
+            at_once: None,
             latency: Duration::ZERO,
             faults: Faults::default(),
             seed: 1,
@@ -133,7 +135,7 @@ impl Standin {
         let address = listener.local_addr().map_err(refused)?;
         let now = Instant::now();
         let limits = [("requests", options.requests_per_minute), ("tokens", options.tokens_per_minute)];
-        let limits = limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(limit?, now)))).collect();
+        let limits = limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(f64::from(limit?), now)))).collect();
         let books = Mutex::new(Books { stats: Stats::default(), answered: BTreeSet::new(), limits });
         let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books });
         let router = Router::new()
@@ -241,6 +243,11 @@ impl Call {
     fn limited(&self, tokens: f64) -> Option<Response> {
         let mut books = self.shared.books();
         let now = Instant::now();
+        if self.shared.options.at_once.is_some_and(|most| books.stats.in_flight > u64::from(most)) {
+            books.stats.limited += 1;
+            let message = "The server is overloaded. Please try again later.";
+            return Some(json_response(503, &openai::error(message, "server_error", Some("overloaded"))));
+        }
         let amounts = [("requests", 1.0), ("tokens", tokens)];
         let amount = |name: &str| amounts.iter().find(|(of, _)| *of == name).map_or(0.0, |(_, amount)| *amount);
         let waits = books.limits.iter_mut().filter_map(|(name, bucket)| Some((bucket.wait(amount(name), now)?, *name)));

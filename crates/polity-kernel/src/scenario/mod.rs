@@ -125,6 +125,9 @@ pub struct CohortSource {
     pub share: Option<f64>,
     /// Its number of agents: `count: 50` scales with `--agents`, `count: {fixed: 5}` does not.
     pub count: Option<Count>,
+    /// How urgent its questions are where `--schedule priority` says whose turn it is; the highest comes first. It can not reach a result.
+    #[serde(default)]
+    pub priority: i32,
     /// How its agents behave: `{kind: ...}`.
     #[schemars(schema_with = "schema::policy")]
     pub policy: Node,

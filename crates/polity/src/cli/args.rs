@@ -1,6 +1,7 @@
 //! Verbs and flags.
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use polity_driver::source::Schedule;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -81,6 +82,16 @@ pub struct Answering {
     /// is missing.
     #[arg(long, value_name = "FOLDER", env = "POLITY_CACHE")]
     pub cache: Option<PathBuf>,
+    /// Requests a minute to one model at most. Limits that its provider tells are kept without this.
+    #[arg(long, value_name = "N", env = "POLITY_REQUESTS_PER_MINUTE")]
+    pub requests_per_minute: Option<NonZeroU32>,
+    /// Tokens a minute to and from one model at most, likewise.
+    #[arg(long, value_name = "N", env = "POLITY_TOKENS_PER_MINUTE")]
+    pub tokens_per_minute: Option<NonZeroU32>,
+    /// Whose turn it is when not all can be asked at once: fifo, fair (each asker in turn), priority (`priority` of cohorts), or none
+    /// (everybody at once, whatever limits there are: a baseline). Never reaches a result.
+    #[arg(long, value_name = "ORDER", env = "POLITY_SCHEDULE", default_value = "fifo")]
+    pub schedule: Schedule,
 }
 
 /// What a sweep may use.
@@ -109,6 +120,9 @@ pub struct Mock {
     /// Tokens a minute, likewise.
     #[arg(long, value_name = "N")]
     pub tokens_per_minute: Option<NonZeroU32>,
+    /// Calls under way at once, beyond which there is a 503.
+    #[arg(long, value_name = "N")]
+    pub at_once: Option<NonZeroU32>,
     /// Milliseconds before an answer.
     #[arg(long, value_name = "N", default_value = "0")]
     pub latency_ms: u64,

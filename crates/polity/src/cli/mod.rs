@@ -31,7 +31,7 @@ use polity_driver::drive::Stop;
 use polity_driver::files::{self, FileError};
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, Summary, Wanted, new_folder, prepare};
-use polity_driver::source::{Notes, Outside};
+use polity_driver::source::{Declared, Notes, Outside};
 use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
 use polity_kernel::registry::Registry;
@@ -410,6 +410,7 @@ impl Mock {
             model: self.model,
             requests_per_minute: self.requests_per_minute.map(NonZeroU32::get),
             tokens_per_minute: self.tokens_per_minute.map(NonZeroU32::get),
+            at_once: self.at_once.map(NonZeroU32::get),
             latency: Duration::from_millis(self.latency_ms),
             faults,
             seed: self.seed,
@@ -485,6 +486,11 @@ fn with_engine<T>(
         outside: Outside {
             prices: answering.prices()?,
             cache: answering.cache.clone(),
+            declared: Declared {
+                requests_per_minute: answering.requests_per_minute.map(NonZeroU32::get),
+                tokens_per_minute: answering.tokens_per_minute.map(NonZeroU32::get),
+            },
+            schedule: answering.schedule,
             notes: Notes::to(output::news),
         },
         stop: stop.clone(),

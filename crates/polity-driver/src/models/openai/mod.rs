@@ -7,7 +7,7 @@ pub mod wire;
 pub use read::{Completion, Received, outcome, read_completion};
 
 use super::keys::{Secret, from_environment};
-use super::{Answering, Exchange, Provider, Trouble, prices};
+use super::{Answering, Exchange, Provider, Told, Trouble, prices};
 use polity_kernel::ask::{Effect, Outcome, Request, Role, Usage, Want};
 use polity_kernel::scenario::Price;
 use read::{ANSWER, enveloped, read_embeddings, refuses_schema};
@@ -15,7 +15,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::error::Error;
 use std::fmt;
 use std::net::IpAddr;
@@ -71,6 +71,8 @@ pub struct OpenAi {
     line: OnceLock<Result<Client, String>>,
     /// The last forms of replies, as schemas with or without bounds: most questions of a run have the same few.
     forms: Mutex<VecDeque<(Want, bool, Arc<Json>)>>,
+    /// By model, what was told of its limits and is not passed on yet.
+    told: Mutex<BTreeMap<String, Told>>,
     /// Models that turned out to take no schema.
     without_schema: Mutex<BTreeSet<String>>,
 }
@@ -159,6 +161,7 @@ impl Place {
         let hidden = |text| self.secret.hidden_in(text);
         match trouble {
             Trouble::Retry { why, after_ms, charged } => Trouble::Retry { why: hidden(why), after_ms, charged },
+            Trouble::Crowded { why, after_ms } => Trouble::Crowded { why: hidden(why), after_ms },
             Trouble::Never { why } => Trouble::Never { why: hidden(why) },
             Trouble::Fatal { why } => Trouble::Fatal { why: hidden(why) },
         }
@@ -195,6 +198,7 @@ impl OpenAi {
             place: OnceLock::new(),
             line: OnceLock::new(),
             forms: Mutex::default(),
+            told: Mutex::default(),
             without_schema: Mutex::default(),
         }
     }
@@ -310,6 +314,11 @@ impl OpenAi {
         Ok(if answered || names_it { second } else { first })
     }
 
+    fn told(&self) -> MutexGuard<'_, BTreeMap<String, Told>> {
+        // Numbers alone are behind it: they are as good after a panic as before.
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn without_schema(&self) -> MutexGuard<'_, BTreeSet<String>> {
         // Names alone are behind it: they are as good after a panic as before.
         self.without_schema.lock().unwrap_or_else(PoisonError::into_inner)
@@ -336,6 +345,10 @@ impl OpenAi {
         let received = async { receive(request.send().await?).await };
         let (status, headers, bytes) =
             received.await.map_err(|error| place.scrubbed(unreachable(&place.shown, self.timeout(), &error)))?;
+        let told = read::told(&headers);
+        if told != Told::default() {
+            self.told().insert(model.to_owned(), told);
+        }
         let mut received = Received::new(&place.shown, model, status, headers, bytes);
         received.body = place.secret.hidden_in(received.body);
         Ok(received)
@@ -476,6 +489,10 @@ impl Provider for OpenAi {
             true => place.shown.clone(),
             false => format!("{} {settings}", place.shown),
         })
+    }
+
+    fn limits(&self, model: &str) -> Option<Told> {
+        self.told().remove(short(model))
     }
 
     fn simulated(&self) -> bool {

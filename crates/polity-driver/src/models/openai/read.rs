@@ -5,7 +5,7 @@
 use super::wire::{Apart, Body, Called, EmbeddingBody, Logprobs, TokenLogprob, ToolCall, Usage};
 use super::{Embeddings, LONGEST_ANSWER, stream};
 use crate::models::reply::{mended, strict};
-use crate::models::{Trouble, read_reply};
+use crate::models::{Told, Trouble, Window, read_reply};
 use polity_kernel::ask::{Outcome, Value, Want};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use serde_json::Value as Json;
@@ -315,6 +315,14 @@ fn trouble(received: &Received, status: u16, said: &Said) -> Trouble {
             "the account has no quota left (insufficient_quota), and waiting does not help: add credit at the provider, or set \
              OPENAI_API_KEY to a key of another account. {url} says{words}"
         )),
+        // An error under status 200 comes from behind something that had begun to answer.
+        429 | 503 | 529 if !(200..300).contains(&received.status) => Trouble::Crowded {
+            why: match status {
+                429 => format!("{url} limits the rate (429){words}"),
+                _ => format!("{url} has no room (status {status}){words}"),
+            },
+            after_ms: wait_ms(&received.headers, SystemTime::now()),
+        },
         408 | 409 | 429 | 500..=599 => Trouble::Retry {
             why: match status {
                 429 => format!("{url} limits the rate (429){words}"),
@@ -343,6 +351,16 @@ fn trouble(received: &Received, status: u16, said: &Said) -> Trouble {
         },
         _ => fatal(format!("{url} answers with status {status}, which is none that a model API has{words}")),
     }
+}
+
+/// What the server says of its limits.
+pub(super) fn told(headers: &HeaderMap) -> Told {
+    let number = |name: String| headers.get(name)?.to_str().ok()?.trim().parse().ok().filter(|x: &f64| *x >= 0.0);
+    let window = |what: &str| {
+        let limit = number(format!("x-ratelimit-limit-{what}")).filter(|limit| *limit > 0.0)?;
+        Some(Window { limit, left: number(format!("x-ratelimit-remaining-{what}"))? })
+    };
+    Told { requests: window("requests"), tokens: window("tokens") }
 }
 
 /// How long a server asks to wait: Retry-After in its three forms, else when its limits are full again.

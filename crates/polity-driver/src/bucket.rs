@@ -1,26 +1,35 @@
-//! Declared limits of the stand-in: so many requests and tokens a minute, all of which may come at once.
+//! A limit of so much a minute, all of which may come at once: how providers count requests and tokens, and how a run keeps within that.
 
 use std::time::{Duration, Instant};
 
 /// What is left of a limit; it fills up all the time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     per_minute: f64,
     level: f64,
     at: Instant,
 }
 
 impl Bucket {
-    pub fn full(per_minute: u32, now: Instant) -> Self {
-        Bucket { per_minute: f64::from(per_minute), level: f64::from(per_minute), at: now }
+    pub fn full(per_minute: f64, now: Instant) -> Self {
+        Bucket { per_minute, level: per_minute, at: now }
     }
 
     /// How long until there is room for `amount`; nothing, if there is. What is more than a minute's needs the whole minute's.
     pub fn wait(&mut self, amount: f64, now: Instant) -> Option<Duration> {
-        self.level = (self.level + self.rate() * now.duration_since(self.at).as_secs_f64()).min(self.per_minute);
-        self.at = now;
+        self.fill(now);
         let missing = amount.min(self.per_minute) - self.level;
         (missing > 1e-9).then(|| Duration::from_secs_f64(missing / self.rate()))
+    }
+
+    fn fill(&mut self, now: Instant) {
+        self.level = (self.level + self.rate() * now.duration_since(self.at).as_secs_f64()).min(self.per_minute);
+        self.at = now;
+    }
+
+    /// Believes who keeps the limit: so much a minute, and so much left.
+    pub fn told(&mut self, per_minute: f64, left: f64, now: Instant) {
+        *self = Bucket { per_minute, level: left.min(per_minute), at: now };
     }
 
     /// Takes it, even where it is not there: what was answered counts.
@@ -38,6 +47,11 @@ impl Bucket {
         ]
     }
 
+    /// The limit.
+    pub fn per_minute(&self) -> f64 {
+        self.per_minute
+    }
+
     fn rate(&self) -> f64 {
         self.per_minute / 60.0
     }
@@ -52,7 +66,7 @@ mod tests {
     fn a_bucket_fills_up() {
         let now = Instant::now();
         let later = |seconds| now + Duration::from_secs(seconds);
-        let mut bucket = Bucket::full(60, now);
+        let mut bucket = Bucket::full(60.0, now);
         assert_eq!(bucket.wait(60.0, now), None);
         bucket.take(60.0);
         assert_eq!(bucket.wait(1.0, now), Some(Duration::from_secs(1)));

@@ -1,0 +1,585 @@
+//! The traffic of a run, all its agents together: whose turn it is to be asked, how many calls of a model may be under way and how fast
+//! they may follow each other, who shares whose answer, when a failed try is made again, and when nobody can be asked at all. It knows no
+//! socket and waits for nothing: [`super::calling`] does, and tells it the time (of a clock that is never set).
+
+mod lane;
+mod queue;
+
+pub use lane::Declared;
+pub use queue::Schedule;
+
+use super::cache::Key;
+use super::{Broken, failed};
+use crate::models::{Exchange, Told};
+use lane::Lane;
+use polity_kernel::ask::{Answer, Effect, EffectId, Request, Usage};
+use polity_kernel::digest::{Kind, RowHash};
+use polity_kernel::rng::{Draws, Stream};
+use queue::Queue;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Tries of one effect before it counts as failed.
+const TRIES: u32 = 5;
+/// Wait after the first failed try; doubled after each.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Letters of a token, on the average; what was counted really is told with the answers.
+const LETTERS: f64 = 4.0;
+
+/// What a run allows its calls, all together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// Calls in flight at most; at least one.
+    pub connections: usize,
+    /// Limits of every model, besides those that its provider tells.
+    pub declared: Declared,
+    /// Whose turn it is.
+    pub schedule: Schedule,
+}
+
+/// A question on its way to a provider.
+pub(super) struct Call {
+    pub effect: Effect,
+    /// Of what may share its answer.
+    pub key: Option<Key>,
+    /// How urgent it is, where the schedule looks at that.
+    rank: i32,
+    road: usize,
+    /// Tokens of the request, about.
+    tokens: f64,
+    /// When it was asked.
+    since: Instant,
+    /// When it was last sent.
+    sent: Instant,
+    /// Which call of its lane it is.
+    number: u64,
+    tries: Tries,
+}
+
+/// The way to one model.
+struct Road {
+    lane: Lane,
+    queue: Queue,
+    /// By the time at which they are tried again.
+    pausing: BTreeMap<(Instant, u64), Call>,
+}
+
+/// How often a question was tried.
+#[derive(Clone, Copy, Default)]
+struct Tries {
+    /// Tries that failed.
+    failed: u32,
+    /// Of these, those that count against [`TRIES`].
+    counted: u32,
+    /// Exchanges of the run before the first of those.
+    answered: u64,
+    /// The same before the last try.
+    answered_last: u64,
+}
+
+/// What becomes of a try that failed.
+pub(super) enum After {
+    /// It is made again when its time comes, or whoever has the budget decides.
+    Again,
+    /// The question has no answer, and neither have those that share it.
+    Failed(Vec<Answer>),
+    /// Nobody can be asked: the run stops, and can be resumed.
+    Lost(String),
+}
+
+/// See the module.
+pub(super) struct Traffic {
+    rules: Rules,
+    roads: Vec<Road>,
+    /// Of every model, its road.
+    by_model: BTreeMap<String, usize>,
+    /// The road whose turn it is.
+    turn: usize,
+    asking: usize,
+    pausing: usize,
+    count: u64,
+    /// Of every question under way that others may share, those that do.
+    flights: BTreeMap<Key, Vec<Effect>>,
+    following: usize,
+    /// Tries of questions that were handed out as broken and may come back, and when they may be tried again.
+    tried: BTreeMap<EffectId, (Tries, Instant)>,
+    broken: Vec<Broken>,
+    /// Exchanges that came about.
+    answered: u64,
+}
+
+/// Tokens of a request, about: letters over four.
+fn tokens(request: &Request) -> f64 {
+    let letters: usize = request.messages.iter().map(|message| message.size()).sum();
+    letters as f64 / LETTERS
+}
+
+impl Traffic {
+    pub(super) fn new(rules: Rules) -> Self {
+        Traffic {
+            rules: Rules {
+                connections: match rules.schedule {
+                    Schedule::None => usize::MAX,
+                    _ => rules.connections.max(1),
+                },
+                ..rules
+            },
+            roads: Vec::new(),
+            by_model: BTreeMap::new(),
+            turn: 0,
+            asking: 0,
+            pausing: 0,
+            count: 0,
+            flights: BTreeMap::new(),
+            following: 0,
+            tried: BTreeMap::new(),
+            broken: Vec::new(),
+            answered: 0,
+        }
+    }
+
+    fn road(&mut self, model: &str, now: Instant) -> usize {
+        if let Some(road) = self.by_model.get(model) {
+            return *road;
+        }
+        let road = Road {
+            lane: match self.rules.schedule {
+                Schedule::None => Lane::open(now),
+                _ => Lane::new(self.rules.connections, self.rules.declared, now),
+            },
+            queue: Queue::new(self.rules.schedule),
+            pausing: BTreeMap::new(),
+        };
+        self.roads.push(road);
+        self.by_model.insert(model.to_owned(), self.roads.len() - 1);
+        self.roads.len() - 1
+    }
+
+    /// Questions that are put together from here on: those that begin alike are asked one after the other.
+    pub(super) fn batch(&mut self) {
+        self.roads.iter_mut().for_each(|road| road.queue.batch());
+    }
+
+    /// Takes a question; with a key it shares the answer of one that is under way with the same key.
+    pub(super) fn begin(&mut self, effect: Effect, key: Option<Key>, rank: i32, now: Instant) {
+        if let Some(followers) = key.as_ref().and_then(|key| self.flights.get_mut(key)) {
+            self.tried.remove(&effect.id);
+            followers.push(effect);
+            self.following += 1;
+            return;
+        }
+        if let Some(key) = &key {
+            self.flights.insert(key.clone(), Vec::new());
+        }
+        let road = self.road(&effect.request.model, now);
+        let tokens = tokens(&effect.request);
+        let tried = self.tried.remove(&effect.id);
+        let fresh = Tries { answered: self.answered, answered_last: self.answered, ..Tries::default() };
+        let tries = tried.map_or(fresh, |(tries, _)| tries);
+        let call = Call { effect, key, rank, road, tokens, since: now, sent: now, number: 0, tries };
+        match (tried, self.roads.get_mut(road)) {
+            (Some((_, due)), _) => self.pause(due, call),
+            (None, Some(road)) => road.queue.push(call),
+            (None, None) => {}
+        }
+    }
+
+    fn pause(&mut self, due: Instant, call: Call) {
+        self.count += 1;
+        if let Some(road) = self.roads.get_mut(call.road) {
+            self.pausing += 1;
+            road.pausing.insert((due, self.count), call);
+        }
+    }
+
+    /// The next question to be asked, which is asked from then on. One that waits for its next try keeps its place: a server in trouble is
+    /// not to be asked more than before.
+    pub(super) fn next(&mut self, now: Instant) -> Option<Call> {
+        let Rules { connections, .. } = self.rules;
+        if self.asking >= connections {
+            return None;
+        }
+        let n = self.roads.len();
+        let fresh = self.asking + self.pausing < connections;
+        for i in (0..n).map(|i| (self.turn + i) % n.max(1)) {
+            let Some(Road { lane, queue, pausing }) = self.roads.get_mut(i) else { continue };
+            let again = pausing.first_key_value().filter(|((due, _), _)| *due <= now).map(|(_, call)| call.tokens);
+            let Some(tokens) = again.or_else(|| queue.first().filter(|_| fresh).map(|call| call.tokens)) else {
+                continue;
+            };
+            if lane.room(tokens, now).is_err() {
+                continue;
+            }
+            let call = if again.is_some() { pausing.pop_first().map(|(_, call)| call) } else { queue.pop() };
+            let Some(mut call) = call else { continue };
+            self.pausing -= usize::from(again.is_some());
+            call.number = lane.begin(tokens, now);
+            call.sent = now;
+            self.asking += 1;
+            self.turn = i + 1;
+            return Some(call);
+        }
+        None
+    }
+
+    /// When there may be something to ask though nothing has come.
+    pub(super) fn next_due(&mut self, now: Instant) -> Option<Instant> {
+        let Rules { connections, .. } = self.rules;
+        if self.asking >= connections {
+            return None;
+        }
+        let fresh = self.asking + self.pausing < connections;
+        let due = |Road { lane, queue, pausing }: &mut Road| {
+            let again = pausing.first_key_value().map(|((due, _), call)| (*due, call.tokens));
+            let first = queue.first().filter(|_| fresh).map(|call| (now, call.tokens));
+            let (due, tokens) = [again, first].into_iter().flatten().min_by_key(|(due, _)| *due)?;
+            match lane.room(tokens, now) {
+                Ok(()) => Some(due),
+                Err(Some(wait)) => Some(due.max(now + wait)),
+                // Something is under way, and that ends.
+                Err(None) => None,
+            }
+        };
+        self.roads.iter_mut().filter_map(due).min()
+    }
+
+    /// A call is not under way any more.
+    fn ended(&mut self, call: &Call) -> Option<&mut Lane> {
+        self.asking = self.asking.saturating_sub(1);
+        let lane = self.roads.get_mut(call.road).map(|road| &mut road.lane)?;
+        lane.end();
+        Some(lane)
+    }
+
+    /// What a provider says of its limits on a model.
+    pub(super) fn told(&mut self, model: &str, told: Told, now: Instant) {
+        if let Some(road) = self.by_model.get(model).and_then(|road| self.roads.get_mut(*road)) {
+            road.lane.told(told, now);
+        }
+    }
+
+    /// A call was turned away, too many at once or too fast; what becomes of it.
+    pub(super) fn turned_away(&mut self, call: Call, why: &str, after_ms: Option<u64>, now: Instant) -> After {
+        if let Some(road) = self.roads.get_mut(call.road) {
+            road.lane.turned_away(call.number);
+        }
+        self.again(call, why, after_ms, None, now, true)
+    }
+
+    /// An exchange came about: the answers to the question and to those that share it.
+    pub(super) fn answered(&mut self, call: Call, exchange: Exchange) -> Vec<Answer> {
+        self.answered += 1;
+        if let Some(lane) = self.ended(&call) {
+            lane.answered(exchange.usage.tokens_out as f64);
+        }
+        let waited_ms = call.sent.duration_since(call.since).as_secs_f64() * 1e3;
+        let usage = Usage { waited_ms, retries: call.tries.failed, ..exchange.usage };
+        self.settle(call, |effect, shared| Answer {
+            id: effect.id,
+            request: effect.request,
+            outcome: exchange.outcome.clone(),
+            usage: if shared { Usage { waited_ms: 0.0, retries: 0, shared, ..usage } } else { usage },
+        })
+    }
+
+    /// A question that can not be answered, nor those of the same words.
+    pub(super) fn never(&mut self, call: Call, why: &str) -> Vec<Answer> {
+        self.ended(&call);
+        self.given_up(call, why)
+    }
+
+    fn given_up(&mut self, call: Call, why: &str) -> Vec<Answer> {
+        self.settle(call, |effect, shared| failed(effect, why.to_owned(), shared))
+    }
+
+    fn settle(&mut self, call: Call, answer: impl Fn(Effect, bool) -> Answer) -> Vec<Answer> {
+        let followers = call.key.and_then(|key| self.flights.remove(&key)).unwrap_or_default();
+        self.following -= followers.len();
+        let mut answers = vec![answer(call.effect, false)];
+        answers.extend(followers.into_iter().map(|effect| answer(effect, true)));
+        answers
+    }
+
+    /// A try failed and may be made again. `charged`: the most that it can have cost, if it may have cost anything.
+    pub(super) fn retry(
+        &mut self,
+        call: Call,
+        why: &str,
+        after_ms: Option<u64>,
+        charged: Option<Usage>,
+        now: Instant,
+    ) -> After {
+        self.again(call, why, after_ms, charged, now, after_ms.is_some())
+    }
+
+    /// `waits`: it was told to wait, which says nothing against it as long as others are answered.
+    fn again(
+        &mut self,
+        mut call: Call,
+        why: &str,
+        after_ms: Option<u64>,
+        charged: Option<Usage>,
+        now: Instant,
+        waits: bool,
+    ) -> After {
+        self.ended(&call);
+        let tries = &mut call.tries;
+        tries.failed += 1;
+        // Who is told to wait while others are answered only waits for its turn.
+        match waits && tries.answered_last < self.answered {
+            true => (tries.counted, tries.answered) = (0, self.answered),
+            false => tries.counted += 1,
+        }
+        tries.answered_last = self.answered;
+        if tries.counted >= TRIES {
+            let why = format!("{} tries failed; the last: {why}", tries.failed);
+            let nobody = self.answered == tries.answered;
+            if let Some(usage) = charged {
+                self.broken.push(Broken { id: call.effect.id, usage, again: None });
+            }
+            return match nobody {
+                true => After::Lost(why),
+                false => After::Failed(self.given_up(call, &why)),
+            };
+        }
+        let due = now + pause(call.effect.id, tries.failed, tries.counted, after_ms);
+        let Some(usage) = charged else {
+            self.pause(due, call);
+            return After::Again;
+        };
+        // Whether there is money for one more try others decide. Those that share the question have theirs.
+        let Call { effect, key, rank, road, tokens, since, sent, tries, .. } = call;
+        if let Some(key) = key
+            && let Some(mut followers) = self.flights.remove(&key)
+            && !followers.is_empty()
+        {
+            let leader = followers.remove(0);
+            self.following -= 1;
+            self.flights.insert(key.clone(), followers);
+            self.pause(due, Call { effect: leader, key: Some(key), rank, road, tokens, since, sent, number: 0, tries });
+        }
+        self.tried.insert(effect.id, (tries, due));
+        self.broken.push(Broken { id: effect.id, usage, again: Some(effect) });
+        After::Again
+    }
+
+    /// Tries that broke off since the last call.
+    pub(super) fn take_broken(&mut self) -> Vec<Broken> {
+        std::mem::take(&mut self.broken)
+    }
+
+    /// Drops all that is not being asked: how many questions that is.
+    pub(super) fn drop_waiting(&mut self) -> usize {
+        let waits = |road: &mut Road| {
+            let pausing = std::mem::take(&mut road.pausing).into_values();
+            road.queue.drain().chain(pausing).collect::<Vec<_>>()
+        };
+        let waiting: Vec<Call> = self.roads.iter_mut().flat_map(waits).collect();
+        self.pausing = 0;
+        let mut dropped = waiting.len();
+        for key in waiting.into_iter().filter_map(|call| call.key) {
+            let followers = self.flights.remove(&key).map_or(0, |followers| followers.len());
+            self.following -= followers;
+            dropped += followers;
+        }
+        dropped + self.broken.iter_mut().filter_map(|broken| broken.again.take()).count()
+    }
+
+    /// Questions that are being asked.
+    pub(super) fn asking(&self) -> usize {
+        self.asking
+    }
+
+    /// Questions that wait for a connection.
+    pub(super) fn queued(&self) -> usize {
+        self.roads.iter().map(|road| road.queue.len()).sum()
+    }
+
+    /// Questions that wait for their next try.
+    pub(super) fn pausing(&self) -> usize {
+        self.pausing
+    }
+
+    /// The limits on the rate that questions wait for, in words.
+    pub(super) fn limits(&mut self, now: Instant) -> Vec<String> {
+        let limit = |(model, road): (&String, &usize)| {
+            let road = self.roads.get_mut(*road).filter(|road| road.queue.len() + road.pausing.len() > 0)?;
+            road.lane.limited(now).map(|limit| format!("{limit} of {model}"))
+        };
+        self.by_model.iter().filter_map(limit).collect()
+    }
+
+    /// Questions that wait for the answer to another.
+    pub(super) fn following(&self) -> usize {
+        self.following
+    }
+}
+
+/// How long to wait before the next try: doubled with every try that counts, between half and all of that, so that questions that failed
+/// together do not come back together; never less than the server asks for. A function of the question and its tries alone.
+fn pause(id: EffectId, failed: u32, counted: u32, after_ms: Option<u64>) -> Duration {
+    let key = RowHash::new(Kind::Request, id.round)
+        .words(u64::from(id.item) << 32 | u64::from(id.actor), u64::from(id.n) << 32 | u64::from(failed));
+    let jitter = Draws::new(key.finish() as u64, Stream::Driver, 0, 0).unit();
+    match after_ms {
+        Some(ms) => Duration::from_millis(ms).mul_f64(1.0 + 0.25 * jitter),
+        None => FIRST_PAUSE.mul_f64(f64::from(1u32 << counted.clamp(1, 10)) * 0.5 * (0.5 + 0.5 * jitter)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use polity_kernel::ask::{Outcome, Value, Want};
+
+    fn open(connections: usize) -> Traffic {
+        Traffic::new(Rules { connections: 4 * connections, ..Rules::default() })
+    }
+
+    fn effect(actor: u32) -> Effect {
+        let request = Request::new("openai/m", Vec::new(), Want::Text);
+        Effect { id: EffectId { item: 0, round: 0, actor, n: 0 }, request, hidden: None }
+    }
+
+    fn key() -> Option<Key> {
+        Key::of("here", &effect(0).request)
+    }
+
+    fn exchange() -> Exchange {
+        let outcome = Outcome::Reply { value: Value::Text("x".into()), raw: "x".into(), repaired: false };
+        Exchange { outcome, usage: Usage { cost_usd: 0.5, ..Usage::default() } }
+    }
+
+    fn who(call: &Call) -> u32 {
+        call.effect.id.actor
+    }
+
+    #[test]
+    fn the_same_question_is_asked_once_while_it_is_under_way() {
+        let now = Instant::now();
+        let mut traffic = open(10);
+        (0..5).for_each(|actor| traffic.begin(effect(actor), key(), 0, now));
+        traffic.begin(effect(9), None, 0, now);
+        let first = traffic.next(now).unwrap();
+        let alone = traffic.next(now).unwrap();
+        assert!(traffic.next(now).is_none());
+        assert_eq!((who(&first), who(&alone), traffic.following()), (0, 9, 4));
+        let answers = traffic.answered(first, exchange());
+        assert_eq!(
+            answers.iter().map(|a| (a.id.actor, a.usage.shared)).collect::<Vec<_>>(),
+            [(0, false), (1, true), (2, true), (3, true), (4, true)]
+        );
+        // What they would have cost is told, for the budget.
+        assert!(answers.iter().all(|answer| answer.usage.cost_usd == 0.5) && traffic.following() == 0);
+        // Afterwards it is asked again.
+        traffic.begin(effect(7), key(), 0, now);
+        assert_eq!(who(&traffic.next(now).unwrap()), 7);
+    }
+
+    #[test]
+    fn a_try_that_may_have_cost_is_handed_out_and_those_that_share_it_go_on() {
+        let now = Instant::now();
+        let mut traffic = open(10);
+        (0..3).for_each(|actor| traffic.begin(effect(actor), key(), 0, now));
+        let first = traffic.next(now).unwrap();
+        let most = Usage { cost_usd: 2.0, ..Usage::default() };
+        assert!(matches!(traffic.retry(first, "cut", None, Some(most), now), After::Again));
+        let broken = traffic.take_broken();
+        assert_eq!((broken.len(), broken[0].usage, broken[0].id.actor), (1, most, 0));
+        // The second asks now, when the pause is over, and counts the tries of the first.
+        assert!(traffic.next(now).is_none());
+        let due = traffic.next_due(now).unwrap();
+        let second = traffic.next(due).unwrap();
+        assert_eq!((who(&second), traffic.following()), (1, 1));
+        // The first comes back, and shares.
+        traffic.begin(broken.into_iter().next().unwrap().again.unwrap(), key(), 0, now);
+        assert_eq!(traffic.following(), 2);
+        let answers = traffic.answered(second, exchange());
+        assert_eq!(answers.len(), 3);
+        assert_eq!(answers[0].usage.retries, 1);
+    }
+
+    #[test]
+    fn who_is_told_to_wait_while_others_are_answered_waits_for_its_turn() {
+        let mut now = Instant::now();
+        let mut traffic = open(10);
+        traffic.begin(effect(0), None, 0, now);
+        for _ in 0..50 {
+            let call = traffic.next(now).unwrap();
+            traffic.begin(effect(1), None, 0, now);
+            let other = traffic.next(now).unwrap();
+            let _ = traffic.answered(other, exchange());
+            assert!(matches!(traffic.retry(call, "429", Some(20_000), None, now), After::Again));
+            let due = traffic.next_due(now).unwrap();
+            assert!(due >= now + Duration::from_secs(20) && due <= now + Duration::from_secs(25));
+            now = due;
+        }
+        // When nobody is answered any more it is not the question.
+        for n in 1..=TRIES {
+            let call = traffic.next(now).unwrap();
+            match traffic.retry(call, "429", Some(20_000), None, now) {
+                After::Again => now = traffic.next_due(now).unwrap(),
+                After::Lost(_) => {
+                    assert_eq!(n, TRIES);
+                    return;
+                }
+                After::Failed(_) => panic!("it is not the question"),
+            }
+        }
+        panic!("it must end");
+    }
+
+    #[test]
+    fn nobody_answered_in_all_tries_means_lost_and_one_bad_question_does_not() {
+        let mut now = Instant::now();
+        for others in [false, true] {
+            let mut traffic = open(10);
+            traffic.begin(effect(0), None, 0, now);
+            let mut ended = None;
+            for _ in 0..TRIES {
+                let call = traffic.next(now).unwrap();
+                if others {
+                    traffic.begin(effect(1), None, 0, now);
+                    let other = traffic.next(now).unwrap();
+                    let _ = traffic.answered(other, exchange());
+                }
+                match traffic.retry(call, "500", None, None, now) {
+                    After::Again => now = traffic.next_due(now).unwrap(),
+                    After::Failed(_) => ended = Some(false),
+                    After::Lost(_) => ended = Some(true),
+                }
+            }
+            assert_eq!(ended, Some(!others));
+        }
+    }
+
+    #[test]
+    fn pauses_are_spread_and_grow_and_are_the_same_each_time() {
+        let id = |actor| effect(actor).id;
+        for n in 1..5 {
+            let whole = FIRST_PAUSE * (1 << (n - 1));
+            let pauses: Vec<Duration> = (0..100).map(|actor| pause(id(actor), n, n, None)).collect();
+            assert!(pauses.iter().all(|pause| *pause >= whole / 2 && *pause <= whole), "{n}");
+            assert!(pauses.iter().collect::<std::collections::BTreeSet<_>>().len() > 90);
+            assert_eq!(pauses[7], pause(id(7), n, n, None));
+        }
+        assert!((0..100).all(|actor| pause(id(actor), 1, 1, Some(1000)) >= Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_stop_drops_what_is_not_being_asked() {
+        let now = Instant::now();
+        let mut traffic = open(10);
+        traffic.begin(effect(0), key(), 0, now);
+        let asked = traffic.next(now).unwrap();
+        traffic.begin(effect(1), key(), 0, now);
+        let other = Key::of("there", &effect(2).request);
+        traffic.begin(effect(2), other.clone(), 0, now);
+        traffic.begin(effect(3), other, 0, now);
+        assert_eq!((traffic.following(), traffic.queued()), (2, 1));
+        assert_eq!(traffic.drop_waiting(), 2);
+        assert_eq!((traffic.following(), traffic.queued(), traffic.pausing()), (1, 0, 0));
+        assert_eq!(traffic.answered(asked, exchange()).len(), 2);
+    }
+}

@@ -1,0 +1,117 @@
+//! What the programs that measure have in common: the stand-in and every run are processes of their own, this program started again as
+//! `polity`.
+#![allow(dead_code, reason = "each program uses its part")]
+
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+/// Set for a run that is to tell how much processor it took.
+const TELL: &str = "POLITY_TELL_CPU";
+/// Clock ticks a second in Linux's `/proc`.
+const TICKS: f64 = 100.0;
+
+/// Plays the part of `polity` if there are arguments.
+pub fn as_polity() -> Option<ExitCode> {
+    (std::env::args().len() > 1).then(|| {
+        let code = polity::cli::main(polity::registry());
+        if std::env::var_os(TELL).is_some() {
+            eprintln!("cpu {}", cpu_seconds("self"));
+        }
+        code
+    })
+}
+
+/// A folder for the runs.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("polity-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A stand-in that serves until it is dropped, and its address.
+pub struct Standin(pub Child, pub String);
+
+impl Drop for Standin {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Standin {
+    /// Starts one with these flags.
+    pub fn start(flags: &[&str]) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .arg("mock-provider")
+            .args(flags)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Standin(process, line.trim().trim_start_matches("listening on ").to_owned())
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> &str {
+        self.1.trim_start_matches("http://").trim_end_matches("/v1")
+    }
+
+    /// Seconds of processor that it has taken.
+    pub fn cpu(&self) -> f64 {
+        cpu_seconds(&self.0.id().to_string())
+    }
+}
+
+/// A finished run: the object it printed, and the seconds of processor it took.
+pub struct Ran {
+    told: Value,
+    pub cpu: f64,
+}
+
+impl Ran {
+    /// A number of the object.
+    pub fn number(&self, key: &str) -> f64 {
+        self.told[key].as_f64().unwrap_or_else(|| panic!("no {key} in {}", self.told))
+    }
+}
+
+/// Runs a scenario, in `folder/run`.
+pub fn run(folder: &Path, scenario: &str, standin: &Standin, flags: &[&str]) -> Ran {
+    let file = folder.join("scenario.yaml");
+    fs::write(&file, format!("polity: 1\n{scenario}")).unwrap();
+    let out = folder.join("run");
+    let _ = fs::remove_dir_all(&out);
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--no-report", "--json"])
+        .args(flags)
+        .env(TELL, "1")
+        .env("OPENAI_BASE_URL", &standin.1)
+        .env("OPENAI_API_KEY", "none")
+        .output()
+        .unwrap();
+    let (said, noted) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{noted}");
+    let told = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let cpu = noted.lines().last().and_then(|line| line.strip_prefix("cpu ")).unwrap().parse().unwrap();
+    Ran { told, cpu }
+}
+
+/// Seconds of processor that a process has taken.
+pub fn cpu_seconds(process: &str) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let after = text.rsplit(')').next().unwrap_or_default();
+    let field = |i: usize| after.split_whitespace().nth(i).and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0);
+    (field(11) + field(12)) / TICKS
+}
+
+/// What `polity` prints.
+pub fn polity(args: &[&str]) -> String {
+    let output = Command::new(std::env::current_exe().unwrap()).args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

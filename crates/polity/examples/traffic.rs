@@ -1,0 +1,133 @@
+//! The figures of traffic in the README: `cargo run --release -p polity --example traffic`. It takes some minutes, which limits take.
+#![allow(clippy::panic, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
+
+mod common;
+
+use common::{Standin, polity, run};
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const REQUESTS: f64 = 500.0;
+const TOKENS: f64 = 200_000.0;
+
+/// What the stand-in has counted.
+fn stats(address: &str) -> Value {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /stats HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    serde_json::from_str(&text[text.find("\r\n\r\n").unwrap() + 4..]).unwrap()
+}
+
+/// Seconds from the first answer to the last, and the longest time between two looks that saw an answer more.
+fn watched(address: &str, done: &AtomicBool) -> (f64, f64) {
+    let (mut first, mut last, mut longest, mut answered) = (None, Instant::now(), 0.0f64, 0);
+    while !done.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = stats(address)["answered"].as_u64().unwrap();
+        if now > answered {
+            if first.is_some() {
+                longest = longest.max(last.elapsed().as_secs_f64());
+            }
+            first.get_or_insert_with(Instant::now);
+            (answered, last) = (now, Instant::now());
+        }
+    }
+    (first.map_or(0.0, |first| last.duration_since(first).as_secs_f64()), longest)
+}
+
+/// A run within declared limits that its requests or its tokens reach.
+fn limits(folder: &Path, what: &str, agents: &str, rules: &str) {
+    let (requests, tokens) = (REQUESTS.to_string(), TOKENS.to_string());
+    let standin =
+        Standin::start(&["--requests-per-minute", &requests, "--tokens-per-minute", &tokens, "--latency-ms", "400"]);
+    let scenario = format!(
+        "name: limits\nworld: {{kind: guess-average}}\ncohorts: [{{policy: {{kind: mind, model: openai/medium, prompts: {{rules: \"{rules}\"}}}}}}]"
+    );
+    let done = AtomicBool::new(false);
+    let ((seconds, longest), ran) = std::thread::scope(|scope| {
+        let watching = scope.spawn(|| watched(standin.address(), &done));
+        let ran = run(folder, &scenario, &standin, &["--rounds", "1", "--agents", agents]);
+        done.store(true, Ordering::Relaxed);
+        (watching.join().unwrap(), ran)
+    });
+    let counted = stats(standin.address());
+    let number = |key: &str| counted[key].as_f64().unwrap();
+    // A minute's worth may come at once, and then so much a minute.
+    let share = |used: f64, limit: f64| 100.0 * used / (limit * (1.0 + seconds / 60.0));
+    println!(
+        "{what}: {} calls and {} tokens in {seconds:.0} s: {:.0} % of the requests and {:.0} % of the tokens that the limits hold; {:.2} % of \
+         calls turned away; the longest time without an answer {longest:.1} s; {} lost",
+        number("answered"),
+        number("tokens_in") + number("tokens_out"),
+        share(number("answered"), REQUESTS),
+        share(number("tokens_in") + number("tokens_out"), TOKENS),
+        100.0 * number("limited") / number("calls"),
+        ran.number("calls") - number("answered"),
+    );
+}
+
+/// Agents on a server that has room for few, under a schedule: AIOS's comparison.
+fn schedule(folder: &Path, name: &str) {
+    let standin = Standin::start(&["--at-once", "8", "--latency-ms", "200"]);
+    let scenario = "
+name: schedules
+world: {kind: guess-average}
+record: {calls: true}
+cohorts:
+  - {name: urgent, share: 0.25, priority: 1, policy: {kind: mind, model: openai/medium, think: first}}
+  - {name: others, share: 0.75, policy: {kind: mind, model: openai/medium, think: first}}
+";
+    let flags = ["--rounds", "1", "--agents", "160", "--max-connections", "8", "--schedule", name];
+    let ran = run(folder, scenario, &standin, &flags);
+    let listed = polity(&["calls", folder.join("run").to_str().unwrap(), "--json"]);
+    let calls: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let waits = |from: u64, to: u64| -> Vec<f64> {
+        let of = |call: &&Value| (from..to).contains(&call["agent"].as_u64().unwrap());
+        let mut waits: Vec<f64> =
+            calls.iter().filter(of).map(|call| call["waited_ms"].as_f64().unwrap() / 1e3).collect();
+        waits.sort_by(f64::total_cmp);
+        waits
+    };
+    let mean = |waits: &[f64]| waits.iter().sum::<f64>() / waits.len().max(1) as f64;
+    let all = waits(0, 160);
+    let failed = calls.iter().filter(|call| call["outcome"] == "failed").count();
+    println!(
+        "{name:>8}: waiting {:.2} s on the average, {:.2} s in 9 of 10 calls at most; urgent agents {:.2} s, others {:.2} s; whole run {:.1} s; \
+         {} calls turned away, {failed} of {} lost",
+        mean(&all),
+        all[all.len() * 9 / 10],
+        mean(&waits(0, 40)),
+        mean(&waits(40, 160)),
+        ran.number("round_ms") / 1e3,
+        stats(standin.address())["limited"],
+        calls.len(),
+    );
+}
+
+fn main() -> ExitCode {
+    if let Some(code) = common::as_polity() {
+        return code;
+    }
+    let folder = common::folder("traffic");
+    println!("declared: {REQUESTS} requests and {TOKENS} tokens a minute, told in headers; calls of 400 ms");
+    limits(&folder, "many short calls", "1400", "You take part in a game.");
+    limits(
+        &folder,
+        "fewer long ones",
+        "700",
+        &"You take part in a game that has many rules, none of which matters here. ".repeat(35),
+    );
+    println!("160 agents that ask twice, on a server that answers 8 at once after 200 ms and turns others away:");
+    for (name, _) in polity_driver::source::Schedule::ALL {
+        schedule(&folder, name);
+    }
+    let _ = fs::remove_dir_all(&folder);
+    ExitCode::SUCCESS
+}
