@@ -1,10 +1,11 @@
 //! The society: the round machine over shards.
 //!
-//! A round is: observe, act, apply, deliver, record. All agents see the same frozen round (simultaneous activation). The society
+//! A round is: observe, confer, act, apply, deliver, record. All agents see the same frozen round (simultaneous activation). The society
 //! runs as n shards, each with a run of consecutive blocks; they exchange frames at the barrier and nothing else, so the results do
 //! not depend on n.
 
 mod block;
+mod council;
 mod interview;
 mod shard;
 mod snapshot;
@@ -17,7 +18,7 @@ use crate::digest::{Digest, Kind, RowHash};
 use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
 use crate::mail::{Bucket, Mail, block_of};
 use crate::metric::{Fold, MetricHost};
-use crate::policy::{Commons, Lane, PolicyHost, Round};
+use crate::policy::{Commons, Lane, PolicyHost};
 use crate::rng::{Draws, Stream};
 use crate::sight::{Acts, Interface, Sights};
 use crate::transport::{Frame, Transport};
@@ -25,6 +26,7 @@ use crate::world::{Activation, Birth, Future, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use council::Sitting;
 use shard::{Shard, Turned};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -81,6 +83,8 @@ pub(crate) struct Plan {
 enum Stage {
     /// Nothing of the round has happened.
     Border,
+    /// Cohorts confer before their agents take turns.
+    Conferring(Vec<Sitting>),
     /// Turns are under way.
     Acting,
     /// Turns are under way, one after the other.
@@ -135,6 +139,8 @@ pub struct Society {
     round: u32,
     chain: Digest,
     stage: Stage,
+    /// The hashes of what cohorts have come to in the round under way.
+    council_sum: Digest,
     /// Whether few agents left a trace in the last round of turns in order. It can not reach a result.
     calm: bool,
 }
@@ -174,12 +180,14 @@ impl Society {
             round: 0,
             chain: Digest::default(),
             stage: Stage::Border,
+            council_sum: Digest::default(),
             calm: false,
         };
         let spans = block::spans(&society.plan.cohorts);
         for shard in &mut society.shards {
             shard.settle_in(&spans, agents, in_force(&society.policies, 0), &society.commons)?;
         }
+        society.share_first();
         if let Some(window) = society.plan.window {
             for shard in &mut society.shards {
                 shard.start(&society.commons);
@@ -284,10 +292,10 @@ impl Society {
         }
     }
 
-    /// Starts turns: observe and act.
-    fn act(&mut self) -> Result<Vec<Effect>, Bug> {
+    /// Starts turns: observe, unless councils have been held on it, and act.
+    fn act(&mut self, observed: bool) -> Result<Vec<Effect>, Bug> {
         let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
-        if self.split == Split::None {
+        if self.split == Split::None && !observed {
             self.carry_sights()?;
         }
         let mut effects = Vec::new();
@@ -302,6 +310,7 @@ impl Society {
                 &self.interface,
                 self.split,
                 self.plan.window.is_some(),
+                observed,
             )?);
         }
         Ok(effects)
@@ -324,8 +333,7 @@ impl Society {
             && self.calm
             && shard.world.disturbs()
         {
-            let now = Round { round: self.round, lag: 0, commons: &self.commons };
-            quiet = shard.try_out(in_force(&self.policies, self.round), &self.interface, &now)?;
+            quiet = shard.try_out(in_force(&self.policies, self.round), &self.interface, self.round, &self.commons)?;
             // What was found to be no use is not tried again in the next round.
             let traces = quiet.iter().filter(|quiet| !**quiet).count();
             self.calm = traces < agents.len() / 4;
@@ -339,7 +347,7 @@ impl Society {
     fn go_on(&mut self) -> Result<Vec<Effect>, Bug> {
         let Society { stage, shards, commons, policies, transport, .. } = self;
         let Stage::InOrder(order) = stage else { return Ok(Vec::new()) };
-        let now = Round { round: self.round, lag: 0, commons };
+        let now = (self.round, &*commons);
         let policies = in_force(policies, self.round);
         let home = |who: AgentId, shards: &[Shard]| {
             if shards.len() == 1 {
@@ -355,7 +363,7 @@ impl Society {
             }
             order.waits = None;
             order.loud += 1;
-            apply_turn(shards, at, who, transport.as_mut(), &now)?;
+            apply_turn(shards, at, who, transport.as_mut(), now)?;
             order.wake(&mut shards[0].future);
         }
         let mut sights = Sights::new(&self.interface, 1);
@@ -365,18 +373,18 @@ impl Society {
                 continue;
             }
             let at = home(who, shards);
-            shards[0].world.observe_one(who, now.commons, &mut sights);
+            shards[0].world.observe_one(who, commons, &mut sights);
             if at > 0 {
                 let bytes = encode(&sights)?;
                 for frame in transport.exchange(vec![Frame { from: 0, to: at, bytes }])? {
                     sights = decode(&frame.bytes)?;
                 }
             }
-            match shards[at].turn(who, &sights, policies, &now)? {
+            match shards[at].turn(who, &sights, policies, now)? {
                 Turned::Done => {}
                 Turned::Acted => {
                     order.loud += 1;
-                    apply_turn(shards, at, who, transport.as_mut(), &now)?;
+                    apply_turn(shards, at, who, transport.as_mut(), now)?;
                     order.wake(&mut shards[0].future);
                 }
                 Turned::Waits(asked) => {
@@ -462,6 +470,7 @@ impl Society {
     fn close_round(&mut self) -> Result<RoundReport, Bug> {
         let round = self.round;
         let mut report = RoundReport { round, agents: self.alive(), ..RoundReport::default() };
+        report.sum.merge(std::mem::take(&mut self.council_sum));
         for shard in &mut self.shards {
             report.sum.merge(shard.close_acting());
         }
@@ -686,12 +695,21 @@ impl Society {
                 shard.world = world;
             }
         }
+        if self.holds_council() {
+            self.stage = Stage::Conferring(self.convene()?);
+            return Ok(Vec::new());
+        }
+        self.begin_turns(false)
+    }
+
+    /// `observed`: whether the agents' sights of the round are there already.
+    fn begin_turns(&mut self, observed: bool) -> Result<Vec<Effect>, Bug> {
         if self.plan.activation == Activation::RandomOrder {
             self.begin_order()?;
             return Ok(Vec::new());
         }
         self.stage = Stage::Acting;
-        self.act()
+        self.act(observed)
     }
 
     /// Whether some turn must still complete in this round.
@@ -706,7 +724,7 @@ fn apply_turn(
     at: usize,
     who: AgentId,
     transport: &mut dyn Transport,
-    now: &Round<'_>,
+    now: (u32, &Commons),
 ) -> Result<(), Bug> {
     if at == 0 {
         return shards[0].apply_own(who, now);
@@ -715,7 +733,7 @@ fn apply_turn(
     for frame in transport.exchange(vec![Frame { from: at, to: 0, bytes }])? {
         let acts: Acts = decode(&frame.bytes)?;
         let Shard { world, future, .. } = &mut shards[0];
-        world.apply_acts(&acts, 0..acts.rows.len(), now.round, now.commons, future)?;
+        world.apply_acts(&acts, 0..acts.rows.len(), now.0, now.1, future)?;
     }
     Ok(())
 }
@@ -741,6 +759,10 @@ impl Machine for Society {
             }
             start.extend(self.begin_round()?);
         }
+        start.extend(self.confer(&answers)?);
+        if matches!(self.stage, Stage::Conferring(_)) {
+            return Ok(Step { start, then: Then::Wait });
+        }
         start.extend(self.hear(answers)?);
         start.extend(self.go_on()?);
         if self.waits() {
@@ -759,8 +781,14 @@ impl Machine for Society {
     }
 
     fn open_effects(&self) -> Vec<Effect> {
+        let sittings = match &self.stage {
+            Stage::Conferring(sittings) => sittings.as_slice(),
+            _ => &[],
+        };
+        let of_councils = sittings.iter().flat_map(|sitting| &sitting.open);
         let blocks = self.shards.iter().flat_map(Shard::blocks);
-        blocks.flat_map(|b| b.suspended.iter().flat_map(|s| s.open().iter().cloned())).collect()
+        let of_turns = blocks.flat_map(|block| block.suspended.iter().flat_map(|turn| turn.open()));
+        of_councils.chain(of_turns).cloned().collect()
     }
 }
 
