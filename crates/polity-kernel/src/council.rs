@@ -34,8 +34,8 @@ pub trait Council: Policy {
     /// An empty tally.
     fn tally(&self) -> Self::Tally;
 
-    /// Counts a living agent, with what it sees at the start of the round. Called for every agent of the cohort in order of id.
-    fn count(&self, tally: &mut Self::Tally, state: &Self::State, person: Person<'_>, sight: Sight<'_>);
+    /// Counts a living agent, with what it sees at the start of the round and what it has become before. Called for every agent of the cohort in order of id.
+    fn count(&self, tally: &mut Self::Tally, round: u32, state: &Self::State, person: Person<'_>, sight: Sight<'_>);
 
     /// Joins the tallies of neighbouring runs of agents.
     fn merge(&self, left: Self::Tally, right: Self::Tally) -> Self::Tally;
@@ -78,6 +78,7 @@ pub(crate) type TallyBox = Box<dyn Any + Send + Sync>;
 
 /// Consecutive agents of one cohort, to be counted.
 pub(crate) struct Members<'a> {
+    pub round: u32,
     pub first: AgentId,
     pub states: &'a States,
     /// The row of the first in `sights`, and how many they are.
@@ -136,7 +137,7 @@ impl<P: Council> CouncilHost for Host<P> {
     }
 
     fn count(&self, members: &Members<'_>) -> Result<TallyBox, Bug> {
-        let Members { first, states, base, len, sights, gone, commons } = *members;
+        let Members { round, first, states, base, len, sights, gone, commons } = *members;
         let states: &Vec<P::State> = typed(states.as_ref())?;
         let mut tally = self.policy.tally();
         for (i, state) in states.iter().take(len).enumerate() {
@@ -144,7 +145,7 @@ impl<P: Council> CouncilHost for Host<P> {
                 continue;
             }
             let person = Person { id: first + i as AgentId, population: &commons.population };
-            self.policy.count(&mut tally, state, person, sights.row(base + i));
+            self.policy.count(&mut tally, round, state, person, sights.row(base + i));
         }
         Ok(Box::new(tally))
     }

@@ -62,7 +62,7 @@ impl Society {
         };
         let mut frames = Vec::new();
         for shard in &mut self.shards {
-            let of_runs = shard.count(&self.dead, policies, &self.commons, &self.interface, self.split)?;
+            let of_runs = shard.count(self.round, &self.dead, policies, &self.commons, &self.interface, self.split)?;
             if shard.index == 0 {
                 of_runs.into_iter().for_each(|(cohort, tally)| tallies[cohort as usize].push(tally));
             } else {

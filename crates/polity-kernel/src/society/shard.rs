@@ -123,6 +123,7 @@ impl Shard {
     /// stay for their turns.
     pub fn count(
         &mut self,
+        round: u32,
         dead: &BTreeSet<AgentId>,
         policies: &[Arc<dyn PolicyHost>],
         commons: &Commons,
@@ -142,6 +143,7 @@ impl Shard {
                         continue;
                     };
                     let members = Members {
+                        round,
                         first: block.first + segment.start,
                         states: &segment.states,
                         base: segment.start as usize,

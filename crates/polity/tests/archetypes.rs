@@ -1,0 +1,102 @@
+//! Archetypes in whole runs: the city of `scenarios/city.yaml` with fewer people, on threads, shards and arrivals, under a wall of calls, forked.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod harness;
+mod standin;
+
+use harness::{assert_same_tables, engine, run, scratch, tables};
+use polity_driver::disk::{Disk, SimDisk};
+use polity_driver::files::read_file;
+use polity_driver::run::{Prepared, prepare};
+use polity_driver::source::Faults;
+use polity_kernel::tree::Node;
+use serde_json::{Value, json};
+use standin::{last_line, polity, root, text};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The city with these changes; an epidemic that is under way at once.
+fn city(changes: &[(&str, Value)]) -> Prepared {
+    let path = root().join("scenarios/city.yaml");
+    let (_, tree) = read_file(&path).unwrap();
+    let own = [("world.initial", json!(0.01)), ("rounds", json!(5)), ("record", json!({}))];
+    let edits = own.iter().chain(changes).map(|(key, value)| ((*key).to_string(), Node::from_json(value))).collect();
+    prepare(tree, "test.yaml", path.parent().unwrap(), "test", edits).unwrap()
+}
+
+/// How a run is made: threads, shards, the seed of failures and repeats.
+type Setting = (usize, usize, Option<u64>);
+
+/// All settings give the same digest and tables; returns answers and denials.
+fn the_same_everywhere(prepared: &Prepared, settings: &[Setting]) -> (u64, u64) {
+    let play = |(threads, shards, faults): Setting| {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+        let faults = faults.map(|seed| Faults { seed, failure: 0.2, repeat: 0.2 });
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let summary = pool.install(|| run(&engine(disk.clone(), shards, faults), prepared, Path::new("run"))).unwrap();
+        (summary, tables(disk.as_ref(), Path::new("run")))
+    };
+    let (like, found) = play((1, 1, None));
+    for setting in settings {
+        let (other, tables) = play(*setting);
+        assert_eq!(other.digest, like.digest, "{setting:?}");
+        assert_same_tables(&tables, &found, &format!("{setting:?}"));
+    }
+    (like.totals.answers, like.totals.denied)
+}
+
+#[test]
+fn a_city_is_the_same_on_any_threads_shards_and_arrivals_and_asks_no_more_than_a_town() {
+    let everywhere = [(4, 1, None), (1, 3, None), (4, 3, Some(1)), (2, 1, Some(2))];
+    let faulty = ("model", json!("sim/faulty"));
+    let (asked, denied) = the_same_everywhere(&city(&[("agents", json!(30_000)), faulty]), &everywhere);
+    assert!(denied == 0 && asked > 5 * 50, "{asked}");
+    // Without failures the calls of a round are the groups with somebody in them.
+    let calls = |agents: u32| the_same_everywhere(&city(&[("agents", json!(agents))]), &[]).0;
+    assert_eq!(calls(60_000), calls(30_000));
+}
+
+#[test]
+fn a_wall_of_calls_denies_the_same_groups_everywhere() {
+    let prepared = city(&[("agents", json!(9000)), ("budget", json!({"cohorts": {"people": {"calls": 100}}}))]);
+    let (asked, denied) = the_same_everywhere(&prepared, &[(4, 3, None), (1, 3, Some(3))]);
+    assert!(asked == 100 && denied > 0, "{asked} asked, {denied} denied");
+}
+
+#[test]
+fn sampled_minds_are_the_same_on_any_threads_shards_and_arrivals() {
+    let policy = json!({"kind": "sampled", "share": 0.02, "refit": 2, "default": "no",
+        "by": [{"column": "age"}, {"sight": "health", "bins": [2, 3]}]});
+    let prepared = city(&[("agents", json!(20_000)), ("cohorts", json!([{"policy": policy}])), ("model", json!("sim/faulty"))]);
+    let (asked, _) = the_same_everywhere(&prepared, &[(4, 1, None), (1, 3, None), (4, 3, Some(1))]);
+    assert!((50..2000).contains(&asked), "{asked}");
+}
+
+#[test]
+fn a_fork_asks_what_if() {
+    let folder = scratch("archetypes-fork");
+    let file = root().join("scenarios/city.yaml");
+    let args = ["run", file.to_str().unwrap(), "--agents", "20000", "-P", "world.initial=0.005", "--rounds", "30", "--out", "run", "--no-report", "--json"];
+    let ran = polity(&folder, &args, &[]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let forked = |set: &str, out: &str| {
+        let args = ["fork", "run", "--at", "10", "-P", set, "--out", out, "--no-report", "--json"];
+        let forked = polity(&folder, &args, &[]);
+        assert!(forked.status.success(), "{}", text(&forked.stderr));
+        last_line(&forked)
+    };
+    let without = forked("world.isolation=0", "without");
+    assert_ne!(without["digest"], last_line(&ran)["digest"]);
+    let infected = |run: &str| -> Vec<f64> {
+        let disk = polity_driver::disk::RealDisk;
+        let metrics = polity_driver::tables::read_metrics(&disk, &folder.join(run).join("tables")).unwrap();
+        let susceptible = metrics.iter().find(|(name, _)| *name == "susceptible").unwrap().1.clone();
+        susceptible.into_iter().map(|(_, left)| 20_000.0 - left).collect()
+    };
+    let (as_it_was, what_if) = (infected("run"), infected("without"));
+    assert_eq!(as_it_was[..10], what_if[..10], "a fork begins with the run");
+    assert!(what_if.last() > as_it_was.last(), "staying at home prevents nothing: {what_if:?} and {as_it_was:?}");
+    assert_eq!(last_line(&polity(&folder, &["replay", "without", "--json"], &[]))["status"], "same");
+}
