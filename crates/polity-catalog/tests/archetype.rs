@@ -95,7 +95,8 @@ fn every_agent_draws_its_act_from_the_answer_of_its_group() {
     let share = |effect: &Effect| {
         let words = shown(effect);
         let age = ["..18", "18..65", "65.."].iter().position(|age| words.contains(&format!("age: {age}\n"))).unwrap();
-        let health = ["well", "ill", "recovered"].iter().position(|health| words.contains(&format!("health: {health}\n")));
+        let health =
+            ["well", "ill", "recovered"].iter().position(|health| words.contains(&format!("health: {health}\n")));
         5.0 + 10.0 * (age + 3 * health.unwrap()) as f64
     };
     let scenario = epidemic(6000, archetype(json!({})));
@@ -120,7 +121,7 @@ fn every_agent_draws_its_act_from_the_answer_of_its_group() {
         assert_eq!(asked, speakers);
         assert!(played.asked.iter().all(|effect| effect.id.is_of_council() && effect.request.purpose == "isolate"));
     }
-    assert!(acted > 6000, "{acted}");
+    assert!(acted > 5000, "{acted}");
     let (_, again, other) = play(&scenario, 3, |effect| says(Value::Number(share(effect))));
     assert_eq!(other, digest, "three shards");
     assert_eq!(again.len(), rounds.len());
@@ -143,8 +144,13 @@ fn prompts_tell_of_the_wave_and_of_rounds_before() {
     for (round, played) in rounds.iter().enumerate().skip(3) {
         let prevalence = 100.0 * rounds[round - 1].metrics["infectious"] / 3000.0;
         let words = shown(&played.asked[0]);
-        assert!(words.contains(&format!("{} % of all people are ill", (prevalence * 100.0).round() / 100.0)), "{words}");
-        assert!(words.contains(&format!("- Round {}: ", round)) && !words.contains(&format!("- Round {}: ", round - 2)));
+        assert!(
+            words.contains(&format!("{} % of all people are ill", (prevalence * 100.0).round() / 100.0)),
+            "{words}"
+        );
+        assert!(
+            words.contains(&format!("- Round {}: ", round)) && !words.contains(&format!("- Round {}: ", round - 2))
+        );
         assert!(words.contains("Then: isolate: no 75 %, yes 25 %"), "{words}");
         let people = group_size(&words);
         assert!(people > 100, "{words}");
@@ -182,7 +188,8 @@ fn what_can_not_be_used_ends_in_the_default_of_the_group() {
 #[test]
 fn samples_serve_acts_that_carry_numbers() {
     let policy = json!({"kind": "archetype", "model": "sim/medium", "samples": 4, "every": 2});
-    let (_, rounds, _) = play(&guessing(policy), 1, |effect| says(Value::Number(f64::from(10 * effect.request.sample))));
+    let (_, rounds, _) =
+        play(&guessing(policy), 1, |effect| says(Value::Number(f64::from(10 * effect.request.sample))));
     assert_eq!(rounds.iter().map(|played| played.asked.len()).collect::<Vec<_>>(), [4, 0, 4]);
     for (round, played) in rounds.iter().enumerate() {
         assert_eq!(played.acts.len(), 500);
@@ -214,7 +221,7 @@ fn wrong_requests_are_refused_in_words() {
         (error(json!({"default": {"isolate": "perhaps"}})), "none of no, yes"),
         (error(json!({"every": 0})), "at least 1"),
         (refused(&guessing(json!({"kind": "archetype", "model": "sim/medium"}))), "samples: 5"),
-        (refused(&lag), "answers: wait"),
+        (refused(&lag), "their council of the same round"),
         (refused(&guessing(json!({"kind": "sampled", "model": "sim/medium"}))), "no options"),
     ] {
         assert!(got.contains(expected), "{got}\nnot: {expected}");

@@ -235,7 +235,8 @@ impl<'a> Turn<'a> {
     #[inline]
     pub fn shared<S: Plain>(&self) -> Result<&'a S, Fault> {
         let shared = self.shared.and_then(|shared| shared.downcast_ref());
-        shared.ok_or_else(|| Fault("the agents of this cohort share nothing of the type that their policy reads".into()))
+        shared
+            .ok_or_else(|| Fault("the agents of this cohort share nothing of the type that their policy reads".into()))
     }
 
     /// Who can hear whom.

@@ -100,7 +100,8 @@ fn after(tokens: &[String], head: &str) -> Vec<String> {
 fn leaves_import_no_other_leaf() {
     let all = leaves();
     let modules: BTreeSet<String> = all.values().flatten().map(|path| name_of(path).replace('-', "_")).collect();
-    let shared: BTreeSet<String> = list(&root().join("crates/polity-catalog/src")).iter().map(|path| name_of(path)).collect();
+    let shared: BTreeSet<String> =
+        list(&root().join("crates/polity-catalog/src")).iter().map(|path| name_of(path)).collect();
     let mut wrong = Vec::new();
     for file in all.values().flatten().flat_map(|folder| walk(folder, &[".rs"])) {
         let text = code(&file);

@@ -153,7 +153,8 @@ impl Policy for Archetype {
         if params.samples == 0 {
             for (i, deed) in deeds.iter().enumerate() {
                 let Some(options) = asked_of(deed) else {
-                    let message = format!("`{}` has no options that shares of a group choose; write `samples: 5`", deed.name);
+                    let message =
+                        format!("`{}` has no options that shares of a group choose; write `samples: 5`", deed.name);
                     return Err(invalid("samples", message));
                 };
                 asked.extend(options.into_iter().map(|option| (i, option)));
@@ -288,7 +289,11 @@ impl Archetype {
             // Groups with the very same words are different people all the same.
             sample: cell as u32 * self.samples.max(1),
             purpose,
-            ..Request::new(self.model.clone(), vec![Message::text(Role::System, self.prompts.system(context)?), told], want)
+            ..Request::new(
+                self.model.clone(),
+                vec![Message::text(Role::System, self.prompts.system(context)?), told],
+                want,
+            )
         };
         // What simulated models may know: the mean of what is right for its agents.
         let hidden = match self.deeds.as_slice() {
@@ -333,9 +338,9 @@ impl Archetype {
             .map(|settled| values(settled.value.clone()))
             .collect();
         let ways = match (usable.first(), self.asked.is_empty()) {
-            (Some(_), true) => Some(Ways::Samples(
-                usable.into_iter().map(|values| values.into_iter().map(Some).collect()).collect(),
-            )),
+            (Some(_), true) => {
+                Some(Ways::Samples(usable.into_iter().map(|values| values.into_iter().map(Some).collect()).collect()))
+            }
             (Some(values), false) => self.shares(values).map(Ways::Shares),
             (None, _) => None,
         };

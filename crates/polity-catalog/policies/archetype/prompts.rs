@@ -71,7 +71,8 @@ impl Prompts {
             map([("act", Value::from(act.as_str())), ("option", Value::from(option.as_str()))])
         };
         common.insert("asked", asked.iter().map(choice).collect());
-        let own = |(name, own): &(&'static str, &'static str)| Template { name, own, names: names(name), of_turn: true };
+        let own =
+            |(name, own): &(&'static str, &'static str)| Template { name, own, names: names(name), of_turn: true };
         let names = Names {
             of_turn: &["round", "person", "attributes", "people", "sight", "seen", "memory"],
             common: &["world", "agents", "rounds", "acts"],

@@ -309,10 +309,9 @@ impl Mind {
         let in_reply = self.think == Think::InReply;
         let (want, purpose) = wanted(&self.deeds, in_reply);
         let hidden = match self.deeds.as_slice() {
-            [deed @ Deed { right: Some(slot), .. }] => Some(Hidden {
-                gold: deed.gold(turn.sight.number(*slot)),
-                ..Hidden::default()
-            }),
+            [deed @ Deed { right: Some(slot), .. }] => {
+                Some(Hidden { gold: deed.gold(turn.sight.number(*slot)), ..Hidden::default() })
+            }
             _ => None,
         };
         let request = self.request(state, turn, messages.to_vec(), want, &purpose);

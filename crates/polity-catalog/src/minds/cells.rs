@@ -108,7 +108,10 @@ impl Cells {
                     let slot = binding.interface.number(binding.world, name).map_err(wrong)?;
                     Invalid::unless(!name.starts_with(RIGHT), &By::key(i, "sight"), "right answers tell nobody apart")?;
                     let Some(bins) = bins else {
-                        return Err(invalid(&By::key(i, "bins"), "what is seen is a number: where do its levels meet?"));
+                        return Err(invalid(
+                            &By::key(i, "bins"),
+                            "what is seen is a number: where do its levels meet?",
+                        ));
                     };
                     cells.grow(i, bins.len() + 1)?;
                     cells.seen.push((slot, bins.to_vec(), stride));
@@ -174,7 +177,10 @@ fn levels(column: &Column, bins: Option<&[f64]>) -> Result<(Vec<String>, Vec<usi
             different.sort_unstable_by(f64::total_cmp);
             different.dedup();
             if different.len() > MOST_VALUES {
-                return Err(format!("it has {} different numbers; say where levels meet, with `bins`", different.len()));
+                return Err(format!(
+                    "it has {} different numbers; say where levels meet, with `bins`",
+                    different.len()
+                ));
             }
             let of_value = |value: &f64| different.partition_point(|other| other < value);
             Ok((different.iter().map(|value| plain(*value)).collect(), values.iter().map(of_value).collect()))

@@ -240,10 +240,9 @@ impl Deed {
 #[must_use]
 pub fn wanted(deeds: &[Deed], thoughts: bool) -> (Want, String) {
     match deeds {
-        [deed] if thoughts => (
-            Want::Record(vec![(THOUGHTS.into(), Want::Text), (ANSWER.into(), deed.want.clone())]),
-            deed.name.clone(),
-        ),
+        [deed] if thoughts => {
+            (Want::Record(vec![(THOUGHTS.into(), Want::Text), (ANSWER.into(), deed.want.clone())]), deed.name.clone())
+        }
         [deed] => (deed.want.clone(), deed.name.clone()),
         deeds => {
             let thoughts = thoughts.then(|| (THOUGHTS.to_owned(), Want::Text));

@@ -2,8 +2,8 @@
 
 use super::{FAR, invalid};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, UndefinedBehavior};
 pub use minijinja::value::{Value, merge_maps};
+use minijinja::{Environment, UndefinedBehavior};
 use polity_kernel::Invalid;
 use polity_kernel::policy::{Binding, Fault};
 use polity_kernel::population::Cell;
@@ -65,9 +65,7 @@ pub fn acts(interface: &Interface) -> Value {
         map.insert("name", Value::from(act.name));
         map.insert("doc", Value::from(act.doc));
         let bounds = match &act.argument {
-            ActArgument::Number { low, high } if low.abs() < FAR && high.abs() < FAR => {
-                Some((*low, *high))
-            }
+            ActArgument::Number { low, high } if low.abs() < FAR && high.abs() < FAR => Some((*low, *high)),
             _ => None,
         };
         let options = match &act.argument {

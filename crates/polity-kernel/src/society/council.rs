@@ -147,7 +147,8 @@ impl Society {
     /// What all cohorts share, as bytes; empty for those that hold no council.
     pub(super) fn save_shared(&self) -> Result<Vec<Vec<u8>>, Bug> {
         let policies = in_force(&self.policies, self.round);
-        let of_cohort = |(policy, shared): (&Arc<dyn PolicyHost>, &Option<SharedBox>)| match (policy.council(), shared) {
+        let of_cohort = |(policy, shared): (&Arc<dyn PolicyHost>, &Option<SharedBox>)| match (policy.council(), shared)
+        {
             (Some(council), Some(shared)) => council.save(shared),
             _ => Ok(Vec::new()),
         };

@@ -26,7 +26,8 @@ pub fn prompts(
     match (effect, agent) {
         (Some(effect), _) => {
             let request = &effect.request;
-            print_line(&format!("agent {}, {}: {}", effect.id.actor, request.model, request.purpose));
+            let whose = if effect.id.is_of_council() { " for its group" } else { "" };
+            print_line(&format!("agent {}{whose}, {}: {}", effect.id.actor, request.model, request.purpose));
             for message in &request.messages {
                 let role = match message.role {
                     Role::System => "system",
