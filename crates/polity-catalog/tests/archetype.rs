@@ -6,12 +6,21 @@
 mod common;
 
 use common::{open, refused};
+use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, Effect, Outcome, Usage, Value, Want};
+use polity_kernel::council::{Council, Session};
 use polity_kernel::machine::{Machine, Then};
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::population::Cell;
+use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::scenario::Inputs;
+use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::sight::Sight;
 use polity_kernel::society::Society;
+use polity_kernel::transport::InMemory;
+use polity_kernel::tree::Node;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -200,6 +209,96 @@ fn samples_serve_acts_that_carry_numbers() {
     }
     let want = Want::number(0.0, 100.0);
     assert!(rounds[0].asked.iter().all(|effect| effect.request.want == want));
+}
+
+/// A policy whose agents share the sum of numbers that they were born with: the last digit shows in which order it was made.
+struct Choir(u16);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+impl Policy for Choir {
+    const NAME: &'static str = "choir";
+    const SUMMARY: &'static str = "Name a part of the sum of all";
+    type Params = Nothing;
+    type State = f64;
+
+    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        Ok(Choir(binding.number_act()?.0))
+    }
+
+    fn born(&self, _: Person<'_>, draws: &mut Draws) -> f64 {
+        draws.unit()
+    }
+
+    async fn act(&self, _: &mut f64, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let sum: &f64 = turn.shared()?;
+        turn.act(self.0, sum % 100.0);
+        Ok(())
+    }
+}
+
+impl Council for Choir {
+    type Tally = f64;
+    type Shared = f64;
+
+    fn begin(&self) -> f64 {
+        0.0
+    }
+
+    fn tally(&self) -> f64 {
+        0.0
+    }
+
+    fn count(&self, tally: &mut f64, round: u32, state: &f64, _: Person<'_>, _: Sight<'_>) {
+        *tally += state / f64::from(round + 3);
+    }
+
+    fn merge(&self, left: f64, right: f64) -> f64 {
+        left + right
+    }
+
+    async fn confer(&self, sum: &mut f64, tally: &f64, _: &mut Session<'_>) -> Result<(), Fault> {
+        *sum += tally;
+        Ok(())
+    }
+}
+
+#[test]
+fn tallies_are_merged_in_one_tree_and_shared_with_every_shard() {
+    let mut registry = Registry::new();
+    polity_catalog::register_all(&mut registry);
+    registry.council::<Choir>(LeafFiles::default());
+    let scenario = json!({"seed": 6, "rounds": 6, "agents": 100_000, "world": {"kind": "guess-average"},
+        "cohorts": [{"policy": {"kind": "choir"}}]});
+    let open = |shards| {
+        let tree = Node::from_json(&scenario);
+        match assemble(&tree, &registry, &Inputs::default(), shards, Box::new(InMemory::default())) {
+            Ok(Assembled::Society(society)) => *society,
+            _ => panic!("a society was asked for"),
+        }
+    };
+    let to_the_end = |society: &mut Society| loop {
+        if let Then::Done(outcome) = society.poll(Vec::new()).unwrap().then {
+            return outcome.digest;
+        }
+    };
+    let expected = to_the_end(&mut open(1));
+    for shards in [2, 3, 7] {
+        assert_eq!(to_the_end(&mut open(shards)), expected, "{shards} shards");
+    }
+    // What is shared is kept in snapshots, on whatever number of shards they are taken up.
+    let mut first = open(3);
+    for _ in 0..3 {
+        assert!(matches!(first.poll(Vec::new()).unwrap().then, Then::Round(_)));
+    }
+    let saved = first.snapshot().unwrap();
+    for shards in [1, 4] {
+        let mut second = open(shards);
+        second.restore(&saved).unwrap();
+        assert_eq!(to_the_end(&mut second), expected, "taken up on {shards} shards");
+    }
 }
 
 #[test]
