@@ -1,4 +1,5 @@
-//! Archetypes in whole runs: the city of `scenarios/city.yaml` with fewer people, on threads, shards and arrivals, under a wall of calls, forked.
+//! Archetypes in whole runs: the city of `scenarios/city.yaml` with fewer people, on threads, shards and arrivals, under a wall of calls, killed on a
+//! provider, forked. `POLITY_COUNCIL_KILLS=20 cargo test --workspace --test archetypes` is the campaign.
 
 // Helpers of tests may panic as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -6,16 +7,22 @@
 mod harness;
 mod standin;
 
-use harness::{assert_same_tables, engine, prepared, run, scratch, tables, village};
-use polity_driver::disk::{Disk, SimDisk};
+use harness::{
+    answers, arg, assert_asked_once, assert_same_tables, engine, events, from_env, prepared, run, scratch, tables,
+    village,
+};
+use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::files::read_file;
 use polity_driver::run::{Prepared, prepare};
 use polity_driver::source::Faults;
+use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::tree::Node;
 use serde_json::{Value, json};
-use standin::{last_line, polity, root, text};
+use standin::{Standin, command, last_line, polity, root, text};
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The city with these changes; an epidemic that is under way at once.
 fn city(changes: &[(&str, Value)]) -> Prepared {
@@ -98,6 +105,49 @@ fn councils_are_held_in_every_kind_of_world_and_order() {
 }
 
 #[test]
+fn a_council_that_is_killed_goes_on_and_asks_nothing_twice() {
+    let folder = scratch("archetypes-kill");
+    let file = root().join("scenarios/city.yaml");
+    let standin = Standin::start(&["--latency-ms", "20"]);
+    let flags = |out: &'static str| {
+        let own = ["run", arg(&file), "--model", "openai/medium", "--agents", "3000", "--rounds", "5", "--out", out];
+        let more = ["-P", "world.initial=0.02", "--no-report", "--json", "--max-connections", "8"];
+        [&own[..], &more[..]].concat()
+    };
+    let whole = polity(&folder, &flags("whole"), &standin.variables());
+    assert!(whole.status.success(), "{}", text(&whole.stderr));
+    let asked = last_line(&whole)["answers"].as_u64().unwrap();
+    // In the second, third or fourth round, with some of its groups answered.
+    let mut draws = Draws::new(3, Stream::Driver, 0, 0);
+    for _ in 0..from_env("POLITY_COUNCIL_KILLS", 2) {
+        let out = folder.join("run");
+        let _ = std::fs::remove_dir_all(&out);
+        let at = standin.count("answered") + asked / 5 + draws.below(asked / 2);
+        let mut process = command(&folder, &flags("run"), &standin.variables())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        while standin.count("answered") < at {
+            assert!(process.try_wait().unwrap().is_none(), "it ended before it could be killed");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let before = events(Arc::new(RealDisk), &out).unwrap().0;
+        let had = answers(&before).len() as u64;
+        assert!(had > 0 && had < asked, "{had} of {asked}");
+        let resumed = polity(&folder, &["resume", "run", "--no-report", "--json"], &standin.variables());
+        assert_eq!(last_line(&resumed)["digest"], last_line(&whole)["digest"]);
+        assert_asked_once(&before, &events(Arc::new(RealDisk), &out).unwrap().0, "a resume");
+        assert_same_tables(&tables(&RealDisk, &out), &tables(&RealDisk, &folder.join("whole")), "killed");
+    }
+    drop(standin);
+    let replayed = last_line(&polity(&folder, &["replay", "run", "--json"], &[]));
+    assert_eq!((&replayed["status"], &replayed["digest"]), (&json!("same"), &last_line(&whole)["digest"]));
+}
+
+#[test]
 fn a_fork_asks_what_if() {
     let folder = scratch("archetypes-fork");
     let file = root().join("scenarios/city.yaml");
@@ -126,8 +176,7 @@ fn a_fork_asks_what_if() {
     let without = forked("world.isolation=0", "without");
     assert_ne!(without["digest"], last_line(&ran)["digest"]);
     let infected = |run: &str| -> Vec<f64> {
-        let disk = polity_driver::disk::RealDisk;
-        let metrics = polity_driver::tables::read_metrics(&disk, &folder.join(run).join("tables")).unwrap();
+        let metrics = polity_driver::tables::read_metrics(&RealDisk, &folder.join(run).join("tables")).unwrap();
         let susceptible = metrics.iter().find(|(name, _)| *name == "susceptible").unwrap().1.clone();
         susceptible.into_iter().map(|(_, left)| 20_000.0 - left).collect()
     };
