@@ -1,5 +1,9 @@
 //! The catalogue: worlds, policies, methods and metrics, one folder each. No leaf names another; scenarios compose them.
 //!
+//! What several leaves need that is no leaf itself stands beside them in `src`: [`minds`].
+//!
 //! The list of leaves is collected from the folders by `build.rs`.
+
+pub mod minds;
 
 include!(concat!(env!("OUT_DIR"), "/leaves.rs"));

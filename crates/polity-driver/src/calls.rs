@@ -121,7 +121,11 @@ pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
     let others = [
         column("round", Kind::U32, "the round in which the turn began, from 0"),
         column("agent", Kind::U32, who),
-        column("n", Kind::U32, "counts the agent's questions of the round"),
+        column(
+            "n",
+            Kind::U32,
+            "counts the agent's questions of the round; from 10,000 on those that it puts for its group",
+        ),
         column("purpose", Kind::Text, "what it was asked for, in a word"),
         column("model", Kind::Text, "provider/model"),
         column("outcome", words(&Outcome::NAMES), "how it ended"),

@@ -20,8 +20,16 @@ pub struct EffectId {
     pub round: u32,
     /// The agent or the member of the team.
     pub actor: u32,
-    /// Counts the actor's effects of the round.
+    /// Counts the actor's effects of the round; those that an agent puts for its council from [`crate::council::FIRST_QUESTION`] on.
     pub n: u32,
+}
+
+impl EffectId {
+    /// Whether an agent asks for its council, and not for itself.
+    #[must_use]
+    pub fn is_of_council(self) -> bool {
+        self.n >= crate::council::FIRST_QUESTION
+    }
 }
 
 impl fmt::Display for EffectId {

@@ -36,6 +36,8 @@ pub enum Kind {
     Input = 11,
     /// An event that was planned.
     Event = 12,
+    /// What the agents of a cohort share, after a change.
+    Council = 13,
 }
 
 const P: [u64; 6] = [

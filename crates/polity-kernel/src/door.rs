@@ -38,8 +38,17 @@ pub struct Door<'a> {
 pub(crate) struct Book {
     /// Next number per actor, in order of first use; a turn has one actor, a team a handful.
     next: Vec<(u32, u32)>,
+    /// The number of an actor's first question.
+    first: u32,
     wanted: Vec<Effect>,
     bug: Option<Bug>,
+}
+
+impl From<u32> for Book {
+    /// An empty book whose numbers begin with this one.
+    fn from(first: u32) -> Self {
+        Book { first, ..Book::default() }
+    }
 }
 
 impl Book {
@@ -59,8 +68,8 @@ impl Book {
             *n += 1;
             return *n;
         }
-        self.next.push((actor, 0));
-        0
+        self.next.push((actor, self.first));
+        self.first
     }
 }
 

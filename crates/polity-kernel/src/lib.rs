@@ -6,6 +6,7 @@
 //! Start reading at [`society::Society::poll`], then [`policy::Policy`], [`world::SplitWorld`] and [`method::Method`].
 
 pub mod ask;
+pub mod council;
 pub mod digest;
 pub mod distance;
 mod door;
@@ -56,6 +57,16 @@ pub enum Bug {
     Turn {
         /// Whose turn.
         agent: AgentId,
+        /// When.
+        round: u32,
+        /// What happened.
+        message: String,
+    },
+    /// A cohort's council can not go on.
+    #[error("the council of cohort {cohort} (counted from 0), round {round}: {message}")]
+    Council {
+        /// Whose council.
+        cohort: u16,
         /// When.
         round: u32,
         /// What happened.

@@ -5,6 +5,7 @@
 
 use crate::ask::schema::typed;
 use crate::ask::{Answer, Effect, Heard, Hidden, Request, Settings, Unanswered, Want};
+use crate::council::{Council, CouncilHost, FIRST_QUESTION, SharedBox};
 use crate::digest::{Digest, Kind, RowHash, hash_value};
 use crate::door::{Ask, Book, Door, poll_once};
 use crate::ladder::{Question, Settled};
@@ -207,6 +208,7 @@ pub struct Turn<'a> {
     pub draws: Draws,
     mail: Letters<'a>,
     commons: &'a Commons,
+    shared: Option<&'a SharedBox>,
     door: Door<'a>,
     acts: &'a mut Acts,
     posts: &'a mut Vec<Post>,
@@ -224,6 +226,17 @@ impl<'a> Turn<'a> {
     #[must_use]
     pub fn inbox(&self) -> Inbox<'a> {
         self.mail.inbox(self.sight.row())
+    }
+
+    /// What the agents of its cohort share since their council of this round.
+    ///
+    /// # Errors
+    /// The policy holds no council, or shares something of another type: a defect of the policy.
+    #[inline]
+    pub fn shared<S: Plain>(&self) -> Result<&'a S, Fault> {
+        let shared = self.shared.and_then(|shared| shared.downcast_ref());
+        shared
+            .ok_or_else(|| Fault("the agents of this cohort share nothing of the type that their policy reads".into()))
     }
 
     /// Who can hear whom.
@@ -444,15 +457,26 @@ impl Lane {
 }
 
 /// What the turns of a block have in common.
+#[derive(Clone, Copy)]
 pub(crate) struct Round<'a> {
     pub round: u32,
     /// Rounds a turn that asks may take.
     pub lag: u32,
     pub commons: &'a Commons,
+    /// What the cohorts share, by cohort.
+    pub shared: &'a [Option<SharedBox>],
+}
+
+impl<'a> Round<'a> {
+    fn shared_of(&self, cohort: u16) -> Option<&'a SharedBox> {
+        self.shared.get(cohort as usize).and_then(Option::as_ref)
+    }
 }
 
 /// Consecutive agents of one cohort, as a policy runs over them.
 pub(crate) struct Rows<'a> {
+    /// Their cohort.
+    pub cohort: u16,
     /// The first of them.
     pub first: AgentId,
     /// Where their states stand in the column.
@@ -474,6 +498,8 @@ pub(crate) type States = Box<dyn Any + Send + Sync>;
 /// A policy with its type erased; called once for a run of rows, never once an agent.
 pub(crate) trait PolicyHost: Send + Sync {
     fn models(&self) -> Vec<String>;
+    /// The council that its agents hold, if they hold one.
+    fn council(&self) -> Option<&dyn CouncilHost>;
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States;
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32);
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
@@ -486,10 +512,11 @@ pub(crate) trait PolicyHost: Send + Sync {
         lane: &mut Lane,
     ) -> Result<Vec<AgentId>, Bug>;
     /// Runs a suspended turn again with the answers it has, in the round that `round` says. `true`: it is complete.
+    /// `at`: where the agent's state stands, and its cohort.
     fn rerun(
         &self,
         states: &mut States,
-        index: usize,
+        at: (usize, u16),
         waiting: &mut Suspended,
         round: &Round<'_>,
         acts: &mut Acts,
@@ -505,15 +532,31 @@ pub(crate) trait PolicyHost: Send + Sync {
         mail: Letters<'_>,
         who: (AgentId, u32),
         commons: &Commons,
+        shared: Option<&SharedBox>,
         question: &str,
     ) -> Result<Option<Request>, Bug>;
     fn save(&self, states: &States) -> Result<Vec<u8>, Bug>;
     fn load(&self, bytes: &[u8]) -> Result<States, Bug>;
 }
 
-pub(crate) struct Host<P: Policy>(pub P);
+/// A policy as one of its kind, and as a council if it holds one.
+pub(crate) struct Host<P: Policy> {
+    pub policy: P,
+    council: Option<fn(&Host<P>) -> &dyn CouncilHost>,
+}
+
+impl<P: Council> Host<P> {
+    /// Of a policy whose agents hold council.
+    pub fn in_council(policy: P) -> Self {
+        Host { policy, council: Some(|host| host) }
+    }
+}
 
 impl<P: Policy> Host<P> {
+    pub fn new(policy: P) -> Self {
+        Host { policy, council: None }
+    }
+
     fn column<'s>(&self, states: &'s mut States) -> Result<&'s mut Vec<P::State>, Bug> {
         states.downcast_mut().ok_or_else(|| Bug::internal("a cohort's states are of another policy's type"))
     }
@@ -527,18 +570,19 @@ impl<P: Policy> Host<P> {
         round: &Round<'a>,
         purpose: Purpose,
     ) -> Result<(&'s mut [P::State], Given<'a>, &'a mut Acts, &'a mut Vec<Suspended>), Bug> {
-        let Rows { first, states: range, base, sights, mail, awake, acts, suspended } = rows;
+        let Rows { cohort, first, states: range, base, sights, mail, awake, acts, suspended } = rows;
         let column = self
             .column(states)?
             .get_mut(range)
             .ok_or_else(|| Bug::internal("an agent without a state takes a turn"))?;
-        let (began, commons) = (round.round, round.commons);
-        Ok((column, Given { first, base, awake, sights, mail, answers: &[], began, purpose, commons }, acts, suspended))
+        let (began, commons, shared) = (round.round, round.commons, round.shared_of(cohort));
+        let given = Given { first, base, awake, sights, mail, answers: &[], began, purpose, commons, shared };
+        Ok((column, given, acts, suspended))
     }
 
     fn fresh(&self, who: AgentId, commons: &Commons, round: u32) -> P::State {
         let mut draws = Draws::new(commons.seed, Stream::Birth, round, who);
-        self.0.born(Person { id: who, population: &commons.population }, &mut draws)
+        self.policy.born(Person { id: who, population: &commons.population }, &mut draws)
     }
 
     /// Runs the turns of consecutive agents. Those that complete commit; those that wait for answers leave nothing behind but
@@ -552,7 +596,7 @@ impl<P: Policy> Host<P> {
         acts: &mut Acts,
         lane: &mut Lane,
     ) -> Result<Vec<(AgentId, Vec<Effect>)>, Bug> {
-        let Given { first, base, awake, sights, mail, answers, began, purpose, commons } = *given;
+        let Given { first, base, awake, sights, mail, answers, began, purpose, commons, shared } = *given;
         let start = acts.rows.len();
         let mut waiting = Vec::new();
         // Random numbers are computed some agents ahead as long as turns use them; that changes when, never what.
@@ -582,11 +626,12 @@ impl<P: Policy> Host<P> {
                     Draws::new(commons.seed, Stream::Turn, began, who)
                 },
                 commons,
+                shared,
                 door: Door::new(0, began, answers, &mut lane.book),
                 acts,
                 posts: &mut lane.posts,
             };
-            let polled = poll_once(self.0.act(&mut next, &mut turn));
+            let polled = poll_once(self.policy.act(&mut next, &mut turn));
             used |= turn.draws.used();
             if polled.is_some() {
                 turn.door.forget();
@@ -611,6 +656,10 @@ impl<P: Policy> Host<P> {
                     let open = lane.book.close()?;
                     if open.is_empty() {
                         let message = "the turn awaits something that is not its own door".into();
+                        return Err(Bug::Turn { agent: who, round: began, message });
+                    }
+                    if open.iter().any(|effect| effect.id.is_of_council()) {
+                        let message = format!("the turn asks more than {FIRST_QUESTION} questions");
                         return Err(Bug::Turn { agent: who, round: began, message });
                     }
                     take_back(acts, rows_before, texts_before, lane);
@@ -644,6 +693,8 @@ struct Given<'a> {
     began: u32,
     purpose: Purpose,
     commons: &'a Commons,
+    /// What their cohort shares.
+    shared: Option<&'a SharedBox>,
 }
 
 /// What turns are run for.
@@ -715,7 +766,11 @@ fn take_back(acts: &mut Acts, rows: usize, texts: usize, lane: &mut Lane) {
 
 impl<P: Policy> PolicyHost for Host<P> {
     fn models(&self) -> Vec<String> {
-        self.0.models()
+        self.policy.models()
+    }
+
+    fn council(&self) -> Option<&dyn CouncilHost> {
+        self.council.map(|of| of(self))
     }
 
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States {
@@ -755,7 +810,7 @@ impl<P: Policy> PolicyHost for Host<P> {
     fn rerun(
         &self,
         states: &mut States,
-        index: usize,
+        (index, cohort): (usize, u16),
         waiting: &mut Suspended,
         round: &Round<'_>,
         acts: &mut Acts,
@@ -778,6 +833,7 @@ impl<P: Policy> PolicyHost for Host<P> {
             began: waiting.began,
             purpose: if due { Purpose::Commit(now) } else { Purpose::Complete },
             commons,
+            shared: round.shared_of(cohort),
         };
         match self.turns(state, &given, acts, lane)?.pop() {
             None => {
@@ -802,6 +858,7 @@ impl<P: Policy> PolicyHost for Host<P> {
         mail: Letters<'_>,
         (who, round): (AgentId, u32),
         commons: &Commons,
+        shared: Option<&SharedBox>,
         question: &str,
     ) -> Result<Option<Request>, Bug> {
         let column: Option<&Vec<P::State>> = states.downcast_ref();
@@ -816,11 +873,12 @@ impl<P: Policy> PolicyHost for Host<P> {
             mail,
             draws: Draws::new(commons.seed, Stream::Turn, round, who),
             commons,
+            shared,
             door: Door::new(0, round, &[], &mut book),
             acts: &mut acts,
             posts: &mut posts,
         };
-        let asked = self.0.interview(state, &turn, question);
+        let asked = self.policy.interview(state, &turn, question);
         asked.map_err(|fault| Bug::Turn { agent: who, round, message: fault.0 })
     }
 

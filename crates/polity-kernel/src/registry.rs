@@ -2,6 +2,7 @@
 //!
 //! The catalogue's part is generated from its folders; a crate of your own adds its leaves with the same calls.
 
+use crate::council::Council;
 use crate::method::{self, Method, MethodHost, Records};
 use crate::metric::{self, Metric, MetricHost, Source};
 use crate::policy::{self, Binding, Policy, PolicyHost};
@@ -152,7 +153,20 @@ impl Registry {
             files,
             Box::new(|node, path, binding| {
                 let policy = P::open(node.read(path)?, binding).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Arc::new(policy::Host(policy)))
+                Ok(Arc::new(policy::Host::new(policy)))
+            }),
+        );
+    }
+
+    /// Adds a policy whose agents hold council.
+    pub fn council<P: Council>(&mut self, files: LeafFiles) {
+        self.policies.put::<P::Params>(
+            P::NAME,
+            P::SUMMARY,
+            files,
+            Box::new(|node, path, binding| {
+                let policy = P::open(node.read(path)?, binding).map_err(|invalid| node.blame(path, invalid))?;
+                Ok(Arc::new(policy::Host::in_council(policy)))
             }),
         );
     }

@@ -66,6 +66,8 @@ pub enum Stream {
     Seat = 10,
     /// The order in which agents take their turns (keyed by round).
     Order = 11,
+    /// A cohort's council (keyed by round and agent).
+    Council = 12,
     /// Bootstrap resamples of a sweep's seeds (keyed by sample size and resample).
     Bootstrap = 20,
 }

@@ -1,9 +1,9 @@
 //! Minds: agents that ask a model what to do, in typed questions. See README.md.
 
-mod memory;
-mod prompts;
-
-use memory::Memory;
+use crate::minds::memory::Memory;
+use crate::minds::prompts::{self, Prompts, Text};
+use crate::minds::templates::plain;
+use crate::minds::{Deed, Given, ModelShare, THOUGHTS, deeds, invalid, models_of, values, wanted};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
 use polity_kernel::ladder::Question;
@@ -12,8 +12,6 @@ use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use polity_kernel::scenario::TextSource;
-use polity_kernel::sight::{ActArgument, NumberSlot};
-use prompts::{Prompts, Text};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,7 +19,7 @@ use std::sync::Arc;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
-    registry.policy::<Mind>(files);
+    registry.policy::<Mind>(LeafFiles { prompts: prompts::OWN, ..files });
 }
 
 /// Whether a mind thinks before it decides.
@@ -35,16 +33,6 @@ pub enum Think {
     InReply,
     /// It is asked for its thoughts, and for its decision in a call of its own.
     First,
-}
-
-/// A model and the share of agents that have it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ModelShare {
-    /// `provider/model`.
-    model: String,
-    /// Probability with which an agent is given it at birth; all sum to 1.
-    share: f64,
 }
 
 /// What a mind keeps of earlier rounds.
@@ -73,42 +61,6 @@ pub struct Further {
     ask: String,
     /// The kind of answer.
     want: Want,
-}
-
-/// A number, or the name of a choice.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Given {
-    /// A number.
-    Number(f64),
-    /// A choice, or a text.
-    Text(String),
-}
-
-impl<'de> Deserialize<'de> for Given {
-    // By hand: an untagged enum would lose the place of an error.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl serde::de::Visitor<'_> for Read {
-            type Value = Given;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a number or a text")
-            }
-            fn visit_f64<E>(self, x: f64) -> Result<Given, E> {
-                Ok(Given::Number(x))
-            }
-            fn visit_i64<E>(self, x: i64) -> Result<Given, E> {
-                Ok(Given::Number(x as f64))
-            }
-            fn visit_u64<E>(self, x: u64) -> Result<Given, E> {
-                Ok(Given::Number(x as f64))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Given, E> {
-                Ok(Given::Text(text.to_owned()))
-            }
-        }
-        deserializer.deserialize_any(Read)
-    }
 }
 
 /// Parameters of minds.
@@ -163,17 +115,6 @@ impl Default for Params {
     }
 }
 
-/// An act as a question.
-struct Deed {
-    kind: u16,
-    name: String,
-    argument: ActArgument,
-    want: Want,
-    default: Option<Value>,
-    /// The sight field with the right answer, for simulated models.
-    right: Option<NumberSlot>,
-}
-
 /// Agents that ask a model.
 pub struct Mind {
     /// Names and shares.
@@ -201,43 +142,6 @@ pub struct State {
 
 /// Stands where an act that was not decided has no value; it is looked at by nobody.
 const NOTHING: Value = Value::Record(Vec::new());
-/// Bounds so far away are none.
-const FAR: f64 = 1e15;
-/// The field of a reply that is the decision, where there is but one.
-const ANSWER: &str = "answer";
-const THOUGHTS: &str = "thoughts";
-
-fn invalid(key: &str, message: impl Into<String>) -> Invalid {
-    Invalid { key: key.into(), message: message.into() }
-}
-
-/// What a world's act is asked for as.
-fn want_of(name: &str, argument: &ActArgument) -> Want {
-    match argument {
-        ActArgument::Number { low, high } => Want::number(
-            if *low < -FAR { f64::NEG_INFINITY } else { *low },
-            if *high > FAR { f64::INFINITY } else { *high },
-        ),
-        ActArgument::Choice(options) => Want::Choice(options.clone()),
-        ActArgument::Text => Want::Text,
-        ActArgument::Nothing => Want::Choice(vec![name.to_owned(), format!("do not {name}")]),
-    }
-}
-
-fn default_of(given: &Given, want: &Want) -> Result<Value, String> {
-    match (given, want) {
-        (Given::Number(x), Want::Number { low, high, .. }) if (low..=high).contains(&x) => Ok(Value::Number(*x)),
-        (Given::Number(x), Want::Number { low, high, .. }) => Err(format!("must lie in {low}..={high}, is {x}")),
-        (Given::Text(text), Want::Choice(options)) => match options.iter().position(|option| option == text) {
-            Some(i) => Ok(Value::Choice(i as u32)),
-            None => Err(format!("`{text}` is none of {}", options.join(", "))),
-        },
-        (Given::Text(text), Want::Text) => Ok(Value::Text(text.clone())),
-        (_, Want::Number { .. }) => Err("must be a number".into()),
-        (_, Want::Choice(options)) => Err(format!("must be one of {}", options.join(", "))),
-        _ => Err("must be a text".into()),
-    }
-}
 
 impl Policy for Mind {
     const NAME: &'static str = "mind";
@@ -246,10 +150,10 @@ impl Policy for Mind {
     type State = State;
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        let (models, shares) = models_of(&params, binding)?;
+        let (models, shares) = models_of(params.model.as_deref(), &params.models, binding)?;
         params.settings.check().map_err(|error| invalid(&format!("settings.{}", error.key), error.message))?;
         Invalid::unless(params.again <= 10, "again", format!("must lie in 0..=10, is {}", params.again))?;
-        let deeds = deeds(&params, binding)?;
+        let deeds = deeds(params.acts.as_deref(), &params.default, binding)?;
         for (i, question) in params.questions.iter().enumerate() {
             let known = params.questions[..i].iter().map(|q| &q.name).chain(deeds.iter().map(|deed| &deed.name));
             let fits = !question.name.is_empty()
@@ -297,7 +201,7 @@ impl Policy for Mind {
         let thoughts = thoughts.or(words);
         for (deed, value) in self.deeds.iter().zip(&decided) {
             if let Some(value) = value {
-                self.perform(deed, value, turn);
+                deed.perform(value, turn, self.tell);
             }
         }
         let did = self.did(&decided);
@@ -325,56 +229,6 @@ impl Policy for Mind {
         let messages = vec![system, self.told(turn, &mut context, question)?];
         Ok(Some(self.request(state, turn, messages, Want::Text, "interview")))
     }
-}
-
-/// The models that agents may be given, with their shares.
-fn models_of(params: &Params, binding: &Binding<'_>) -> Result<(Vec<String>, Vec<f64>), Invalid> {
-    let named = |key: &str, model: &str| {
-        let message = format!("a model is named `provider/model`, for instance `sim/medium`, not `{model}`");
-        Invalid::unless(model.contains('/'), key, message)
-    };
-    if params.models.is_empty() {
-        let Some(model) = params.model.as_deref().or(binding.model) else {
-            return Err(invalid(
-                "",
-                "which model does it ask? Write `model: sim/medium` here, or once for the whole scenario",
-            ));
-        };
-        named(if params.model.is_some() { "model" } else { "" }, model)?;
-        return Ok((vec![model.to_owned()], vec![1.0]));
-    }
-    Invalid::unless(params.model.is_none(), "models", "give `model` or `models`, not both")?;
-    for (i, ModelShare { model, share }) in params.models.iter().enumerate() {
-        named(&format!("models[{i}].model"), model)?;
-        let fits = *share > 0.0 && *share <= 1.0;
-        Invalid::unless(fits, &format!("models[{i}].share"), format!("lies above 0 and up to 1, not {share}"))?;
-    }
-    let sum: f64 = params.models.iter().map(|model| model.share).sum();
-    Invalid::unless((sum - 1.0).abs() < 1e-6, "models", format!("the shares sum to {sum}, not to 1"))?;
-    Ok(params.models.iter().map(|of| (of.model.clone(), of.share)).unzip())
-}
-
-/// The acts that a mind is asked for.
-fn deeds(params: &Params, binding: &Binding<'_>) -> Result<Vec<Deed>, Invalid> {
-    let all: Vec<String> = binding.interface.acts.iter().map(|act| act.name.to_owned()).collect();
-    let names = params.acts.as_ref().unwrap_or(&all);
-    Invalid::unless(!names.is_empty(), "acts", format!("the world `{}` has nothing to decide", binding.world))?;
-    if let Some(name) = params.default.keys().find(|name| !names.contains(name)) {
-        return Err(invalid(
-            &format!("default.{name}"),
-            format!("there is no such act (there are {})", names.join(", ")),
-        ));
-    }
-    let deed = |(i, name): (usize, &String)| {
-        let (kind, argument) = binding.act(name).map_err(|error| invalid(&format!("acts[{i}]"), error.message))?;
-        Invalid::unless(!names[..i].contains(name), &format!("acts[{i}]"), format!("`{name}` stands here twice"))?;
-        let want = want_of(name, &argument);
-        let default = params.default.get(name).map(|given| default_of(given, &want)).transpose();
-        let default = default.map_err(|message| invalid(&format!("default.{name}"), message))?;
-        let right = binding.interface.number(binding.world, &format!("{}{name}", prompts::RIGHT)).ok();
-        Ok(Deed { kind, name: name.clone(), argument, want, default, right })
-    };
-    names.iter().enumerate().map(deed).collect()
 }
 
 fn check_want(want: &Want) -> Result<(), String> {
@@ -425,7 +279,7 @@ impl Mind {
         }
         for mail in heard.into_iter().filter_map(|i| inbox.get(i)) {
             let answer = match mail.body {
-                Body::Number(x) => prompts::plain(x),
+                Body::Number(x) => plain(x),
                 Body::Text(text) => text.to_owned(),
             };
             parts.push(Part::Said { by: format!("Agent {}", mail.from), answer, reasons: String::new() });
@@ -442,24 +296,11 @@ impl Mind {
         messages: Arc<Vec<Message>>,
     ) -> (Vec<Option<Value>>, Option<String>) {
         let in_reply = self.think == Think::InReply;
-        let (want, purpose) = match self.deeds.as_slice() {
-            [deed] if in_reply => (
-                Want::Record(vec![(THOUGHTS.into(), Want::Text), (ANSWER.into(), deed.want.clone())]),
-                deed.name.clone(),
-            ),
-            [deed] => (deed.want.clone(), deed.name.clone()),
-            deeds => {
-                let thoughts = in_reply.then(|| (THOUGHTS.to_owned(), Want::Text));
-                let wants = deeds.iter().map(|deed| (deed.name.clone(), deed.want.clone()));
-                (Want::Record(thoughts.into_iter().chain(wants).collect()), "acts".to_owned())
-            }
-        };
+        let (want, purpose) = wanted(&self.deeds, in_reply);
         let hidden = match self.deeds.as_slice() {
-            [Deed { right: Some(slot), .. }] => Some(Hidden {
-                // As many digits as a person would give.
-                gold: format!("{}", (turn.sight.number(*slot) * 100.0).round() / 100.0),
-                ..Hidden::default()
-            }),
+            [deed @ Deed { right: Some(slot), .. }] => {
+                Some(Hidden { gold: deed.gold(turn.sight.number(*slot)), ..Hidden::default() })
+            }
             _ => None,
         };
         let request = self.request(state, turn, messages, want, &purpose);
@@ -468,11 +309,7 @@ impl Mind {
         let Some(value) = value else {
             return (self.deeds.iter().map(|deed| deed.default.clone()).collect(), None);
         };
-        // An act's own value is no record.
-        let mut fields = match value {
-            Value::Record(fields) => fields,
-            one => vec![one],
-        };
+        let mut fields = values(value);
         let words = match in_reply && !fields.is_empty() {
             true => fields.remove(0).as_text().map(str::to_owned),
             false => None,
@@ -511,42 +348,10 @@ impl Mind {
         Ok((Arc::new(messages), thoughts))
     }
 
-    fn perform(&self, deed: &Deed, value: &Value, turn: &mut Turn<'_>) {
-        match (&deed.argument, value) {
-            (ActArgument::Nothing, Value::Choice(0)) => turn.act(deed.kind, 0.0),
-            (ActArgument::Choice(_), Value::Choice(i)) => turn.act(deed.kind, f64::from(*i)),
-            (ActArgument::Number { .. }, Value::Number(x)) => {
-                turn.act(deed.kind, *x);
-                if self.tell {
-                    turn.tell_neighbours(0, *x);
-                }
-            }
-            (ActArgument::Text, Value::Text(text)) => {
-                turn.act_text(deed.kind, text.clone());
-                if self.tell {
-                    turn.tell_neighbours_text(0, text.clone());
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// What it did, in words.
     fn did(&self, decided: &[Option<Value>]) -> String {
-        let deed = |(deed, value): (&Deed, &Option<Value>)| match (value, &deed.want) {
-            (Some(Value::Number(x)), _) => format!("{}: {}", deed.name, prompts::plain(*x)),
-            (Some(Value::Choice(i)), Want::Choice(options)) => {
-                let option = options.get(*i as usize).map_or("", String::as_str);
-                if deed.argument == ActArgument::Nothing {
-                    option.to_owned()
-                } else {
-                    format!("{}: {option}", deed.name)
-                }
-            }
-            (Some(Value::Text(text)), _) => format!("{}: {text}", deed.name),
-            _ => format!("{}: nothing", deed.name),
-        };
-        self.deeds.iter().zip(decided).map(deed).collect::<Vec<_>>().join("; ")
+        let done = |(deed, value): (&Deed, &Option<Value>)| deed.done(value.as_ref());
+        self.deeds.iter().zip(decided).map(done).collect::<Vec<_>>().join("; ")
     }
 
     /// Has what no longer fits into the memory summed up, where the scenario asks for it.

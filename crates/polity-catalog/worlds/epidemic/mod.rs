@@ -85,6 +85,14 @@ pub struct Changes {
     recovered: u32,
 }
 
+/// What agents see, in the order of the interface.
+const HEALTH: usize = 0;
+const PREVALENCE: usize = 1;
+const INCIDENCE: usize = 2;
+const RIGHT_ISOLATE: usize = 3;
+/// Somebody careful who is not ill stays at home with so many times the prevalence as probability. It is told to simulated models only.
+const CAUTION: f64 = 10.0;
+
 /// What happens to agents.
 const CONTACT: u16 = 0;
 /// Contacts are planned, those between `step` and twice `step` from now: so nobody is met before the window's end.
@@ -164,6 +172,8 @@ impl SplitWorld for Epidemic {
             sight: vec![
                 count("health", "the agent's: 0 susceptible, 1 exposed, 2 infectious, 3 recovered"),
                 count("prevalence", "share of the agents that were infectious at the end of the last round"),
+                count("incidence", "share of the agents that were infected in the last round"),
+                count("right-isolate", "probability that somebody careful stays at home"),
             ],
             acts: vec![ActKind {
                 name: "isolate",
@@ -216,12 +226,19 @@ impl SplitWorld for Epidemic {
     }
 
     fn observe_all(&self, common: &Epidemiology, show: &mut dyn FnMut(usize, f64)) {
-        show(1, f64::from(common.counts[2]) / f64::from(self.agents.max(1)));
+        let share = |n: u32| f64::from(n) / f64::from(self.agents.max(1));
+        show(PREVALENCE, share(common.counts[2]));
+        show(INCIDENCE, share(common.new));
+        show(RIGHT_ISOLATE, (CAUTION * share(common.counts[2])).min(1.0));
     }
 
     fn observe(&self, _: &Epidemiology, patient: &Patient, _: Person<'_>, sight: &mut SightRow<'_>) {
         if patient.health != Health::Susceptible {
-            sight.number(0, f64::from(patient.health as u8));
+            sight.number(HEALTH, f64::from(patient.health as u8));
+        }
+        // Who is infected without being ill does not know.
+        if patient.health >= Health::Infectious {
+            sight.number(RIGHT_ISOLATE, f64::from(u8::from(patient.health == Health::Infectious)));
         }
     }
 

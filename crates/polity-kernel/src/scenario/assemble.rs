@@ -415,6 +415,13 @@ fn society(
     for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {
         later.push((at, self::leaves(&tree, registry, inputs, &commons, agents, shards)?));
     }
+    if lag > 0
+        && let Some(i) = leaves.policies.iter().position(|policy| policy.council().is_some())
+    {
+        let message =
+            format!("the agents of the cohort `{}` act on what their council of the same round comes to", names[i]);
+        return Err(wrong("answers", tree.get("answers"), tree, message, Some("write `answers: wait`")));
+    }
     let (activation, window) = activation(scenario, tree, leaves.worlds[0].as_ref(), lag)?;
     for (at, later) in &later {
         if later.worlds[0].delay() != window {

@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::mail::{Arena, Bucket};
 use crate::policy::{Commons, PolicyHost, States, Suspended};
-use crate::sight::{Acts, Sights};
+use crate::sight::{Acts, Interface, Sights};
 use crate::world::{BlockDeeds, Future, RowsBox, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use std::collections::VecDeque;
@@ -109,6 +109,15 @@ impl Block {
     pub fn cohort_of(&self, agent: AgentId) -> Option<u16> {
         let row = agent.checked_sub(self.first)?;
         self.segments.iter().find(|s| (s.start..s.start + s.len).contains(&row)).map(|s| s.cohort)
+    }
+
+    /// Writes what its agents see. `here`: where the world's state is; elsewhere sights have been carried.
+    pub fn observe(&mut self, world: &dyn WorldHost, here: bool, commons: &Commons, interface: &Interface) {
+        if here {
+            world.observe(&self.rows, self.first, self.len as usize, commons, &mut self.sights);
+        } else if self.len == 0 {
+            self.sights.reset(interface, 0);
+        }
     }
 
     /// Begins a round.

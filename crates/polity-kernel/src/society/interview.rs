@@ -57,6 +57,7 @@ impl Society {
             mail,
             (who, self.round),
             &self.commons,
+            shard.shared.get(segment.cohort as usize).and_then(Option::as_ref),
             question,
         )?;
         let name = || self.plan.names.get(segment.cohort as usize).cloned().unwrap_or_default();

@@ -1,10 +1,11 @@
 //! The society: the round machine over shards.
 //!
-//! A round is: observe, act, apply, deliver, record. All agents see the same frozen round (simultaneous activation). The society
+//! A round is: observe, confer, act, apply, deliver, record. All agents see the same frozen round (simultaneous activation). The society
 //! runs as n shards, each with a run of consecutive blocks; they exchange frames at the barrier and nothing else, so the results do
 //! not depend on n.
 
 mod block;
+mod council;
 mod interview;
 mod shard;
 mod snapshot;
@@ -17,12 +18,13 @@ use crate::digest::{Digest, Kind, RowHash};
 use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
 use crate::mail::{Bucket, Mail, block_of};
 use crate::metric::{Fold, MetricHost};
-use crate::policy::{Commons, Lane, PolicyHost, Round};
+use crate::policy::{Commons, Lane, PolicyHost};
 use crate::rng::{Draws, Stream};
 use crate::sight::{Acts, Interface, Sights};
 use crate::transport::{Frame, Transport};
 use crate::world::{Activation, Birth, Future, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
+use council::Sitting;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shard::{Shard, Turned};
@@ -81,6 +83,8 @@ pub(crate) struct Plan {
 enum Stage {
     /// Nothing of the round has happened.
     Border,
+    /// Cohorts confer before their agents take turns.
+    Conferring(Vec<Sitting>),
     /// Turns are begun, slice by slice; answers that come before all are begun are held.
     Beginning {
         slice: Slice,
@@ -100,6 +104,8 @@ struct Slice {
     shard: usize,
     lane: usize,
     lanes: usize,
+    /// Whether the agents' sights of the round are there already.
+    observed: bool,
 }
 
 /// What comes to a shard from others, sorted by origin: (origin, one bucket a block).
@@ -149,6 +155,8 @@ pub struct Society {
     round: u32,
     chain: Digest,
     stage: Stage,
+    /// The hashes of what cohorts have come to in the round under way.
+    council_sum: Digest,
     /// Whether few agents left a trace in the last round of turns in order. It can not reach a result.
     calm: bool,
 }
@@ -188,12 +196,14 @@ impl Society {
             round: 0,
             chain: Digest::default(),
             stage: Stage::Border,
+            council_sum: Digest::default(),
             calm: false,
         };
         let spans = block::spans(&society.plan.cohorts);
         for shard in &mut society.shards {
             shard.settle_in(&spans, agents, in_force(&society.policies, 0), &society.commons)?;
         }
+        society.share_first();
         if let Some(window) = society.plan.window {
             for shard in &mut society.shards {
                 shard.start(&society.commons);
@@ -299,14 +309,14 @@ impl Society {
     }
 
     /// Begins turns (observe and act) up to the next slice that asks something, at least one.
-    fn begin_turns(&mut self) -> Result<Vec<Effect>, Bug> {
+    fn act(&mut self) -> Result<Vec<Effect>, Bug> {
         let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
         let mut effects = Vec::new();
         while let Stage::Beginning { slice, .. } = &mut self.stage
             && let Some(shard) = self.shards.get_mut(slice.shard)
             && effects.is_empty()
         {
-            let (first, n) = (slice.lane, slice.lanes);
+            let (first, n, observed) = (slice.lane, slice.lanes, slice.observed);
             slice.lane = first.saturating_add(n);
             slice.lanes = n.saturating_mul(2);
             if slice.lane >= shard.lanes() {
@@ -323,6 +333,7 @@ impl Society {
                 &self.interface,
                 self.split,
                 self.plan.window.is_some(),
+                observed,
             )?;
         }
         Ok(effects)
@@ -345,8 +356,7 @@ impl Society {
             && self.calm
             && shard.world.disturbs()
         {
-            let now = Round { round: self.round, lag: 0, commons: &self.commons };
-            quiet = shard.try_out(in_force(&self.policies, self.round), &self.interface, &now)?;
+            quiet = shard.try_out(in_force(&self.policies, self.round), &self.interface, self.round, &self.commons)?;
             // What was found to be no use is not tried again in the next round.
             let traces = quiet.iter().filter(|quiet| !**quiet).count();
             self.calm = traces < agents.len() / 4;
@@ -360,7 +370,7 @@ impl Society {
     fn go_on(&mut self) -> Result<Vec<Effect>, Bug> {
         let Society { stage, shards, commons, policies, transport, .. } = self;
         let Stage::InOrder(order) = stage else { return Ok(Vec::new()) };
-        let now = Round { round: self.round, lag: 0, commons };
+        let now = (self.round, &*commons);
         let policies = in_force(policies, self.round);
         let home = |who: AgentId, shards: &[Shard]| {
             if shards.len() == 1 {
@@ -376,7 +386,7 @@ impl Society {
             }
             order.waits = None;
             order.loud += 1;
-            apply_turn(shards, at, who, transport.as_mut(), &now)?;
+            apply_turn(shards, at, who, transport.as_mut(), now)?;
             order.wake(&mut shards[0].future);
         }
         let mut sights = Sights::new(&self.interface, 1);
@@ -386,18 +396,18 @@ impl Society {
                 continue;
             }
             let at = home(who, shards);
-            shards[0].world.observe_one(who, now.commons, &mut sights);
+            shards[0].world.observe_one(who, commons, &mut sights);
             if at > 0 {
                 let bytes = encode(&sights)?;
                 for frame in transport.exchange(vec![Frame { from: 0, to: at, bytes }])? {
                     sights = decode(&frame.bytes)?;
                 }
             }
-            match shards[at].turn(who, &sights, policies, &now)? {
+            match shards[at].turn(who, &sights, policies, now)? {
                 Turned::Done => {}
                 Turned::Acted => {
                     order.loud += 1;
-                    apply_turn(shards, at, who, transport.as_mut(), &now)?;
+                    apply_turn(shards, at, who, transport.as_mut(), now)?;
                     order.wake(&mut shards[0].future);
                 }
                 Turned::Waits(asked) => {
@@ -483,6 +493,7 @@ impl Society {
     fn close_round(&mut self) -> Result<RoundReport, Bug> {
         let round = self.round;
         let mut report = RoundReport { round, agents: self.alive(), ..RoundReport::default() };
+        report.sum.merge(std::mem::take(&mut self.council_sum));
         for shard in &mut self.shards {
             report.sum.merge(shard.close_acting());
         }
@@ -707,15 +718,24 @@ impl Society {
                 shard.world = world;
             }
         }
+        if self.holds_council() {
+            self.stage = Stage::Conferring(self.convene()?);
+            return Ok(());
+        }
+        self.begin_turns(false)
+    }
+
+    /// `observed`: whether the agents' sights of the round are there already.
+    fn begin_turns(&mut self, observed: bool) -> Result<(), Bug> {
         if self.plan.activation == Activation::RandomOrder {
             return self.begin_order();
         }
-        if self.split == Split::None {
+        if self.split == Split::None && !observed {
             self.carry_sights()?;
         }
         // Who asks nobody has nothing to gain from slices.
         let asks = in_force(&self.policies, self.round).iter().any(|policy| !policy.models().is_empty());
-        let slice = Slice { shard: 0, lane: 0, lanes: if asks { 1 } else { usize::MAX } };
+        let slice = Slice { shard: 0, lane: 0, lanes: if asks { 1 } else { usize::MAX }, observed };
         self.stage = Stage::Beginning { slice, held: Vec::new() };
         Ok(())
     }
@@ -732,7 +752,7 @@ fn apply_turn(
     at: usize,
     who: AgentId,
     transport: &mut dyn Transport,
-    now: &Round<'_>,
+    now: (u32, &Commons),
 ) -> Result<(), Bug> {
     if at == 0 {
         return shards[0].apply_own(who, now);
@@ -741,7 +761,7 @@ fn apply_turn(
     for frame in transport.exchange(vec![Frame { from: at, to: 0, bytes }])? {
         let acts: Acts = decode(&frame.bytes)?;
         let Shard { world, future, .. } = &mut shards[0];
-        world.apply_acts(&acts, 0..acts.rows.len(), now.round, now.commons, future)?;
+        world.apply_acts(&acts, 0..acts.rows.len(), now.0, now.1, future)?;
     }
     Ok(())
 }
@@ -767,9 +787,11 @@ impl Machine for Society {
             }
             self.begin_round()?;
         }
-        if matches!(self.stage, Stage::Beginning { .. }) {
-            start = self.begin_turns()?;
+        start.extend(self.confer(&answers)?);
+        if matches!(self.stage, Stage::Conferring(_)) {
+            return Ok(Step { start, then: Then::Wait });
         }
+        start.extend(self.act()?);
         if let Stage::Beginning { slice, held } = &mut self.stage {
             held.append(&mut answers);
             if slice.shard < self.shards.len() {
@@ -796,8 +818,14 @@ impl Machine for Society {
     }
 
     fn open_effects(&self) -> Vec<Effect> {
+        let sittings = match &self.stage {
+            Stage::Conferring(sittings) => sittings.as_slice(),
+            _ => &[],
+        };
+        let of_councils = sittings.iter().flat_map(|sitting| &sitting.open);
         let blocks = self.shards.iter().flat_map(Shard::blocks);
-        blocks.flat_map(|b| b.suspended.iter().flat_map(|s| s.open().iter().cloned())).collect()
+        let of_turns = blocks.flat_map(|block| block.suspended.iter().flat_map(|turn| turn.open()));
+        of_councils.chain(of_turns).cloned().collect()
     }
 }
 

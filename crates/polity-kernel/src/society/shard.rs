@@ -3,6 +3,7 @@
 use super::block::{Block, Segment, Span};
 use super::{Measure, Policies, Reads, first_of, in_force};
 use crate::ask::{Answer, Effect};
+use crate::council::{Members, SharedBox, TallyBox};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::mail::{Bucket, block_of};
 use crate::metric::Fold;
@@ -26,6 +27,8 @@ struct Group {
 
 pub(crate) struct Shard {
     pub index: usize,
+    /// What the cohorts that hold council share, by cohort.
+    pub shared: Vec<Option<SharedBox>>,
     /// Its blocks, counted over the whole society. The last shard's grows with births.
     pub range: Range<usize>,
     pub world: Box<dyn WorldHost>,
@@ -59,7 +62,7 @@ fn last_acts(acts: &Acts, who: AgentId) -> Range<usize> {
 
 impl Shard {
     pub fn new(index: usize, world: Box<dyn WorldHost>, range: Range<usize>) -> Self {
-        Shard { index, range, world, groups: Vec::new(), future: Future::default(), per: 1 }
+        Shard { index, shared: Vec::new(), range, world, groups: Vec::new(), future: Future::default(), per: 1 }
     }
 
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
@@ -116,12 +119,54 @@ impl Shard {
         Ok(())
     }
 
+    /// Counts the agents of the cohorts that hold council, with what they see: of each run of them a tally, in order. Their sights
+    /// stay for their turns.
+    pub fn count(
+        &mut self,
+        round: u32,
+        dead: &BTreeSet<AgentId>,
+        policies: &[Arc<dyn PolicyHost>],
+        commons: &Commons,
+        interface: &Interface,
+        split: Split,
+    ) -> Result<Vec<(u16, TallyBox)>, Bug> {
+        let world = self.world.as_ref();
+        let observe_here = split == Split::Rows || self.index == 0;
+        let count = |group: &mut Group| -> Result<Vec<(u16, TallyBox)>, Bug> {
+            let mut tallies = Vec::new();
+            for block in &mut group.blocks {
+                block.observe(world, observe_here, commons, interface);
+                let gone = deads(dead, block);
+                for segment in &block.segments {
+                    let Some(council) = policies.get(segment.cohort as usize).and_then(|policy| policy.council())
+                    else {
+                        continue;
+                    };
+                    let members = Members {
+                        round,
+                        first: block.first + segment.start,
+                        states: &segment.states,
+                        base: segment.start as usize,
+                        len: segment.len as usize,
+                        sights: &block.sights,
+                        gone: &gone,
+                        commons,
+                    };
+                    tallies.push((segment.cohort, council.count(&members)?));
+                }
+            }
+            Ok(tallies)
+        };
+        let of_groups: Vec<_> = self.groups.par_iter_mut().map(count).collect::<Result<_, Bug>>()?;
+        Ok(of_groups.into_iter().flatten().collect())
+    }
+
     /// How many lanes it has.
     pub fn lanes(&self) -> usize {
         self.groups.len()
     }
 
-    /// Begins the turns of some of its lanes.
+    /// Begins the turns of some of its lanes. `observed`: whether the agents' sights of the round are there already.
     #[expect(clippy::too_many_arguments, reason = "the parts of the society that a round reads")]
     pub fn act(
         &mut self,
@@ -135,19 +180,18 @@ impl Shard {
         interface: &Interface,
         split: Split,
         events: bool,
+        observed: bool,
     ) -> Result<Vec<Effect>, Bug> {
         let world = self.world.as_ref();
         let observe_here = split == Split::Rows || self.index == 0;
-        let round = Round { round, lag, commons };
+        let round = Round { round, lag, commons, shared: &self.shared };
         let end = lanes.end.min(self.groups.len());
         let groups = self.groups.get_mut(lanes.start..end).unwrap_or_default();
         groups.par_iter_mut().try_for_each(|Group { blocks: group, lane }| {
             lane.reset(blocks);
             for block in group {
-                if observe_here {
-                    world.observe(&block.rows, block.first, block.len as usize, commons, &mut block.sights);
-                } else if block.len == 0 {
-                    block.sights.reset(interface, 0);
+                if !observed {
+                    block.observe(world, observe_here, commons, interface);
                 }
                 block.begin_acting();
                 if events {
@@ -167,6 +211,7 @@ impl Shard {
                         .get(segment.cohort as usize)
                         .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                     let rows = Rows {
+                        cohort: segment.cohort,
                         first: block.first + segment.start,
                         states: 0..segment.len as usize,
                         base: segment.start as usize,
@@ -209,7 +254,7 @@ impl Shard {
             work.push((group, rest.by_ref().take(n).collect()));
         }
         // A turn that began earlier keeps its own round; this one is the round whose barrier it reaches.
-        let round = Round { round: now, lag: 0, commons };
+        let round = Round { round: now, lag: 0, commons, shared: &self.shared };
         work.par_iter_mut().try_for_each(|(group, answers)| {
             for (block, answers) in group.blocks.iter_mut().zip(answers) {
                 if block.suspended.is_empty() {
@@ -238,9 +283,9 @@ impl Shard {
                     let policy = in_force(policies, block.suspended[i].began)
                         .get(segment.cohort as usize)
                         .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
-                    let index = (row - segment.start) as usize;
+                    let at = ((row - segment.start) as usize, segment.cohort);
                     let waiting = &mut block.suspended[i];
-                    if policy.rerun(&mut segment.states, index, waiting, &round, &mut block.acts, &mut group.lane)? {
+                    if policy.rerun(&mut segment.states, at, waiting, &round, &mut block.acts, &mut group.lane)? {
                         done.push(who);
                     }
                 }
@@ -294,8 +339,10 @@ impl Shard {
         &mut self,
         policies: &[Arc<dyn PolicyHost>],
         interface: &Interface,
-        round: &Round<'_>,
+        round: u32,
+        commons: &Commons,
     ) -> Result<Vec<bool>, Bug> {
+        let round = &Round { round, lag: 0, commons, shared: &self.shared };
         let world = self.world.as_ref();
         let try_out = |Group { blocks, lane }: &mut Group| -> Result<Vec<bool>, Bug> {
             let mut quiet = Vec::new();
@@ -308,6 +355,7 @@ impl Shard {
                     let policy =
                         policies.get(*cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                     let rows = Rows {
+                        cohort: *cohort,
                         first: block.first + *base,
                         states: 0..*len as usize,
                         base: *base as usize,
@@ -334,9 +382,10 @@ impl Shard {
         who: AgentId,
         sights: &Sights,
         policies: &[Arc<dyn PolicyHost>],
-        round: &Round<'_>,
+        (round, commons): (u32, &Commons),
     ) -> Result<Turned, Bug> {
         let (group, block) = self.place(who)?;
+        let round = &Round { round, lag: 0, commons, shared: &self.shared };
         let Group { blocks, lane } = &mut self.groups[group];
         let block = &mut blocks[block];
         let row = who - block.first;
@@ -350,6 +399,7 @@ impl Shard {
         let before = block.acts.rows.len();
         let waiting = block.suspended.len();
         let rows = Rows {
+            cohort: segment.cohort,
             first: who,
             states: index..index + 1,
             base: 0,
@@ -376,10 +426,10 @@ impl Shard {
     }
 
     /// Applies the last acts of an agent to an unsplit state that lives here.
-    pub fn apply_own(&mut self, who: AgentId, round: &Round<'_>) -> Result<(), Bug> {
+    pub fn apply_own(&mut self, who: AgentId, (round, commons): (u32, &Commons)) -> Result<(), Bug> {
         let (group, block) = self.place(who)?;
         let acts = &self.groups[group].blocks[block].acts;
-        self.world.apply_acts(acts, last_acts(acts, who), round.round, round.commons, &mut self.future)
+        self.world.apply_acts(acts, last_acts(acts, who), round, commons, &mut self.future)
     }
 
     /// The last acts of an agent, to be applied elsewhere.

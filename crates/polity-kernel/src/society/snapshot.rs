@@ -41,6 +41,8 @@ struct Data {
     /// State of the world on shard 0, and the common state that all shards share.
     world: Vec<u8>,
     blocks: Vec<BlockData>,
+    /// What cohorts share, by cohort; empty for those that hold no council.
+    shared: Vec<Vec<u8>>,
     /// How the run ended, if this is the border after its last round.
     ended: Option<Outcome>,
 }
@@ -84,6 +86,7 @@ pub(super) fn save(society: &Society) -> Result<Vec<u8>, Bug> {
         parents: society.parents.clone(),
         world: society.shards[0].world.save()?,
         blocks,
+        shared: society.save_shared()?,
         ended,
     })
 }
@@ -114,6 +117,9 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
         if shard.index == 0 || !whole {
             shard.world.load(&data.world)?;
         }
+    }
+    for shard in 0..society.shards.len() {
+        society.load_shared(&data.shared, shard, data.round)?;
     }
     let (n, total) = (society.shards.len(), data.blocks.len());
     let mut blocks = data.blocks.into_iter().enumerate();

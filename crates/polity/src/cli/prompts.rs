@@ -26,7 +26,8 @@ pub fn prompts(
     match (effect, agent) {
         (Some(effect), _) => {
             let request = &effect.request;
-            print_line(&format!("agent {}, {}: {}", effect.id.actor, request.model, request.purpose));
+            let whose = if effect.id.is_of_council() { " for its group" } else { "" };
+            print_line(&format!("agent {}{whose}, {}: {}", effect.id.actor, request.model, request.purpose));
             for message in request.messages.iter() {
                 let role = match message.role {
                     Role::System => "system",
@@ -67,6 +68,8 @@ fn write(tree: &Node, out: &Path, registry: &Registry) -> Result<Exit, Failure> 
         named.flat_map(|card| card.files.prompts.iter().copied()).collect()
     };
     let mut templates = of(registry.policies(), &policies);
+    let asks = |card: &&Card| policies.contains(&card.name) && !card.files.prompts.is_empty();
+    let of_those: Vec<&str> = registry.policies().into_iter().filter(asks).map(|card| card.name).collect();
     if templates.is_empty() {
         return Err(Failure::new(
             Exit::Input,
@@ -90,10 +93,11 @@ fn write(tree: &Node, out: &Path, registry: &Registry) -> Result<Exit, Failure> 
     }
     let names: Vec<&str> = templates.keys().copied().collect();
     note(&format!(
-        "{} holds {}. A cohort takes one by its name (paths are relative to the scenario):\n  policy: {{kind: mind, prompts: {{question: \
+        "{} holds {}. A cohort takes one by its name (paths are relative to the scenario):\n  policy: {{kind: {}, prompts: {{question: \
          {{file: question.md}}}}}}",
         out.display(),
-        names.iter().map(|name| format!("{name}.md")).collect::<Vec<_>>().join(", ")
+        names.iter().map(|name| format!("{name}.md")).collect::<Vec<_>>().join(", "),
+        of_those.join(" or ")
     ));
     Ok(Exit::Done)
 }

@@ -122,7 +122,8 @@ impl<'a> Book<'a> {
         let properties = schema["properties"].as_object();
         let of_leaf = properties.is_some_and(|keys| keys.contains_key("kind"));
         let required = |key: &str| schema["required"].as_array().is_some_and(|keys| keys.iter().any(|k| k == key));
-        let told = |key: &str| of_leaf && ["kind", "of", "every"].contains(&key);
+        let of_metric = of_leaf && properties.is_some_and(|keys| keys.contains_key("of"));
+        let told = |key: &str| of_leaf && key == "kind" || of_metric && ["of", "every"].contains(&key);
         let rows: Vec<_> = properties.into_iter().flatten().filter(|(key, _)| !told(key)).collect();
         if rows.is_empty() {
             return;

@@ -1,0 +1,152 @@
+//! What a group is told: its own templates, and the names that they may use.
+
+use crate::minds::cells::Cells;
+use crate::minds::prompts::{Fields, QUESTION, RULES, SYSTEM, Slot, common, fields};
+use crate::minds::templates::{Names, Template, Templates, Value, map, number, snake};
+use polity_kernel::Invalid;
+use polity_kernel::policy::{Binding, Fault};
+use polity_kernel::scenario::TextSource;
+use std::collections::BTreeMap;
+
+/// The policy's own words, by name.
+pub const OWN: &[(&str, &str)] = &[
+    ("memory", include_str!("prompts/memory.md")),
+    ("persona", include_str!("prompts/persona.md")),
+    ("question", QUESTION),
+    ("rules", RULES),
+    ("shares", include_str!("prompts/shares.md")),
+    ("situation", include_str!("prompts/situation.md")),
+    ("system", SYSTEM),
+    ("turn", include_str!("prompts/turn.md")),
+];
+
+/// Names that a template may use beside those of all.
+fn names(template: &str) -> &'static [&'static str] {
+    match template {
+        "system" => &["persona", "rules"],
+        "turn" => &["situation"],
+        "memory" => &["situation", "did"],
+        "shares" => &["question", "asked"],
+        _ => &[],
+    }
+}
+
+/// What is known of a group in a round.
+pub struct Known<'a> {
+    /// Its cell.
+    pub cell: usize,
+    /// How many they are.
+    pub people: u64,
+    /// The round, from 0.
+    pub round: u32,
+    /// Means of the numbers that they see, by slot.
+    pub means: &'a [f64],
+    /// What is remembered of earlier rounds, oldest first.
+    pub past: &'a [String],
+}
+
+/// The templates of groups.
+pub struct Prompts {
+    templates: Templates,
+    common: BTreeMap<&'static str, Value>,
+    fields: Fields,
+}
+
+/// What templates may use for a group in a round.
+pub struct Context(BTreeMap<&'static str, Value>);
+
+impl Prompts {
+    /// The scenario's templates, else the world's, else the policy's own, each checked for names that do not exist.
+    pub fn open(
+        given: &BTreeMap<String, TextSource>,
+        binding: &Binding<'_>,
+        cells: &Cells,
+        asked: &[(String, String)],
+    ) -> Result<Self, Invalid> {
+        // Texts have no mean.
+        let mut fields = fields(binding)?;
+        fields.retain(|(_, _, slot)| matches!(slot, Slot::Number(_)));
+        let mut common = common(binding);
+        let choice = |(act, option): &(String, String)| {
+            map([("act", Value::from(act.as_str())), ("option", Value::from(option.as_str()))])
+        };
+        common.insert("asked", asked.iter().map(choice).collect());
+        let own =
+            |(name, own): &(&'static str, &'static str)| Template { name, own, names: names(name), of_turn: true };
+        let names = Names {
+            of_turn: &["round", "person", "attributes", "people", "sight", "seen", "memory"],
+            common: &["world", "agents", "rounds", "acts"],
+            columns: &cells.names().map(snake).collect::<Vec<_>>(),
+            fields: &fields.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(),
+        };
+        let all: Vec<Template> = OWN.iter().map(own).collect();
+        let templates = Templates::open(&all, given, binding, &names)?;
+        let prompts = Prompts { templates, common, fields };
+        prompts.try_all(binding, cells).map_err(|fault| Invalid { key: "prompts".into(), message: fault.0 })?;
+        Ok(prompts)
+    }
+
+    /// Fills every template in once, for a group that sees nothing: what then goes wrong goes wrong before the run.
+    fn try_all(&self, binding: &Binding<'_>, cells: &Cells) -> Result<(), Fault> {
+        let means = vec![0.0; binding.interface.sight.len()];
+        let past = ["nothing".to_owned()];
+        let context = self.context(cells, &Known { cell: 0, people: 1, round: 0, means: &means, past: &past });
+        self.system(&context)?;
+        self.told(&context, true)?;
+        self.remember(&context, "nothing")?;
+        Ok(())
+    }
+
+    /// What templates may use for a group.
+    pub fn context(&self, cells: &Cells, known: &Known<'_>) -> Context {
+        let mut all = self.common.clone();
+        let mean = |slot: &Slot| match slot {
+            Slot::Number(slot) => number(known.means.get(slot.0).copied().unwrap_or(0.0)),
+            Slot::Text(_) => Value::from(""),
+        };
+        let traits: Vec<(String, &str)> = cells.traits(known.cell).map(|(name, level)| (snake(name), level)).collect();
+        // People count from one.
+        all.insert("round", Value::from(known.round + 1));
+        all.insert("people", Value::from(known.people));
+        all.insert("person", map(traits.iter().map(|(name, level)| (name.as_str(), Value::from(*level)))));
+        let attribute = |(name, level): (&str, &str)| map([("name", Value::from(name)), ("value", Value::from(level))]);
+        all.insert("attributes", cells.traits(known.cell).map(attribute).collect());
+        all.insert("sight", map(self.fields.iter().map(|(name, _, slot)| (name.as_str(), mean(slot)))));
+        let seen = |(name, doc, slot): &(String, &'static str, Slot)| {
+            map([("name", Value::from(name.as_str())), ("doc", Value::from(*doc)), ("value", mean(slot))])
+        };
+        all.insert("seen", self.fields.iter().map(seen).collect());
+        all.insert("memory", known.past.iter().map(|entry| Value::from(entry.as_str())).collect());
+        Context(all)
+    }
+
+    /// A template filled in, with other texts that are parts of it.
+    fn fill(&self, name: &'static str, context: &Context, parts: &[(&'static str, &str)]) -> Result<String, Fault> {
+        let mut all = context.0.clone();
+        all.extend(parts.iter().map(|(name, text)| (*name, Value::from(*text))));
+        self.templates.fill(name, Value::from(all))
+    }
+
+    /// The standing instructions.
+    pub fn system(&self, context: &Context) -> Result<String, Fault> {
+        let (persona, rules) = (self.fill("persona", context, &[])?, self.fill("rules", context, &[])?);
+        self.fill("system", context, &[("persona", &persona), ("rules", &rules)])
+    }
+
+    /// What the group is told and asked: for `shares` of it, or what one of them decides.
+    pub fn told(&self, context: &Context, shares: bool) -> Result<(String, String), Fault> {
+        let situation = self.fill("situation", context, &[])?;
+        let turn = self.fill("turn", context, &[("situation", &situation)])?;
+        let question = self.fill("question", context, &[])?;
+        match shares {
+            true => Ok((turn, self.fill("shares", context, &[("question", &question)])?)),
+            false => Ok((turn, question)),
+        }
+    }
+
+    /// What is remembered of the round.
+    pub fn remember(&self, context: &Context, did: &str) -> Result<String, Fault> {
+        let situation = self.fill("situation", context, &[])?;
+        self.fill("memory", context, &[("situation", &situation), ("did", did)])
+    }
+}
