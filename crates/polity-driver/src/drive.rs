@@ -859,7 +859,7 @@ mod tests {
     fn records_are_cut_by_bytes_and_one_that_is_too_long_is_an_error() {
         let answers: Vec<Answer> =
             [100, 100, 100, 5_000, 100].into_iter().zip(0..).map(|(b, n)| answer(n, b)).collect();
-        assert_eq!(in_a_record(&answers, 450, 10_000).unwrap(), 3);
+        assert_eq!(in_a_record(&answers, 500, 10_000).unwrap(), 3);
         assert_eq!(in_a_record(&answers[3..], 400, 10_000).unwrap(), 1);
         assert_eq!(in_a_record(&answers[4..], 400, 10_000).unwrap(), 1);
         let error = in_a_record(&answers[3..], 400, 5_000).unwrap_err().to_string();

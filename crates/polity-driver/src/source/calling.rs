@@ -1,5 +1,5 @@
 //! The task that makes the calls of a run: it asks as many at once as it may, and tells what came of it. What is asked when is decided in
-//! `traffic.rs`.
+//! `traffic/`.
 
 use super::cache::{Cache, Key};
 use super::traffic::{After, Call, Rules, Traffic};

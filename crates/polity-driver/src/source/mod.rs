@@ -1,6 +1,6 @@
 //! Where answers come from: live providers, a seeded simulation of them, or (in a replay) nowhere but the journal.
 //!
-//! What concerns all calls of a run together (who waits, who shares an answer, what is tried again) is in `traffic.rs`; what is kept
+//! What concerns all calls of a run together (who waits, who shares an answer, what is tried again) is in `traffic/`; what is kept
 //! across runs is in `cache.rs`.
 
 mod cache;

@@ -263,7 +263,9 @@ impl Traffic {
         if let Some(road) = self.roads.get_mut(call.road) {
             road.lane.turned_away(call.number);
         }
-        self.again(call, why, after_ms, None, now, true)
+        // Who asks for itself alone does not know of others.
+        let waits = after_ms.is_some() || !matches!(self.rules.schedule, Schedule::None);
+        self.again(call, why, after_ms, None, now, waits)
     }
 
     /// An exchange came about: the answers to the question and to those that share it.
