@@ -4,6 +4,7 @@
 //! Start reading at [`drive::Drive`], then [`run`].
 
 mod budget;
+pub mod control;
 pub mod calls;
 pub mod disk;
 pub mod drive;
@@ -12,6 +13,7 @@ pub mod files;
 pub mod health;
 pub mod journal;
 pub mod models;
+pub mod people;
 pub mod recorder;
 pub mod run;
 pub mod source;

@@ -49,6 +49,7 @@ fn effect(want: Want, text: &str) -> Effect {
             want,
         ),
         hidden: None,
+        default: None,
     }
 }
 

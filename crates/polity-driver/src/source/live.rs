@@ -160,7 +160,8 @@ impl Live {
 
     /// Waits for news of a call, or for the end of a pause, at most `patience`.
     fn listen(&mut self, patience: Duration) {
-        let pause = self.traffic.next_due().map(|due| due.saturating_duration_since(Instant::now()));
+        let due = self.traffic.next_due().filter(|_| self.connections > 0);
+        let pause = due.map(|due| due.saturating_duration_since(Instant::now()));
         let patience = pause.map_or(patience, |pause| pause.min(patience));
         let asking = &mut self.asking;
         let first = self.runtime.block_on(async {
@@ -219,7 +220,9 @@ impl Source for Live {
 
     fn wait(&mut self, patience: Duration) -> Vec<Answer> {
         self.pump();
-        let under_way = !self.asking.is_empty() || self.traffic.pausing() > 0;
+        // Where nobody new may be asked, what is queued waits, too.
+        let held = self.connections == 0 && self.traffic.queued() > 0;
+        let under_way = !self.asking.is_empty() || self.traffic.pausing() > 0 || held;
         if self.ready.is_empty() && !self.traffic.has_broken() && under_way {
             self.listen(patience);
             self.pump();
@@ -236,6 +239,14 @@ impl Source for Live {
 
     fn hold(&mut self) {
         self.traffic.drop_waiting();
+    }
+
+    fn connections(&mut self, most: usize) {
+        self.connections = most;
+    }
+
+    fn take_back(&mut self) -> Vec<Effect> {
+        self.traffic.take_back()
     }
 
     fn lost(&self) -> Option<&str> {

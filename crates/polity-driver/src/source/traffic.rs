@@ -196,6 +196,18 @@ impl Traffic {
         !self.broken.is_empty()
     }
 
+    /// Hands back what has never been asked, with what shares it.
+    pub(super) fn take_back(&mut self) -> Vec<Effect> {
+        let mut back = Vec::new();
+        for call in self.queue.drain(..) {
+            let followers = call.key.and_then(|key| self.flights.remove(&key)).unwrap_or_default();
+            self.following -= followers.len();
+            back.push(call.effect);
+            back.extend(followers);
+        }
+        back
+    }
+
     /// Drops all that is not being asked.
     pub(super) fn drop_waiting(&mut self) {
         let waiting = self.queue.drain(..).chain(std::mem::take(&mut self.pausing).into_values());
@@ -241,7 +253,7 @@ mod tests {
 
     fn effect(actor: u32) -> Effect {
         let request = Request::new("openai/m", Vec::new(), Want::Text);
-        Effect { id: EffectId { item: 0, round: 0, actor, n: 0 }, request, hidden: None }
+        Effect { id: EffectId { item: 0, round: 0, actor, n: 0 }, request, hidden: None, default: None }
     }
 
     fn key() -> Option<Key> {
