@@ -165,13 +165,7 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// The gate of a run. Where nothing is limited it only counts, for a limit that may be set later. `past`: what it has had and decided.
-    pub fn new(
-        budget: &Budget,
-        machine: &Assembled,
-        providers: Arc<Providers>,
-        prices: Prices,
-        past: &Past,
-    ) -> Gate {
+    pub fn new(budget: &Budget, machine: &Assembled, providers: Arc<Providers>, prices: Prices, past: &Past) -> Gate {
         let scope = |what: String, cohort, limits: &Limits| Scope {
             what,
             cohort,
@@ -235,15 +229,20 @@ impl Gate {
     }
 
     /// Other limits of the run from now on, where they are given. Effects that were let through and have not been sent, `back`, are decided
-    /// anew; returns those that may be asked.
+    /// anew; returns those that may be asked, and why the run must stop if more is spent already.
     ///
     /// What is left beside the calls in flight is shared anew. A group whose call in flight ends gives back to its share at most what was
     /// set aside for that call outside of it, so that all together stay within the limit.
-    pub fn limit(&mut self, limits: &Limits, mut back: Vec<Effect>, machine: &Assembled) -> Vec<Effect> {
+    pub fn limit(
+        &mut self,
+        limits: &Limits,
+        mut back: Vec<Effect>,
+        machine: &Assembled,
+    ) -> (Vec<Effect>, Option<String>) {
         for effect in &back {
             self.release(effect.id);
         }
-        let Some(run) = self.scopes.first_mut() else { return back };
+        let Some(run) = self.scopes.first_mut() else { return (back, None) };
         let Limits { cost_usd, tokens, calls } = *limits;
         let (old, new) = (run.limit, Amount::limit(limits));
         run.limit = Amount {
@@ -254,11 +253,12 @@ impl Gate {
         let spent = run.spent();
         run.share = run.limit.left(spent).left(run.reserved).part(run.groups);
         run.taken.clear();
-        self.exhausted = (!spent.within(run.limit))
+        let over = (!spent.within(run.limit))
             .then(|| format!("the budget of the run is {}", Amount::why(run.limit, spent, Amount::default())));
+        self.exhausted = None;
         back.extend(std::mem::take(&mut self.waiting).into_values());
         back.sort_by_key(|effect| effect.id);
-        self.ask(back, machine)
+        (self.ask(back, machine), over)
     }
 
     /// Begins a batch, answered by the record or not. `effects`: all of it.

@@ -147,10 +147,12 @@ pub fn order(disk: Arc<dyn Disk>, run: &Path, order: Order) -> Result<Said, Driv
     };
     let id = format!("{}-{}", std::process::id(), now_ms());
     remove(disk.as_ref(), &taken)?;
-    write(disk.as_ref(), &letter, &Letter { id: id.clone(), order })?;
+    let wanted = Letter { id: id.clone(), order };
+    write(disk.as_ref(), &letter, &wanted)?;
     loop {
-        // Looked at first: a process that is gone says nothing more, but it may have spoken.
+        // Both looked at before the words: a process that is gone, or has put the order away, may have spoken.
         let gone = !under_way(disk.as_ref(), run);
+        let there = disk.exists(&letter).map_err(DriveError::disk(&letter))?;
         if let Some(found) = read::<Taken>(disk.as_ref(), &taken).filter(|taken| taken.id == id) {
             remove(disk.as_ref(), &taken)?;
             return Ok(Said { refused: found.refused, words: found.words });
@@ -158,6 +160,10 @@ pub fn order(disk: Arc<dyn Disk>, run: &Path, order: Order) -> Result<Said, Driv
         if gone {
             remove(disk.as_ref(), &letter)?;
             return not_under_way("has ended, or was killed, before it took the order");
+        }
+        if !there {
+            // A process that was just beginning took it for one that nobody waits for.
+            write(disk.as_ref(), &letter, &wanted)?;
         }
         std::thread::sleep(LOOK);
     }

@@ -369,12 +369,13 @@ pub(crate) struct Orders {
     /// Whether answers may come rounds later.
     lag: bool,
     paused: bool,
-    stopped: bool,
+    /// How the run is to end, if it is to end.
+    ending: Option<Ending>,
 }
 
 impl Orders {
     pub fn new(control: Control, connections: usize, lag: bool) -> Self {
-        Orders { control, connections, lag, paused: false, stopped: false }
+        Orders { control, connections, lag, paused: false, ending: None }
     }
 }
 
@@ -613,8 +614,11 @@ impl Drive<'_> {
 
     /// Whether the run is to stop, for whatever reason.
     fn stopping(&self, driven: &mut Driven) -> bool {
-        let ordered = self.orders.as_ref().is_some_and(|orders| orders.stopped);
-        self.stop.asked() || ordered || self.out_of_time(driven)
+        if let Some(ending) = self.orders.as_ref().and_then(|orders| orders.ending.clone()) {
+            driven.ending = ending;
+            return true;
+        }
+        self.stop.asked() || self.out_of_time(driven)
     }
 
     fn paused(&self) -> bool {
@@ -673,7 +677,7 @@ impl Drive<'_> {
                 "it goes on".into()
             }
             Order::Stop => {
-                orders.stopped = true;
+                orders.ending = Some(Ending::Stopped);
                 "it finishes what is in flight, saves and stops; `polity resume` goes on".into()
             }
             Order::Set { connections, limits } => {
@@ -684,11 +688,12 @@ impl Drive<'_> {
                     }
                 }
                 if let Some(gate) = self.gate.as_mut().filter(|_| limits.any()) {
-                    let allowed = gate.limit(limits, self.source.take_back(), self.machine);
-                    let over = gate.exhausted().map(str::to_owned);
+                    let (allowed, over) = gate.limit(limits, self.source.take_back(), self.machine);
                     self.source.start(allowed);
                     if let Some(reason) = over {
-                        return format!("{order}: it stops, since {reason}");
+                        let words = format!("{order}: it stops, since {reason}");
+                        orders.ending = Some(Ending::Exhausted(reason));
+                        return words;
                     }
                 }
                 format!("{order}: from now on, with {} calls made and {:.4} USD spent", totals.calls, totals.cost_usd)

@@ -4,8 +4,8 @@
 //! Start reading at [`drive::Drive`], then [`run`].
 
 mod budget;
-pub mod control;
 pub mod calls;
+pub mod control;
 pub mod disk;
 pub mod drive;
 pub mod error;

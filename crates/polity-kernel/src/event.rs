@@ -98,7 +98,10 @@ impl fmt::Display for Order {
             ("max-calls", limits.calls.map(|n| n.to_string())),
         ];
         f.write_str("set")?;
-        values.iter().filter_map(|(key, value)| Some((key, value.as_ref()?))).try_for_each(|(k, v)| write!(f, " {k}={v}"))
+        values
+            .iter()
+            .filter_map(|(key, value)| Some((key, value.as_ref()?)))
+            .try_for_each(|(k, v)| write!(f, " {k}={v}"))
     }
 }
 

@@ -110,7 +110,10 @@ mod tests {
         assert_eq!(typed(&both, &[r#"{"answer": "a \"b\"", "sure": 3}"#]), Ok(record));
         assert!(typed(&both, &["a"]).unwrap_err().contains("2 values are wanted"));
         assert!(typed(&both, &["a", "x"]).unwrap_err().starts_with("sure: wanted a whole number from 0 to 10"));
-        assert_eq!(form(&both), "in this order: answer (a text), sure (a whole number from 0 to 10); or one JSON object with these keys");
+        assert_eq!(
+            form(&both),
+            "in this order: answer (a text), sure (a whole number from 0 to 10); or one JSON object with these keys"
+        );
         assert!(read(&Want::Text, &Words::Json(&serde_json::json!("yes"))).is_ok());
         assert!(read(&Want::Text, &Words::Typed(&["x".repeat(2_000_000)])).unwrap_err().contains("bytes"));
     }

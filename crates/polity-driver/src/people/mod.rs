@@ -319,7 +319,8 @@ fn in_words(default: Option<&Value>, request: &Request) -> String {
 pub(crate) fn tally<'a>(who: impl Iterator<Item = &'a str>) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     who.for_each(|name| *counts.entry(name).or_default() += 1);
-    let each = |(name, n): (&&str, &usize)| if *n == 1 { (*name).to_owned() } else { format!("{name} ({n} questions)") };
+    let each =
+        |(name, n): (&&str, &usize)| if *n == 1 { (*name).to_owned() } else { format!("{name} ({n} questions)") };
     counts.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 

@@ -107,7 +107,10 @@ fn error(status: StatusCode, why: impl std::fmt::Display) -> Response {
 }
 
 fn stranger() -> Response {
-    error(StatusCode::UNAUTHORIZED, "say who you are: Authorization: Bearer TOKEN, with the token that the run has printed")
+    error(
+        StatusCode::UNAUTHORIZED,
+        "say who you are: Authorization: Bearer TOKEN, with the token that the run has printed",
+    )
 }
 
 async fn nowhere() -> Response {
@@ -136,7 +139,10 @@ async fn answer(
     }
     let body: Json = serde_json::from_slice(&body).unwrap_or_default();
     let Some(value) = body.get("answer") else {
-        return error(StatusCode::BAD_REQUEST, "send {\"answer\": VALUE}: a number, a text, or an object with the fields that are asked for");
+        return error(
+            StatusCode::BAD_REQUEST,
+            "send {\"answer\": VALUE}: a number, a text, or an object with the fields that are asked for",
+        );
     };
     match shared.mailbox.answer(&id, &Words::Json(value), "HTTP") {
         Ok((question, _)) => reply(StatusCode::OK, &json!({ "id": question.id, "taken": value })),

@@ -26,8 +26,8 @@ use crate::health::{Alarm, alarms};
 use crate::journal::{End, JournalReader, JournalWriter};
 use crate::models::Providers;
 use crate::models::prices::{self, Prices};
-use crate::recorder::Recorder;
 use crate::people::Mailbox;
+use crate::recorder::Recorder;
 use crate::source::{Faults, Live, Nowhere, Outside, Simulated, Source, WithPeople};
 use polity_kernel::ask::Effect;
 use polity_kernel::digest::Digest;
@@ -481,7 +481,12 @@ impl Engine<'_> {
             return self.summary(&folder, driven, agents, 0, manifest.simulated, began);
         }
         // What was set while it was under way holds on: a wall that somebody has put up must not fall with the process.
-        let set = Budget { cost_usd: story.set.cost_usd, tokens: story.set.tokens, calls: story.set.calls, ..Budget::default() };
+        let set = Budget {
+            cost_usd: story.set.cost_usd,
+            tokens: story.set.tokens,
+            calls: story.set.calls,
+            ..Budget::default()
+        };
         let before = scenario.budget.with(&set);
         let budget = before.with(&self.budget);
         if let Some(reason) = &story.exhausted

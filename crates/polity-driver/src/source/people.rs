@@ -60,7 +60,10 @@ impl WithPeople {
             Err(error) => return self.give_up(&error),
         };
         let who = &question.who;
-        self.notes.tell(&format!("{who} is asked and the run waits: `polity answer {}` shows what, and takes the answer", self.run));
+        self.notes.tell(&format!(
+            "{who} is asked and the run waits: `polity answer {}` shows what, and takes the answer",
+            self.run
+        ));
         let due = question.timeout_ms.map(|timeout| Instant::now() + left(timeout, question.put_ms, now_ms()));
         self.open.insert(effect.id, Open { effect, question, due });
         // It may have been answered while no process was there.
@@ -68,7 +71,8 @@ impl WithPeople {
     }
 
     fn give_up(&mut self, error: &io::Error) {
-        self.lost.get_or_insert(format!("what people are asked is kept in {}/people, and that fails: {error}", self.run));
+        self.lost
+            .get_or_insert(format!("what people are asked is kept in {}/people, and that fails: {error}", self.run));
     }
 
     /// Takes answers from the folder.

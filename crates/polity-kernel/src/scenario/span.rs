@@ -18,7 +18,8 @@ pub struct Span {
 impl Span {
     /// Reads a number with its unit. The error says what was wanted.
     pub fn read(text: &str) -> Result<Span, String> {
-        let wanted = || format!("`{text}` is no length of time; write a number with its unit, for instance 90s, 30m, 24h or 7d");
+        let wanted =
+            || format!("`{text}` is no length of time; write a number with its unit, for instance 90s, 30m, 24h or 7d");
         let unit = text.chars().last().ok_or_else(wanted)?;
         let (_, seconds) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wanted)?;
         let number = text.strip_suffix(unit).unwrap_or_default();

@@ -73,7 +73,11 @@ fn listing(question: &Question) -> String {
     out.push_str(&format!("   -> wanted: {}\n", printable(form)));
     out.push_str(&match question.timeout_ms {
         Some(ms) => {
-            format!("   -> without an answer within {} s: {}\n", Duration::from_millis(ms).as_secs_f64(), printable(default))
+            format!(
+                "   -> without an answer within {} s: {}\n",
+                Duration::from_millis(ms).as_secs_f64(),
+                printable(default)
+            )
         }
         None => "   -> it waits as long as it takes\n".into(),
     });
@@ -108,9 +112,13 @@ pub fn open(run: &Path, listening: Listening, bar: &progress::Bar) -> Result<Doo
     let serve = |address| -> Result<Serving, Failure> {
         let own = std::env::var(TOKEN).ok();
         let shown = own.is_none();
-        let serving = Serving::start(mailbox.clone(), address, own).map_err(|why| Failure::new(Exit::Input, format!("--listen: {why}")))?;
+        let serving = Serving::start(mailbox.clone(), address, own)
+            .map_err(|why| Failure::new(Exit::Input, format!("--listen: {why}")))?;
         let token = if shown { serving.token() } else { "the token in POLITY_TOKEN" };
-        note(&format!("people are asked at {}/questions, with the header Authorization: Bearer {token}", serving.url()));
+        note(&format!(
+            "people are asked at {}/questions, with the header Authorization: Bearer {token}",
+            serving.url()
+        ));
         Ok(serving)
     };
     let serving = listening.listen.map(serve).transpose()?;

@@ -192,7 +192,10 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Compare { runs, json } => compare::compare(&runs, json),
         Verb::Resume { run, common, limits, spending, answering, listening } if is_sweep(&RealDisk, &run) => {
             if listening.listen.is_some() {
-                return Err(Failure::new(Exit::Input, "--listen is for one run; the runs of a sweep are answered with polity answer"));
+                return Err(Failure::new(
+                    Exit::Input,
+                    "--listen is for one run; the runs of a sweep are answered with polity answer",
+                ));
             }
             if !spending.flags().is_empty() || !answering.price.is_empty() {
                 let message = "a sweep has the budget and the prices of its scenario, for each run; --max-cost, --price and the like are for runs";

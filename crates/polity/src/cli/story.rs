@@ -59,14 +59,15 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     if let Some(reason) = &summary.reason {
         facts.push(format!("ended early: {reason}"));
     }
-    if summary.totals.answers > 0 {
+    let by_models = summary.totals.answers - summary.totals.people;
+    if by_models > 0 {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
         let cost = match summary.simulated || summary.totals.cost_usd > 0.0 {
             true => format!("${:.4}", summary.totals.cost_usd),
             false if summary.totals.calls == 0 => "no call".into(),
             false => "at a price that is not known (--price tells it)".into(),
         };
-        facts.push(format!("{} answers{simulated}, {cost}", summary.totals.answers));
+        facts.push(format!("{by_models} answers{simulated}, {cost}"));
     }
     if summary.totals.cache_hits > 0 {
         facts.push(format!("{} of them were there already or under way, and cost nothing", summary.totals.cache_hits));
@@ -78,7 +79,7 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
         facts.push(format!("{} calls were not made: the budget does not hold them", summary.totals.denied));
     }
     if summary.totals.people > 0 {
-        facts.push(format!("{} answers are people's", summary.totals.people));
+        facts.push(format!("{} questions to people", summary.totals.people));
     }
     let orders = orders(run);
     if !orders.is_empty() {
