@@ -21,7 +21,7 @@ use base64::prelude::BASE64_STANDARD;
 use polity_kernel::ask::{Effect, EffectId, Outcome, Request, Role, Value};
 use polity_kernel::event::Event;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -218,9 +218,10 @@ impl Mailbox {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             names => names?,
         };
+        let answered: BTreeSet<&str> = names.iter().filter_map(|name| name.strip_suffix(ANSWER)).collect();
         let mut open = Vec::new();
         for name in names.iter().filter_map(|name| name.strip_suffix(QUESTION)) {
-            if !names.iter().any(|other| other.strip_suffix(ANSWER) == Some(name)) {
+            if !answered.contains(name) {
                 open.extend(self.read::<Question>(name, QUESTION)?);
             }
         }

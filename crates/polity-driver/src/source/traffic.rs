@@ -382,6 +382,24 @@ mod tests {
     }
 
     #[test]
+    fn what_was_never_asked_is_handed_back_with_what_shares_it() {
+        let now = Instant::now();
+        let mut traffic = Traffic::default();
+        traffic.begin(effect(0), key());
+        let asked = traffic.next(0, 1, now).unwrap();
+        traffic.begin(effect(1), key());
+        let other = Key::of("there", &effect(2).request);
+        (2..5).for_each(|actor| traffic.begin(effect(actor), other.clone()));
+        traffic.begin(effect(5), None);
+        let back: Vec<u32> = traffic.take_back().iter().map(|effect| effect.id.actor).collect();
+        assert_eq!((back, traffic.queued(), traffic.following()), (vec![2, 3, 4, 5], 0, 1));
+        // Begun again they are asked, and what is being asked goes on.
+        traffic.begin(effect(3), other);
+        assert_eq!(who(&traffic.next(1, 2, now).unwrap()), 3);
+        assert_eq!(traffic.answered(asked, exchange()).len(), 2);
+    }
+
+    #[test]
     fn a_stop_drops_what_is_not_being_asked() {
         let now = Instant::now();
         let mut traffic = Traffic::default();
