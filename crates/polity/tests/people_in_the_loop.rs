@@ -442,7 +442,14 @@ fn a_run_is_paused_told_to_go_on_and_stopped_and_nothing_shows() {
         "{}",
         text(&paused.stderr)
     );
+    let sent = standin.count("calls");
     process.until("the calls in flight", || standin.count("in_flight") == 0);
+    // Within the round, too: of its calls only those are made that were on their way.
+    assert!(
+        sent < 10 && standin.count("calls") <= sent + 2,
+        "{sent} calls when it was paused, then {}",
+        standin.count("calls")
+    );
     let (count, recorded_then) = (standin.count("calls"), rows(&folder, "run"));
     sleep(Duration::from_millis(400));
     assert_eq!((standin.count("calls"), rows(&folder, "run")), (count, recorded_then), "it stands still");
@@ -509,6 +516,15 @@ fn a_limit_that_was_set_is_a_wall_at_once_and_after_a_crash() {
         Process::start(&folder, &["resume", "low", "--max-calls", "1000"], &standin.variables()).end();
     assert_eq!((code, &summary["status"]), (Some(0), &"done".into()), "{notes}");
     assert_eq!((&summary["digest"], standin.count("repeated")), (&digest, 0), "nobody was denied");
+
+    // Above it, within a round whose calls were all let through: no more of them are made than fit now.
+    let standin = Standin::start(&["--latency-ms", "40"]);
+    let mut process =
+        Process::start(&folder, &["run", file, "--out", "middle", "--max-connections", "2"], &standin.variables());
+    process.until("calls", || standin.count("answered") >= 6);
+    assert!(ctl(&folder, "middle", &["set", "max-calls=14"]).status.success());
+    let (summary, notes, code) = process.end();
+    assert_eq!((code, standin.count("answered"), &summary["denied"]), (Some(7), 14, &16.into()), "{notes}");
 
     // Above it, on a run that had none; then the process is killed, and the wall stands.
     let standin = Standin::start(&["--latency-ms", "20"]);
