@@ -253,7 +253,7 @@ proptest! {
         }
         let asked: usize = plains.iter().map(|plain| plain.seen.len() * members).sum();
         prop_assert_eq!(shown.asked.len(), asked);
-        for Effect { id, request, hidden } in &shown.asked {
+        for Effect { id, request, hidden, .. } in &shown.asked {
             let (own, others) = &plains[id.item as usize].seen[id.round as usize][id.actor as usize];
             let others: Vec<String> = others.iter().map(|(_, answer)| answer.clone()).collect();
             prop_assert_eq!(seen(&request.messages), (own.clone(), others.clone()));

@@ -8,6 +8,7 @@
 
 use crate::drive::Past;
 use crate::models::Providers;
+use crate::models::human::is_person;
 use crate::models::prices::Prices;
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
 use polity_kernel::scenario::{Assembled, Budget, Limits};
@@ -72,6 +73,11 @@ impl Amount {
         self.nano_usd <= limit.nano_usd && self.tokens <= limit.tokens && self.calls <= limit.calls
     }
 
+    /// What is left of a limit. What has none has none afterwards.
+    fn left(self, spent: Amount) -> Amount {
+        self.each(spent, |limit, spent| if limit == u64::MAX { limit } else { limit.saturating_sub(spent) })
+    }
+
     /// In words: the limit that does not hold `more` on top of what is spent.
     fn why(limit: Amount, spent: Amount, more: Amount) -> String {
         let usd = |nano: u64| nano as f64 / 1e9;
@@ -109,6 +115,8 @@ struct Scope {
     reserved: Amount,
     /// What a group may take in this round without waiting.
     share: Amount,
+    /// Among whom it is shared: who has asked in this round.
+    groups: BTreeSet<u32>,
     /// What groups have taken or reserved in this round.
     taken: BTreeMap<u32, Amount>,
 }
@@ -147,6 +155,8 @@ pub(crate) struct Gate {
     waves: bool,
     waiting: BTreeMap<EffectId, Effect>,
     reserved: BTreeMap<EffectId, Reserved>,
+    /// In flight while nothing is limited: what they may take is reckoned when something is.
+    free: BTreeMap<EffectId, Effect>,
     /// Decided before the run was interrupted, and the rounds in which anything was.
     recorded: BTreeSet<EffectId>,
     waved: BTreeSet<u32>,
@@ -156,17 +166,8 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// The gate of a run; `None` where nothing is limited. `past`: what it has had and decided.
-    pub fn new(
-        budget: &Budget,
-        machine: &Assembled,
-        providers: Arc<Providers>,
-        prices: Prices,
-        past: &Past,
-    ) -> Option<Gate> {
-        if !budget.bounds_calls() {
-            return None;
-        }
+    /// The gate of a run. Where nothing is limited it only counts, for a limit that may be set later. `past`: what it has had and decided.
+    pub fn new(budget: &Budget, machine: &Assembled, providers: Arc<Providers>, prices: Prices, past: &Past) -> Gate {
         let scope = |what: String, cohort, limits: &Limits| Scope {
             what,
             cohort,
@@ -174,12 +175,10 @@ impl Gate {
             settled: BTreeMap::new(),
             reserved: Amount::default(),
             share: Amount::ENDLESS,
+            groups: BTreeSet::new(),
             taken: BTreeMap::new(),
         };
-        let mut scopes = Vec::new();
-        if budget.run().any() {
-            scopes.push(scope("the run".into(), None, &budget.run()));
-        }
+        let mut scopes = vec![scope("the run".into(), None, &budget.run())];
         let (mut in_order, mut items) = (false, None);
         match machine {
             Assembled::Society(society) => {
@@ -205,6 +204,7 @@ impl Gate {
             waves: false,
             waiting: BTreeMap::new(),
             reserved: BTreeMap::new(),
+            free: BTreeMap::new(),
             // An evaluation denies nothing, so that it need not decide again as it had.
             recorded: if items.is_some() { BTreeSet::new() } else { past.waves.clone() },
             waved: past.waved.clone(),
@@ -217,7 +217,56 @@ impl Gate {
         for (id, amount) in gate.charges.clone() {
             gate.spend(id, cohort_of(machine, id), amount);
         }
-        Some(gate)
+        gate
+    }
+
+    /// Whether anything is limited.
+    pub fn bounded(&self) -> bool {
+        self.agent.is_some() || self.scopes.iter().any(|scope| scope.limit != Amount::ENDLESS)
+    }
+
+    /// Whether it is known what these models cost.
+    pub fn knows_costs(&self, models: &[String]) -> bool {
+        let known = |model: &String| self.providers.for_model(model).is_ok_and(|provider| provider.tells_costs());
+        models.iter().all(|model| self.prices.know(model) || known(model))
+    }
+
+    /// Other limits of the run from now on, where they are given. Effects that were let through and have not been sent, `back`, are decided
+    /// anew; returns those that may be asked, and why the run must stop if more is spent already.
+    ///
+    /// What is left beside the calls in flight is shared anew. A group whose call in flight ends gives back to its share at most what was
+    /// set aside for that call outside of it, so that all together stay within the limit.
+    pub fn limit(
+        &mut self,
+        limits: &Limits,
+        mut back: Vec<Effect>,
+        machine: &Assembled,
+    ) -> (Vec<Effect>, Option<String>) {
+        for effect in &back {
+            self.release(effect.id);
+        }
+        for effect in std::mem::take(&mut self.free).into_values() {
+            let (group, cohort) = (self.group(effect.id), cohort_of(machine, effect.id));
+            self.reserve(effect.id, Reserved { group, cohort, amount: self.most(&effect) });
+        }
+        let Some(run) = self.scopes.first_mut() else { return (back, None) };
+        let Limits { cost_usd, tokens, calls } = *limits;
+        let (old, new) = (run.limit, Amount::limit(limits));
+        run.limit = Amount {
+            nano_usd: if cost_usd.is_some() { new.nano_usd } else { old.nano_usd },
+            tokens: if tokens.is_some() { new.tokens } else { old.tokens },
+            calls: if calls.is_some() { new.calls } else { old.calls },
+        };
+        let spent = run.spent();
+        let groups = self.items.unwrap_or(run.groups.len() as u64);
+        run.share = run.limit.left(spent).left(run.reserved).part(groups);
+        run.taken.clear();
+        let over = (!spent.within(run.limit))
+            .then(|| format!("the budget of the run is {}", Amount::why(run.limit, spent, Amount::default())));
+        self.exhausted = None;
+        back.extend(std::mem::take(&mut self.waiting).into_values());
+        back.sort_by_key(|effect| effect.id);
+        (self.ask(back, machine), over)
     }
 
     /// Begins a batch, answered by the record or not. `effects`: all of it.
@@ -228,7 +277,19 @@ impl Gate {
             true => self.round.is_none(),
             false => self.round.is_none_or(|round| first.id.round > round),
         };
+        let joins = |scope: &mut Scope| {
+            let counts = |effect: &&Effect| {
+                let ours = scope.cohort.is_none() || scope.cohort == cohort_of(machine, effect.id);
+                ours && !is_person(&effect.request.model)
+            };
+            let asking: Vec<u32> = effects.iter().filter(counts).map(|effect| effect.id.actor).collect();
+            scope.groups.extend(asking);
+        };
         if !new {
+            // Where nothing is limited a round asks slice by slice.
+            if !evaluation {
+                self.scopes.iter_mut().for_each(joins);
+            }
             return;
         }
         // An evaluation has one share for what is left after all that its record holds.
@@ -237,14 +298,10 @@ impl Gate {
         // Once a wave has spent what others' shares had held, a resumed round goes on in waves, as it would have.
         self.waves = self.in_order || self.waved.contains(&round);
         for scope in &mut self.scopes {
-            let mut groups = BTreeSet::new();
-            for effect in effects {
-                if scope.cohort.is_none() || scope.cohort == cohort_of(machine, effect.id) {
-                    groups.insert(effect.id.actor);
-                }
-            }
+            scope.groups.clear();
+            joins(scope);
             let before = scope.settled.range(..round).fold(Amount::default(), |sum, (_, amount)| sum.and(*amount));
-            scope.share = scope.limit.less(before).part(self.items.unwrap_or(groups.len() as u64));
+            scope.share = scope.limit.left(before).part(self.items.unwrap_or(scope.groups.len() as u64));
             scope.taken.clear();
         }
         for (id, amount) in std::mem::take(&mut self.charges) {
@@ -283,7 +340,18 @@ impl Gate {
     /// Takes questions; returns those that may be asked at once.
     pub fn ask(&mut self, effects: Vec<Effect>, machine: &Assembled) -> Vec<Effect> {
         let mut now = Vec::new();
+        let bounded = self.bounded();
         for effect in effects {
+            // People cost nothing, and are no calls.
+            if is_person(&effect.request.model) {
+                now.push(effect);
+                continue;
+            }
+            if !bounded {
+                self.free.insert(effect.id, effect.clone());
+                now.push(effect);
+                continue;
+            }
             let most = self.most(&effect);
             let (group, cohort) = (self.group(effect.id), cohort_of(machine, effect.id));
             if let Some(limit) = self.agent {
@@ -351,6 +419,9 @@ impl Gate {
 
     /// Gives back what was set aside for a call, if anything was.
     fn release(&mut self, id: EffectId) -> bool {
+        if self.free.remove(&id).is_some() {
+            return false;
+        }
         let Some(Reserved { group, cohort, amount }) = self.reserved.remove(&id) else { return false };
         for scope in self.scopes.iter_mut().filter(|scope| scope.cohort.is_none() || scope.cohort == cohort) {
             scope.reserved = scope.reserved.less(amount);
@@ -366,6 +437,9 @@ impl Gate {
 
     /// What an answer took. One that was had while no price was known takes what it costs by those that are.
     fn amount(&self, answer: &Answer) -> Amount {
+        if is_person(&answer.request.model) {
+            return Amount::default();
+        }
         let told = Amount::of(&answer.usage);
         let known = Amount::of(&self.prices.applied(&answer.request.model, answer.usage));
         Amount { nano_usd: told.nano_usd.max(known.nano_usd), ..told }

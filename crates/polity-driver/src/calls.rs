@@ -147,8 +147,12 @@ pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
              false",
         ),
         column("latency_ms", Kind::F64, "milliseconds (declared, for simulated models)").volatile(),
-        column("waited_ms", Kind::F64, "milliseconds before it was sent: for a connection, within limits, for tries that failed")
-            .volatile(),
+        column(
+            "waited_ms",
+            Kind::F64,
+            "milliseconds before it was sent: for a connection, within limits, for tries that failed",
+        )
+        .volatile(),
         column("retries", Kind::U32, "tries that failed before").volatile(),
         column("shared", Kind::Bool, "whether nobody was asked: another question of the same words had the answer")
             .volatile(),

@@ -6,6 +6,7 @@
 mod bucket;
 mod budget;
 pub mod calls;
+pub mod control;
 pub mod disk;
 pub mod drive;
 pub mod error;
@@ -13,6 +14,7 @@ pub mod files;
 pub mod health;
 pub mod journal;
 pub mod models;
+pub mod people;
 pub mod recorder;
 pub mod run;
 pub mod source;

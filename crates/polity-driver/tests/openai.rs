@@ -17,8 +17,8 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
@@ -51,6 +51,7 @@ fn effect(want: Want, text: &str) -> Effect {
             want,
         ),
         hidden: None,
+        default: None,
     }
 }
 

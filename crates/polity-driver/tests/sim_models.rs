@@ -36,6 +36,7 @@ fn effect(model: &str, item: u32, actor: u32, difficulty: f64) -> Effect {
             ..Request::new(model, vec![Message::text(Role::User, format!("question {item}"))], wanted())
         },
         hidden: Some(Hidden { gold: GOLD.into(), difficulty, lure: None }),
+        default: None,
     }
 }
 

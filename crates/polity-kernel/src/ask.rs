@@ -332,6 +332,8 @@ pub struct Effect {
     pub request: Request,
     /// Out-of-band knowledge for simulated models; never sent anywhere.
     pub hidden: Option<Hidden>,
+    /// What holds without an answer, where whoever asks has declared it: people are shown it, models are not.
+    pub default: Option<Value>,
 }
 
 /// How an effect ended.

@@ -6,7 +6,7 @@
 //! follow each other within one turn; a method cuts that short with checkpoints ([`crate::method::Desk::end_round`]).
 
 use crate::Bug;
-use crate::ask::{Answer, Effect, EffectId, Heard, Hidden, Request};
+use crate::ask::{Answer, Effect, EffectId, Heard, Hidden, Request, Value};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -20,6 +20,8 @@ pub struct Ask {
     pub request: Request,
     /// What a simulated model may know of it.
     pub hidden: Option<Hidden>,
+    /// What holds without an answer, where that is declared.
+    pub default: Option<Value>,
 }
 
 /// The answers that a turn has, and the questions that it still has to put.
@@ -97,11 +99,11 @@ impl<'a> Door<'a> {
     /// Puts questions together and waits for all of them; the answers come in the order asked.
     pub async fn ask_all(&mut self, asks: Vec<Ask>) -> Vec<Heard> {
         let mut heard = Vec::with_capacity(asks.len());
-        for Ask { actor, request, hidden } in asks {
+        for Ask { actor, request, hidden, default } in asks {
             let n = self.book.number(actor);
             let id = EffectId { item: self.item, round: self.round, actor, n };
             match self.answers.binary_search_by_key(&id, |a| a.id) {
-                Err(_) => self.book.wanted.push(Effect { id, request, hidden }),
+                Err(_) => self.book.wanted.push(Effect { id, request, hidden, default }),
                 Ok(i) if self.answers[i].request == request => heard.push(self.answers[i].heard()),
                 Ok(i) => {
                     let journaled = Box::new(self.answers[i].request.clone());

@@ -3,7 +3,9 @@
 use crate::ask::{Answer, EffectId, Usage};
 use crate::digest::Digest;
 use crate::machine::Outcome;
+use crate::scenario::Limits;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A record of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,22 +55,78 @@ pub enum Event {
         /// The most that it can have taken.
         usage: Usage,
     },
+    /// A person ordered something of the run while it was under way; durable before it is done.
+    Ordered {
+        /// What.
+        order: Order,
+        /// When, in milliseconds since 1970 by the clock of the process that took it.
+        at_ms: u64,
+    },
+}
+
+/// What a person may order of a run that is under way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Ask nothing new, and stand still at the border of the round.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Finish what is in flight, save and stop.
+    Stop,
+    /// Other limits; what is `None` stays.
+    Set {
+        /// Calls in flight at most, of this process.
+        connections: Option<u32>,
+        /// What the run may spend from now on, with what it has spent.
+        limits: Limits,
+    },
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (connections, limits) = match self {
+            Order::Pause => return f.write_str("pause"),
+            Order::Resume => return f.write_str("resume"),
+            Order::Stop => return f.write_str("stop"),
+            Order::Set { connections, limits } => (connections, limits),
+        };
+        let values = [
+            ("max-connections", connections.map(|n| n.to_string())),
+            ("max-cost", limits.cost_usd.map(|usd| usd.to_string())),
+            ("max-tokens", limits.tokens.map(|n| n.to_string())),
+            ("max-calls", limits.calls.map(|n| n.to_string())),
+        ];
+        f.write_str("set")?;
+        values
+            .iter()
+            .filter_map(|(key, value)| Some((key, value.as_ref()?)))
+            .try_for_each(|(k, v)| write!(f, " {k}={v}"))
+    }
 }
 
 impl Event {
+    /// The kind of [`Event::Round`].
+    pub const ROUND: u8 = 3;
+    /// The kind of [`Event::Ended`].
+    pub const ENDED: u8 = 6;
+    /// The kind of [`Event::Ordered`].
+    pub const ORDERED: u8 = 10;
+
     /// The number of this kind of record in a frame. Never renumber.
     #[must_use]
     pub fn kind(&self) -> u8 {
         match self {
             Event::Began { .. } => 1,
             Event::Answers(_) => 2,
-            Event::Round { .. } => 3,
+            Event::Round { .. } => Event::ROUND,
             Event::Snapshot { .. } => 4,
             Event::Stopped { .. } => 5,
-            Event::Ended(_) => 6,
+            Event::Ended(_) => Event::ENDED,
             Event::Wave(_) => 7,
             Event::Exhausted { .. } => 8,
             Event::Charged { .. } => 9,
+            Event::Ordered { .. } => Event::ORDERED,
         }
     }
 

@@ -37,7 +37,8 @@ pub struct Settled {
 impl Question {
     fn ask(&self, actor: u32, nth: u8) -> Ask {
         let step = Some(Step { nth, last: nth >= self.again });
-        Ask { actor, request: Request { step, ..self.request.clone() }, hidden: self.hidden.clone() }
+        let request = Request { step, ..self.request.clone() };
+        Ask { actor, request, hidden: self.hidden.clone(), default: Some(self.default.clone()) }
     }
 
     /// Shows the model what was wrong with its reply.

@@ -164,7 +164,7 @@ impl Desk<'_> {
                 let model = self.team.get(member).map_or(String::new(), |m| m.model.clone());
                 let settings = self.team.get(member).map_or(Settings::default(), |m| m.settings);
                 let request = Request { settings, sample: member as u32, ..Request::new(model, messages, want) };
-                Ask { actor: member as u32, request, hidden: hidden.clone() }
+                Ask { actor: member as u32, request, hidden: hidden.clone(), default: None }
             })
             .collect();
         self.door.ask_all(asks).await

@@ -286,7 +286,7 @@ impl<'a> Turn<'a> {
     /// Asks a model.
     pub async fn ask(&mut self, request: Request, hidden: Option<Hidden>) -> Heard {
         let actor = self.who;
-        self.door.ask(Ask { actor, request, hidden }).await
+        self.door.ask(Ask { actor, request, hidden, default: None }).await
     }
 
     /// Asks a model for a value of a Rust type, whatever the request says of its form. A type that can not be asked for ([`Want::of`]) is a
@@ -316,7 +316,8 @@ impl<'a> Turn<'a> {
     /// Asks several questions at once.
     pub async fn ask_all(&mut self, requests: Vec<Request>) -> Vec<Heard> {
         let actor = self.who;
-        self.door.ask_all(requests.into_iter().map(|request| Ask { actor, request, hidden: None }).collect()).await
+        let ask = |request| Ask { actor, request, hidden: None, default: None };
+        self.door.ask_all(requests.into_iter().map(ask).collect()).await
     }
 }
 

@@ -229,6 +229,11 @@ fn commands_of_minds() {
 }
 
 #[test]
+fn commands_of_people() {
+    check_page("people.md");
+}
+
+#[test]
 fn commands_of_the_world() {
     check_page("world.md");
 }

@@ -303,8 +303,18 @@ impl Mind {
             }
             _ => None,
         };
+        // What holds in the end is each act's own default; a person is shown it where all acts have one.
+        let defaults = self.deeds.iter().map(|deed| deed.default.clone()).collect::<Option<Vec<Value>>>();
+        let default = defaults.map_or(NOTHING, |mut values| match want {
+            Want::Record(_) => {
+                let thoughts = in_reply.then(|| Value::Text(String::new()));
+                Value::Record(thoughts.into_iter().chain(values).collect())
+            }
+            _ => values.pop().unwrap_or(NOTHING),
+        });
         let request = self.request(state, turn, messages, want, &purpose);
-        let settled = turn.settle_all(vec![self.question(request, hidden)]).await.pop();
+        let question = Question { default, ..self.question(request, hidden) };
+        let settled = turn.settle_all(vec![question]).await.pop();
         let value = settled.filter(|settled| settled.defaulted.is_none()).map(|settled| settled.value);
         let Some(value) = value else {
             return (self.deeds.iter().map(|deed| deed.default.clone()).collect(), None);

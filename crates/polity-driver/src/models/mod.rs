@@ -2,6 +2,7 @@
 //!
 //! A provider turns one effect into one outcome and knows nothing of batches, retries, caches or budgets; those belong to the run.
 
+pub mod human;
 pub mod keys;
 mod mend;
 pub mod openai;
@@ -144,7 +145,11 @@ impl Providers {
     /// All that this build has.
     #[must_use]
     pub fn standard() -> Self {
-        Providers::of(vec![Box::new(sim::Sim::standard()), Box::new(openai::OpenAi::standard())])
+        Providers::of(vec![
+            Box::new(sim::Sim::standard()),
+            Box::new(openai::OpenAi::standard()),
+            Box::new(human::Human),
+        ])
     }
 
     /// Providers of your own, asked in this order.

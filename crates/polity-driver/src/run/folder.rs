@@ -9,6 +9,11 @@ use polity_kernel::tree::Node;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the lock of a folder that is held is tried for again, and how long is waited before.
+const LOCK_TRIES: u32 = 3;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// An opened run folder; holds its lock unless it is only read.
 pub struct Folder {
@@ -46,7 +51,16 @@ pub(crate) fn claim(
 
 /// Holds a folder for this process alone.
 pub(crate) fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveError> {
-    disk.lock(&path.join("lock")).map_err(|error| match error.kind() {
+    let mut held = disk.lock(&path.join("lock"));
+    // A command that looks whether a run is under way holds the lock for a moment.
+    for _ in 0..LOCK_TRIES {
+        if !held.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            break;
+        }
+        std::thread::sleep(LOCK_PAUSE);
+        held = disk.lock(&path.join("lock"));
+    }
+    held.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => DriveError::Folder(format!(
             "another process works on {}; wait until it has ended, or stop it",
             path.display()

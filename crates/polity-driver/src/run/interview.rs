@@ -3,6 +3,7 @@
 use super::{Engine, Folder, Recorded, play_back};
 use crate::DriveError;
 use crate::drive::Watch;
+use crate::models::human::is_person;
 use crate::models::prices::Prices;
 use polity_kernel::ask::{Answer, Effect, EffectId};
 use polity_kernel::scenario::{Assembled, Scenario};
@@ -96,9 +97,12 @@ fn asked(society: &Society, agents: &[u32], at: u32, question: &str, seed: u64) 
     let mut effects = Vec::new();
     for agent in agents {
         let refused = match society.interview(*agent, question).map_err(|bug| DriveError::Bug { seed, bug })? {
+            Interview::Ask(request) if is_person(&request.model) => {
+                format!("agent {agent} is a person, `{}`: ask that person yourself", request.model)
+            }
             Interview::Ask(request) => {
                 let id = EffectId { item: 0, round: at, actor: *agent, n: 0 };
-                effects.push(Effect { id, request: *request, hidden: None });
+                effects.push(Effect { id, request: *request, hidden: None, default: None });
                 continue;
             }
             Interview::Unborn => {

@@ -16,23 +16,25 @@ pub use prepare::{Prepared, SetKey, prepare};
 
 use crate::DriveError;
 use crate::budget::Gate;
+use crate::control::Control;
 use crate::disk::Disk;
 use crate::drive::{
-    Drive, Driven, Ending, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers, digest_of,
+    Drive, Driven, Ending, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers, digest_of,
     snapshot_name,
 };
 use crate::health::{Alarm, alarms};
 use crate::journal::{End, JournalReader, JournalWriter};
 use crate::models::Providers;
 use crate::models::prices::{self, Prices};
+use crate::people::Mailbox;
 use crate::recorder::Recorder;
-use crate::source::{Faults, Live, Nowhere, Outside, Ranks, Simulated, Source};
+use crate::source::{Faults, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
 use polity_kernel::ask::Effect;
 use polity_kernel::digest::Digest;
-use polity_kernel::event::Event;
+use polity_kernel::event::{Event, Order};
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::{Assembled, Budget, Check, Scenario, assemble, checks};
+use polity_kernel::scenario::{Answers, Assembled, Budget, Check, Limits, Scenario, assemble, checks};
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use serde::Serialize;
@@ -140,9 +142,11 @@ struct Story {
     /// Why it stopped, if its budget was used up and it has not gone on since.
     exhausted: Option<String>,
     scenario: Option<Digest>,
+    /// Limits that were set while it was under way.
+    set: Limits,
 }
 
-fn unreadable(why: String) -> DriveError {
+pub(crate) fn unreadable(why: String) -> DriveError {
     DriveError::Differs(format!("a journal record can not be read ({why}); it was written by another build"))
 }
 
@@ -172,6 +176,8 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
                 }
                 Event::Exhausted { reason } => story.exhausted = Some(reason),
                 Event::Ended(outcome) => story.ended = Some(outcome),
+                Event::Ordered { order: Order::Set { limits, .. }, .. } => story.set = story.set.with(&limits),
+                Event::Ordered { .. } => {}
             }
         }
     }
@@ -358,7 +364,8 @@ impl Engine<'_> {
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(prepared)?;
         let asked = self.check_models(&machine, &scenario)?;
-        self.check_prices(&machine, &scenario.budget.with(&self.budget), &asked.prices)?;
+        let budget = scenario.budget.with(&self.budget);
+        self.check_prices(&machine, &budget, &asked.prices)?;
         let folder = Folder::create(self.disk.clone(), out)?;
         let manifest = Manifest::new(prepared, &scenario, &machine, asked, origin);
         folder.write_inputs(prepared)?;
@@ -375,7 +382,7 @@ impl Engine<'_> {
         recorder.heard(past.answers.values());
         // What the run it comes from has paid for broken tries is that run's.
         let past = Past { rounds: Default::default(), charges: Vec::new(), ..past };
-        self.drive(&mut machine, &scenario, &folder, journal, recorder, past, &manifest, began, watch)
+        self.drive(&mut machine, &scenario, &folder, journal, recorder, past, &budget, &manifest, began, watch)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a run, each made by one of the callers")]
@@ -387,13 +394,19 @@ impl Engine<'_> {
         journal: JournalWriter,
         recorder: Recorder,
         past: Past,
+        budget: &Budget,
         manifest: &Manifest,
         began: Instant,
         watch: &mut dyn Watch,
     ) -> Result<Summary, DriveError> {
         let agents = agents_of(machine);
         let prices = Prices::from(manifest.prices.clone());
-        let mut source = self.source(scenario.seed, &prices, ranks(scenario, machine));
+        let mailbox = Mailbox::of(self.disk.clone(), folder.path());
+        let timeout = scenario.people.timeout.map(|timeout| Duration::from_secs_f64(timeout.seconds()));
+        let named = folder.path().display().to_string();
+        let asked = self.source(scenario.seed, &prices, ranks(scenario, machine));
+        let mut source = WithPeople::new(asked, mailbox, named, timeout, self.outside.notes.clone());
+        let control = Control::open(self.disk.clone(), folder.path())?;
         let writing = Writing {
             disk: self.disk.clone(),
             journal_dir: folder.journal(),
@@ -401,14 +414,15 @@ impl Engine<'_> {
             recorder,
             snapshots: scenario.snapshot,
         };
-        let budget = scenario.budget.with(&self.budget);
-        self.check_prices(machine, &budget, &prices)?;
-        let gate = Gate::new(&budget, machine, self.providers.clone(), prices, &past);
+        self.check_prices(machine, budget, &prices)?;
+        let gate = Gate::new(budget, machine, self.providers.clone(), prices, &past);
+        let lag = matches!(scenario.answers, Answers::Lag(lag) if lag > 0);
         let drive = Drive {
             machine,
             past,
-            source: source.as_mut(),
-            gate,
+            source: &mut source,
+            gate: Some(gate),
+            orders: Some(Orders::new(control, self.connections, lag)),
             deadline: budget.seconds.map(|seconds| began + Duration::from_secs_f64(seconds)),
             writing: Some(writing),
             seed: scenario.seed,
@@ -478,8 +492,17 @@ impl Engine<'_> {
             let agents = agents_of(&machine);
             return self.summary(&folder, driven, agents, 0, manifest.simulated, began);
         }
+        // What was set while it was under way holds on: a wall that somebody has put up must not fall with the process.
+        let set = Budget {
+            cost_usd: story.set.cost_usd,
+            tokens: story.set.tokens,
+            calls: story.set.calls,
+            ..Budget::default()
+        };
+        let before = scenario.budget.with(&set);
+        let budget = before.with(&self.budget);
         if let Some(reason) = &story.exhausted
-            && scenario.budget.with(&self.budget) == scenario.budget
+            && budget == before
         {
             return Err(DriveError::Input(format!(
                 "{} has used its budget up: {reason}; go on with a greater one, for instance --max-cost",
@@ -522,7 +545,7 @@ impl Engine<'_> {
             folder.write_manifest(&manifest)?;
         }
         let journal = JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?;
-        self.drive(&mut machine, &scenario, &folder, journal, recorder, story.past, &manifest, began, watch)
+        self.drive(&mut machine, &scenario, &folder, journal, recorder, story.past, &budget, &manifest, began, watch)
     }
 
     /// Recomputes a run from its journal, asking nobody, and compares every round's digest.
@@ -617,6 +640,7 @@ fn play_back(
         past,
         source: &mut Nowhere,
         gate: None,
+        orders: None,
         deadline: None,
         writing: None,
         seed,

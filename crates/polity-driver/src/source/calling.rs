@@ -34,6 +34,10 @@ pub(super) enum Command {
     Ask(Vec<Asking>),
     /// That nothing more is begun.
     Hold,
+    /// That so many calls may be in flight; none in a pause.
+    Connections(usize),
+    /// What has never been asked, with what shares it.
+    TakeBack(Sender<Vec<Effect>>),
 }
 
 /// What the run is told.
@@ -206,6 +210,11 @@ impl Calling {
                 }
             }
             Command::Hold => self.told.dropped += self.traffic.drop_waiting(),
+            Command::Connections(most) => self.traffic.connections(most),
+            Command::TakeBack(hands) => {
+                // Who does not wait for it has ended.
+                let _ = hands.send(self.traffic.take_back());
+            }
         }
     }
 

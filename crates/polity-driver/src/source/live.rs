@@ -73,7 +73,7 @@ impl Live {
             cache,
             notes: outside.notes.clone(),
             seed,
-            rules: Rules { connections, declared: outside.declared, schedule: outside.schedule },
+            rules: Rules { connections: connections.max(1), declared: outside.declared, schedule: outside.schedule },
             ranks: None,
             line: None,
             under_way: 0,
@@ -167,7 +167,9 @@ impl Source for Live {
     fn start(&mut self, effects: Vec<Effect>) {
         let mut calls = Vec::new();
         for effect in effects {
-            if let Some(Exchange { outcome, usage }) = self.at_once(&effect) {
+            // In a pause nobody is asked.
+            let at_once = if self.rules.connections > 0 { self.at_once(&effect) } else { None };
+            if let Some(Exchange { outcome, usage }) = at_once {
                 let usage = self.prices.applied(&effect.request.model, Usage { retries: 0, ..usage });
                 self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage });
                 continue;
@@ -224,6 +226,25 @@ impl Source for Live {
         if self.line.is_some() {
             self.send(Command::Hold);
         }
+    }
+
+    fn connections(&mut self, most: usize) {
+        self.rules.connections = most;
+        if self.line.is_some() {
+            self.send(Command::Connections(most));
+        }
+    }
+
+    fn take_back(&mut self) -> Vec<Effect> {
+        if self.line.is_none() {
+            return Vec::new();
+        }
+        let (hands, back) = std::sync::mpsc::channel();
+        self.send(Command::TakeBack(hands));
+        // Nothing comes from a task that has broken down, which is told when it is waited for.
+        let back = back.recv().unwrap_or_default();
+        self.under_way = self.under_way.saturating_sub(back.len());
+        back
     }
 
     fn lost(&self) -> Option<&str> {

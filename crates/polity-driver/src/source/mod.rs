@@ -1,17 +1,20 @@
 //! Where answers come from: live providers, a seeded simulation of them, or (in a replay) nowhere but the journal.
 //!
-//! What concerns all calls of a run together (who waits, who shares an answer, what is tried again) is in `traffic/`; what is kept
+//! People are asked beside whatever asks models (`people.rs`). What concerns all calls of a run together (who waits, within which limits, who
+//! shares an answer, what is tried again) is in `traffic/`; the calls are made by a task of their own (`calling.rs`); what is kept
 //! across runs is in `cache.rs`.
 
 mod cache;
 mod calling;
 mod live;
 mod notes;
+mod people;
 mod simulated;
 mod traffic;
 
 pub use live::{Live, Outside, Ranks};
 pub use notes::Notes;
+pub use people::WithPeople;
 pub use simulated::{Faults, Simulated};
 pub use traffic::{Declared, Schedule};
 
@@ -49,6 +52,14 @@ pub trait Source {
     }
     /// Begins nothing more: effects that were not sent yet are dropped. A resumed run asks them.
     fn hold(&mut self) {}
+    /// Asks so many at once at most from now on; 0: nobody new is asked. What is under way goes on.
+    fn connections(&mut self, most: usize) {
+        let _ = most;
+    }
+    /// Hands back effects that were begun and of which nothing has been sent yet.
+    fn take_back(&mut self) -> Vec<Effect> {
+        Vec::new()
+    }
     /// Why no answer can come whatever is asked, if so: the run stops, and can be resumed.
     fn lost(&self) -> Option<&str> {
         None

@@ -105,6 +105,7 @@ pub(super) async fn answer(
             ..Request::new(model, std::mem::take(&mut asked.messages), want)
         },
         hidden: None,
+        default: None,
     };
     let exchange = sim.answer(&effect, seed).await.map_err(|trouble| trouble.to_string())?;
     let mut said = Said { content: None, refusal: None, call: None, finish_reason: "stop", usage: exchange.usage };
@@ -194,6 +195,7 @@ mod tests {
             id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
             request: Request { sample: 7, ..Request::new("sim/perfect", vec![Message::text(Role::User, "?")], want) },
             hidden: None,
+            default: None,
         };
         let sim = Sim::standard();
         let answering = sim.answer(&effect, 1);

@@ -135,7 +135,8 @@ impl Standin {
         let address = listener.local_addr().map_err(refused)?;
         let now = Instant::now();
         let limits = [("requests", options.requests_per_minute), ("tokens", options.tokens_per_minute)];
-        let limits = limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(f64::from(limit?), now)))).collect();
+        let limits =
+            limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(f64::from(limit?), now)))).collect();
         let books = Mutex::new(Books { stats: Stats::default(), answered: BTreeSet::new(), limits });
         let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books });
         let router = Router::new()

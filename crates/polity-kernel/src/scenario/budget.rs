@@ -5,6 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Dollars, or seconds, beyond which nobody means what is written.
+const MOST: f64 = 1e9;
+
 /// What a run may spend on models. A call is made only if the most that it can take fits, so that nothing is ever overspent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -110,7 +113,7 @@ impl Budget {
         amounts.extend(self.cohorts.iter().map(|(name, limits)| (format!("cohorts.{name}.cost_usd"), limits.cost_usd)));
         for (key, amount) in amounts {
             if let Some(amount) = amount
-                && !(0.0..=1e9).contains(&amount)
+                && !(0.0..=MOST).contains(&amount)
             {
                 return invalid(&key, format!("must lie in 0 to 1,000,000,000, is {amount}"));
             }
@@ -138,6 +141,26 @@ impl Budget {
 }
 
 impl Limits {
+    /// The same with others, where they are given.
+    #[must_use]
+    pub fn with(self, other: &Limits) -> Limits {
+        Limits {
+            cost_usd: other.cost_usd.or(self.cost_usd),
+            tokens: other.tokens.or(self.tokens),
+            calls: other.calls.or(self.calls),
+        }
+    }
+
+    /// Refuses what is no limit; the message names the key.
+    pub fn check(&self) -> Result<(), String> {
+        match self.cost_usd {
+            Some(usd) if !(0.0..=MOST).contains(&usd) => {
+                Err(format!("max-cost must lie in 0 to 1,000,000,000, is {usd}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether there is a limit.
     #[must_use]
     pub fn any(&self) -> bool {

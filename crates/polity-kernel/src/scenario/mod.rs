@@ -6,6 +6,7 @@ mod design;
 pub mod migrate;
 mod people;
 mod schema;
+mod span;
 mod text;
 mod validation;
 
@@ -14,6 +15,7 @@ pub use budget::{Budget, Limits, Price};
 pub use design::{Arm, Design, DesignSource, Factor, Reading};
 pub use people::{MarginalSource, PopulationSource};
 pub use schema::schema;
+pub use span::Span;
 pub use text::TextSource;
 pub use validation::{At, Check, Distance, checks};
 
@@ -78,6 +80,9 @@ pub struct Scenario {
     /// Whether a round waits for the answers of models.
     #[serde(default)]
     pub answers: Answers,
+    /// How people are asked who play in place of a model (`model: human/NAME`).
+    #[serde(default)]
+    pub people: People,
     /// What may be spent on models.
     #[serde(default)]
     pub budget: Budget,
@@ -222,6 +227,16 @@ pub enum Answers {
     Wait,
     /// A turn that asks completes so many rounds later; its agent sleeps in between.
     Lag(u32),
+}
+
+/// How people are asked who play in place of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct People {
+    /// How long a question waits, from when it was first put: `90s`, `30m`, `24h` or `7d`. Then its declared default holds. Without it a
+    /// question waits as long as it takes.
+    #[schemars(with = "Option<String>", regex(pattern = span::PATTERN))]
+    pub timeout: Option<Span>,
 }
 
 /// A member of a team.

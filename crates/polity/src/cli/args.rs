@@ -2,6 +2,7 @@
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use polity_driver::source::Schedule;
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -94,6 +95,32 @@ pub struct Answering {
     pub schedule: Schedule,
 }
 
+/// How people reach a run that asks them.
+#[derive(Clone, Copy, Debug, Default, ClapArgs)]
+pub struct Listening {
+    /// Take the answers of people over HTTP, too, at this address of this machine: 127.0.0.1:8080 (port 0: a free one, which is printed).
+    /// Requests carry the token that is printed, or the one in POLITY_TOKEN.
+    #[arg(long, value_name = "ADDRESS", env = "POLITY_LISTEN")]
+    pub listen: Option<SocketAddr>,
+}
+
+/// What may be ordered of a run that is under way.
+#[derive(Debug, Subcommand)]
+pub enum Ordered {
+    /// Ask nothing new and let no round begin. What is in flight is recorded.
+    Pause,
+    /// Go on after a pause.
+    Resume,
+    /// Finish what is in flight, save and stop, as Ctrl-C does.
+    Stop,
+    /// Set limits: max-connections=8 max-cost=0.50 max-tokens=100000 max-calls=1000
+    Set {
+        /// Which limits, and their values.
+        #[arg(required = true, value_name = "KEY=VALUE")]
+        limits: Vec<String>,
+    },
+}
+
 /// What a sweep may use.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub struct SweepLimits {
@@ -161,6 +188,8 @@ pub enum Verb {
         spending: Spending,
         #[command(flatten)]
         answering: Answering,
+        #[command(flatten)]
+        listening: Listening,
     },
     /// Run the design of a scenario: every arm with every seed, in parallel, with intervals and contrasts.
     Sweep {
@@ -202,6 +231,30 @@ pub enum Verb {
         spending: Spending,
         #[command(flatten)]
         answering: Answering,
+        #[command(flatten)]
+        listening: Listening,
+    },
+    /// Show what people are asked in a run, or answer it. Also while no process works on the run: it goes on with the answer.
+    Answer {
+        /// Run folder.
+        run: PathBuf,
+        /// Which question; without it all that wait are listed.
+        id: Option<String>,
+        /// The answer; of a question for several values, one each in its order, or one JSON object. Without it they are read from standard
+        /// input, a line each.
+        #[arg(value_name = "VALUE", allow_negative_numbers = true)]
+        values: Vec<String>,
+        /// Print the questions, or what was taken, as JSON on the last line of standard output.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Order something of a run that is under way in another process, and wait until it has taken the order.
+    Ctl {
+        /// Run folder.
+        run: PathBuf,
+        /// What.
+        #[command(subcommand)]
+        order: Ordered,
     },
     /// Recompute a run from its journal, asking nobody, and compare every round's digest.
     Replay {
@@ -230,6 +283,8 @@ pub enum Verb {
         spending: Spending,
         #[command(flatten)]
         answering: Answering,
+        #[command(flatten)]
+        listening: Listening,
         #[command(flatten)]
         common: Common,
     },
@@ -385,6 +440,7 @@ impl Verb {
             | Verb::List { json, .. }
             | Verb::Compare { json, .. }
             | Verb::Calls { json, .. }
+            | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }
             | Verb::Sweep { common, .. }
@@ -393,6 +449,7 @@ impl Verb {
             | Verb::Fork { common, .. }
             | Verb::Interview { common, .. } => common.json,
             Verb::Export { .. }
+            | Verb::Ctl { .. }
             | Verb::Prompts { .. }
             | Verb::Report { .. }
             | Verb::New { .. }

@@ -1,6 +1,6 @@
 //! `polity calls`: who asked what, and what came back.
 
-use super::output::{json, note, print_text};
+use super::output::{indented, json, note, print_text, printable};
 use super::{Exit, Failure, failure};
 use polity_driver::calls::Call;
 use polity_driver::disk::RealDisk;
@@ -61,24 +61,4 @@ fn listing(Shown { call, unfit }: &Shown) -> String {
     }
     out.push('\n');
     out
-}
-
-/// What a terminal may be shown: a model must not be able to move its cursor or change its title.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
-}
-
-fn indented(text: &str) -> String {
-    let line = |line: &str| if line.is_empty() { "\n".into() } else { format!("   {}\n", printable(line)) };
-    text.lines().map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_model_says_can_not_steer_a_terminal() {
-        assert_eq!(indented("a\u{1b}[2Jb\r\n\nc"), "   a\u{fffd}[2Jb\n\n   c\n");
-    }
 }

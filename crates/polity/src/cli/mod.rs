@@ -1,9 +1,11 @@
 //! The command line. Everything for people goes to standard error; with `--json` the last line of standard output is one object.
 
+mod answer;
 mod args;
 mod asked;
 mod calls;
 mod compare;
+mod ctl;
 mod doctor;
 mod evidence;
 mod export;
@@ -22,7 +24,7 @@ mod sweep;
 mod validate;
 
 pub use args::Args;
-use args::{Answering, Common, Edits, Mock, Spending, Verb};
+use args::{Answering, Common, Edits, Listening, Mock, Spending, Verb};
 use clap::Parser;
 use output::{error_json, note, print_line};
 use polity_driver::DriveError;
@@ -178,9 +180,9 @@ pub fn main(registry: Registry) -> ExitCode {
 fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate { files, json } => validate::validate(&files, json, registry),
-        Verb::Run { file, common, out, edits, spending, answering } => {
+        Verb::Run { file, common, out, edits, spending, answering, listening } => {
             let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
-            run(&file, &common, &answering, out, &edits.set, flags, registry)
+            run(&file, &common, &answering, listening, out, &edits.set, flags, registry)
         }
         Verb::Sweep { file, common, limits, out, edits, seeds, answering } => {
             let seeds = flags([("design.seeds", seeds.map(u64::from))]);
@@ -188,14 +190,20 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             sweep::sweep(&file, &common, &answering, limits, out, &edits.set, flags, registry)
         }
         Verb::Compare { runs, json } => compare::compare(&runs, json),
-        Verb::Resume { run, common, limits, spending, answering } if is_sweep(&RealDisk, &run) => {
+        Verb::Resume { run, common, limits, spending, answering, listening } if is_sweep(&RealDisk, &run) => {
+            if listening.listen.is_some() {
+                return Err(Failure::new(
+                    Exit::Input,
+                    "--listen is for one run; the runs of a sweep are answered with polity answer",
+                ));
+            }
             if !spending.flags().is_empty() || !answering.price.is_empty() {
                 let message = "a sweep has the budget and the prices of its scenario, for each run; --max-cost, --price and the like are for runs";
                 return Err(Failure::new(Exit::Input, message));
             }
             sweep::resume(&run, &common, &answering, limits, registry)
         }
-        Verb::Resume { run, common, limits, spending, answering } => {
+        Verb::Resume { run, common, limits, spending, answering, listening } => {
             with_engine(&common, &answering, registry, |engine, stop| {
                 if limits.jobs.is_some() || limits.memory.is_some() {
                     let message = format!("{} is no sweep; --jobs and --memory are for sweeps", run.display());
@@ -210,6 +218,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                     stop: engine.stop.clone(),
                     ..*engine
                 };
+                let _doors = answer::open(&run, listening, &watch)?;
                 let summary = engine.resume(&run, &mut watch).map_err(|e| lost(failure(&e, None), &e, &run))?;
                 watch.finish();
                 finish(&summary, &common, engine.disk.as_ref(), registry)
@@ -225,7 +234,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             }
             Ok(if summary.status == "same" { Exit::Done } else { Exit::Differs })
         }),
-        Verb::Fork { run, at, out, set, rounds, spending, answering, common } => {
+        Verb::Fork { run, at, out, set, rounds, spending, answering, listening, common } => {
             let edits = edits(&set)?;
             let mut whole = flags([("rounds", rounds.map(u64::from))]);
             whole.extend(spending.flags());
@@ -236,6 +245,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                     None => fork_folder(engine.disk.as_ref(), &run, at)?,
                 };
                 let mut watch = progress::Bar::new(stop);
+                let _doors = answer::open(&out, listening, &watch)?;
                 let forked = engine.fork(&run, at, edits, whole, &out, &mut watch);
                 let summary = forked.map_err(|e| lost(failure(&e, None), &e, &out))?;
                 watch.finish();
@@ -257,6 +267,8 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Calls { run, agent, round, item, purpose, limit, json, full } => {
             calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
         }
+        Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),
+        Verb::Ctl { run, order } => ctl::ctl(&run, &order),
         Verb::Report { run } => {
             let path = match is_sweep(&RealDisk, &run) {
                 true => sweep::write_report(&RealDisk, &run)?,
@@ -499,10 +511,12 @@ fn with_engine<T>(
     work(&engine, stop)
 }
 
+#[expect(clippy::too_many_arguments, reason = "the flags of the verb, in their groups")]
 fn run(
     file: &Path,
     common: &Common,
     answering: &Answering,
+    listening: Listening,
     out: Option<PathBuf>,
     set: &[String],
     flags: Vec<(String, Node)>,
@@ -520,6 +534,7 @@ fn run(
             }
         };
         let mut watch = progress::Bar::new(stop);
+        let _doors = answer::open(&out, listening, &watch)?;
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
             let mut failure = lost(failure(&e, Some(&source)), &e, &out);
             if is_full(&e) {

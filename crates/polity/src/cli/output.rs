@@ -60,3 +60,26 @@ pub fn json<T: Serialize>(value: &T) -> String {
 pub fn error_json(message: &str, code: u8) -> String {
     serde_json::json!({ "status": "error", "error": message, "exit_code": code }).to_string()
 }
+
+/// What a terminal may be shown: a model must not be able to move its cursor or change its title.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+}
+
+/// Lines as a terminal may be shown them, each a little to the right.
+#[must_use]
+pub fn indented(text: &str) -> String {
+    let line = |line: &str| if line.is_empty() { "\n".into() } else { format!("   {}\n", printable(line)) };
+    text.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_model_says_can_not_steer_a_terminal() {
+        assert_eq!(indented("a\u{1b}[2Jb\r\n\nc"), "   a\u{fffd}[2Jb\n\n   c\n");
+    }
+}

@@ -25,6 +25,11 @@ impl Bar {
         Bar { bar, begun: false, _stop: stop }
     }
 
+    /// The bar itself, for whoever needs the terminal for a while.
+    pub fn drawn(&self) -> ProgressBar {
+        self.bar.clone()
+    }
+
     /// Takes the bar away.
     pub fn finish(&self) {
         self.bar.finish_and_clear();

@@ -4,13 +4,15 @@ use super::output::note;
 use super::{Exit, Failure, asked, evidence};
 use crate::report::{BinAxis, DataTable, Figure, Report, Section, Series, automatic_edges, histogram, render};
 use comfy_table::{ContentArrangement, Table, presets};
-use polity_driver::disk::{Disk, write_atomically};
+use polity_driver::control::{Recorded, recorded};
+use polity_driver::disk::{Disk, RealDisk, write_atomically};
 use polity_driver::run::{Manifest, Summary};
 use polity_driver::tables::{ColumnData, read_closed, read_metrics, read_table};
 use polity_kernel::registry::Registry;
 use polity_kernel::world::Activation;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Agents whose first and last values are read for the distribution before and after.
 const MOST_AGENTS: usize = 2_000_000;
@@ -57,14 +59,15 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     if let Some(reason) = &summary.reason {
         facts.push(format!("ended early: {reason}"));
     }
-    if summary.totals.answers > 0 {
+    let by_models = summary.totals.answers - summary.totals.people;
+    if by_models > 0 {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
         let cost = match summary.simulated || summary.totals.cost_usd > 0.0 {
             true => format!("${:.4}", summary.totals.cost_usd),
             false if summary.totals.calls == 0 => "no call".into(),
             false => "at a price that is not known (--price tells it)".into(),
         };
-        facts.push(format!("{} answers{simulated}, {cost}", summary.totals.answers));
+        facts.push(format!("{by_models} answers{simulated}, {cost}"));
     }
     if summary.totals.cache_hits > 0 {
         facts.push(format!("{} of them were there already or under way, and cost nothing", summary.totals.cache_hits));
@@ -74,6 +77,14 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     }
     if summary.totals.denied > 0 {
         facts.push(format!("{} calls were not made: the budget does not hold them", summary.totals.denied));
+    }
+    if summary.totals.people > 0 {
+        facts.push(format!("{} questions to people", summary.totals.people));
+    }
+    let orders = orders(run);
+    if !orders.is_empty() {
+        let words: Vec<String> = orders.iter().map(|order| order.order.to_string()).collect();
+        facts.push(format!("ordered while it was under way: {}", words.join(", ")));
     }
     facts.extend(evidence::facts(disk, run, &summary.health));
     if !summary.digest.is_empty() {
@@ -88,6 +99,31 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
         facts.push(format!("report {}", run.join("report.html").display()));
     }
     facts.iter().for_each(|fact| note(fact));
+}
+
+/// What was ordered of the run while it was under way.
+fn orders(run: &Path) -> Vec<Recorded> {
+    recorded(Arc::new(RealDisk), run).unwrap_or_else(|error| {
+        note(&format!("what was ordered of the run can not be shown: {error}"));
+        Vec::new()
+    })
+}
+
+/// The same in the report.
+fn ordered(run: &Path) -> Option<Section> {
+    let orders = orders(run);
+    let row = |order: &Recorded| vec![order.at(), order.rounds.to_string(), order.order.to_string()];
+    let rows: Vec<Vec<String>> = orders.iter().map(row).collect();
+    (!rows.is_empty()).then(|| Section {
+        title: "Ordered while it was under way".into(),
+        text: None,
+        figures: Vec::new(),
+        table: Some(DataTable {
+            columns: vec!["when".into(), "complete rounds".into(), "order".into()],
+            rows,
+            caption: "Orders of `polity ctl`, by the clock of the process that took them.".into(),
+        }),
+    })
 }
 
 /// What a replay found.
@@ -163,6 +199,7 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
         sections.push(section);
     }
     sections.extend(asked::sections(disk, run, manifest.simulated));
+    sections.extend(ordered(run));
     sections.extend(evidence::sections(disk, run));
     let text = |key: &str| scenario.get(key).and_then(|v| v.as_str()).map(str::to_string);
     Report {

@@ -157,6 +157,14 @@ impl Lane {
         lane
     }
 
+    /// So many may be under way from now on.
+    pub(super) fn most(&mut self, connections: usize) {
+        if !self.open {
+            self.crowd.most = connections as f64;
+            self.crowd.room = self.crowd.room.min(self.crowd.most);
+        }
+    }
+
     /// Whether another call of so many tokens may begin; else how long that takes at least, if that is known.
     pub(super) fn room(&mut self, tokens: f64, now: Instant) -> Result<(), Option<Duration>> {
         if self.open {

@@ -370,6 +370,30 @@ impl Traffic {
         std::mem::take(&mut self.broken)
     }
 
+    /// How many calls may be in flight from now on; none in a pause.
+    pub(super) fn connections(&mut self, most: usize) {
+        if !matches!(self.rules.schedule, Schedule::None) || most == 0 {
+            self.rules.connections = most;
+        } else {
+            self.rules.connections = usize::MAX;
+        }
+        if most > 0 {
+            self.roads.iter_mut().for_each(|road| road.lane.most(most));
+        }
+    }
+
+    /// Hands back what has never been asked, with what shares it.
+    pub(super) fn take_back(&mut self) -> Vec<Effect> {
+        let mut back = Vec::new();
+        for call in self.roads.iter_mut().flat_map(|road| road.queue.drain()) {
+            let followers = call.key.and_then(|key| self.flights.remove(&key)).unwrap_or_default();
+            self.following -= followers.len();
+            back.push(call.effect);
+            back.extend(followers);
+        }
+        back
+    }
+
     /// Drops all that is not being asked: how many questions that is.
     pub(super) fn drop_waiting(&mut self) -> usize {
         let waits = |road: &mut Road| {
@@ -441,7 +465,7 @@ mod tests {
 
     fn effect(actor: u32) -> Effect {
         let request = Request::new("openai/m", Vec::new(), Want::Text);
-        Effect { id: EffectId { item: 0, round: 0, actor, n: 0 }, request, hidden: None }
+        Effect { id: EffectId { item: 0, round: 0, actor, n: 0 }, request, hidden: None, default: None }
     }
 
     fn key() -> Option<Key> {
@@ -567,6 +591,27 @@ mod tests {
             assert_eq!(pauses[7], pause(id(7), n, n, None));
         }
         assert!((0..100).all(|actor| pause(id(actor), 1, 1, Some(1000)) >= Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn what_was_never_asked_is_handed_back_with_what_shares_it() {
+        let now = Instant::now();
+        let mut traffic = open(1);
+        traffic.begin(effect(0), key(), 0, now);
+        let asked = traffic.next(now).unwrap();
+        traffic.begin(effect(1), key(), 0, now);
+        let other = Key::of("there", &effect(2).request);
+        (2..5).for_each(|actor| traffic.begin(effect(actor), other.clone(), 0, now));
+        traffic.begin(effect(5), None, 0, now);
+        let back: Vec<u32> = traffic.take_back().iter().map(|effect| effect.id.actor).collect();
+        assert_eq!((back, traffic.queued(), traffic.following()), (vec![2, 3, 4, 5], 0, 1));
+        // Begun again they are asked, but in no pause, and what is being asked goes on.
+        traffic.begin(effect(3), other, 0, now);
+        traffic.connections(0);
+        assert!(traffic.next(now).is_none() && traffic.next_due(now).is_none());
+        traffic.connections(8);
+        assert_eq!(traffic.answered(asked, exchange()).len(), 2);
+        assert_eq!(who(&traffic.next(now).unwrap()), 3);
     }
 
     #[test]

@@ -1,0 +1,569 @@
+//! People in whole runs, and orders to runs under way: killed, answered while dead, timed out, asked over HTTP and in a terminal;
+//! paused, stopped, limited. Nothing of it may be asked twice, paid twice or show in a result.
+
+// Helpers of tests may panic and print as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
+mod harness;
+mod standin;
+
+use harness::{answers, assert_same_tables, engine, events, prepared, replay, run, scratch, tables, write_scenario};
+use polity_driver::control::recorded;
+use polity_driver::disk::{Disk, RealDisk, SimDisk};
+use polity_driver::people::{Mailbox, Words};
+use polity_driver::source::Faults;
+use polity_kernel::ask::Outcome;
+use polity_kernel::event::{Event, Order};
+use serde_json::{Value, json};
+use standin::{Standin, command, last_line, polity, root, text};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Agents of a model, and Ann, the last one, who names 50 if she does not answer in time.
+fn game(model: &str, others: u32, rounds: u32) -> Value {
+    json!({
+        "name": "game", "seed": 1, "rounds": rounds, "agents": others + 1,
+        "world": {"kind": "guess-average"},
+        "cohorts": [
+            // Every prompt is another one, so that the stand-in sees what is asked twice.
+            {"name": "models", "share": 1.0, "policy": {
+                "kind": "mind", "model": model, "prompts": {"persona": "You are number {{ agent }} in round {{ round }}."},
+            }},
+            {"name": "ann", "count": {"fixed": 1}, "policy": {"kind": "mind", "model": "human/ann", "default": {"guess": 50}}},
+        ],
+        "snapshot": {"rounds": 1},
+    })
+}
+
+fn guess(round: u64) -> &'static str {
+    ["33", "20", "14.5", "9"][round as usize % 4]
+}
+
+/// A run as a process of its own, killed when it is dropped.
+struct Process(Child);
+
+impl Process {
+    fn start(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = command(folder, &[args, &["--no-report", "--json"]].concat(), variables);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Process(command.spawn().unwrap())
+    }
+
+    /// Waits for what must come; the process must not end before.
+    fn until(&mut self, what: &str, mut done: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !done() {
+            assert!(began.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
+            assert!(self.0.try_wait().unwrap().is_none(), "it ended before {what}: {}", self.end().1);
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// As `kill -9` does.
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    fn end(&mut self) -> (Value, String, Option<i32>) {
+        let code = self.0.wait().unwrap().code();
+        let (mut out, mut notes) = (String::new(), String::new());
+        self.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.0.stderr.take().unwrap().read_to_string(&mut notes).unwrap();
+        (serde_json::from_str(out.lines().last().unwrap_or_default()).unwrap_or_default(), notes, code)
+    }
+
+    /// Answers whatever Ann is asked, until the run has ended.
+    fn answered(mut self, folder: &Path, run: &str) -> (Value, String, Option<i32>) {
+        while self.0.try_wait().unwrap().is_none() {
+            for question in pending(folder, run) {
+                let round = question["id"].as_str().unwrap().split('-').nth(1).unwrap().parse().unwrap();
+                answer(folder, run, &question, &[guess(round)]);
+            }
+            sleep(Duration::from_millis(5));
+        }
+        self.end()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What is asked; nothing where the run is not there yet or no more.
+fn pending(folder: &Path, run: &str) -> Vec<Value> {
+    let listed = polity(folder, &["answer", run, "--json"], &[]);
+    match listed.status.success() {
+        true => last_line(&listed).as_array().unwrap().clone(),
+        false => Vec::new(),
+    }
+}
+
+fn answer(folder: &Path, run: &str, question: &Value, values: &[&str]) -> Output {
+    polity(folder, &[&["answer", run, question["id"].as_str().unwrap()], values].concat(), &[])
+}
+
+fn ctl(folder: &Path, run: &str, order: &[&str]) -> Output {
+    polity(folder, &[&["ctl", run], order].concat(), &[])
+}
+
+fn rows(folder: &Path, run: &str) -> usize {
+    text(&polity(folder, &["calls", run, "--json"], &[]).stdout).lines().count()
+}
+
+fn journal(run: &Path) -> Vec<Event> {
+    events(Arc::new(RealDisk), run).unwrap().0
+}
+
+#[test]
+fn a_question_survives_kill_9_and_what_is_around_it_happens_once() {
+    let folder = scratch("people-kill");
+    let file = write_scenario(&folder, &game("openai/medium", 9, 3));
+    let file = file.to_str().unwrap();
+    let standin = Standin::start(&["--latency-ms", "5"]);
+    let began =
+        |out| Process::start(&folder, &["run", file, "--out", out, "--max-connections", "1"], &standin.variables());
+    let (whole, ..) = began("whole").answered(&folder, "whole");
+    assert_eq!(
+        (&whole["status"], &whole["people"], &whole["calls"]),
+        (&"done".into(), &3.into(), &27.into()),
+        "{whole}"
+    );
+    assert_eq!((standin.count("answered"), standin.count("repeated")), (27, 0));
+
+    let standin = Standin::start(&["--latency-ms", "5"]);
+    let mut first =
+        Process::start(&folder, &["run", file, "--out", "run", "--max-connections", "1"], &standin.variables());
+    // She holds no connection: with one of them everybody else is asked.
+    first.until("the others' answers", || rows(&folder, "run") == 9 && pending(&folder, "run").len() == 1);
+    first.kill();
+    let asked = pending(&folder, "run");
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    assert_eq!(
+        (&asked[0]["id"], &asked[0]["who"], &asked[0]["form"], &asked[0]["default"]),
+        (&"0-0-9-0".into(), &"human/ann".into(), &"a number from 0 to 100".into(), &"50".into())
+    );
+    assert!(asked[0]["prompt"].as_str().unwrap().contains("Which number do you name?"), "{asked:?}");
+
+    // Killed once more, while it waits: the question stands there once, as it was.
+    let resume = || Process::start(&folder, &["resume", "run", "--max-connections", "1"], &standin.variables());
+    let mut second = resume();
+    second.until("the lock", || !text(&ctl(&folder, "run", &["resume"]).stderr).contains("not under way"));
+    second.kill();
+    assert_eq!(pending(&folder, "run"), asked);
+
+    // Answered while nobody is there.
+    let given = answer(&folder, "run", &asked[0], &[guess(0)]);
+    assert!(given.status.success() && text(&given.stderr).contains("polity resume run"), "{}", text(&given.stderr));
+    let (resumed, notes, code) = resume().answered(&folder, "run");
+    assert_eq!(code, Some(0), "{notes}");
+    assert_eq!(resumed["digest"], whole["digest"]);
+    // The counter on the other side: every call was made once, whatever happened to the process.
+    assert_eq!((standin.count("answered"), standin.count("repeated")), (27, 0));
+    let answers = answers(&journal(&folder.join("run")));
+    assert_eq!(answers.len(), 30);
+    assert!(answers.values().all(|answers| answers.len() == 1));
+    assert_same_tables(&tables(&RealDisk, &folder.join("run")), &tables(&RealDisk, &folder.join("whole")), "killed");
+
+    drop(standin);
+    let replayed = polity(&folder, &["replay", "run", "--json"], &[]);
+    assert_eq!((&last_line(&replayed)["status"], &last_line(&replayed)["digest"]), (&"same".into(), &whole["digest"]));
+    let interview = polity(&folder, &["interview", "run", "Why?", "--agent", "9"], &[("OPENAI_API_KEY", "x")]);
+    assert!(text(&interview.stderr).contains("is a person"), "{}", text(&interview.stderr));
+}
+
+#[test]
+fn an_answer_is_checked_taken_once_and_refused_in_words() {
+    let folder = scratch("people-words");
+    let file = write_scenario(&folder, &game("sim/medium", 3, 1));
+    let mut process = Process::start(&folder, &["run", file.to_str().unwrap(), "--out", "run"], &[]);
+    process.until("a question", || pending(&folder, "run").len() == 1);
+    let question = pending(&folder, "run").remove(0);
+    let refused = |args: &[&str], code: i32, words: &str| {
+        let output = polity(&folder, &[&["answer"], args].concat(), &[]);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(words), "{args:?}: {}", text(&output.stderr));
+    };
+    refused(&["run", "0-0-3-0", "101"], 2, "101 lies outside 0 to 100. Wanted: a number from 0 to 100");
+    refused(&["run", "0-0-3-0", "-1"], 2, "-1 lies outside 0 to 100");
+    refused(&["run", "0-0-3-0", "many"], 2, "wanted a number");
+    refused(&["run", "0-0-3-0", "1", "2"], 2, "one answer is wanted, and there are 2");
+    refused(&["run", "0-0-3-0"], 2, "no answer was given");
+    refused(&["run", "0-0-2-0", "5"], 2, "nobody is asked `0-0-2-0`");
+    refused(&["run", "../manifest", "5"], 2, "nobody is asked");
+    refused(&["elsewhere", "0-0-3-0", "5"], 3, "elsewhere does not exist");
+    assert_eq!(pending(&folder, "run"), std::slice::from_ref(&question));
+    // From standard input, where no value is named.
+    let mut asked = command(&folder, &["answer", "run", "0-0-3-0"], &[]);
+    let mut asked = asked.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    asked.stdin.take().unwrap().write_all(b" 42 \n").unwrap();
+    assert!(asked.wait().unwrap().success());
+    let (summary, notes, _) = process.end();
+    assert_eq!(summary["status"], "done", "{notes}");
+    assert!(notes.contains("human/ann is asked and the run waits: `polity answer run`"), "{notes}");
+    refused(&["run", "0-0-3-0", "43"], 2, "has ended; nobody is asked any more");
+    refused(&["run"], 2, "has ended");
+    // Even if the journal's end is lost again, what was answered stays.
+    let twice =
+        Mailbox::of(Arc::new(RealDisk), &folder.join("run")).answer("0-0-3-0", &Words::Typed(&["43".into()]), "x");
+    assert!(twice.unwrap_err().to_string().contains("has its answer already, by polity answer: 42"));
+}
+
+#[test]
+fn without_an_answer_in_time_the_declared_default_holds_and_the_journal_says_so() {
+    let folder = scratch("people-timeout");
+    let mut scenario = game("sim/medium", 3, 2);
+    scenario["people"] = json!({"timeout": "1s"});
+    let file = write_scenario(&folder, &scenario);
+    let mut process = Process::start(&folder, &["run", file.to_str().unwrap(), "--out", "run"], &[]);
+    let path = folder.join("run/people/0-0-3-0.question.json");
+    process.until("a question", || path.exists());
+    process.kill();
+    let put = std::fs::read(&path).unwrap();
+    // The time goes on while nobody is there, from when the question was first put.
+    sleep(Duration::from_millis(1100));
+    let (summary, notes, code) = Process::start(&folder, &["resume", "run"], &[]).end();
+    assert_eq!(code, Some(0), "{notes}");
+    assert_eq!(std::fs::read(&path).unwrap(), put);
+    assert_eq!((&summary["people"], &summary["rungs"]["default"]), (&2.into(), &2.into()), "{summary}");
+    let of_ann: Vec<_> =
+        answers(&journal(&folder.join("run"))).into_values().flatten().filter(|a| a.id.actor == 3).collect();
+    assert_eq!(of_ann.len(), 2);
+    for answer in of_ann {
+        assert!(
+            matches!(&answer.outcome, Outcome::Failed { why } if why == "human/ann gave no answer within 1 s"),
+            "{answer:?}"
+        );
+    }
+    let acts = polity(&folder, &["export", "run", "--table", "acts", "--format", "jsonl"], &[]);
+    let ann = text(&acts.stdout)
+        .lines()
+        .map(|l| serde_json::from_str::<Value>(l).unwrap())
+        .filter(|a| a["agent"] == 3)
+        .count();
+    assert_eq!((ann, text(&acts.stdout).matches("50.0").count()), (2, 2), "{}", text(&acts.stdout));
+    assert_eq!(last_line(&polity(&folder, &["replay", "run", "--json"], &[]))["digest"], summary["digest"]);
+    for (wrong, words) in [("24", "no length of time"), ("0s", "above 0 s")] {
+        scenario["people"] = json!({ "timeout": wrong });
+        let file = write_scenario(&folder, &scenario);
+        let refused = polity(&folder, &["validate", file.to_str().unwrap()], &[]);
+        assert!(text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
+    }
+}
+
+#[test]
+fn a_person_debates_with_models() {
+    let folder = scratch("people-debate");
+    let file = root().join("scenarios/debate-person.yaml");
+    let mut process =
+        Process::start(&folder, &["run", file.to_str().unwrap(), "--out", "run", "-P", "items.count=2"], &[]);
+    let mut read = Vec::new();
+    while process.0.try_wait().unwrap().is_none() {
+        for question in pending(&folder, "run") {
+            let unfit = answer(&folder, "run", &question, &["18"]);
+            assert!(text(&unfit.stderr).contains("2 values are wanted") || unfit.status.code() == Some(2), "{unfit:?}");
+            let taken = answer(&folder, "run", &question, &["18", "As I said, \"nine\" at two."]);
+            assert!(taken.status.success(), "{}", text(&taken.stderr));
+            read.push(question["prompt"].as_str().unwrap().to_string());
+        }
+        sleep(Duration::from_millis(5));
+    }
+    let (summary, notes, code) = process.end();
+    assert_eq!(code, Some(0), "{notes}");
+    // Two items, two rounds; in the second she reads the others and herself.
+    assert_eq!((read.len(), &summary["people"]), (4, &4.into()));
+    assert!(!read[0].contains("Others have worked"), "{read:?}");
+    assert!(read[1].contains("Ada answers: ") && read[1].contains("You said:\nAnn answers: 18"), "{}", read[1]);
+    let said = polity(&folder, &["export", "run", "--table", "messages", "--format", "jsonl"], &[]);
+    // On each item both others were shown what she said.
+    let hers = text(&said.stdout).lines().filter(|line| line.contains("\"from\":2") && line.contains("\"18\"")).count();
+    assert_eq!(hers, 4, "{}", text(&said.stdout));
+    assert_eq!(last_line(&polity(&folder, &["replay", "run", "--json"], &[]))["status"], "same");
+}
+
+#[test]
+fn a_society_with_people_is_the_same_on_any_shards_and_arrivals() {
+    let folder = scratch("people-shards");
+    let mut scenario = game("sim/medium", 40, 3);
+    // As many calls as the models make: people are no calls, and the wall is where it was.
+    scenario["budget"] = json!({"calls": 120});
+    let play = |shards: usize, faults: Option<u64>| {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+        let faults = faults.map(|seed| Faults { seed, failure: 0.2, repeat: 0.2 });
+        let (mailbox, done) = (Mailbox::of(disk.clone(), Path::new("run")), AtomicBool::new(false));
+        let summary = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::SeqCst) {
+                    for question in mailbox.pending().unwrap() {
+                        let round: u64 = question.id.split('-').nth(1).unwrap().parse().unwrap();
+                        let words = [guess(round).to_string()];
+                        mailbox.answer(&question.id, &Words::Typed(&words), "a test").unwrap();
+                    }
+                    sleep(Duration::from_millis(1));
+                }
+            });
+            let summary = run(&engine(disk.clone(), shards, faults), &prepared(&scenario, &folder), Path::new("run"));
+            done.store(true, Ordering::SeqCst);
+            summary.unwrap()
+        });
+        assert_eq!((summary.status.as_str(), summary.totals.people, summary.totals.denied), ("done", 3, 0));
+        assert_eq!(replay(&engine(disk.clone(), 1, None), Path::new("run")).unwrap().status, "same");
+        (summary.digest, tables(disk.as_ref(), Path::new("run")))
+    };
+    let (digest, like) = play(1, None);
+    for (shards, faults) in [(3, None), (1, Some(1)), (3, Some(2))] {
+        let (other, found) = play(shards, faults);
+        assert_eq!(other, digest, "{shards} shards, arrival {faults:?}");
+        assert_same_tables(&found, &like, "people");
+    }
+}
+
+/// A request to a run that listens: its status and body.
+fn http(address: &str, token: Option<&str>, request: &str, body: &str) -> (u16, Value) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let token = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
+    let length = body.len();
+    write!(
+        stream,
+        "{request} HTTP/1.1\r\nHost: {address}\r\n{token}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap())
+}
+
+#[test]
+fn over_http_with_the_token_alone() {
+    let folder = scratch("people-http");
+    let file = write_scenario(&folder, &game("sim/medium", 2, 1));
+    let file = file.to_str().unwrap();
+    for (flags, words) in [("0.0.0.0:0", "can be reached from other machines"), ("here", "invalid")] {
+        let refused = polity(&folder, &["run", file, "--out", "no", "--listen", flags], &[]);
+        assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
+    }
+    let short = polity(&folder, &["run", file, "--out", "no", "--listen", "127.0.0.1:0"], &[("POLITY_TOKEN", "short")]);
+    assert!(text(&short.stderr).contains("16 letters"), "{}", text(&short.stderr));
+    let mut process = Process::start(&folder, &["run", file, "--out", "run", "--listen", "127.0.0.1:0"], &[]);
+    let mut line = String::new();
+    let mut notes = BufReader::new(process.0.stderr.take().unwrap());
+    notes.read_line(&mut line).unwrap();
+    let address = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_string();
+    let token = line.trim().rsplit(' ').next().unwrap().to_string();
+    assert_eq!(token.len(), 32, "{line}");
+    process.until("a question", || pending(&folder, "run").len() == 1);
+    let with = Some(token.as_str());
+    for token in [None, Some(""), Some("0"), Some(&token[1..]), Some("00000000000000000000000000000000")] {
+        assert_eq!(http(&address, token, "GET /questions", "").0, 401, "{token:?}");
+        assert_eq!(http(&address, token, "POST /questions/0-0-2-0", r#"{"answer": 5}"#).0, 401, "{token:?}");
+    }
+    let (status, listed) = http(&address, with, "GET /questions", "");
+    assert_eq!((status, &listed[0]["id"]), (200, &"0-0-2-0".into()));
+    for (path, body, status) in [
+        ("0-0-1-0", r#"{"answer": 5}"#, 404),
+        ("0-0-2-0", r#"{"answer": 101}"#, 422),
+        ("0-0-2-0", "5", 400),
+        ("0-0-2-0", "", 400),
+    ] {
+        let (found, said) = http(&address, with, &format!("POST /questions/{path}"), body);
+        assert!(found == status && said["error"].is_string(), "{path} {body}: {found} {said}");
+    }
+    assert_eq!(http(&address, with, "GET /other", "").0, 404);
+    assert_eq!(http(&address, with, "POST /questions/0-0-2-0", r#"{"answer": 12.5}"#).0, 200);
+    process.0.wait().unwrap();
+    let of_ann =
+        answers(&journal(&folder.join("run"))).into_values().flatten().find(|answer| answer.id.actor == 2).unwrap();
+    assert!(matches!(of_ann.outcome, Outcome::Reply { ref raw, .. } if raw == "12.5"), "{of_ann:?}");
+    // The token is in no file of the run.
+    assert_eq!(standin::holding(&folder.join("run"), &token), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn in_a_terminal_it_asks_there() {
+    let folder = scratch("people-terminal");
+    let file = write_scenario(&folder, &game("sim/medium", 2, 2));
+    // What makes a terminal; where a machine has no such command, this is all that is not tested.
+    let line = format!("{} run {} --out run --no-report", env!("CARGO_BIN_EXE_polity"), file.display());
+    let mut script = std::process::Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).current_dir(&folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = script.spawn() else {
+        println!("no command `script` here: the terminal was not tested");
+        return;
+    };
+    let mut typed = child.stdin.take().unwrap();
+    typed.write_all(b"one hundred\n33\n20\n").unwrap();
+    let mut seen = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut seen).unwrap();
+    assert!(child.wait().unwrap().success(), "{seen}");
+    assert!(seen.contains("wanted: a number from 0 to 100") && seen.contains("this does not fit"), "{seen}");
+    let raw: Vec<String> = answers(&journal(&folder.join("run")))
+        .into_values()
+        .flatten()
+        .filter(|answer| answer.id.actor == 2)
+        .map(|answer| answer.outcome.words().to_string())
+        .collect();
+    assert_eq!(raw, ["33", "20"]);
+}
+
+/// Models alone, in rounds that take a while.
+fn slow(folder: &Path, agents: u32, rounds: u32) -> PathBuf {
+    let mut scenario = game("openai/medium", agents, rounds);
+    scenario["cohorts"].as_array_mut().unwrap().pop();
+    scenario["agents"] = agents.into();
+    write_scenario(folder, &scenario)
+}
+
+#[test]
+fn a_run_is_paused_told_to_go_on_and_stopped_and_nothing_shows() {
+    let folder = scratch("ctl-pause");
+    let file = slow(&folder, 40, 4);
+    let file = file.to_str().unwrap();
+    let standin = Standin::start(&["--latency-ms", "1"]);
+    let begin = |out| ["run", file, "--out", out, "--max-connections", "2"];
+    let whole = polity(&folder, &[&begin("whole")[..], &["--no-report", "--json"]].concat(), &standin.variables());
+    let digest = last_line(&whole)["digest"].clone();
+
+    // Long enough that an order given by a busy machine still finds it under way.
+    let standin = Standin::start(&["--latency-ms", "60"]);
+    let mut process = Process::start(&folder, &begin("run"), &standin.variables());
+    process.until("calls", || standin.count("answered") >= 5);
+    let paused = ctl(&folder, "run", &["pause"]);
+    assert!(
+        paused.status.success() && text(&paused.stderr).contains("nothing new is asked"),
+        "{}",
+        text(&paused.stderr)
+    );
+    let sent = standin.count("calls");
+    process.until("the calls in flight", || standin.count("in_flight") == 0);
+    // Within the round, too: of its calls only those are made that were on their way.
+    let then = standin.count("calls");
+    assert!(then <= sent + 2, "{sent} calls when it was paused, then {then}");
+    let (count, recorded_then) = (standin.count("calls"), rows(&folder, "run"));
+    sleep(Duration::from_millis(400));
+    assert_eq!((standin.count("calls"), rows(&folder, "run")), (count, recorded_then), "it stands still");
+    assert!(count < 160 && process.0.try_wait().unwrap().is_none());
+    // What was in flight when it was paused is recorded.
+    assert_eq!(recorded_then as u64, standin.count("answered"));
+    assert!(ctl(&folder, "run", &["set", "max-connections=7"]).status.success());
+    assert!(ctl(&folder, "run", &["resume"]).status.success());
+    process.until("more calls at once", || standin.count("most_in_flight") > 2);
+    assert!(ctl(&folder, "run", &["stop"]).status.success());
+    let (summary, notes, code) = process.end();
+    assert_eq!((code, &summary["status"]), (Some(6), &"stopped".into()), "{notes}");
+    assert!(standin.count("most_in_flight") <= 7);
+    let (again, notes, _) = Process::start(&folder, &["resume", "run"], &standin.variables()).end();
+    assert_eq!(again["digest"], digest, "{notes}");
+    assert_eq!((standin.count("answered"), standin.count("repeated")), (160, 0));
+
+    let orders: Vec<String> = recorded(Arc::new(RealDisk), &folder.join("run"))
+        .unwrap()
+        .iter()
+        .map(|order| order.order.to_string())
+        .collect();
+    assert_eq!(orders, ["pause", "set max-connections=7", "resume", "stop"]);
+    assert!(notes.contains("ordered while it was under way: pause, set max-connections=7, resume, stop"), "{notes}");
+    assert!(polity(&folder, &["report", "run"], &[]).status.success());
+    let report = std::fs::read_to_string(folder.join("run/report.html")).unwrap();
+    assert!(report.contains("Ordered while it was under way") && report.contains("set max-connections=7"));
+    for (run, words, code) in [("run", "is not under way", 2), ("nowhere", "does not exist", 3)] {
+        let refused = ctl(&folder, run, &["pause"]);
+        assert!(
+            refused.status.code() == Some(code) && text(&refused.stderr).contains(words),
+            "{}",
+            text(&refused.stderr)
+        );
+    }
+    assert_eq!(last_line(&polity(&folder, &["replay", "run", "--json"], &[]))["digest"], digest);
+}
+
+#[test]
+fn a_limit_that_was_set_is_a_wall_at_once_and_after_a_crash() {
+    let folder = scratch("ctl-limit");
+    let file = slow(&folder, 60, 3);
+    let file = file.to_str().unwrap();
+    let standin = Standin::start(&["--latency-ms", "1"]);
+    let digest =
+        Process::start(&folder, &["run", file, "--out", "whole"], &standin.variables()).end().0["digest"].clone();
+    // Below what is spent: what has not been sent is not sent any more.
+    let standin = Standin::start(&["--latency-ms", "40"]);
+    let mut process =
+        Process::start(&folder, &["run", file, "--out", "low", "--max-connections", "2"], &standin.variables());
+    process.until("calls", || standin.count("answered") >= 6);
+    let said = ctl(&folder, "low", &["set", "max-calls=3"]);
+    assert!(text(&said.stderr).contains("it stops, since the budget of the run is 3 calls"), "{}", text(&said.stderr));
+    let (summary, notes, code) = process.end();
+    assert_eq!((code, &summary["status"]), (Some(7), &"budget".into()), "{notes}");
+    let made = standin.count("answered");
+    assert!((6..180).contains(&made) && summary["calls"] == made && summary["denied"] == 0, "{made}: {summary}");
+    let refused = polity(&folder, &["resume", "low", "--json"], &standin.variables());
+    assert!(
+        refused.status.code() == Some(2) && text(&refused.stderr).contains("has used its budget up"),
+        "{refused:?}"
+    );
+    let (summary, notes, code) =
+        Process::start(&folder, &["resume", "low", "--max-calls", "1000"], &standin.variables()).end();
+    assert_eq!((code, &summary["status"]), (Some(0), &"done".into()), "{notes}");
+    assert_eq!((&summary["digest"], standin.count("repeated")), (&digest, 0), "nobody was denied");
+
+    // Above it, within a round whose calls were all let through: no more of them are made than fit now.
+    let standin = Standin::start(&["--latency-ms", "40"]);
+    let mut process =
+        Process::start(&folder, &["run", file, "--out", "middle", "--max-connections", "2"], &standin.variables());
+    process.until("calls", || standin.count("answered") >= 6);
+    assert!(ctl(&folder, "middle", &["set", "max-calls=40"]).status.success());
+    let (summary, notes, code) = process.end();
+    assert_eq!((code, standin.count("answered"), &summary["denied"]), (Some(7), 40, &20.into()), "{notes}");
+
+    // Above it, on a run that had none; then the process is killed, and the wall stands.
+    let standin = Standin::start(&["--latency-ms", "40"]);
+    let mut process =
+        Process::start(&folder, &["run", file, "--out", "run", "--max-connections", "3"], &standin.variables());
+    process.until("calls", || standin.count("answered") >= 6);
+    let unpriced = ctl(&folder, "run", &["set", "max-cost=1"]);
+    assert!(text(&unpriced.stderr).contains("no price is known"), "{}", text(&unpriced.stderr));
+    assert!(ctl(&folder, "run", &["set", "max-calls=100"]).status.success());
+    process.until("more calls", || standin.count("answered") >= 12);
+    process.kill();
+    let (summary, notes, code) =
+        Process::start(&folder, &["resume", "run", "--max-connections", "3"], &standin.variables()).end();
+    assert_eq!((code, &summary["status"]), (Some(7), &"budget".into()), "{notes}");
+    assert_eq!(summary["calls"], 100, "{summary}");
+    // What was in flight at the kill is made once more, and no more than that.
+    assert!(standin.count("answered") <= 100 + 3, "{}", standin.count("answered"));
+    let orders: Vec<Order> =
+        recorded(Arc::new(RealDisk), &folder.join("run")).unwrap().into_iter().map(|order| order.order).collect();
+    assert!(matches!(orders.as_slice(), [Order::Set { .. }]), "what was refused is not recorded: {orders:?}");
+    assert_eq!(last_line(&polity(&folder, &["replay", "run", "--json"], &[]))["status"], "same");
+}
+
+#[test]
+fn an_evaluation_takes_orders_too_and_a_stop_leaves_questions_pending() {
+    let folder = scratch("ctl-evaluation");
+    let file = root().join("scenarios/debate-person.yaml");
+    let args =
+        ["run", file.to_str().unwrap(), "--out", "run", "-P", "items.count=2", "-P", "window=2", "-P", "rounds=1"];
+    let mut process = Process::start(&folder, &args, &[]);
+    process.until("both questions", || pending(&folder, "run").len() == 2);
+    let asked = pending(&folder, "run");
+    assert!(ctl(&folder, "run", &["set", "max-calls=4"]).status.success());
+    assert!(ctl(&folder, "run", &["stop"]).status.success());
+    let (summary, notes, code) = process.end();
+    assert_eq!(code, Some(6), "{summary} {notes}");
+    assert_eq!(pending(&folder, "run"), asked);
+    for question in &asked {
+        assert!(answer(&folder, "run", question, &["18", "so"]).status.success());
+    }
+    // All calls of models were made before the limit was set; people are none.
+    let (summary, notes, code) = Process::start(&folder, &["resume", "run"], &[]).end();
+    assert_eq!((code, &summary["people"], &summary["calls"]), (Some(0), &2.into(), &4.into()), "{notes}");
+}
