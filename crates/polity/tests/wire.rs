@@ -10,8 +10,17 @@ use standin::{CANARY, Standin, holding, last_line, polity, root, text};
 use std::path::PathBuf;
 use std::process::Command;
 
+/// Clients, and what each must have shown.
+const CLIENTS: &[(&str, &[&str])] = &[
+    (
+        "openai_client.py",
+        &["models", "chat", "tool", "stream", "stream of a tool", "parse", "embeddings", "errors", "many at once"],
+    ),
+    ("anthropic_client.py", &["models", "messages", "structured", "tool", "stream", "errors"]),
+];
+
 #[test]
-fn the_official_python_client_is_served() {
+fn the_official_python_clients_are_served() {
     let script = Command::new("bash").arg("scripts/python-clients.sh").current_dir(root()).output().unwrap();
     if script.status.code() == Some(75) {
         eprintln!("SKIPPED: {}", text(&script.stderr).trim());
@@ -19,20 +28,27 @@ fn the_official_python_client_is_served() {
     }
     assert!(script.status.success(), "{}", text(&script.stderr));
     let standin = Standin::start(&[]);
+    // They take a second to start: all at once.
+    std::thread::scope(|scope| {
+        for (client, parts) in CLIENTS {
+            let standin = &standin;
+            scope.spawn(move || served(standin, client, parts));
+        }
+    });
+}
+
+fn served(standin: &Standin, client: &str, parts: &[&str]) {
     let said = Command::new(root().join("target/venv/bin/python"))
-        .arg(root().join("crates/polity/tests/clients/openai_client.py"))
-        .env("OPENAI_BASE_URL", &standin.url)
-        .env("OPENAI_API_KEY", "none")
+        .arg(root().join("crates/polity/tests/clients").join(client))
+        .envs(standin.everywhere())
         // A stand-in on this machine is not behind a proxy.
         .env("NO_PROXY", "127.0.0.1")
         .output()
         .unwrap();
     let printed = text(&said.stdout);
-    assert!(said.status.success(), "{printed}\n{}", text(&said.stderr));
-    let parts =
-        ["models", "chat", "tool", "stream", "stream of a tool", "parse", "embeddings", "errors", "many at once"];
+    assert!(said.status.success(), "{client}: {printed}\n{}", text(&said.stderr));
     for part in parts {
-        assert!(printed.contains(&format!("{part} ok")), "{part}: {printed}");
+        assert!(printed.contains(&format!("{part} ok")), "{client}, {part}: {printed}");
     }
     println!("{printed}");
 }

@@ -2,13 +2,23 @@
 //!
 //! A provider turns one effect into one outcome and knows nothing of batches, retries, caches or budgets; those belong to the run.
 
+pub mod anthropic;
+mod capabilities;
+mod form;
 pub mod keys;
+mod line;
 mod mend;
 pub mod openai;
 pub mod prices;
+mod received;
+mod remote;
 mod reply;
 pub mod sim;
 
+pub use capabilities::Capabilities;
+pub use line::{Home, LONGEST_ANSWER};
+pub use received::{End, Ended, Received, Told};
+pub use remote::{LONGEST_REPLY, Question, Remote, Settings, Turn, Wire};
 pub use reply::read_reply;
 
 use polity_kernel::ask::{Effect, Outcome, Request, Usage};
@@ -58,10 +68,17 @@ pub enum Trouble {
 /// The future of an exchange.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Exchange, Trouble>> + Send + 'a>>;
 
+/// The future of what is known of a model.
+pub type Probing<'a> = Pin<Box<dyn Future<Output = Option<Capabilities>> + Send + 'a>>;
+
 /// A source of models.
 pub trait Provider: Send + Sync {
     /// The part of a model's name before the slash.
     fn name(&self) -> &'static str;
+    /// Other names that mean the same.
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// The models it knows by name, in full (`sim/medium`).
     fn models(&self) -> Vec<String>;
     /// Says before a run whether it has the model (full name); the error names the nearest one.
@@ -84,12 +101,18 @@ pub trait Provider: Send + Sync {
     }
     /// Whether its answers are made up: runs that used it say so.
     fn simulated(&self) -> bool;
+    /// What a model (full name) offers, as far as that can be known for nothing; `None` where nobody outside is asked. Trouble on the
+    /// way is no failure: less is known then.
+    fn probe<'a>(&'a self, model: &'a str) -> Probing<'a> {
+        let _ = model;
+        Box::pin(std::future::ready(None))
+    }
     /// Puts the question. `seed` is the run's; only simulated models use it.
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a>;
 }
 
 /// Providers whose place is kept and that this build does not have.
-const LATER: [&str; 4] = ["anthropic", "google", "ollama", "vllm"];
+const LATER: [&str; 1] = ["vllm"];
 
 /// The providers of a build.
 pub struct Providers {
@@ -112,7 +135,11 @@ impl Providers {
     /// All that this build has.
     #[must_use]
     pub fn standard() -> Self {
-        Providers::of(vec![Box::new(sim::Sim::standard()), Box::new(openai::OpenAi::standard())])
+        Providers::of(vec![
+            Box::new(sim::Sim::standard()),
+            Box::new(openai::OpenAi::standard()),
+            Box::new(anthropic::Anthropic::standard()),
+        ])
     }
 
     /// Providers of your own, asked in this order.
@@ -141,7 +168,9 @@ impl Providers {
         let Some((name, _)) = model.split_once('/') else {
             return Err(format!("a model is named `provider/model`, for instance `sim/medium`, not `{model}`"));
         };
-        if let Some(provider) = self.all.iter().find(|provider| provider.name() == name) {
+        if let Some(provider) =
+            self.all.iter().find(|provider| provider.name() == name || provider.aliases().contains(&name))
+        {
             provider.check(model)?;
             return Ok(provider.as_ref());
         }
