@@ -5,10 +5,13 @@
 pub mod anthropic;
 mod capabilities;
 mod form;
+pub mod google;
 pub mod keys;
 mod line;
 mod mend;
+pub mod ollama;
 pub mod openai;
+pub mod openai_responses;
 pub mod prices;
 mod received;
 mod remote;
@@ -138,7 +141,10 @@ impl Providers {
         Providers::of(vec![
             Box::new(sim::Sim::standard()),
             Box::new(openai::OpenAi::standard()),
+            Box::new(openai_responses::OpenAiResponses::standard()),
             Box::new(anthropic::Anthropic::standard()),
+            Box::new(google::Google::standard()),
+            Box::new(ollama::Ollama::standard()),
         ])
     }
 

@@ -29,7 +29,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Runtime;
-use wires::{Anthropic, Failure, Head, OpenAi, Wire};
+use wires::{Anthropic, Failure, Google, Head, Ollama, OpenAi, Responses, Wire};
 
 /// Bytes of a request at most.
 const LONGEST_REQUEST: usize = 64_000_000;
@@ -144,6 +144,12 @@ impl Standin {
             .route("/v1/chat/completions", serves(&OpenAi))
             .route("/v1/embeddings", post(embeddings))
             .route("/v1/messages", serves(&Anthropic))
+            .route("/v1/responses", serves(&Responses))
+            .route("/v1beta/models", get(google_models))
+            .route("/v1beta/models/{model}", get(google_model).post(generate))
+            .route("/api/chat", serves(&Ollama))
+            .route("/api/tags", get(ollama_models))
+            .route("/api/show", post(ollama_model))
             .route("/stats", get(stats))
             .fallback(nowhere)
             .layer(DefaultBodyLimit::max(LONGEST_REQUEST))
@@ -391,6 +397,45 @@ async fn model(Path(id): Path<String>, headers: HeaderMap) -> Response {
     json_response(200, &told(&headers, &id))
 }
 
+fn google(id: &str) -> Json {
+    json!({
+        "name": format!("models/{id}"), "version": "1", "displayName": id, "inputTokenLimit": CONTEXT,
+        "outputTokenLimit": CONTEXT, "supportedGenerationMethods": ["generateContent"],
+    })
+}
+
+async fn google_models(State(shared): State<Arc<Shared>>) -> Response {
+    let models: Vec<Json> = names(&shared).iter().map(|id| google(id)).collect();
+    json_response(200, &json!({"models": models}))
+}
+
+async fn google_model(Path(id): Path<String>) -> Response {
+    json_response(200, &google(&id))
+}
+
+/// `MODEL:generateContent`.
+async fn generate(
+    State(shared): State<Arc<Shared>>,
+    Path(what): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    match what.rsplit_once(':') {
+        Some((model, "generateContent")) => complete(&Google, model, shared, headers, body).await,
+        _ => failed(&Google, Failure::Nowhere, &format!("{what}: the stand-in has MODEL:generateContent")),
+    }
+}
+
+async fn ollama_models(State(shared): State<Arc<Shared>>) -> Response {
+    let model = |id: &String| json!({"name": id, "model": id, "modified_at": "2026-01-01T00:00:00Z", "size": 0, "digest": "", "details": {}});
+    json_response(200, &json!({"models": names(&shared).iter().map(model).collect::<Vec<_>>()}))
+}
+
+async fn ollama_model() -> Response {
+    let info = json!({"general.architecture": "polity", "polity.context_length": CONTEXT});
+    json_response(200, &json!({"details": {"family": "polity"}, "model_info": info, "capabilities": ["completion"]}))
+}
+
 async fn stats(State(shared): State<Arc<Shared>>) -> Response {
     let stats = shared.books().stats.clone();
     json_response(200, &json!(stats))
@@ -398,7 +443,8 @@ async fn stats(State(shared): State<Arc<Shared>>) -> Response {
 
 async fn nowhere(uri: axum::http::Uri) -> Response {
     let message = format!(
-        "Unknown request URL: {}. The stand-in has /v1/models, /v1/chat/completions, /v1/embeddings, /v1/messages and /stats",
+        "Unknown request URL: {}. The stand-in has /v1/models, /v1/chat/completions, /v1/embeddings, /v1/responses, /v1/messages, \
+         /v1beta/models, /api/chat, /api/tags, /api/show and /stats",
         uri.path()
     );
     failed(&OpenAi, Failure::Nowhere, &message)

@@ -22,7 +22,7 @@ assert model.id == "claude-haiku-4-5" and model.max_input_tokens > 0 and model.c
 print("models ok")
 
 # messages
-said = client.messages.create(model="claude-haiku-4-5", max_tokens=500, system="Be brief.", messages=ask, temperature=0.2)
+said = client.messages.create(model="claude-haiku-4-5", max_tokens=500, system="Be brief.", messages=ask)
 assert said.type == "message" and said.role == "assistant" and said.stop_reason == "end_turn", said
 assert said.content[0].type == "text" and said.content[0].text
 assert said.usage.input_tokens > 0 and said.usage.output_tokens > 0 and said.usage.cache_read_input_tokens == 0

@@ -1,10 +1,16 @@
 //! The wires that the stand-in speaks, a file each: reading requests, and the shapes of answers and errors.
 
 mod anthropic;
-pub(super) mod openai;
+mod google;
+mod ollama;
+mod openai;
+mod responses;
 
 pub(super) use anthropic::Anthropic;
+pub(super) use google::Google;
+pub(super) use ollama::Ollama;
 pub(super) use openai::OpenAi;
+pub(super) use responses::Responses;
 
 use super::answer::{Asked, Said};
 use super::limits::Bucket;
