@@ -10,7 +10,7 @@ use polity_kernel::ask::{Effect, Request, Role, Usage};
 use polity_kernel::scenario::Price;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -121,6 +121,8 @@ pub struct Remote<W> {
     forms: Forms,
     /// Models that turned out to take no schema.
     without_schema: Mutex<BTreeSet<String>>,
+    /// What was learnt of models: a sweep asks once.
+    learnt: Mutex<BTreeMap<String, Capabilities>>,
     wire: PhantomData<W>,
 }
 
@@ -151,7 +153,14 @@ impl<W: Wire> Remote<W> {
 
     fn on(line: Line) -> Self {
         let settings = Settings::default();
-        Remote { settings, line, forms: Forms::default(), without_schema: Mutex::default(), wire: PhantomData }
+        Remote {
+            settings,
+            line,
+            forms: Forms::default(),
+            without_schema: Mutex::default(),
+            learnt: Mutex::default(),
+            wire: PhantomData,
+        }
     }
 
     /// With settings for every call.
@@ -223,6 +232,11 @@ impl<W: Wire> Remote<W> {
     fn without_schema(&self) -> MutexGuard<'_, BTreeSet<String>> {
         // Names alone are behind it: they are as good after a panic as before.
         self.without_schema.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn learnt(&self) -> MutexGuard<'_, BTreeMap<String, Capabilities>> {
+        // As good after a panic as before, too.
+        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -301,6 +315,9 @@ impl<W: Wire> Provider for Remote<W> {
     fn probe<'a>(&'a self, model: &'a str) -> Probing<'a> {
         Box::pin(async move {
             let short = self.short(model);
+            if let Some(learnt) = self.learnt().get(short) {
+                return Some(learnt.clone());
+            }
             let own = self.line.place().is_ok_and(|place| place.is_own());
             let (path, body) = W::inquiry(short);
             let asking = tokio::time::timeout(PROBE, self.line.send(&path, short, body.as_ref())).await;
@@ -308,7 +325,9 @@ impl<W: Wire> Provider for Remote<W> {
             let received = asking.ok().and_then(Result::ok).filter(Received::is_answer);
             let told: Option<Json> = received.and_then(|received| serde_json::from_str(&received.body).ok());
             let known = told.is_some();
-            Some(Capabilities { known, ..W::capabilities(short, own, &told.unwrap_or_default()) })
+            let learnt = Capabilities { known, ..W::capabilities(short, own, &told.unwrap_or_default()) };
+            self.learnt().insert(short.to_owned(), learnt.clone());
+            Some(learnt)
         })
     }
 

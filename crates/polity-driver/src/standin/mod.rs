@@ -140,13 +140,13 @@ impl Standin {
         let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books });
         let router = Router::new()
             .route("/v1/models", get(models))
-            .route("/v1/models/{model}", get(model))
+            .route("/v1/models/{model}", get(model).post(generate))
             .route("/v1/chat/completions", serves(&OpenAi))
             .route("/v1/embeddings", post(embeddings))
             .route("/v1/messages", serves(&Anthropic))
             .route("/v1/responses", serves(&Responses))
-            .route("/v1beta/models", get(google_models))
-            .route("/v1beta/models/{model}", get(google_model).post(generate))
+            .route("/v1beta/models", get(models))
+            .route("/v1beta/models/{model}", get(model).post(generate))
             .route("/api/chat", serves(&Ollama))
             .route("/api/tags", get(ollama_models))
             .route("/api/show", post(ollama_model))
@@ -376,41 +376,35 @@ fn names(shared: &Shared) -> Vec<String> {
     shared.sim.models().iter().map(|name| name.strip_prefix("sim/").unwrap_or(name).to_owned()).collect()
 }
 
-/// A model as OpenAI tells of it, or Anthropic, who asks at the same address.
+/// A model as the one tells of it who is asked: several serve the same address, and the headers say who is meant.
 fn told(headers: &HeaderMap, id: &str) -> Json {
-    match headers.contains_key("anthropic-version") {
-        true => json!({
+    if headers.contains_key(Google.key()) {
+        return json!({
+            "name": format!("models/{id}"), "version": "1", "displayName": id, "inputTokenLimit": CONTEXT,
+            "outputTokenLimit": CONTEXT, "supportedGenerationMethods": ["generateContent"],
+        });
+    }
+    if headers.contains_key(Anthropic.key()) {
+        return json!({
             "type": "model", "id": id, "display_name": id, "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active",
             "max_input_tokens": CONTEXT, "max_tokens": CONTEXT, "capabilities": {"structured_outputs": {"supported": true}},
-        }),
-        false => json!({"id": id, "object": "model", "created": 0, "owned_by": "polity"}),
+        });
     }
+    json!({"id": id, "object": "model", "created": 0, "owned_by": "polity"})
 }
 
 async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    let data: Vec<Json> = names(&shared).iter().map(|id| told(&headers, id)).collect();
-    json_response(200, &json!({"object": "list", "data": data, "has_more": false, "first_id": null, "last_id": null}))
+    let models: Vec<Json> = names(&shared).iter().map(|id| told(&headers, id)).collect();
+    let body = match headers.contains_key(Google.key()) {
+        true => json!({"models": models}),
+        false => json!({"object": "list", "data": models, "has_more": false, "first_id": null, "last_id": null}),
+    };
+    json_response(200, &body)
 }
 
 /// Any name is served.
 async fn model(Path(id): Path<String>, headers: HeaderMap) -> Response {
     json_response(200, &told(&headers, &id))
-}
-
-fn google(id: &str) -> Json {
-    json!({
-        "name": format!("models/{id}"), "version": "1", "displayName": id, "inputTokenLimit": CONTEXT,
-        "outputTokenLimit": CONTEXT, "supportedGenerationMethods": ["generateContent"],
-    })
-}
-
-async fn google_models(State(shared): State<Arc<Shared>>) -> Response {
-    let models: Vec<Json> = names(&shared).iter().map(|id| google(id)).collect();
-    json_response(200, &json!({"models": models}))
-}
-
-async fn google_model(Path(id): Path<String>) -> Response {
-    json_response(200, &google(&id))
 }
 
 /// `MODEL:generateContent`.

@@ -13,7 +13,17 @@ use std::process::{Child, Command, Output, Stdio};
 pub const CANARY: &str = "sk-canary-5ecre7-0123456789abcdef";
 
 /// The variables of all providers.
-pub const VARIABLES: [&str; 4] = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"];
+pub const VARIABLES: [&str; 9] = [
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    "OLLAMA_API_KEY",
+    "OLLAMA_HOST",
+];
 
 /// The folder of the checkout.
 pub fn root() -> PathBuf {
