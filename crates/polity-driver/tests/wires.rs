@@ -22,12 +22,15 @@ use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+/// From an address, a key and settings.
+type Open = fn(&str, &str, Settings) -> Result<Box<dyn Provider>, String>;
+
 /// A way to ask.
 struct Way {
     /// The provider's name, with what is odd about this way.
     name: &'static str,
-    /// What it makes of an address and settings.
-    open: fn(&str, &str, Settings) -> Result<Box<dyn Provider>, String>,
+    /// Its provider.
+    open: Open,
     /// The model that is asked.
     model: &'static str,
     stream: bool,

@@ -32,15 +32,16 @@ fn the_official_python_clients_are_served() {
     assert!(script.status.success(), "{}", text(&script.stderr));
     let standin = Standin::start(&[]);
     // They take a second to start: all at once.
-    std::thread::scope(|scope| {
-        for (client, parts) in CLIENTS {
-            let standin = &standin;
-            scope.spawn(move || served(standin, client, parts));
-        }
+    let printed = std::thread::scope(|scope| {
+        let standin = &standin;
+        let serving: Vec<_> =
+            CLIENTS.iter().map(|(client, parts)| scope.spawn(move || served(standin, client, parts))).collect();
+        serving.into_iter().map(|serving| serving.join().unwrap()).collect::<String>()
     });
+    println!("{printed}");
 }
 
-fn served(standin: &Standin, client: &str, parts: &[&str]) {
+fn served(standin: &Standin, client: &str, parts: &[&str]) -> String {
     let said = Command::new(root().join("target/venv/bin/python"))
         .arg(root().join("crates/polity/tests/clients").join(client))
         .envs(standin.everywhere())
@@ -53,7 +54,7 @@ fn served(standin: &Standin, client: &str, parts: &[&str]) {
     for part in parts {
         assert!(printed.contains(&format!("{part} ok")), "{client}, {part}: {printed}");
     }
-    println!("{printed}");
+    printed
 }
 
 #[test]

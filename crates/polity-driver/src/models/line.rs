@@ -130,7 +130,7 @@ impl Place {
     /// The address of a path. Where the base ends as the path begins (`/v1`), it is not said twice.
     fn url(&self, path: &[String]) -> Url {
         let mut url = self.base.clone();
-        let said = url.path_segments().and_then(|segments| segments.filter(|segment| !segment.is_empty()).next_back());
+        let said = url.path_segments().and_then(|mut segments| segments.rfind(|segment| !segment.is_empty()));
         let path = match path.split_first() {
             Some((first, rest)) if said == Some(first) => rest,
             _ => path,

@@ -384,7 +384,8 @@ fn told(headers: &HeaderMap, id: &str) -> Json {
             "outputTokenLimit": CONTEXT, "supportedGenerationMethods": ["generateContent"],
         });
     }
-    if headers.contains_key(Anthropic.key()) {
+    // Its clients have more than one way to send a key.
+    if headers.contains_key("anthropic-version") {
         return json!({
             "type": "model", "id": id, "display_name": id, "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active",
             "max_input_tokens": CONTEXT, "max_tokens": CONTEXT, "capabilities": {"structured_outputs": {"supported": true}},
