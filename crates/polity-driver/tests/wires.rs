@@ -568,3 +568,23 @@ fn what_is_sent_has_the_words_of_each_wire() {
     let sent = json!(Anthropic::new(near, Secret::new("none")).unwrap().request(&effect));
     assert_eq!((&sent["system"], &sent["messages"][0]["content"]), (&Json::Null, &json!("Speak.")));
 }
+
+#[test]
+fn what_servers_tell_of_models_is_read() {
+    let told =
+        json!({"object": "list", "data": [{"id": "other", "max_model_len": 1}, {"id": "m", "max_model_len": 4096}]});
+    assert_eq!(Chat::capabilities("m", false, Chat::entry("m", &told)).context, Some(4096));
+    assert!(Chat::entry("none", &told).is_null() && Chat::entry("m", &Json::Null).is_null());
+    let told = json!({"max_input_tokens": 9, "capabilities": {"structured_outputs": {"supported": false}}});
+    let found = Messages::capabilities("m", true, Messages::entry("m", &told));
+    assert_eq!((found.context, found.schema, found.seed), (Some(9), Some(false), Some(false)));
+    assert_eq!(found.words(), "no schemas, log-probabilities, logit bias, seeds; 9 tokens of context");
+    let told = json!({"model_info": {"general.architecture": "llama", "llama.context_length": 131_072}});
+    assert_eq!(ollama::Chat::capabilities("m", true, &told).context, Some(131_072));
+    // A server that is not there is no trouble, and what the wire has is known all the same.
+    for way in WAYS {
+        let provider = (way.open)("http://127.0.0.1:1", "none", Settings::default()).unwrap();
+        let found = block_on(provider.probe(way.model)).unwrap();
+        assert!(!found.known && found.context.is_none(), "{}: {found:?}", way.name);
+    }
+}

@@ -110,6 +110,11 @@ pub trait Wire: Send + Sync + 'static {
     }
     /// Where a server tells of a model what it can, and what it is sent to do so, if that costs nothing.
     fn inquiry(model: &str) -> (Vec<String>, Option<Json>);
+    /// What an answer to that says of the model; null, if nothing.
+    fn entry<'a>(model: &str, told: &'a Json) -> &'a Json {
+        let _ = model;
+        told
+    }
     /// What a model offers, by what its server tells of it (null, if nothing).
     fn capabilities(model: &str, own: bool, told: &Json) -> Capabilities;
 }
@@ -324,8 +329,9 @@ impl<W: Wire> Provider for Remote<W> {
             // A server that tells nothing may answer questions all the same: what is wrong with it shows there.
             let received = asking.ok().and_then(Result::ok).filter(Received::is_answer);
             let told: Option<Json> = received.and_then(|received| serde_json::from_str(&received.body).ok());
-            let known = told.is_some();
-            let learnt = Capabilities { known, ..W::capabilities(short, own, &told.unwrap_or_default()) };
+            let told = told.unwrap_or_default();
+            let entry = W::entry(short, &told);
+            let learnt = Capabilities { known: !entry.is_null(), ..W::capabilities(short, own, entry) };
             self.learnt().insert(short.to_owned(), learnt.clone());
             Some(learnt)
         })

@@ -98,8 +98,14 @@ impl Wire for Chat {
         !model.starts_with("ft:")
     }
 
-    fn inquiry(model: &str) -> (Vec<String>, Option<Json>) {
-        (path(["models", model]), None)
+    /// The list: not every server has an address for each model.
+    fn inquiry(_: &str) -> (Vec<String>, Option<Json>) {
+        (path(["models"]), None)
+    }
+
+    fn entry<'a>(model: &str, told: &'a Json) -> &'a Json {
+        let listed = told["data"].as_array().and_then(|models| models.iter().find(|entry| entry["id"] == model));
+        listed.unwrap_or(&Json::Null)
     }
 
     /// OpenAI tells no more than a name. vLLM has `max_model_len`, gateways have `context_length`.

@@ -184,6 +184,10 @@ impl Wire for Responses {
         Chat::inquiry(model)
     }
 
+    fn entry<'a>(model: &str, told: &'a Json) -> &'a Json {
+        Chat::entry(model, told)
+    }
+
     fn capabilities(model: &str, own: bool, told: &Json) -> Capabilities {
         Capabilities { logit_bias: Some(false), seed: Some(false), ..Chat::capabilities(model, own, told) }
     }
