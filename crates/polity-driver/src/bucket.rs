@@ -37,19 +37,19 @@ impl Bucket {
         self.level -= amount;
     }
 
-    /// As OpenAI's headers tell it.
-    pub fn headers(&self, name: &str) -> [(String, String); 3] {
-        let full = (self.per_minute - self.level) / self.rate();
-        [
-            (format!("x-ratelimit-limit-{name}"), self.per_minute.to_string()),
-            (format!("x-ratelimit-remaining-{name}"), self.level.max(0.0).floor().to_string()),
-            (format!("x-ratelimit-reset-{name}"), format!("{}ms", (full * 1e3).ceil())),
-        ]
-    }
-
-    /// The limit.
+    /// How much there is at most.
     pub fn per_minute(&self) -> f64 {
         self.per_minute
+    }
+
+    /// How much is left, in whole.
+    pub fn left(&self) -> f64 {
+        self.level.max(0.0).floor()
+    }
+
+    /// How long until it is full.
+    pub fn full_in(&self) -> Duration {
+        Duration::from_secs_f64(((self.per_minute - self.level) / self.rate()).max(0.0))
     }
 
     fn rate(&self) -> f64 {
@@ -70,8 +70,7 @@ mod tests {
         assert_eq!(bucket.wait(60.0, now), None);
         bucket.take(60.0);
         assert_eq!(bucket.wait(1.0, now), Some(Duration::from_secs(1)));
-        assert_eq!(bucket.headers("requests")[1].1, "0");
-        assert_eq!(bucket.headers("requests")[2].1, "60000ms");
+        assert_eq!((bucket.left(), bucket.full_in()), (0.0, Duration::from_secs(60)));
         assert_eq!(bucket.wait(1.0, later(1)), None);
         // More than there ever is: the whole minute's.
         assert_eq!(bucket.wait(1e6, later(1)), Some(Duration::from_secs(59)));

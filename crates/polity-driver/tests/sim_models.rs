@@ -281,7 +281,7 @@ fn unknown_models_are_named_before_a_run() {
     let error = |model: &str| providers.for_model(model).map(|p| p.name()).unwrap_err();
     assert_eq!(providers.for_model("sim/medium").map(Provider::name), Ok("sim"));
     assert!(error("sim/medum").contains("did you mean `sim/medium`?"));
-    assert!(error("anthropic/claude").contains("come with a later version"));
+    assert!(error("vllm/llama").contains("come with a later version"));
     assert!(error("smi/medium").contains("did you mean `sim/...`?"));
     assert!(error("medium").contains("provider/model"));
     assert!(matches!(try_ask(&Sim::standard(), &effect("sim/none", 0, 0, 0.0), 1), Err(Trouble::Fatal { .. })));

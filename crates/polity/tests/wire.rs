@@ -10,8 +10,20 @@ use standin::{CANARY, Standin, holding, last_line, polity, root, text};
 use std::path::PathBuf;
 use std::process::Command;
 
+/// Clients, and what each must have shown.
+const CLIENTS: &[(&str, &[&str])] = &[
+    (
+        "openai_client.py",
+        &["models", "chat", "tool", "stream", "stream of a tool", "parse", "embeddings", "errors", "many at once"],
+    ),
+    ("responses_client.py", &["responses", "parse", "errors"]),
+    ("anthropic_client.py", &["models", "messages", "structured", "tool", "stream", "errors"]),
+    ("google_client.py", &["models", "generate", "structured", "chat", "errors"]),
+    ("ollama_client.py", &["models", "chat", "structured", "stream", "errors"]),
+];
+
 #[test]
-fn the_official_python_client_is_served() {
+fn the_official_python_clients_are_served() {
     let script = Command::new("bash").arg("scripts/python-clients.sh").current_dir(root()).output().unwrap();
     if script.status.code() == Some(75) {
         eprintln!("SKIPPED: {}", text(&script.stderr).trim());
@@ -19,22 +31,30 @@ fn the_official_python_client_is_served() {
     }
     assert!(script.status.success(), "{}", text(&script.stderr));
     let standin = Standin::start(&[]);
+    // They take a second to start: all at once.
+    let printed = std::thread::scope(|scope| {
+        let standin = &standin;
+        let serving: Vec<_> =
+            CLIENTS.iter().map(|(client, parts)| scope.spawn(move || served(standin, client, parts))).collect();
+        serving.into_iter().map(|serving| serving.join().unwrap()).collect::<String>()
+    });
+    println!("{printed}");
+}
+
+fn served(standin: &Standin, client: &str, parts: &[&str]) -> String {
     let said = Command::new(root().join("target/venv/bin/python"))
-        .arg(root().join("crates/polity/tests/clients/openai_client.py"))
-        .env("OPENAI_BASE_URL", &standin.url)
-        .env("OPENAI_API_KEY", "none")
+        .arg(root().join("crates/polity/tests/clients").join(client))
+        .envs(standin.everywhere())
         // A stand-in on this machine is not behind a proxy.
         .env("NO_PROXY", "127.0.0.1")
         .output()
         .unwrap();
     let printed = text(&said.stdout);
-    assert!(said.status.success(), "{printed}\n{}", text(&said.stderr));
-    let parts =
-        ["models", "chat", "tool", "stream", "stream of a tool", "parse", "embeddings", "errors", "many at once"];
+    assert!(said.status.success(), "{client}: {printed}\n{}", text(&said.stderr));
     for part in parts {
-        assert!(printed.contains(&format!("{part} ok")), "{part}: {printed}");
+        assert!(printed.contains(&format!("{part} ok")), "{client}, {part}: {printed}");
     }
-    println!("{printed}");
+    printed
 }
 
 #[test]
@@ -108,6 +128,77 @@ fn a_run_on_a_provider_replays_without_it_and_holds_no_key() {
     assert!(!text(&ran.stdout).contains(CANARY) && !text(&ran.stderr).contains(CANARY));
     assert_eq!(holding(&folder.join("refused"), CANARY), Vec::<PathBuf>::new());
     assert!(text(&ran.stderr).contains("does not accept the key"), "{}", text(&ran.stderr));
+}
+
+/// Which acts come of it differs from wire to wire: the stand-in answers the bytes of a request, and these do.
+#[test]
+fn a_run_on_any_wire_is_counted_replayed_without_it_and_holds_no_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = root().join("scenarios/debate.yaml");
+    let standin = Standin::start(&["--fault", "500=0.1"]);
+    for model in ["anthropic/medium", "google/medium", "gemini/medium", "ollama/medium", "openai-responses/medium"] {
+        let out = model.replace('/', "-");
+        let before = standin.stats();
+        let run = ["run", scenario.to_str().unwrap(), "-P", &format!("model={model}"), "-P", "items.count=2"];
+        let ran = polity(folder.path(), &[&run[..], &["--out", &out, "--json"]].concat(), &standin.everywhere());
+        assert!(ran.status.success(), "{model}: {}", text(&ran.stderr));
+        let summary = last_line(&ran);
+        assert_eq!((&summary["answers"], &summary["simulated"]), (&Value::from(18), &Value::from(false)), "{model}");
+        let stats = standin.stats();
+        for count in ["tokens_in", "tokens_out"] {
+            let counted = stats[count].as_u64().unwrap() - before[count].as_u64().unwrap();
+            assert_eq!(summary[count], counted, "{model}, {count}");
+        }
+        let replayed = last_line(&polity(folder.path(), &["replay", &out, "--json"], &[]));
+        assert_eq!((&replayed["status"], &replayed["digest"]), (&Value::from("same"), &summary["digest"]), "{model}");
+        assert!(!text(&ran.stdout).contains(CANARY) && !text(&ran.stderr).contains(CANARY));
+    }
+    assert_eq!(holding(folder.path(), CANARY), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_models_offer_is_asked_once_when_a_run_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = root().join("scenarios/debate.yaml");
+    let standin = Standin::start(&[]);
+    let capabilities = |out: &str| -> Value {
+        let manifest = std::fs::read(folder.path().join(out).join("manifest.json")).unwrap();
+        serde_json::from_slice::<Value>(&manifest).unwrap()["capabilities"].clone()
+    };
+    let run = |model: &str, out: &str, variables: &[(&str, &str)]| {
+        let model = format!("model={model}");
+        let args = ["run", scenario.to_str().unwrap(), "-P", &model, "-P", "items.count=1", "--out", out];
+        polity(folder.path(), &args, variables)
+    };
+    for (model, known, schema, context) in [
+        ("openai/medium", true, Value::Null, Value::Null),
+        ("openai-responses/medium", true, Value::Null, Value::Null),
+        ("anthropic/medium", true, Value::from(true), Value::from(200_000)),
+        ("google/medium", true, Value::Null, Value::from(200_000)),
+        ("ollama/medium", true, Value::from(true), Value::from(200_000)),
+    ] {
+        let out = model.replace('/', "-");
+        assert!(run(model, &out, &standin.everywhere()).status.success());
+        let found = &capabilities(&out)[model];
+        assert_eq!(
+            (&found["known"], &found["schema"], &found["context"]),
+            (&known.into(), &schema, &context),
+            "{found}"
+        );
+        let report = std::fs::read_to_string(folder.path().join(&out).join("report.html")).unwrap();
+        assert!(!context.is_u64() || report.contains("200000 tokens of context"), "{model}");
+    }
+    // Simulated models are not asked.
+    assert!(run("sim/medium", "sim", &[]).status.success());
+    assert_eq!(capabilities("sim"), Value::Null);
+    // A server that is not there changes nothing but what is known; the run goes on where it is, and does not ask again.
+    let gone = Standin::start(&[]).root().to_string();
+    let stopped = run("ollama/medium", "gone", &[("OLLAMA_HOST", gone.as_str())]);
+    assert_eq!(stopped.status.code(), Some(8), "{}", text(&stopped.stderr));
+    let found = capabilities("gone");
+    assert_eq!((&found["ollama/medium"]["known"], &found["ollama/medium"]["schema"]), (&false.into(), &true.into()));
+    assert!(polity(folder.path(), &["resume", "gone"], &standin.everywhere()).status.success());
+    assert_eq!(capabilities("gone"), found);
 }
 
 #[test]

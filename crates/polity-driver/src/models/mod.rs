@@ -2,14 +2,27 @@
 //!
 //! A provider turns one effect into one outcome and knows nothing of batches, retries, caches or budgets; those belong to the run.
 
+pub mod anthropic;
+mod capabilities;
+mod form;
+pub mod google;
 pub mod human;
 pub mod keys;
+mod line;
 mod mend;
+pub mod ollama;
 pub mod openai;
+pub mod openai_responses;
 pub mod prices;
+mod received;
+mod remote;
 mod reply;
 pub mod sim;
 
+pub use capabilities::Capabilities;
+pub use line::{Home, LONGEST_ANSWER};
+pub use received::{End, Ended, Received, Told};
+pub use remote::{LONGEST_REPLY, Question, Remote, Settings, Turn, Wire};
 pub use reply::read_reply;
 
 use polity_kernel::ask::{Effect, Outcome, Request, Usage};
@@ -76,7 +89,7 @@ pub struct Window {
 
 /// What a provider has told of its limits on a model, with its last answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct RateLimits {
     /// Requests.
     pub requests: Option<Window>,
     /// Tokens of requests and replies.
@@ -86,10 +99,17 @@ pub struct Told {
 /// The future of an exchange.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Exchange, Trouble>> + Send + 'a>>;
 
+/// The future of what is known of a model.
+pub type Probing<'a> = Pin<Box<dyn Future<Output = Option<Capabilities>> + Send + 'a>>;
+
 /// A source of models.
 pub trait Provider: Send + Sync {
     /// The part of a model's name before the slash.
     fn name(&self) -> &'static str;
+    /// Other names that mean the same.
+    fn aliases(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// The models it knows by name, in full (`sim/medium`).
     fn models(&self) -> Vec<String>;
     /// Says before a run whether it has the model (full name); the error names the nearest one.
@@ -111,23 +131,29 @@ pub trait Provider: Send + Sync {
         None
     }
     /// What it was last told of the limits on a model (full name), once; the run keeps within them.
-    fn limits(&self, model: &str) -> Option<Told> {
+    fn limits(&self, model: &str) -> Option<RateLimits> {
         let _ = model;
         None
     }
     /// Whether its answers are made up: runs that used it say so.
     fn simulated(&self) -> bool;
+    /// What a model (full name) offers, as far as that can be known for nothing; `None` where nobody outside is asked. Trouble on the
+    /// way is no failure: less is known then.
+    fn probe<'a>(&'a self, model: &'a str) -> Probing<'a> {
+        let _ = model;
+        Box::pin(std::future::ready(None))
+    }
     /// Puts the question. `seed` is the run's; only simulated models use it.
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a>;
 }
 
 /// Providers whose place is kept and that this build does not have.
-const LATER: [&str; 4] = ["anthropic", "google", "ollama", "vllm"];
+const LATER: [&str; 1] = ["vllm"];
 
 /// The providers of a build.
 pub struct Providers {
     all: Vec<Box<dyn Provider>>,
-    /// Where calls are made, of all runs that have these providers. Its threads do nothing else: runs come and go (a sweep has many at once)
+    /// Where calls are made, of all runs that have these providers. Its thread does nothing else: runs come and go (a sweep has many at once)
     /// and compute between their calls, and a connection that nobody serves in the meantime would look like a server that hangs.
     runtime: OnceLock<std::io::Result<Runtime>>,
 }
@@ -148,6 +174,10 @@ impl Providers {
         Providers::of(vec![
             Box::new(sim::Sim::standard()),
             Box::new(openai::OpenAi::standard()),
+            Box::new(openai_responses::OpenAiResponses::standard()),
+            Box::new(anthropic::Anthropic::standard()),
+            Box::new(google::Google::standard()),
+            Box::new(ollama::Ollama::standard()),
             Box::new(human::Human),
         ])
     }
@@ -160,7 +190,11 @@ impl Providers {
 
     /// Where calls are made.
     pub(crate) fn runtime(&self) -> Result<&Handle, String> {
-        let open = || tokio::runtime::Builder::new_multi_thread().thread_name("polity-calls").enable_all().build();
+        // One thread serves thousands of connections; more only wake each other.
+        let open = || {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            builder.worker_threads(1).thread_name("polity-calls").enable_all().build()
+        };
         match self.runtime.get_or_init(open) {
             Ok(runtime) => Ok(runtime.handle()),
             Err(error) => Err(error.to_string()),
@@ -178,7 +212,9 @@ impl Providers {
         let Some((name, _)) = model.split_once('/') else {
             return Err(format!("a model is named `provider/model`, for instance `sim/medium`, not `{model}`"));
         };
-        if let Some(provider) = self.all.iter().find(|provider| provider.name() == name) {
+        if let Some(provider) =
+            self.all.iter().find(|provider| provider.name() == name || provider.aliases().contains(&name))
+        {
             provider.check(model)?;
             return Ok(provider.as_ref());
         }

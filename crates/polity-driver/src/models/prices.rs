@@ -47,9 +47,12 @@ fn named(prices: &BTreeMap<String, Price>, model: &str) -> Option<Price> {
 }
 
 fn undated(model: &str) -> Option<&str> {
-    let (name, date) = model.split_at_checked(model.len().checked_sub("-2024-07-18".len())?)?;
-    let form = |(i, c): (usize, char)| if matches!(i, 0 | 5 | 8) { c == '-' } else { c.is_ascii_digit() };
-    date.chars().enumerate().all(form).then_some(name)
+    let without = |form: &str| {
+        let (name, date) = model.split_at_checked(model.len().checked_sub(form.len())?)?;
+        let alike = |(c, like): (char, char)| if like == '-' { c == '-' } else { c.is_ascii_digit() };
+        date.chars().zip(form.chars()).all(alike).then_some(name)
+    };
+    without("-2024-07-18").or_else(|| without("-20240718"))
 }
 
 /// Prices as the flag `--price` takes them: `0.15,0.6` or `0.15,0.6,0.075`.
@@ -122,7 +125,7 @@ mod tests {
         let table = table().unwrap();
         assert!(table.source.starts_with("https://") && table.date.len() == 10 && table.read >= table.date);
         for (name, price) in &table.models {
-            assert!(name.starts_with("openai/"), "{name}");
+            assert!(["openai/", "anthropic/"].iter().any(|provider| name.starts_with(provider)), "{name}");
             assert!(price.input > 0.0 && price.output > price.input && price.cached.is_none_or(|c| c < price.input));
         }
     }
@@ -132,6 +135,8 @@ mod tests {
         assert_eq!(undated("openai/gpt-4o-mini-2024-07-18"), Some("openai/gpt-4o-mini"));
         assert_eq!(listed("openai/gpt-4o-mini-2024-07-18"), listed("openai/gpt-4o-mini"));
         assert!(listed("openai/gpt-4o-mini").is_some());
+        assert_eq!(undated("anthropic/claude-sonnet-4-5-20250929"), Some("anthropic/claude-sonnet-4-5"));
+        assert!(listed("anthropic/claude-haiku-4-5-20251001").is_some());
         // Where the table has the dated name it holds.
         assert_ne!(listed("openai/gpt-4o-2024-05-13"), listed("openai/gpt-4o"));
         for name in ["openai/gpt-4o-mini-2024-07-1x", "gpt-4o-mini", "openai/gpt-4o-minü-07-18", "", "openai/other"] {

@@ -2,6 +2,7 @@
 
 use super::{Asked, Prepared};
 use crate::drive::digest_of;
+use crate::models::Capabilities;
 use polity_kernel::digest::Digest;
 use polity_kernel::scenario::{Assembled, Price, Scenario};
 use polity_kernel::world::Activation;
@@ -83,6 +84,9 @@ pub struct Manifest {
     /// whose provider tells costs itself, and those of unknown price, are not here.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
+    /// What the models of providers outside offer, as far as it was known when the run began; simulated ones are not here.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub capabilities: BTreeMap<String, Capabilities>,
     /// Whether answers come from simulated models.
     pub simulated: bool,
     /// The run it was forked from.
@@ -96,6 +100,7 @@ impl Manifest {
         scenario: &Scenario,
         machine: &Assembled,
         asked: Asked,
+        capabilities: BTreeMap<String, Capabilities>,
         forked_from: Option<Origin>,
     ) -> Self {
         let Asked { models, simulated, prices } = asked;
@@ -114,6 +119,7 @@ impl Manifest {
             inputs: prepared.files.iter().map(|file| file.entry.clone()).collect(),
             models,
             prices: prices.by_name().clone(),
+            capabilities,
             simulated,
             forked_from,
         }

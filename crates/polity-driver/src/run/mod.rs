@@ -24,8 +24,8 @@ use crate::drive::{
 };
 use crate::health::{Alarm, alarms};
 use crate::journal::{End, JournalReader, JournalWriter};
-use crate::models::Providers;
 use crate::models::prices::{self, Prices};
+use crate::models::{Capabilities, Providers};
 use crate::people::Mailbox;
 use crate::recorder::Recorder;
 use crate::source::{Faults, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
@@ -38,8 +38,9 @@ use polity_kernel::scenario::{Answers, Assembled, Budget, Check, Limits, Scenari
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// What every verb needs.
@@ -332,6 +333,32 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// What models offer, as their servers tell it; all are asked at once, and wait no longer than a provider's probe does. What goes wrong
+    /// on the way shows when questions are put.
+    fn capabilities(&self, models: &[String]) -> BTreeMap<String, Capabilities> {
+        let outside = |model: &&String| self.providers.for_model(model).is_ok_and(|provider| !provider.simulated());
+        let models: Vec<String> = models.iter().filter(outside).cloned().collect();
+        if models.is_empty() || self.faults.is_some() {
+            return BTreeMap::new();
+        }
+        let (tells, told) = mpsc::channel();
+        if let Ok(runtime) = self.providers.runtime() {
+            for model in models {
+                let (providers, tells) = (self.providers.clone(), tells.clone());
+                runtime.spawn(async move {
+                    if let Ok(provider) = providers.for_model(&model)
+                        && let Some(capabilities) = provider.probe(&model).await
+                    {
+                        // Nobody who listens has gone: they wait for this.
+                        let _ = tells.send((model, capabilities));
+                    }
+                });
+            }
+        }
+        drop(tells);
+        told.iter().collect()
+    }
+
     fn source(&self, seed: u64, prices: &Prices, ranks: Option<Ranks>) -> Box<dyn Source> {
         match self.faults {
             None => {
@@ -367,7 +394,8 @@ impl Engine<'_> {
         let budget = scenario.budget.with(&self.budget);
         self.check_prices(&machine, &budget, &asked.prices)?;
         let folder = Folder::create(self.disk.clone(), out)?;
-        let manifest = Manifest::new(prepared, &scenario, &machine, asked, origin);
+        let capabilities = self.capabilities(&asked.models);
+        let manifest = Manifest::new(prepared, &scenario, &machine, asked, capabilities, origin);
         folder.write_inputs(prepared)?;
         let mut journal = JournalWriter::create(self.disk.clone(), &folder.journal())?;
         append(&mut journal, &Event::Began { scenario: manifest.digest() })?;

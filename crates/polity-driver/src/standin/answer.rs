@@ -77,8 +77,19 @@ pub(super) struct Said {
     pub refusal: Option<String>,
     /// Name and arguments of the tool that is called.
     pub call: Option<(String, String)>,
-    pub finish_reason: &'static str,
+    pub finish: Finish,
     pub usage: Usage,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Finish {
+    /// It had said all.
+    Stop,
+    /// It was cut at the limit of tokens.
+    Length,
+    /// It calls a tool.
+    Tool,
 }
 
 /// Key of a text.
@@ -108,12 +119,12 @@ pub(super) async fn answer(
         default: None,
     };
     let exchange = sim.answer(&effect, seed).await.map_err(|trouble| trouble.to_string())?;
-    let mut said = Said { content: None, refusal: None, call: None, finish_reason: "stop", usage: exchange.usage };
+    let mut said = Said { content: None, refusal: None, call: None, finish: Finish::Stop, usage: exchange.usage };
     match (exchange.outcome, form) {
         (Outcome::Refused { raw }, _) => said.refusal = Some(raw),
         // The model failed. Where the text does not show it, it was cut.
         (Outcome::Invalid { raw, .. }, form) => {
-            said.finish_reason = if form.is_none() { "length" } else { "stop" };
+            said.finish = if form.is_none() { Finish::Length } else { Finish::Stop };
             said.content = Some(raw);
         }
         (Outcome::Reply { value, .. }, Some(form)) => {
@@ -121,7 +132,7 @@ pub(super) async fn answer(
             match asked.tool.take() {
                 Some(name) => {
                     said.call = Some((name, text));
-                    said.finish_reason = "tool_calls";
+                    said.finish = Finish::Tool;
                 }
                 None => said.content = Some(text),
             }

@@ -1,4 +1,4 @@
-//! A stand-in for a model provider: it serves the OpenAI wire on this machine, answers from a simulated model, and fails as it is told
+//! A stand-in for model providers: it serves their wires (`wires/`) on this machine, answers from a simulated model, and fails as it is told
 //! to. With it everything that asks a real endpoint can be tried without a key, a network or money.
 
 mod answer;
@@ -8,15 +8,15 @@ mod wires;
 pub use fault::{Fault, Faults};
 
 use crate::bucket::Bucket;
-use crate::models::openai::LONGEST_ANSWER;
+use crate::models::LONGEST_ANSWER;
 use crate::models::sim::Sim;
-use answer::{Asked, Forms, Said, answer, embedding, hash};
+use answer::{Asked, Finish, Forms, Said, answer, embedding, hash};
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use axum::serve::ListenerExt;
 use base64::Engine as _;
 use futures_util::stream;
@@ -28,12 +28,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Runtime;
-use wires::openai::{self, Head};
+use wires::{Anthropic, Failure, Google, Head, Ollama, OpenAi, Responses, Wire};
 
 /// Bytes of a request at most.
 const LONGEST_REQUEST: usize = 64_000_000;
 /// Pause between the bytes of an answer that drips.
 const DRIP: Duration = Duration::from_millis(100);
+/// Tokens that a model is said to take.
+const CONTEXT: u64 = 200_000;
 /// Length of an embedding where the request names none.
 const DIMENSIONS: usize = 256;
 
@@ -141,8 +143,16 @@ impl Standin {
         let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books });
         let router = Router::new()
             .route("/v1/models", get(models))
-            .route("/v1/chat/completions", post(completions))
+            .route("/v1/models/{model}", get(model).post(generate))
+            .route("/v1/chat/completions", serves(&OpenAi))
             .route("/v1/embeddings", post(embeddings))
+            .route("/v1/messages", serves(&Anthropic))
+            .route("/v1/responses", serves(&Responses))
+            .route("/v1beta/models", get(models))
+            .route("/v1beta/models/{model}", get(model).post(generate))
+            .route("/api/chat", serves(&Ollama))
+            .route("/api/tags", get(ollama_models))
+            .route("/api/show", post(ollama_model))
             .route("/stats", get(stats))
             .fallback(nowhere)
             .layer(DefaultBodyLimit::max(LONGEST_REQUEST))
@@ -156,7 +166,13 @@ impl Standin {
     /// What to set OPENAI_BASE_URL to.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("{}/v1", self.root())
+    }
+
+    /// What to set the variables of other providers to.
+    #[must_use]
+    pub fn root(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// What was served so far.
@@ -184,6 +200,7 @@ impl Shared {
 /// A call under way. It ends with its answer, or when the client has gone away.
 struct Call {
     shared: Arc<Shared>,
+    wire: &'static dyn Wire,
     fault: Option<Fault>,
 }
 
@@ -194,14 +211,14 @@ impl Drop for Call {
 }
 
 impl Call {
-    fn begin(shared: Arc<Shared>) -> Self {
+    fn begin(shared: Arc<Shared>, wire: &'static dyn Wire) -> Self {
         let mut books = shared.books();
         let fault = shared.options.faults.of(shared.options.seed, books.stats.calls);
         books.stats.calls += 1;
         books.stats.in_flight += 1;
         books.stats.most_in_flight = books.stats.most_in_flight.max(books.stats.in_flight);
         drop(books);
-        Call { shared, fault }
+        Call { shared, wire, fault }
     }
 
     /// What comes in place of an answer, if anything does: a limit, or a fault that shows before there is one.
@@ -211,31 +228,21 @@ impl Call {
         }
         let fault = self.fault?;
         *self.shared.books().stats.faults.entry(fault.name()).or_default() += 1;
-        let said = |status: u16, message: &str, kind: &str, code: Option<&str>| {
-            Some(json_response(status, &openai::error(message, kind, code)))
-        };
+        let said = |failure, message: &str| Some(failed(self.wire, failure, message));
         let limited = "Rate limit reached for requests: a fault of the stand-in";
         match fault {
-            Fault::RateLimit => {
-                let mut response = said(429, limited, "requests", Some("rate_limit_exceeded"))?;
-                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-                Some(response)
-            }
-            Fault::RateLimitBare => said(429, limited, "requests", Some("rate_limit_exceeded")),
+            Fault::RateLimit => said(Failure::Limit("requests", Some(Duration::from_secs(1))), limited),
+            Fault::RateLimitBare => said(Failure::Limit("requests", None), limited),
             Fault::Quota => {
-                let message = "You exceeded your current quota, please check your plan and billing details.";
-                said(429, message, "insufficient_quota", Some("insufficient_quota"))
+                said(Failure::Quota, "You exceeded your current quota, please check your plan and billing details.")
             }
-            Fault::Server => said(500, "The server had an error while processing your request.", "server_error", None),
+            Fault::Server => said(Failure::Server, "The server had an error while processing your request."),
             Fault::Key => {
-                let key = headers.get(header::AUTHORIZATION).and_then(|key| key.to_str().ok()).unwrap_or_default();
+                let key = headers.get(self.wire.key()).and_then(|key| key.to_str().ok()).unwrap_or_default();
                 let message = format!("Incorrect API key provided: {}.", key.trim_start_matches("Bearer "));
-                said(401, &message, "invalid_request_error", Some("invalid_api_key"))
+                said(Failure::Key, &message)
             }
-            Fault::Model => {
-                let message = "The model does not exist or you do not have access to it.";
-                said(404, message, "invalid_request_error", Some("model_not_found"))
-            }
+            Fault::Model => said(Failure::Model, "The model does not exist or you do not have access to it."),
             Fault::Hang => std::future::pending().await,
             _ => None,
         }
@@ -247,7 +254,7 @@ impl Call {
         if self.shared.options.at_once.is_some_and(|most| books.stats.in_flight > u64::from(most)) {
             books.stats.limited += 1;
             let message = "The server is overloaded. Please try again later.";
-            return Some(json_response(503, &openai::error(message, "server_error", Some("overloaded"))));
+            return Some(failed(self.wire, Failure::Full, message));
         }
         let amounts = [("requests", 1.0), ("tokens", tokens)];
         let amount = |name: &str| amounts.iter().find(|(of, _)| *of == name).map_or(0.0, |(_, amount)| *amount);
@@ -260,12 +267,8 @@ impl Call {
             Some((wait, name)) => {
                 books.stats.limited += 1;
                 let message = format!("Rate limit reached for {name}. Please try again in {:.3}s.", wait.as_secs_f64());
-                let mut response = json_response(429, &openai::error(&message, name, Some("rate_limit_exceeded")));
                 drop(books);
-                let seconds = wait.as_secs_f64().ceil().to_string();
-                let milliseconds = (wait.as_secs_f64() * 1e3).ceil().to_string();
-                add(&mut response, [("retry-after".into(), seconds), ("retry-after-ms".into(), milliseconds)]);
-                Some(response)
+                Some(failed(self.wire, Failure::Limit(name, Some(wait)), &message))
             }
         }
     }
@@ -289,11 +292,11 @@ impl Call {
     }
 
     /// Sends an answer, or what a fault makes of it. The call lasts until the last byte has left.
-    fn deliver(self, events: bool, pieces: Vec<String>) -> Response {
+    fn deliver(self, kind: &'static str, pieces: Vec<String>) -> Response {
         let whole = pieces.concat();
         let half = whole.floor_char_boundary(whole.len() / 2);
         let books = self.shared.books();
-        let headers: Vec<_> = books.limits.iter().flat_map(|(name, bucket)| bucket.headers(name)).collect();
+        let headers: Vec<_> = books.limits.iter().flat_map(|(name, bucket)| self.wire.limit(name, bucket)).collect();
         drop(books);
         let body = match self.fault {
             Some(Fault::WebPage) => {
@@ -306,10 +309,9 @@ impl Call {
                 let letters = whole.chars().map(String::from).collect();
                 in_pieces(self, letters, Some(DRIP), false)
             }
-            _ if events => in_pieces(self, pieces, None, false),
+            _ if pieces.len() > 1 => in_pieces(self, pieces, None, false),
             _ => Body::from(whole),
         };
-        let kind = if events { "text/event-stream; charset=utf-8" } else { "application/json" };
         let mut response = ([(header::CONTENT_TYPE, kind)], body).into_response();
         add(&mut response, headers);
         response
@@ -341,6 +343,16 @@ fn json_response(status: u16, body: &Json) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }
 
+/// An error, in the words of a wire.
+fn failed(wire: &dyn Wire, failure: Failure<'_>, message: &str) -> Response {
+    let (status, body) = wire.error(failure, message);
+    let mut response = json_response(status, &body);
+    if let Failure::Limit(_, Some(wait)) = failure {
+        add(&mut response, wire.wait(wait));
+    }
+    response
+}
+
 fn add(response: &mut Response, headers: impl IntoIterator<Item = (String, String)>) {
     for (name, value) in headers {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
@@ -349,8 +361,8 @@ fn add(response: &mut Response, headers: impl IntoIterator<Item = (String, Strin
     }
 }
 
-fn invalid(why: &str) -> Response {
-    json_response(400, &openai::error(why, "invalid_request_error", None))
+fn invalid(wire: &dyn Wire, why: &str) -> Response {
+    failed(wire, Failure::Invalid, why)
 }
 
 fn parsed(body: &[u8]) -> Result<Json, String> {
@@ -366,14 +378,65 @@ fn tokens(text: &str) -> u64 {
     text.chars().count().div_ceil(4) as u64
 }
 
-async fn models(State(shared): State<Arc<Shared>>) -> Response {
+/// The models by their names here.
+fn names(shared: &Shared) -> Vec<String> {
     use crate::models::Provider;
-    let model = |name: String| {
-        let id = name.strip_prefix("sim/").unwrap_or(&name).to_owned();
-        json!({"id": id, "object": "model", "created": 0, "owned_by": "polity"})
+    shared.sim.models().iter().map(|name| name.strip_prefix("sim/").unwrap_or(name).to_owned()).collect()
+}
+
+/// A model as the one tells of it who is asked: several serve the same address, and the headers say who is meant.
+fn told(headers: &HeaderMap, id: &str) -> Json {
+    if headers.contains_key(Google.key()) {
+        return json!({
+            "name": format!("models/{id}"), "version": "1", "displayName": id, "inputTokenLimit": CONTEXT,
+            "outputTokenLimit": CONTEXT, "supportedGenerationMethods": ["generateContent"],
+        });
+    }
+    // Its clients have more than one way to send a key.
+    if headers.contains_key("anthropic-version") {
+        return json!({
+            "type": "model", "id": id, "display_name": id, "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active",
+            "max_input_tokens": CONTEXT, "max_tokens": CONTEXT, "capabilities": {"structured_outputs": {"supported": true}},
+        });
+    }
+    json!({"id": id, "object": "model", "created": 0, "owned_by": "polity"})
+}
+
+async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let models: Vec<Json> = names(&shared).iter().map(|id| told(&headers, id)).collect();
+    let body = match headers.contains_key(Google.key()) {
+        true => json!({"models": models}),
+        false => json!({"object": "list", "data": models, "has_more": false, "first_id": null, "last_id": null}),
     };
-    let data: Vec<Json> = shared.sim.models().into_iter().map(model).collect();
-    json_response(200, &json!({"object": "list", "data": data}))
+    json_response(200, &body)
+}
+
+/// Any name is served.
+async fn model(Path(id): Path<String>, headers: HeaderMap) -> Response {
+    json_response(200, &told(&headers, &id))
+}
+
+/// `MODEL:generateContent`.
+async fn generate(
+    State(shared): State<Arc<Shared>>,
+    Path(what): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    match what.rsplit_once(':') {
+        Some((model, "generateContent")) => complete(&Google, model, shared, headers, body).await,
+        _ => failed(&Google, Failure::Nowhere, &format!("{what}: the stand-in has MODEL:generateContent")),
+    }
+}
+
+async fn ollama_models(State(shared): State<Arc<Shared>>) -> Response {
+    let model = |id: &String| json!({"name": id, "model": id, "modified_at": "2026-01-01T00:00:00Z", "size": 0, "digest": "", "details": {}});
+    json_response(200, &json!({"models": names(&shared).iter().map(model).collect::<Vec<_>>()}))
+}
+
+async fn ollama_model() -> Response {
+    let info = json!({"general.architecture": "polity", "polity.context_length": CONTEXT});
+    json_response(200, &json!({"details": {"family": "polity"}, "model_info": info, "capabilities": ["completion"]}))
 }
 
 async fn stats(State(shared): State<Arc<Shared>>) -> Response {
@@ -383,46 +446,62 @@ async fn stats(State(shared): State<Arc<Shared>>) -> Response {
 
 async fn nowhere(uri: axum::http::Uri) -> Response {
     let message = format!(
-        "Unknown request URL: {}. The stand-in has /v1/models, /v1/chat/completions, /v1/embeddings and /stats",
+        "Unknown request URL: {}. The stand-in has /v1/models, /v1/chat/completions, /v1/embeddings, /v1/responses, /v1/messages, \
+         /v1beta/models, /api/chat, /api/tags, /api/show and /stats",
         uri.path()
     );
-    json_response(404, &openai::error(&message, "invalid_request_error", Some("unknown_url")))
+    failed(&OpenAi, Failure::Nowhere, &message)
 }
 
-async fn completions(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
-    let mut asked = match openai::asked(&body) {
+/// An address at which completions are asked for on a wire.
+fn serves(wire: &'static dyn Wire) -> MethodRouter<Arc<Shared>> {
+    post(move |State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes| async move {
+        complete(wire, "", shared, headers, body).await
+    })
+}
+
+/// Answers a request for a completion; `model` is the one that its address names, if it does.
+async fn complete(
+    wire: &'static dyn Wire,
+    model: &str,
+    shared: Arc<Shared>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let mut asked = match wire.asked(model, &body) {
         Ok(asked) => asked,
-        Err(why) => return invalid(&why),
+        Err(why) => return invalid(wire, &why),
     };
-    let call = Call::begin(shared.clone());
+    let call = Call::begin(shared.clone(), wire);
     if let Some(response) = call.turned_away(&headers, asked.letters.div_ceil(4) as f64).await {
         return response;
     }
     if call.fault == Some(Fault::NoSchema) && asked.in_form {
-        let why = "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.";
-        let mut error = openai::error(why, "invalid_request_error", None);
-        error["error"]["param"] = json!("response_format");
-        return json_response(400, &error);
+        return failed(wire, Failure::Schema, "");
     }
     tokio::time::sleep(shared.options.latency).await;
     let (model, seed, key) = (shared.model_for(&asked.model), shared.options.seed, hash(&body));
     let mut said = match answer(&shared.sim, &shared.forms, &model, seed, key, &mut asked).await {
         Ok(said) => said,
-        Err(why) => return invalid(&why),
+        Err(why) => return invalid(wire, &why),
     };
     call.settle(key, said.usage.tokens_in, said.usage.tokens_out, said.usage.cost_usd);
     let structured = said.call.is_some() || asked.in_form;
     spoil(&mut said, call.fault, structured);
     let created = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let Asked { model, logprobs, include_usage, .. } = asked;
-    let head = Head { id: format!("chatcmpl-{key:032x}"), created, model: model.into_owned(), logprobs, include_usage };
-    let pieces = match call.fault {
+    let head = Head { key, created, model: model.into_owned(), logprobs, include_usage };
+    let in_pieces = if asked.stream { wire.pieces(&head, &said) } else { None };
+    let (kind, pieces) = match (call.fault, in_pieces) {
         // JSON, but no completion: for a text there is no schema that its content could miss.
-        Some(Fault::Schema) if !structured => vec![json!({"object": "something.else", "result": "ok"}).to_string()],
-        _ if asked.stream => openai::stream(&head, &said),
-        _ => vec![openai::completion(&head, &said)],
+        (Some(Fault::Schema), streamed) if !structured => {
+            let kind = streamed.map_or("application/json", |(kind, _)| kind);
+            (kind, vec![json!({"object": "something.else", "result": "ok"}).to_string()])
+        }
+        (_, Some(streamed)) => streamed,
+        (_, None) => ("application/json", vec![wire.whole(&head, &said)]),
     };
-    call.deliver(asked.stream, pieces)
+    call.deliver(kind, pieces)
 }
 
 /// What a fault makes of a reply itself.
@@ -431,7 +510,7 @@ fn spoil(said: &mut Said, fault: Option<Fault>, structured: bool) {
     said.content = match (fault, whole) {
         (Some(Fault::Schema), Some(_)) if structured => Some(json!({"unexpected": [1, 2, 3]}).to_string()),
         (Some(Fault::Length), Some(text)) => {
-            said.finish_reason = "length";
+            said.finish = Finish::Length;
             Some(text[..text.floor_char_boundary(text.len() / 2)].to_owned())
         }
         (Some(Fault::Empty), _) => Some(String::new()),
@@ -448,7 +527,7 @@ fn spoil(said: &mut Said, fault: Option<Fault>, structured: bool) {
 async fn embeddings(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
     let request = match parsed(&body) {
         Ok(request) => request,
-        Err(why) => return invalid(&why),
+        Err(why) => return invalid(&OpenAi, &why),
     };
     // A text, tokens, or a list of either.
     let texts: Vec<String> = match &request["input"] {
@@ -457,13 +536,13 @@ async fn embeddings(State(shared): State<Arc<Shared>>, headers: HeaderMap, body:
         }
         Json::String(text) => vec![text.clone()],
         Json::Array(tokens) => vec![json!(tokens).to_string()],
-        _ => return invalid("`input` must be a text or a list of texts"),
+        _ => return invalid(&OpenAi, "`input` must be a text or a list of texts"),
     };
     let dimensions = request["dimensions"].as_u64().map_or(DIMENSIONS, |d| d as usize);
     if texts.is_empty() || !(1..=10_000).contains(&dimensions) {
-        return invalid("`input` must not be empty, and `dimensions` must lie in 1 to 10,000");
+        return invalid(&OpenAi, "`input` must not be empty, and `dimensions` must lie in 1 to 10,000");
     }
-    let call = Call::begin(shared.clone());
+    let call = Call::begin(shared.clone(), &OpenAi);
     let count: u64 = texts.iter().map(|text| tokens(text)).sum();
     if let Some(response) = call.turned_away(&headers, count as f64).await {
         return response;
@@ -493,5 +572,5 @@ async fn embeddings(State(shared): State<Arc<Shared>>, headers: HeaderMap, body:
             "object": "list", "data": data, "model": name, "usage": {"prompt_tokens": count, "total_tokens": count},
         }),
     };
-    call.deliver(false, vec![whole.to_string()])
+    call.deliver("application/json", vec![whole.to_string()])
 }

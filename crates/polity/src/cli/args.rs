@@ -403,7 +403,7 @@ pub enum Verb {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Serve the OpenAI wire on this machine from a simulated model, with limits and faults, to try things without key and network.
+    /// Serve the wires of all providers on this machine from a simulated model, with limits and faults, to try things without key and network.
     MockProvider(Mock),
     /// Print the JSON Schema of a scenario, for editors.
     Schema,

@@ -49,8 +49,9 @@ pub fn list(what: Listed, as_json: bool, registry: &Registry) -> Result<Exit, Fa
 fn priced() {
     let Ok(table) = prices::table() else { return };
     note(&format!(
-        "openai/NAME asks OpenAI, or the server at OPENAI_BASE_URL, for any model that it has. Prices of {} that this build knows, in US \
-         dollars for a million tokens (--price gives others):",
+        "openai/NAME, openai-responses/NAME, anthropic/NAME, google/NAME and ollama/NAME ask a provider, or the server that its variable \
+         names (OPENAI_BASE_URL, ...), for any model that it has. Prices of {} that this build knows, in US dollars for a million tokens \
+         (--price gives others):",
         table.date
     ));
     let width = table.models.keys().map(String::len).max().unwrap_or(0);

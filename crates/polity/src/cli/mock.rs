@@ -16,8 +16,10 @@ pub fn mock_provider(options: Options) -> Result<Exit, Failure> {
     let standin = Standin::start(options).map_err(|why| Failure::new(Exit::Input, why))?;
     print_line(&format!("listening on {}", standin.url()));
     note(&format!(
-        "answers are simulated; ask it with OPENAI_BASE_URL={} and any OPENAI_API_KEY; Ctrl-C ends it",
-        standin.url()
+        "answers are simulated; ask it with OPENAI_BASE_URL={} or ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL, OLLAMA_HOST={}, and any \
+         key; Ctrl-C ends it",
+        standin.url(),
+        standin.root()
     ));
     let _ = stopped.recv();
     Ok(Exit::Done)

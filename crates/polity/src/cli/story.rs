@@ -183,6 +183,9 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
     if !manifest.models.is_empty() {
         fact("models", manifest.models.join(", "));
     }
+    for (model, capabilities) in &manifest.capabilities {
+        fact("at the start", format!("{model}: {}", capabilities.words()));
+    }
     if let Some(origin) = &manifest.forked_from {
         fact("forked from", format!("{} at round {}", origin.run, origin.at));
     }

@@ -12,6 +12,19 @@ use std::process::{Child, Command, Output, Stdio};
 /// A key that must be found nowhere.
 pub const CANARY: &str = "sk-canary-5ecre7-0123456789abcdef";
 
+/// The variables of all providers.
+pub const VARIABLES: [&str; 9] = [
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    "OLLAMA_API_KEY",
+    "OLLAMA_HOST",
+];
+
 /// The folder of the checkout.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -60,6 +73,22 @@ impl Standin {
     }
 }
 
+impl Standin {
+    /// Its address without `/v1`.
+    pub fn root(&self) -> &str {
+        self.url.trim_end_matches("/v1")
+    }
+
+    /// The variables with which a run asks it on any wire.
+    pub fn everywhere(&self) -> [(&str, &str); VARIABLES.len()] {
+        VARIABLES.map(|name| match name {
+            "OPENAI_BASE_URL" => (name, self.url.as_str()),
+            name if name.ends_with("_KEY") => (name, CANARY),
+            name => (name, self.root()),
+        })
+    }
+}
+
 impl Drop for Standin {
     fn drop(&mut self) {
         let _ = self.process.kill();
@@ -71,7 +100,10 @@ impl Drop for Standin {
 pub fn command(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
     command.args(args).current_dir(folder);
-    command.env_remove("OPENAI_API_KEY").env_remove("OPENAI_BASE_URL").envs(variables.iter().copied());
+    for name in VARIABLES {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().copied());
     command
 }
 

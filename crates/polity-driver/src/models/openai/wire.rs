@@ -1,10 +1,9 @@
 //! The OpenAI wire, typed: chat completions and embeddings. What is sent is complete; what is read is lenient, since servers leave
 //! out what they have not, and add what they like.
 
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
+use crate::models::received::Apart;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// A request for a completion. What is `None` or empty is not sent.
@@ -214,23 +213,6 @@ pub(super) struct Body {
     pub choices: Option<Vec<Choice>>,
     #[serde(default)]
     pub usage: Apart<Usage>,
-}
-
-/// Read apart: tokens that can not be counted, for instance, are no reason to lose the answer.
-#[derive(Debug)]
-pub(super) struct Apart<T>(pub Option<T>);
-
-impl<T> Default for Apart<T> {
-    fn default() -> Self {
-        Apart(None)
-    }
-}
-
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Apart<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&RawValue>::deserialize(deserializer)?;
-        Ok(Apart(serde_json::from_str(raw.get()).ok()))
-    }
 }
 
 #[derive(Debug, Deserialize)]

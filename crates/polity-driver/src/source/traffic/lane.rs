@@ -1,7 +1,7 @@
 //! One model's part of the traffic: how many calls of it may be under way, and how fast they may follow each other.
 
 use crate::bucket::Bucket;
-use crate::models::{Told, Window};
+use crate::models::{RateLimits, Window};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -208,7 +208,7 @@ impl Lane {
     }
 
     /// What the provider says of its limits.
-    pub(super) fn told(&mut self, told: Told, now: Instant) {
+    pub(super) fn told(&mut self, told: RateLimits, now: Instant) {
         if let Some(window) = told.requests {
             self.requests.told(window, 0.0, now);
         }
@@ -303,14 +303,14 @@ mod tests {
         assert!(lane.limited(now).is_some_and(|words| words.contains("60 requests a minute")));
         // The provider says that somebody else uses the key, too; what is sent just now it has not seen.
         let later = now + Duration::from_secs(30);
-        lane.told(Told { requests: Some(Window { limit: 60.0, left: 2.0 }), tokens: None }, later);
+        lane.told(RateLimits { requests: Some(Window { limit: 60.0, left: 2.0 }), tokens: None }, later);
         assert!(lane.room(1.0, later).is_ok());
         lane.begin(1.0, later);
-        lane.told(Told { requests: Some(Window { limit: 60.0, left: 2.0 }), tokens: None }, later);
+        lane.told(RateLimits { requests: Some(Window { limit: 60.0, left: 2.0 }), tokens: None }, later);
         lane.begin(1.0, later);
         assert!(lane.room(1.0, later).is_err());
         // A limit wider than the declared one is not believed.
-        lane.told(Told { requests: Some(Window { limit: 6000.0, left: 6000.0 }), tokens: None }, later);
+        lane.told(RateLimits { requests: Some(Window { limit: 6000.0, left: 6000.0 }), tokens: None }, later);
         assert!(lane.room(1.0, later).is_err());
     }
 }

@@ -10,7 +10,7 @@ pub use queue::Schedule;
 
 use super::cache::Key;
 use super::{Broken, failed};
-use crate::models::{Exchange, Told};
+use crate::models::{Exchange, RateLimits};
 use lane::Lane;
 use polity_kernel::ask::{Answer, Effect, EffectId, Request, Usage};
 use polity_kernel::digest::{Kind, RowHash};
@@ -252,7 +252,7 @@ impl Traffic {
     }
 
     /// What a provider says of its limits on a model.
-    pub(super) fn told(&mut self, model: &str, told: Told, now: Instant) {
+    pub(super) fn told(&mut self, model: &str, told: RateLimits, now: Instant) {
         if let Some(road) = self.by_model.get(model).and_then(|road| self.roads.get_mut(*road)) {
             road.lane.told(told, now);
         }

@@ -1,20 +1,16 @@
 //! The OpenAI wire: what its requests say, and the exact shapes of its answers, as its servers send them.
 
-use crate::standin::answer::{Asked, Format, Said};
+use super::{Failure, Head, Wire, words};
+use crate::bucket::Bucket;
+use crate::standin::answer::{Asked, Finish, Format, Said};
 use polity_kernel::ask::{Message, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 use std::borrow::Cow;
 
-/// What the shapes need besides what was said.
-pub struct Head {
-    pub id: String,
-    pub created: u64,
-    pub model: String,
-    pub logprobs: bool,
-    pub include_usage: bool,
-}
+/// Chat completions.
+pub struct OpenAi;
 
 /// A request for a completion; what only matters to a real model is passed over.
 #[derive(Deserialize)]
@@ -70,7 +66,7 @@ struct NamedSchema<'a> {
 }
 
 /// A request for a completion, read. An error says what is wrong with it.
-pub fn asked(body: &[u8]) -> Result<Asked<'_>, String> {
+fn asked(body: &[u8]) -> Result<Asked<'_>, String> {
     let request: ChatRequest<'_> =
         serde_json::from_slice(body).map_err(|error| format!("the request is no JSON of its form: {error}"))?;
     let model = request.model.filter(|model| !model.is_empty()).ok_or("you must provide a model parameter")?;
@@ -202,23 +198,21 @@ struct Reply<'a> {
     tool_calls: Json,
 }
 
-/// The id of a call of a tool, from that of its completion.
-fn call_id(head: &Head) -> String {
-    head.id.replace("chatcmpl-", "call_")
+fn id(head: &Head) -> String {
+    format!("chatcmpl-{:032x}", head.key)
 }
 
-/// A text in pieces of a word each, with the space before it.
-fn pieces(text: &str) -> Vec<&str> {
-    let mut out = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let begins = rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len());
-        let ends = rest[begins..].find(char::is_whitespace).map_or(rest.len(), |i| begins + i);
-        let (piece, tail) = rest.split_at(ends);
-        out.push(piece);
-        rest = tail;
+/// The id of a call of a tool.
+fn call_id(head: &Head) -> String {
+    format!("call_{:032x}", head.key)
+}
+
+fn finish_reason(said: &Said) -> &'static str {
+    match said.finish {
+        Finish::Stop => "stop",
+        Finish::Length => "length",
+        Finish::Tool => "tool_calls",
     }
-    out
 }
 
 /// Made-up log-probabilities: every word is as likely.
@@ -228,7 +222,7 @@ fn logprobs(words: &[&str]) -> Json {
 }
 
 /// A completion in one piece.
-pub fn completion(head: &Head, said: &Said) -> String {
+fn completion(head: &Head, said: &Said) -> String {
     let calls = said.call.as_ref().map(|(name, arguments)| {
         json!([{"id": call_id(head), "type": "function", "function": {"name": name, "arguments": arguments}}])
     });
@@ -239,13 +233,13 @@ pub fn completion(head: &Head, said: &Said) -> String {
         annotations: [],
         tool_calls: calls.unwrap_or_default(),
     };
-    let logprobs = head.logprobs.then(|| logprobs(&pieces(said.content.as_deref().unwrap_or_default())));
+    let logprobs = head.logprobs.then(|| logprobs(&words(said.content.as_deref().unwrap_or_default())));
     let completion = Completion {
-        id: &head.id,
+        id: &id(head),
         object: "chat.completion",
         created: head.created,
         model: &head.model,
-        choices: [Choice { index: 0, message: reply, logprobs, finish_reason: said.finish_reason }],
+        choices: [Choice { index: 0, message: reply, logprobs, finish_reason: finish_reason(said) }],
         usage: usage(said),
         service_tier: "default",
         system_fingerprint: "polity-stand-in",
@@ -255,10 +249,10 @@ pub fn completion(head: &Head, said: &Said) -> String {
 }
 
 /// A completion as a stream: the role first, then a word at a time, then why it ended, then (if asked for) the tokens.
-pub fn stream(head: &Head, said: &Said) -> Vec<String> {
+fn stream(head: &Head, said: &Said) -> Vec<String> {
     let event = |choices: Json, usage: Json| {
         let mut chunk = json!({
-            "id": head.id, "object": "chat.completion.chunk", "created": head.created, "model": head.model,
+            "id": id(head), "object": "chat.completion.chunk", "created": head.created, "model": head.model,
             "system_fingerprint": "polity-stand-in", "choices": choices,
         });
         if head.include_usage {
@@ -276,7 +270,7 @@ pub fn stream(head: &Head, said: &Said) -> Vec<String> {
             // Id and name once, then the arguments in fragments.
             first["tool_calls"] = json!([{"index": 0, "id": call_id(head), "type": "function", "function": {"name": name, "arguments": ""}}]);
             events.push(piece(first, Json::Null, None));
-            for fragment in pieces(arguments) {
+            for fragment in words(arguments) {
                 let delta = json!({"tool_calls": [{"index": 0, "function": {"arguments": fragment}}]});
                 events.push(piece(delta, Json::Null, None));
             }
@@ -291,13 +285,13 @@ pub fn stream(head: &Head, said: &Said) -> Vec<String> {
                 first["content"] = json!("");
             }
             events.push(piece(first, Json::Null, None));
-            for word in pieces(text) {
+            for word in words(text) {
                 let logprobs = if head.logprobs { logprobs(&[word]) } else { Json::Null };
                 events.push(piece(json!({name: word}), logprobs, None));
             }
         }
     }
-    events.push(piece(json!({}), Json::Null, Some(said.finish_reason)));
+    events.push(piece(json!({}), Json::Null, Some(finish_reason(said))));
     if head.include_usage {
         events.push(event(json!([]), json!(usage(said))));
     }
@@ -305,21 +299,45 @@ pub fn stream(head: &Head, said: &Said) -> Vec<String> {
     events
 }
 
-/// An error.
-pub fn error(message: &str, kind: &str, code: Option<&str>) -> Json {
-    json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
-}
+impl Wire for OpenAi {
+    fn asked<'a>(&self, _: &'a str, body: &'a [u8]) -> Result<Asked<'a>, String> {
+        asked(body)
+    }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
+    fn whole(&self, head: &Head, said: &Said) -> String {
+        completion(head, said)
+    }
 
-    #[test]
-    fn pieces_add_up_to_the_text() {
-        for text in ["", " ", "a", " a  bc\n\nd ", "wörter und 🦀 krebse "] {
-            assert_eq!(pieces(text).concat(), text);
-        }
-        assert_eq!(pieces("one two"), ["one", " two"]);
+    fn pieces(&self, head: &Head, said: &Said) -> Option<(&'static str, Vec<String>)> {
+        Some(("text/event-stream; charset=utf-8", stream(head, said)))
+    }
+
+    fn error(&self, failure: Failure<'_>, message: &str) -> (u16, Json) {
+        let (status, kind, code) = match failure {
+            Failure::Limit(name, _) => (429, name, Some("rate_limit_exceeded")),
+            Failure::Quota => (429, "insufficient_quota", Some("insufficient_quota")),
+            Failure::Server => (500, "server_error", None),
+            Failure::Full => (503, "server_error", Some("overloaded")),
+            Failure::Key => (401, "invalid_request_error", Some("invalid_api_key")),
+            Failure::Model => (404, "invalid_request_error", Some("model_not_found")),
+            Failure::Invalid | Failure::Schema => (400, "invalid_request_error", None),
+            Failure::Nowhere => (404, "invalid_request_error", Some("unknown_url")),
+        };
+        let (message, param) = match failure {
+            Failure::Schema => (
+                "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+                Some("response_format"),
+            ),
+            _ => (message, None),
+        };
+        (status, json!({"error": {"message": message, "type": kind, "param": param, "code": code}}))
+    }
+
+    fn limit(&self, name: &str, bucket: &Bucket) -> Vec<(String, String)> {
+        vec![
+            (format!("x-ratelimit-limit-{name}"), bucket.per_minute().to_string()),
+            (format!("x-ratelimit-remaining-{name}"), bucket.left().to_string()),
+            (format!("x-ratelimit-reset-{name}"), format!("{}ms", (bucket.full_in().as_secs_f64() * 1e3).ceil())),
+        ]
     }
 }

@@ -1,0 +1,45 @@
+//! What models offer, as far as it can be known without paying.
+
+use serde::{Deserialize, Serialize};
+
+/// What a model offers at the server that is asked. What is `None` nobody knows before it is tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Capabilities {
+    /// Whether the server told anything of the model; if not, only what the wire has is known.
+    pub known: bool,
+    /// Replies in the form of a JSON schema.
+    pub schema: Option<bool>,
+    /// Log-probabilities of tokens.
+    pub logprobs: Option<bool>,
+    /// Weights on tokens.
+    pub logit_bias: Option<bool>,
+    /// Seeds of its sampling.
+    pub seed: Option<bool>,
+    /// Tokens of a request and its reply together, at most; where requests and replies have limits of their own, of a request.
+    pub context: Option<u64>,
+}
+
+impl Capabilities {
+    /// On one line, for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let offers = [
+            ("schemas", self.schema),
+            ("log-probabilities", self.logprobs),
+            ("logit bias", self.logit_bias),
+            ("seeds", self.seed),
+        ];
+        let of = |wanted: Option<bool>| {
+            let names: Vec<&str> = offers.iter().filter(|(_, has)| *has == wanted).map(|(name, _)| *name).collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        };
+        let parts = [
+            of(Some(true)),
+            of(Some(false)).map(|names| format!("no {names}")),
+            of(None).map(|names| format!("not known: {names}")),
+            self.context.map(|tokens| format!("{tokens} tokens of context")),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+}

@@ -1,0 +1,297 @@
+//! The line to a provider: where it is, the key that it takes, and bytes there and back within limits.
+
+use super::Trouble;
+use super::keys::{Secret, from_environment};
+use super::received::Received;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, Response, Url};
+use serde::Serialize;
+use std::error::Error;
+use std::net::IpAddr;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// Bytes of an answer at most; what is longer is cut off while it is read. (A streamed answer takes 20 to 50 times its text.)
+pub const LONGEST_ANSWER: usize = 10_000_000;
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Where a provider is found, and how it is told who asks: in the words that a user knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Home {
+    /// The part of a model's name before the slash.
+    pub name: &'static str,
+    /// Others that mean the same.
+    pub aliases: &'static [&'static str],
+    /// A model's full name, as an example.
+    pub model: &'static str,
+    /// The variable that holds the address.
+    pub base_variable: &'static str,
+    /// The address that is asked where no other is named.
+    pub base_url: &'static str,
+    /// What an address may look like, as an example.
+    pub base_example: &'static str,
+    /// What an address usually ends in, if in anything of note.
+    pub base_end: &'static str,
+    /// What an address that leaves things out means.
+    pub base_of: fn(&str) -> String,
+    /// The variables that hold the key; the first one that is set counts.
+    pub key_variables: &'static [&'static str],
+    /// Whether a key must be given.
+    pub needs_key: bool,
+    /// The header that a key is sent in, and what stands before it there.
+    pub key_header: (&'static str, &'static str),
+    /// Headers of every request.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// The part before the slash under which `prices.json` lists its models.
+    pub listed_as: &'static str,
+}
+
+impl Home {
+    /// The variable of the key, as messages name it.
+    pub(super) fn key_variable(&self) -> &'static str {
+        self.key_variables.first().copied().unwrap_or_default()
+    }
+
+    /// What addresses usually end in, as a part of a sentence.
+    pub(super) fn usual_end(&self) -> String {
+        match self.base_end {
+            "" => String::new(),
+            end => format!(", which usually ends in {end}"),
+        }
+    }
+}
+
+/// Whom to ask, and as whom.
+pub(super) struct Place {
+    home: &'static Home,
+    base: Url,
+    /// As it may be shown: without name, password and query.
+    pub shown: String,
+    /// `None`: the base has a name and a password, or no key is needed.
+    key: Option<(HeaderName, HeaderValue)>,
+    secret: Secret,
+}
+
+impl Place {
+    fn from_environment(home: &'static Home) -> Result<Self, String> {
+        let base = from_environment(home.base_variable)?.filter(|base| !base.is_empty());
+        let mut key = None;
+        for name in home.key_variables {
+            // One that is set to nothing says that there is no key.
+            if key.is_none() {
+                key = from_environment(name)?;
+            }
+        }
+        Place::new(home, base.as_deref().unwrap_or(home.base_url), Secret::new(key.unwrap_or_default()))
+    }
+
+    fn new(home: &'static Home, base: &str, key: Secret) -> Result<Self, String> {
+        let no_address = || {
+            // What stands before an @ may be a password.
+            let shown = base.rsplit('@').next().unwrap_or_default().split('?').next().unwrap_or_default();
+            let end = if home.base_end.is_empty() { "" } else { " and usually ends in " };
+            format!(
+                "{} is `{shown}`, which is no address: it begins with http:// or https://{end}{}, for instance {}",
+                home.base_variable, home.base_end, home.base_example
+            )
+        };
+        let base = Url::parse(&(home.base_of)(base))
+            .ok()
+            .filter(|url| ["http", "https"].contains(&url.scheme()))
+            .ok_or_else(no_address)?;
+        // The address may bring a name and a password, for a gateway: they are sent in place of a key.
+        let (key, secret) = match (base.username().is_empty() && base.password().is_none(), key.expose()) {
+            (false, _) => (None, Secret::new(base.password().unwrap_or_default())),
+            (true, "") if home.needs_key => {
+                return Err(format!(
+                    "no key: set {} in the environment or in a file `.env` here or above (a server that needs none takes any \
+                     text), or use a simulated model, for instance `sim/medium`",
+                    home.key_variables.join(" or ")
+                ));
+            }
+            (true, "") => (None, key),
+            (true, text) => {
+                let (name, before) = home.key_header;
+                let mut value = HeaderValue::from_str(&format!("{before}{text}")).map_err(|_| {
+                    format!("{} holds characters that no key has; is there a line break in it?", home.key_variable())
+                })?;
+                value.set_sensitive(true);
+                (Some((HeaderName::from_static(name), value)), key)
+            }
+        };
+        let mut shown = base.clone();
+        // Neither can fail for an address with a host, which http and https have.
+        let _ = shown.set_username("").and_then(|()| shown.set_password(None));
+        shown.set_query(None);
+        shown.set_fragment(None);
+        Ok(Place { home, shown: shown.as_str().trim_end_matches('/').to_owned(), base, key, secret })
+    }
+
+    /// The address of a path. Where the base ends as the path begins (`/v1`), it is not said twice.
+    fn url(&self, path: &[String]) -> Url {
+        let mut url = self.base.clone();
+        let said = url.path_segments().and_then(|mut segments| segments.rfind(|segment| !segment.is_empty()));
+        let path = match path.split_first() {
+            Some((first, rest)) if said == Some(first) => rest,
+            _ => path,
+        };
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// Whether it is the provider itself, and no other server that speaks its wire.
+    pub fn is_own(&self) -> bool {
+        let own = Url::parse(self.home.base_url).ok();
+        own.is_some_and(|own| own.host_str() == self.base.host_str())
+    }
+
+    /// Whether it is this machine, which is not reached through a proxy.
+    fn is_here(&self) -> bool {
+        let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    }
+
+    /// The same without the key.
+    pub fn scrubbed(&self, trouble: Trouble) -> Trouble {
+        let hidden = |text| self.secret.hidden_in(text);
+        match trouble {
+            Trouble::Retry { why, after_ms, charged } => Trouble::Retry { why: hidden(why), after_ms, charged },
+            Trouble::Crowded { why, after_ms } => Trouble::Crowded { why: hidden(why), after_ms },
+            Trouble::Never { why } => Trouble::Never { why: hidden(why) },
+            Trouble::Fatal { why } => Trouble::Fatal { why: hidden(why) },
+        }
+    }
+}
+
+/// A place, and the connections to it; made when first needed.
+pub(super) struct Line {
+    home: &'static Home,
+    pub timeout: Duration,
+    place: OnceLock<Result<Place, String>>,
+    client: OnceLock<Result<Client, String>>,
+}
+
+impl Line {
+    /// To whom the variables name, in the environment or in a `.env`.
+    pub fn standard(home: &'static Home, timeout: Duration) -> Self {
+        Line { home, timeout, place: OnceLock::new(), client: OnceLock::new() }
+    }
+
+    /// To a server of your own choice.
+    pub fn to(home: &'static Home, base: &str, key: Secret, timeout: Duration) -> Result<Self, String> {
+        Ok(Line { place: OnceLock::from(Ok(Place::new(home, base, key)?)), ..Line::standard(home, timeout) })
+    }
+
+    /// Whom it leads to, if that is known already.
+    pub fn known(&self) -> Option<&Place> {
+        self.place.get()?.as_ref().ok()
+    }
+
+    pub fn place(&self) -> Result<&Place, String> {
+        self.place.get_or_init(|| Place::from_environment(self.home)).as_ref().map_err(Clone::clone)
+    }
+
+    /// Whom to ask, and the connections to them.
+    pub fn open(&self) -> Result<(&Place, &Client), String> {
+        let place = self.place()?;
+        let client = self.client.get_or_init(|| client(place, self.timeout));
+        Ok((place, client.as_ref().map_err(Clone::clone)?))
+    }
+
+    /// Sends a request (without a body it asks for what is there) and reads all of what comes back; what it says is not looked at.
+    pub async fn send(&self, path: &[String], model: &str, body: Option<&impl Serialize>) -> Result<Received, Trouble> {
+        let fatal = |why| Trouble::Fatal { why };
+        let (place, client) = self.open().map_err(fatal)?;
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        let mut request = client.request(method, place.url(path));
+        if let Some(body) = body {
+            let body = serde_json::to_vec(body).map_err(|error| fatal(format!("the request is no JSON: {error}")))?;
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
+        }
+        for (name, value) in self.home.headers {
+            request = request.header(*name, *value);
+        }
+        if let Some((name, value)) = &place.key {
+            request = request.header(name, value.clone());
+        }
+        let received = async { receive(request.send().await?).await };
+        let (status, headers, bytes) =
+            received.await.map_err(|error| place.scrubbed(unreachable(place, self.timeout, &error)))?;
+        let mut received = Received::new(&place.shown, model, status, headers, bytes);
+        received.body = place.secret.hidden_in(received.body);
+        Ok(received)
+    }
+}
+
+/// The connections to a place.
+fn client(place: &Place, timeout: Duration) -> Result<Client, String> {
+    // Fails only where a provider is there already, which then does.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = Client::builder()
+        .user_agent(concat!("polity/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .timeout(timeout)
+        .redirect(reqwest::redirect::Policy::none());
+    let builder = if place.is_here() { builder.no_proxy() } else { builder };
+    // Without TLS it must work where the system has no certificates, too: in a small container, for instance.
+    let builder = if place.base.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
+    builder.build().map_err(|error| {
+        format!(
+            "no client for HTTPS can be made: {}. The certificates are the system's: install its package `ca-certificates`, or \
+             set SSL_CERT_FILE",
+            innermost(&error)
+        )
+    })
+}
+
+/// Status, headers and body; of a body that is too long not much more than may be.
+async fn receive(mut response: Response) -> Result<(u16, HeaderMap, Vec<u8>), reqwest::Error> {
+    let mut body = Vec::new();
+    while body.len() <= LONGEST_ANSWER
+        && let Some(chunk) = response.chunk().await?
+    {
+        body.extend_from_slice(&chunk);
+    }
+    Ok((response.status().as_u16(), std::mem::take(response.headers_mut()), body))
+}
+
+/// What to tell of a call that brought no answer. The error's own words may hold the address with all that is in it: only its cause is
+/// used.
+fn unreachable(place: &Place, timeout: Duration, error: &reqwest::Error) -> Trouble {
+    let Place { shown, home: Home { base_variable, .. }, .. } = place;
+    let cause = innermost(error);
+    let why = if error.is_connect() {
+        // What TLS calls its errors says nothing to those who do not know it.
+        let hint = if cause.contains("InvalidContentType") || cause.contains("wrong version number") {
+            format!(
+                "The server there does not speak HTTPS: check {base_variable}, which may have to begin with http://"
+            )
+        } else if cause.contains("lookup") || cause.contains("dns") {
+            format!("No machine has that name: check {base_variable} for a slip, and the network")
+        } else if shown.starts_with("https://") && cause.contains("ertificate") {
+            format!(
+                "Its certificate is not trusted here: check {base_variable}, the clock of this machine, and its certificates \
+                 (SSL_CERT_FILE)"
+            )
+        } else {
+            format!("Is a server running there? Check {base_variable} and the network")
+        };
+        format!("{shown} can not be reached: {cause}. {hint}")
+    } else if error.is_timeout() {
+        format!("{shown} gave no whole answer within {} s", timeout.as_secs_f64())
+    } else {
+        format!("{shown} broke off its answer: {cause}")
+    };
+    // Whoever has the question may answer it, and count it, though nobody hears that.
+    Trouble::Retry { why, after_ms: None, charged: !error.is_connect() }
+}
+
+fn innermost(error: &reqwest::Error) -> String {
+    let mut cause: Option<&dyn Error> = error.source();
+    while let Some(deeper) = cause.and_then(Error::source) {
+        cause = Some(deeper);
+    }
+    cause.map_or_else(|| "no cause is known".into(), ToString::to_string)
+}

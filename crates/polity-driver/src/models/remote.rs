@@ -1,0 +1,376 @@
+//! Providers over the network: what is the same on every wire. A wire is a folder that says how a question is written and an answer is
+//! read; see `openai/`, `anthropic/`, `google/`, `ollama/` and `openai_responses/`.
+
+use super::form::{Forms, in_words};
+use super::keys::Secret;
+use super::line::{Home, Line};
+use super::received::{Ended, Received, Told};
+use super::{Answering, Capabilities, Exchange, Probing, Provider, RateLimits, Trouble, prices};
+use polity_kernel::ask::{Effect, Request, Role, Usage};
+use polity_kernel::scenario::Price;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Tokens of a reply at most, unless the settings say otherwise. It is sent along: budgets set that much aside.
+pub const LONGEST_REPLY: u64 = 8192;
+/// How long an answer may take by default, in milliseconds.
+const PATIENCE_MS: u64 = 300_000;
+/// How long a question about a model may take.
+const PROBE: Duration = Duration::from_secs(3);
+
+/// What every call of a model is sent besides the question, as far as its wire knows it. By default nothing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// How freely the model samples.
+    pub temperature: Option<f64>,
+    /// Tokens of a reply at most, under the name that most servers know.
+    pub max_tokens: Option<u64>,
+    /// The same under the name that OpenAI's thinking models know; thinking counts.
+    pub max_completion_tokens: Option<u64>,
+    /// Seed of the model's sampling; the number of the sample is added to it. Few servers promise anything.
+    pub seed: Option<u64>,
+    /// Log-probabilities of the tokens, with so many alternatives each (`openai/` only).
+    pub logprobs: Option<u8>,
+    /// Whether replies come in pieces, which keeps long ones from being cut by gateways (`openai/` only).
+    pub stream: bool,
+    /// How long an answer may take, in milliseconds (five minutes).
+    pub timeout_ms: Option<u64>,
+}
+
+/// A question in words that every wire has.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// The model, as its server knows it.
+    pub model: &'a str,
+    /// The conversation.
+    pub turns: Vec<Turn>,
+    /// The form that the reply must have.
+    pub schema: Option<Arc<Json>>,
+    /// Tokens of the reply at most.
+    pub longest: u64,
+    /// How freely the model samples.
+    pub temperature: Option<f64>,
+    /// It samples from the likeliest tokens that have this probability together.
+    pub top_p: Option<f64>,
+    /// Seed of its sampling.
+    pub seed: Option<u64>,
+    /// What every call is sent.
+    pub settings: &'a Settings,
+    /// Whether the provider itself is asked, and no other server that speaks its wire.
+    pub own: bool,
+}
+
+/// A message of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub text: String,
+}
+
+impl Question<'_> {
+    /// The conversation on wires where what is said in front of it stands apart: that, and the rest. There is always a rest.
+    #[must_use]
+    pub fn apart(&self) -> (Option<String>, Vec<&Turn>) {
+        let (system, rest): (Vec<&Turn>, Vec<&Turn>) = self.turns.iter().partition(|turn| turn.role == Role::System);
+        match rest.is_empty() {
+            true => (None, system),
+            false => {
+                let system: Vec<&str> = system.iter().map(|turn| turn.text.as_str()).collect();
+                ((!system.is_empty()).then(|| system.join("\n\n")), rest)
+            }
+        }
+    }
+}
+
+/// A wire: how a server is asked, and what its answers say.
+pub trait Wire: Send + Sync + 'static {
+    /// Where it is found.
+    const HOME: Home;
+    /// What a request is sent as.
+    type Body: Serialize + Send + Sync;
+
+    /// Where a question is put.
+    fn path(model: &str) -> Vec<String>;
+    /// A question in its words.
+    fn body(question: &Question<'_>) -> Self::Body;
+    /// What a server answered; pure.
+    fn told(received: &Received) -> Result<Told, Ended>;
+    /// Whether schemas for this model may have bounds of numbers and lengths. Bounds are checked here whatever the server does.
+    fn bounds(model: &str) -> bool {
+        let _ = model;
+        true
+    }
+    /// Where a server tells of a model what it can, and what it is sent to do so, if that costs nothing.
+    fn inquiry(model: &str) -> (Vec<String>, Option<Json>);
+    /// What an answer to that says of the model; null, if nothing.
+    fn entry<'a>(model: &str, told: &'a Json) -> &'a Json {
+        let _ = model;
+        told
+    }
+    /// What a model offers, by what its server tells of it (null, if nothing).
+    fn capabilities(model: &str, own: bool, told: &Json) -> Capabilities;
+}
+
+/// The provider behind a wire. Its calls are made in a tokio runtime with I/O and time; connections live as long as that.
+pub struct Remote<W> {
+    pub(super) settings: Settings,
+    pub(super) line: Line,
+    forms: Forms,
+    /// Models that turned out to take no schema.
+    without_schema: Mutex<BTreeSet<String>>,
+    /// By model, what was told of its limits and is not passed on yet.
+    limits: Mutex<BTreeMap<String, RateLimits>>,
+    /// What was learnt of models: a sweep asks once.
+    learnt: Mutex<BTreeMap<String, Capabilities>>,
+    wire: PhantomData<W>,
+}
+
+impl<W: Wire> fmt::Debug for Remote<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.line.known().map(|place| place.shown.as_str());
+        let mut out = f.debug_struct(W::HOME.name);
+        out.field("base_url", &shown).field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// A path of these parts.
+pub(super) fn path<const N: usize>(parts: [&str; N]) -> Vec<String> {
+    parts.map(str::to_owned).to_vec()
+}
+
+impl<W: Wire> Remote<W> {
+    /// Whom its variables name, in the environment or in a `.env`; they are read when first needed.
+    #[must_use]
+    pub fn standard() -> Self {
+        Remote::on(Line::standard(&W::HOME, Duration::from_millis(PATIENCE_MS)))
+    }
+
+    /// A server of your own choice.
+    pub fn new(base_url: &str, key: Secret) -> Result<Self, String> {
+        Ok(Remote::on(Line::to(&W::HOME, base_url, key, Duration::from_millis(PATIENCE_MS))?))
+    }
+
+    fn on(line: Line) -> Self {
+        let settings = Settings::default();
+        Remote {
+            settings,
+            line,
+            forms: Forms::default(),
+            without_schema: Mutex::default(),
+            limits: Mutex::default(),
+            learnt: Mutex::default(),
+            wire: PhantomData,
+        }
+    }
+
+    /// With settings for every call.
+    #[must_use]
+    pub fn with(mut self, settings: Settings) -> Self {
+        self.line.timeout = Duration::from_millis(settings.timeout_ms.unwrap_or(PATIENCE_MS));
+        Remote { settings, ..self }
+    }
+
+    /// The name of a model as its server knows it.
+    pub(super) fn short<'a>(&self, model: &'a str) -> &'a str {
+        let known = |name: &str| name == W::HOME.name || W::HOME.aliases.contains(&name);
+        model.split_once('/').filter(|(name, _)| known(name)).map_or(model, |(_, short)| short)
+    }
+
+    /// A request of a run in the words of the wire: what is sent first.
+    pub fn request(&self, effect: &Effect) -> W::Body {
+        W::body(&self.question(&effect.request))
+    }
+
+    fn question<'a>(&'a self, asked: &'a Request) -> Question<'a> {
+        let model = self.short(&asked.model);
+        let turn = |message: &polity_kernel::ask::Message| Turn { role: message.role, text: message.rendered() };
+        let seed = asked.settings.seed.or(self.settings.seed);
+        Question {
+            model,
+            turns: asked.messages.iter().map(turn).collect(),
+            schema: self.forms.of(&asked.want, W::bounds(model)),
+            longest: self.longest(asked),
+            temperature: asked.settings.temperature.or(self.settings.temperature),
+            top_p: asked.settings.top_p,
+            seed: seed.map(|seed| seed.wrapping_add(u64::from(asked.sample))),
+            settings: &self.settings,
+            own: self.line.place().is_ok_and(|place| place.is_own()),
+        }
+    }
+
+    /// Tokens of a reply at most.
+    fn longest(&self, asked: &Request) -> u64 {
+        let Settings { max_tokens, max_completion_tokens, .. } = self.settings;
+        asked.settings.max_tokens.or(max_tokens).or(max_completion_tokens).unwrap_or(LONGEST_REPLY)
+    }
+
+    /// Asks in the form that is wanted: by a schema, or in words where the server takes none.
+    async fn ask(&self, asked: &Request) -> Result<Received, Trouble> {
+        let mut question = self.question(asked);
+        let path = W::path(question.model);
+        let model = question.model;
+        let by_schema = question.schema.is_some();
+        if by_schema && !self.without_schema().contains(model) {
+            let first = self.line.send(&path, model, Some(&W::body(&question))).await?;
+            let Some(names_it) = first.refuses_schema(&W::HOME) else {
+                return Ok(first);
+            };
+            // What was refused was not answered, and costs nothing.
+            put_in_words(&mut question, asked);
+            let second = self.line.send(&path, model, Some(&W::body(&question))).await?;
+            if second.is_answer() {
+                self.without_schema().insert(model.to_owned());
+            }
+            return Ok(if second.is_answer() || names_it { second } else { first });
+        }
+        if by_schema {
+            put_in_words(&mut question, asked);
+        }
+        self.line.send(&path, model, Some(&W::body(&question))).await
+    }
+
+    fn without_schema(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        // Names alone are behind it: they are as good after a panic as before.
+        self.without_schema.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn limits_told(&self) -> MutexGuard<'_, BTreeMap<String, RateLimits>> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn learnt(&self) -> MutexGuard<'_, BTreeMap<String, Capabilities>> {
+        // As good after a panic as before, too.
+        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The form of the reply in words.
+fn put_in_words(question: &mut Question<'_>, asked: &Request) {
+    question.schema = None;
+    let Some(words) = in_words(&asked.want) else {
+        return;
+    };
+    // Some servers refuse two messages of one speaker in a row.
+    match question.turns.last_mut() {
+        Some(Turn { role: Role::User, text }) => {
+            text.push_str("\n\n");
+            text.push_str(&words);
+        }
+        _ => question.turns.push(Turn { role: Role::User, text: words }),
+    }
+}
+
+impl<W: Wire> Provider for Remote<W> {
+    fn name(&self) -> &'static str {
+        W::HOME.name
+    }
+
+    fn aliases(&self) -> &'static [&'static str] {
+        W::HOME.aliases
+    }
+
+    /// None by name: which there are only the server knows.
+    fn models(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn check(&self, model: &str) -> Result<(), String> {
+        if self.short(model).trim().is_empty() {
+            return Err(format!(
+                "`{model}` names no model: write it as the server knows it, for instance `{}`",
+                W::HOME.model
+            ));
+        }
+        self.line.open().map(|_| ()).map_err(|why| format!("`{model}`: {why}"))
+    }
+
+    fn most(&self, request: &Request) -> Usage {
+        // A token has a byte at least. A schema is counted, and what a server puts around a message.
+        let messages: usize = request.messages.iter().map(|message| message.rendered().len() + 32).sum();
+        // In words a form is longer than as a schema.
+        let form = in_words(&request.want).map_or(0, |form| form.len() + 32);
+        Usage { tokens_in: (messages + form) as u64, tokens_out: self.longest(request), ..Usage::default() }
+    }
+
+    /// Wires tell tokens only.
+    fn tells_costs(&self) -> bool {
+        false
+    }
+
+    /// A provider's own prices hold at its own address. What a server elsewhere asks for a model of the same name nobody here knows.
+    fn list_price(&self, model: &str) -> Option<Price> {
+        let own = self.line.place().ok().filter(|place| place.is_own());
+        own.and_then(|_| prices::listed(&format!("{}/{}", W::HOME.listed_as, self.short(model))))
+    }
+
+    fn address(&self) -> Option<String> {
+        let place = self.line.place().ok()?;
+        let settings = serde_json::to_string(&self.settings).ok()?;
+        Some(match self.settings == Settings::default() {
+            true => place.shown.clone(),
+            false => format!("{} {settings}", place.shown),
+        })
+    }
+
+    fn limits(&self, model: &str) -> Option<RateLimits> {
+        self.limits_told().remove(self.short(model))
+    }
+
+    fn simulated(&self) -> bool {
+        false
+    }
+
+    fn probe<'a>(&'a self, model: &'a str) -> Probing<'a> {
+        Box::pin(async move {
+            let short = self.short(model);
+            if let Some(learnt) = self.learnt().get(short) {
+                return Some(learnt.clone());
+            }
+            let own = self.line.place().is_ok_and(|place| place.is_own());
+            let (path, body) = W::inquiry(short);
+            let asking = tokio::time::timeout(PROBE, self.line.send(&path, short, body.as_ref())).await;
+            // A server that tells nothing may answer questions all the same: what is wrong with it shows there.
+            let received = asking.ok().and_then(Result::ok).filter(Received::is_answer);
+            let told: Option<Json> = received.and_then(|received| serde_json::from_str(&received.body).ok());
+            let told = told.unwrap_or_default();
+            let entry = W::entry(short, &told);
+            let learnt = Capabilities { known: !entry.is_null(), ..W::capabilities(short, own, entry) };
+            self.learnt().insert(short.to_owned(), learnt.clone());
+            Some(learnt)
+        })
+    }
+
+    fn answer<'a>(&'a self, effect: &'a Effect, _: u64) -> Answering<'a> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let asked = &effect.request;
+            let place = self.line.place().map_err(|why| Trouble::Fatal { why })?;
+            let received = self.ask(asked).await?;
+            if let Some(limits) = received.limits() {
+                self.limits_told().insert(self.short(&asked.model).to_owned(), limits);
+            }
+            let latency_ms = began.elapsed().as_secs_f64() * 1e3;
+            let told = match W::told(&received) {
+                Ok(told) => Ok(told),
+                Err(Ended::Outcome(outcome)) => Err(outcome),
+                Err(Ended::Trouble(trouble)) => return Err(place.scrubbed(trouble)),
+            };
+            let usage = match told.as_ref().ok().and_then(|told| told.usage) {
+                Some(usage) => usage,
+                // An answer of any kind was made, and counted there: what is not told is counted from above.
+                None if received.is_answer() => self.most(asked),
+                None => Usage::default(),
+            };
+            let outcome = told.map_or_else(|outcome| outcome, |told| told.outcome(&asked.want, &received.body));
+            Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+        })
+    }
+}

@@ -1,0 +1,592 @@
+//! Every wire against the stand-in: what comes back, every fault, limits, keys; and its reader against what its servers send.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod asking;
+
+use asking::{CANARY, ask, block_on, effect_to, fits, record, standin, wants};
+use polity_driver::models::anthropic::{Anthropic, Messages};
+use polity_driver::models::google::{GenerateContent, Google};
+use polity_driver::models::keys::Secret;
+use polity_driver::models::ollama::{self, Ollama};
+use polity_driver::models::openai::{Chat, OpenAi};
+use polity_driver::models::openai_responses::{OpenAiResponses, Responses};
+use polity_driver::models::prices::Prices;
+use polity_driver::models::{Ended, Exchange, Provider, Received, Remote, Settings, Trouble, Wire};
+use polity_driver::standin::{Fault, Faults, Options, Standin};
+use polity_kernel::ask::{Effect, Outcome, Usage, Want};
+use polity_kernel::scenario::Price;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// From an address, a key and settings.
+type Open = fn(&str, &str, Settings) -> Result<Box<dyn Provider>, String>;
+
+/// A way to ask.
+struct Way {
+    /// The provider's name, with what is odd about this way.
+    name: &'static str,
+    /// Its provider.
+    open: Open,
+    /// The model that is asked.
+    model: &'static str,
+    stream: bool,
+    /// Variables that errors name: of the key and of the address.
+    variables: [&'static str; 2],
+}
+
+fn open<W: Wire>(base: &str, key: &str, settings: Settings) -> Result<Box<dyn Provider>, String> {
+    let provider = Remote::<W>::new(base, Secret::new(key))?;
+    Ok(Box::new(provider.with(settings)))
+}
+
+const OPENAI: [&str; 2] = ["OPENAI_API_KEY", "OPENAI_BASE_URL"];
+const WAYS: &[Way] = &[
+    Way { name: "openai", open: open::<Chat>, model: "openai/medium", stream: false, variables: OPENAI },
+    Way { name: "openai, in pieces", open: open::<Chat>, model: "openai/medium", stream: true, variables: OPENAI },
+    Way {
+        name: "anthropic",
+        open: open::<Messages>,
+        model: "anthropic/medium",
+        stream: false,
+        variables: ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"],
+    },
+    Way {
+        name: "google",
+        open: open::<GenerateContent>,
+        model: "google/medium",
+        stream: false,
+        variables: ["GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"],
+    },
+    Way {
+        name: "ollama",
+        open: open::<ollama::Chat>,
+        model: "ollama/medium",
+        stream: false,
+        variables: ["OLLAMA_API_KEY", "OLLAMA_HOST"],
+    },
+    Way {
+        name: "openai-responses",
+        open: open::<Responses>,
+        model: "openai-responses/medium",
+        stream: false,
+        variables: OPENAI,
+    },
+];
+
+impl Way {
+    fn settings(&self, timeout_ms: Option<u64>) -> Settings {
+        Settings { stream: self.stream, logprobs: self.stream.then_some(0), timeout_ms, ..Settings::default() }
+    }
+
+    /// Asks the stand-in. All addresses may end in `/v1`, or not.
+    fn to(&self, standin: &Standin, timeout_ms: Option<u64>) -> Box<dyn Provider> {
+        let base = if self.variables == OPENAI { standin.url() } else { standin.root() };
+        (self.open)(&base, CANARY, self.settings(timeout_ms)).unwrap()
+    }
+
+    fn effect(&self, want: Want) -> Effect {
+        effect_to(self.model, want, "How do you feel?")
+    }
+}
+
+#[test]
+fn every_kind_of_answer_comes_back() {
+    for way in WAYS {
+        let standin = standin(&[]);
+        let provider = way.to(&standin, None);
+        for want in wants() {
+            let effect = way.effect(want.clone());
+            let exchange = ask(&*provider, &effect).unwrap();
+            match &exchange.outcome {
+                Outcome::Reply { value, .. } => assert!(fits(&want, value), "{}: {value:?}", way.name),
+                other => panic!("{}, {want:?}: {other:?}", way.name),
+            }
+            assert!(exchange.usage.tokens_in > 0 && exchange.usage.tokens_out > 0 && exchange.usage.latency_ms > 0.0);
+            let again = ask(&*provider, &effect).unwrap().outcome;
+            assert_eq!(again, exchange.outcome, "{}: the same bytes, the same answer", way.name);
+        }
+        let stats = standin.stats();
+        assert_eq!((stats.calls, stats.answered, stats.repeated, stats.in_flight), (8, 8, 4, 0), "{}", way.name);
+        assert!(stats.cost_usd > 0.0 && stats.tokens_in > 0);
+    }
+}
+
+/// What must come of a fault where a record was wanted.
+fn as_it_should(fault: Fault, way: &Way, ended: &Result<Exchange, Trouble>) -> bool {
+    let retry = |part: &str, wait: Option<u64>| matches!(ended, Err(Trouble::Retry { why, after_ms, .. }) if why.contains(part) && *after_ms == wait);
+    let crowded = |wait: Option<u64>| matches!(ended, Err(Trouble::Crowded { why, after_ms }) if why.contains("limits the rate") && *after_ms == wait);
+    let fatal = |part: &str| matches!(ended, Err(Trouble::Fatal { why }) if why.contains(part));
+    let outcome = ended.as_ref().ok().map(|exchange| &exchange.outcome);
+    let invalid =
+        |part: &str| matches!(outcome, Some(Outcome::Invalid { raw, why }) if why.contains(part) && !raw.is_empty());
+    match fault {
+        // These wires have no word for it: it looks like a limit.
+        Fault::Quota if ["google", "ollama"].contains(&way.name) => crowded(None),
+        // Nor this one for what a model says that declines; it is no record.
+        Fault::Refusal if way.name == "ollama" => invalid("wanted a JSON object"),
+        Fault::RateLimit => crowded(Some(1_000)),
+        Fault::RateLimitBare => crowded(None),
+        Fault::Quota => fatal("no quota left"),
+        Fault::Server => retry("status 500", None),
+        Fault::Key => fatal(way.variables[0]),
+        Fault::Model => fatal("no model `medium`"),
+        Fault::Hang | Fault::Drip => retry("no whole answer within 1.5 s", None),
+        Fault::Cut => retry("broke off its answer", None),
+        Fault::Truncated if way.stream => retry("cut before its end", None),
+        Fault::Truncated => invalid("no JSON"),
+        Fault::WebPage => retry("web page", None) && retry(way.variables[1], None),
+        Fault::Schema => invalid("the field `answer` is missing"),
+        Fault::Length => invalid("cut off at the limit"),
+        Fault::Empty => invalid("empty"),
+        // Which a stream can not tell from an empty one, if it says `""` first.
+        Fault::Null => invalid(if way.stream { "content" } else { "null" }),
+        Fault::Refusal => matches!(outcome, Some(Outcome::Refused { raw }) if raw == "I can not help with that."),
+        Fault::Huge => invalid("longer than 10 MB"),
+        // Asked once more without a form, the stand-in replies with a text.
+        Fault::NoSchema => invalid("wanted a JSON object"),
+    }
+}
+
+fn ends_as_it_should(fault: Fault, way: &Way, standin: &Standin) {
+    // The long answer takes its time on a busy machine; what never ends is given up soon.
+    let provider = way.to(standin, Some(if fault == Fault::Huge { 60_000 } else { 1_500 }));
+    let began = Instant::now();
+    let ended = ask(&*provider, &way.effect(record()));
+    let took = began.elapsed();
+    let shown: String = format!("{ended:?}").chars().take(2_000).collect();
+    assert!(as_it_should(fault, way, &ended), "{fault}, {}: {shown}", way.name);
+    // Wide, for busy machines: what hangs, hangs for good.
+    assert!(took < Duration::from_secs(60), "{fault}, {}: {took:?}", way.name);
+    assert!(!shown.contains(CANARY), "{fault}, {}: {shown}", way.name);
+    // For other kinds of answers there must never be a reply either; slow faults have shown that already.
+    if !matches!(fault, Fault::Hang | Fault::Drip | Fault::Huge | Fault::NoSchema) {
+        for want in wants() {
+            let ended = ask(&*provider, &way.effect(want.clone()));
+            let replied = matches!(ended, Ok(Exchange { outcome: Outcome::Reply { .. }, .. }));
+            let as_text = (fault, way.name, &want) == (Fault::Refusal, "ollama", &Want::Text);
+            assert!(replied == as_text, "{fault}, {}: {ended:?}", way.name);
+            assert!(!format!("{ended:?}").contains(CANARY));
+        }
+    }
+}
+
+#[test]
+fn every_fault_ends_as_it_should_on_every_wire_and_in_time() {
+    for fault in Fault::ALL {
+        let standin = standin(&[&format!("{fault}=1")]);
+        // At once: those that hang all end at their limit of time.
+        std::thread::scope(|scope| {
+            for way in WAYS {
+                let standin = &standin;
+                scope.spawn(move || ends_as_it_should(*fault, way, standin));
+            }
+        });
+        let stats = standin.stats();
+        assert_eq!(stats.faults.get(fault.name()), Some(&stats.calls));
+        let texts = ["a text".to_string()];
+        if !matches!(fault, Fault::Huge | Fault::Hang | Fault::Drip | Fault::NoSchema) {
+            let provider = OpenAi::new(&standin.url(), Secret::new(CANARY)).unwrap();
+            let trouble = block_on(provider.embed("small", &texts)).expect_err("embeddings fail, too");
+            assert!(!format!("{trouble:?} {trouble}").contains(CANARY));
+        }
+    }
+}
+
+/// What a try is counted as, at the price of the model that stands in.
+fn counted(provider: &dyn Provider, effect: &Effect, ended: &Result<Exchange, Trouble>) -> f64 {
+    let price = Price { input: 0.15, output: 0.6, cached: None };
+    let prices = Prices::from(BTreeMap::from([(effect.request.model.clone(), price)]));
+    let usage = match ended {
+        Ok(exchange) => exchange.usage,
+        Err(Trouble::Retry { charged: true, .. }) => provider.most(&effect.request),
+        Err(_) => Usage::default(),
+    };
+    prices.applied(&effect.request.model, usage).cost_usd
+}
+
+#[test]
+fn what_the_server_counts_is_counted_here_too_whatever_comes_back() {
+    for fault in Fault::ALL.iter().map(|fault| fault.name()).chain(["none"]) {
+        let faults = if fault == "none" { vec![] } else { vec![format!("{fault}=1")] };
+        let standin = Standin::start(Options { faults: Faults::read(&faults).unwrap(), ..Options::default() }).unwrap();
+        let mut ours = 0.0;
+        for way in WAYS {
+            // Of what ends at the limit of time one wire shows as much as all.
+            if ["hang", "slow-drip"].contains(&fault) && way.name != "openai" {
+                continue;
+            }
+            let provider = way.to(&standin, Some(1_500));
+            for want in [Want::Text, record()] {
+                let effect = way.effect(want);
+                ours += counted(&*provider, &effect, &ask(&*provider, &effect));
+                let theirs = standin.stats().cost_usd;
+                assert!(ours >= theirs * (1.0 - 1e-9), "{fault}, {}: {ours} here, {theirs} there", way.name);
+            }
+        }
+        // No more is counted than there may be: what was turned away cost nothing.
+        let turned_away = ["429", "429-no-retry-after", "quota", "500", "401", "404"].contains(&fault);
+        assert!(!turned_away || ours == 0.0, "{fault}: {ours}");
+    }
+}
+
+#[test]
+fn limits_say_how_long_to_wait() {
+    for way in WAYS {
+        for (requests_per_minute, tokens_per_minute) in [(Some(2), None), (None, Some(60))] {
+            let options = Options { requests_per_minute, tokens_per_minute, ..Options::default() };
+            let standin = Standin::start(options).unwrap();
+            let provider = way.to(&standin, None);
+            let ends: Vec<_> = (0..4).map(|_| ask(&*provider, &way.effect(Want::Text))).collect();
+            assert!(ends[0].is_ok());
+            match &ends[3] {
+                Err(Trouble::Crowded { why, after_ms: Some(wait) }) => {
+                    assert!(why.contains("limits the rate") && (1..=60_000).contains(wait), "{why} {wait}");
+                }
+                other => panic!("{}: {other:?}", way.name),
+            }
+            assert!(standin.stats().limited > 0);
+        }
+    }
+}
+
+#[test]
+fn wrong_addresses_and_keys_say_what_to_do() {
+    for way in WAYS.iter().filter(|way| !way.stream) {
+        let [key, base_url] = way.variables;
+        let refused = |base: &str, key: &str| (way.open)(base, key, Settings::default()).err().unwrap();
+        for base in ["ftp://a/v1", "https://", "ftp://me:pass-0123456789@host:x/v1?key=k"] {
+            let error = refused(base, CANARY);
+            assert!(error.contains(base_url) && error.contains("http://127.0.0.1:"), "{error}");
+            assert!(!error.contains("pass-0123456789") && !error.contains("key=k"), "{error}");
+        }
+        let without = (way.open)("http://127.0.0.1:1", "", Settings::default());
+        assert_eq!(
+            without.err().is_some_and(|why| why.contains(key) && why.contains("sim/medium")),
+            way.name != "ollama"
+        );
+        let error = refused("http://127.0.0.1:1", "two\nlines-0123456789");
+        assert!(error.contains(key) && error.contains("line break") && !error.contains("lines-"), "{error}");
+        let provider = (way.open)("http://127.0.0.1:1", "none", Settings::default()).unwrap();
+        let slash = format!("{}/", way.name);
+        assert!(provider.check(&slash).unwrap_err().contains("names no model"));
+        assert!(provider.check(way.model).is_ok());
+    }
+}
+
+#[test]
+fn a_key_is_nowhere_in_what_is_shown() {
+    let standin = standin(&[]);
+    let password = "pass-canary-0123456789";
+    for way in WAYS.iter().filter(|way| !way.stream) {
+        // Nobody listens, TLS where there is none, an address with a password, a server whose error repeats the key.
+        let address = standin.root();
+        let bases = [
+            "http://127.0.0.1:1/v1?key=canary-in-query".to_string(),
+            address.replace("http:", "https:"),
+            format!("http://user:{password}@127.0.0.1:1"),
+            format!("{address}/elsewhere"),
+        ];
+        for base in bases {
+            let provider = (way.open)(&base, CANARY, way.settings(Some(3_000))).unwrap();
+            let trouble = ask(&*provider, &way.effect(Want::Text)).unwrap_err();
+            let shown = format!("{trouble:?} {trouble} {:?}", provider.address());
+            for secret in [CANARY, password, "canary-in-query"] {
+                assert!(!shown.contains(secret), "{shown}");
+            }
+            let elsewhere = base.contains("elsewhere");
+            assert_eq!(matches!(trouble, Trouble::Fatal { .. }), elsewhere, "{trouble}");
+            assert!(shown.contains(way.variables[1]), "{shown}");
+        }
+        // With a name and a password in the address it works, and the key is not sent.
+        let base = address.replace("127.0.0.1", &format!("user:{password}@127.0.0.1"));
+        let base = if way.variables == OPENAI { format!("{base}/v1") } else { base };
+        let provider = (way.open)(&base, "", Settings::default()).unwrap();
+        assert!(ask(&*provider, &way.effect(Want::Text)).is_ok(), "{}", way.name);
+    }
+}
+
+fn received(status: u16, headers: &[(&str, &str)], body: &str) -> Received {
+    let header =
+        |(name, value): &(&str, &str)| (HeaderName::try_from(*name).unwrap(), HeaderValue::try_from(*value).unwrap());
+    let headers = headers.iter().map(header).collect::<HeaderMap>();
+    Received::new("http://h", "m", status, headers, body.as_bytes().to_vec())
+}
+
+/// What a body comes to: `reply`, `refused`, `invalid`, `retry`, `crowded`, `never` or `fatal`, and the words with it.
+fn comes_to<W: Wire>(want: &Want, received: &Received) -> (&'static str, String) {
+    let outcome = match W::told(received) {
+        Ok(told) => told.outcome(want, &received.body),
+        Err(Ended::Outcome(outcome)) => outcome,
+        Err(Ended::Trouble(Trouble::Retry { why, after_ms, .. })) => return ("retry", format!("{why} {after_ms:?}")),
+        Err(Ended::Trouble(Trouble::Crowded { why, after_ms })) => return ("crowded", format!("{why} {after_ms:?}")),
+        Err(Ended::Trouble(Trouble::Never { why })) => return ("never", why),
+        Err(Ended::Trouble(Trouble::Fatal { why })) => return ("fatal", why),
+    };
+    match outcome {
+        Outcome::Reply { raw, .. } => ("reply", raw),
+        Outcome::Refused { raw } => ("refused", raw),
+        Outcome::Invalid { why, .. } => ("invalid", why),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Status, headers and body; what it comes to, and words of that.
+type Case = (u16, &'static [(&'static str, &'static str)], Json, &'static str, &'static str);
+
+fn check<W: Wire>(cases: &[Case]) {
+    for (status, headers, body, what, words) in cases {
+        let (came, said) = comes_to::<W>(&Want::number(0.0, 100.0), &received(*status, headers, &body.to_string()));
+        assert!(came == *what && said.contains(words), "{status} {body}: {came}: {said}");
+    }
+    // What is the same everywhere.
+    let name = W::HOME.name;
+    for (status, body, what, words) in [
+        (200, "", "invalid", "empty body"),
+        (200, "oops", "invalid", "no JSON"),
+        (200, "7", "invalid", "the body is no "),
+        (200, "{}", "invalid", "the body has no `"),
+        (200, "<html>hello", "retry", "web page"),
+        (302, "", "fatal", "sends elsewhere"),
+        (503, "down", "crowded", "503"),
+        (700, "", "fatal", "700"),
+        (401, "<html>", "fatal", W::HOME.key_variables[0]),
+        (404, "nothing here", "fatal", W::HOME.base_variable),
+    ] {
+        let (came, said) = comes_to::<W>(&Want::number(0.0, 100.0), &received(status, &[], body));
+        assert!(came == what && said.contains(words), "{name}: {status} {body}: {came}: {said}");
+    }
+}
+
+/// Tokens of an answer: of the request, the reply, from the cache, of thinking.
+fn tokens<W: Wire>(body: &Json) -> Option<[u64; 4]> {
+    let usage = W::told(&received(200, &[], &body.to_string())).unwrap().usage?;
+    Some([usage.tokens_in, usage.tokens_out, usage.tokens_cached, usage.tokens_thinking])
+}
+
+#[test]
+fn what_anthropic_sends_comes_to_what_it_is() {
+    let said = |content: Json, stop: &str| {
+        json!({"type": "message", "role": "assistant", "content": content, "stop_reason": stop,
+               "usage": {"input_tokens": 9, "output_tokens": 5}})
+    };
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    let error = |kind: &str| json!({"type": "error", "error": {"type": kind, "message": "the words"}});
+    check::<Messages>(&[
+        (200, &[], said(text(r#"{"answer": 7}"#), "end_turn"), "reply", "7"),
+        (
+            200,
+            &[],
+            said(json!([{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "7"}]), "end_turn"),
+            "reply",
+            "7",
+        ),
+        (200, &[], said(text("7"), "max_tokens"), "invalid", "cut off"),
+        (200, &[], said(text("7"), "model_context_window_exceeded"), "invalid", "cut off"),
+        (200, &[], said(text("I will"), "refusal"), "refused", "I will"),
+        (200, &[], said(json!([]), "refusal"), "refused", ""),
+        (200, &[], said(text("7"), "pause_turn"), "invalid", "pause_turn"),
+        (200, &[], said(json!([{"type": "tool_use", "name": "saw", "input": {}}]), "tool_use"), "invalid", "`saw`"),
+        (200, &[], said(json!([]), "end_turn"), "invalid", "null"),
+        (200, &[], said(text(" "), "end_turn"), "invalid", "empty"),
+        (200, &[], said(json!("7"), "end_turn"), "invalid", "no message"),
+        (200, &[], error("overloaded_error"), "retry", "500"),
+        (400, &[], error("invalid_request_error"), "never", "the words"),
+        (402, &[], error("billing_error"), "fatal", "no quota left (billing_error)"),
+        (403, &[], error("permission_error"), "fatal", "ANTHROPIC_API_KEY"),
+        (404, &[], error("not_found_error"), "fatal", "no model `m`"),
+        (413, &[], error("request_too_large"), "never", "413"),
+        (429, &[("retry-after", "3")], error("rate_limit_error"), "crowded", "Some(3000)"),
+        (529, &[], error("overloaded_error"), "crowded", "529"),
+    ]);
+    let with = |usage: Json| {
+        let mut whole = said(text("7"), "end_turn");
+        whole["usage"] = usage;
+        tokens::<Messages>(&whole)
+    };
+    assert_eq!(with(json!({"input_tokens": -1})), None);
+    assert_eq!(
+        with(json!({"input_tokens": 9, "output_tokens": 5, "cache_read_input_tokens": null})),
+        Some([9, 5, 0, 0])
+    );
+    let all = json!({
+        "input_tokens": 9, "output_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20,
+        "output_tokens_details": {"thinking_tokens": 4},
+    });
+    assert_eq!(with(all), Some([129, 5, 100, 4]));
+}
+
+#[test]
+fn what_google_sends_comes_to_what_it_is() {
+    let said = |parts: Json, finish: &str| {
+        json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": finish}],
+               "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 5}})
+    };
+    let error = |code: u16, status: &str, details: Json| json!({"error": {"code": code, "message": "the words", "status": status, "details": details}});
+    let info = |reason: &str| json!([{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason}]);
+    let wait = json!([{"@type": "type.googleapis.com/google.rpc.QuotaFailure"},
+                      {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17.5s"}]);
+    check::<GenerateContent>(&[
+        (200, &[], said(json!([{"text": "{\"answer\""}, {"text": ": 7}"}]), "STOP"), "reply", "7"),
+        (200, &[], said(json!([{"text": "hm", "thought": true}, {"text": "7"}]), "STOP"), "reply", "7"),
+        (200, &[], said(json!([{"text": "7"}]), "MAX_TOKENS"), "invalid", "cut off"),
+        (200, &[], said(json!(null), "MAX_TOKENS"), "invalid", "cut off"),
+        (200, &[], said(json!(null), "SAFETY"), "refused", "SAFETY"),
+        (200, &[], said(json!([{"text": "I can"}]), "RECITATION"), "refused", "I can"),
+        (200, &[], said(json!([{"text": "7"}]), "MALFORMED_RESPONSE"), "invalid", "MALFORMED_RESPONSE"),
+        (200, &[], said(json!([{"functionCall": {"name": "saw", "args": {}}}]), "STOP"), "invalid", "`saw`"),
+        (200, &[], json!({"candidates": [{"finishReason": "STOP"}]}), "invalid", "null"),
+        (200, &[], said(json!([{"text": ""}]), "STOP"), "invalid", "empty"),
+        (200, &[], json!({"promptFeedback": {"blockReason": "SAFETY"}}), "refused", "blockReason: SAFETY"),
+        (200, &[], error(503, "UNAVAILABLE", json!([])), "retry", "503"),
+        (400, &[], error(400, "INVALID_ARGUMENT", json!([])), "never", "the words"),
+        (400, &[], error(400, "INVALID_ARGUMENT", info("API_KEY_INVALID")), "fatal", "GEMINI_API_KEY"),
+        (400, &[], error(400, "FAILED_PRECONDITION", json!([])), "fatal", "billing"),
+        (403, &[], error(403, "PERMISSION_DENIED", json!([])), "fatal", "GEMINI_API_KEY"),
+        (404, &[], error(404, "NOT_FOUND", json!([])), "fatal", "no model `m`"),
+        (429, &[], error(429, "RESOURCE_EXHAUSTED", wait), "crowded", "Some(17500)"),
+        (504, &[], error(504, "DEADLINE_EXCEEDED", json!([])), "retry", "504"),
+    ]);
+    let with = |usage: Json| {
+        let mut whole = said(json!([{"text": "7"}]), "STOP");
+        whole["usageMetadata"] = usage;
+        tokens::<GenerateContent>(&whole)
+    };
+    assert_eq!(with(json!({"promptTokenCount": "many"})), None);
+    let all = json!({"promptTokenCount": 109, "cachedContentTokenCount": 100, "candidatesTokenCount": 5, "thoughtsTokenCount": 40});
+    assert_eq!(with(all), Some([109, 45, 100, 40]));
+}
+
+#[test]
+fn what_ollama_sends_comes_to_what_it_is() {
+    let said = |message: Json, reason: &str| json!({"model": "m", "message": message, "done": true, "done_reason": reason, "prompt_eval_count": 9, "eval_count": 5});
+    let text = |text: &str| json!({"role": "assistant", "content": text});
+    check::<ollama::Chat>(&[
+        (200, &[], said(text(r#"{"answer": 7}"#), "stop"), "reply", "7"),
+        (200, &[], said(json!({"role": "assistant", "content": "7", "thinking": "hm"}), "stop"), "reply", "7"),
+        (200, &[], said(text("7"), "length"), "invalid", "cut off"),
+        (200, &[], said(text(""), "stop"), "invalid", "empty"),
+        (200, &[], said(json!({"role": "assistant"}), "stop"), "invalid", "null"),
+        (
+            200,
+            &[],
+            said(json!({"content": "", "tool_calls": [{"function": {"name": "saw"}}]}), "stop"),
+            "invalid",
+            "`saw`",
+        ),
+        (200, &[], json!({"error": "out of memory"}), "invalid", "in place of an answer: out of memory"),
+        (400, &[], json!({"error": "the words"}), "never", "the words"),
+        (404, &[], json!({"error": "model 'm' not found"}), "fatal", "OLLAMA_HOST"),
+        (429, &[("retry-after", "3")], json!({"error": "busy"}), "crowded", "Some(3000)"),
+        (500, &[], json!({"error": "the runner has stopped"}), "retry", "the runner has stopped"),
+        (503, &[], json!({"error": "server busy"}), "crowded", "503"),
+    ]);
+    assert_eq!(tokens::<ollama::Chat>(&said(text("7"), "stop")), Some([9, 5, 0, 0]));
+    // Not told is not nothing.
+    assert_eq!(tokens::<ollama::Chat>(&json!({"message": {"content": "7"}, "eval_count": 5})), None);
+}
+
+#[test]
+fn what_the_responses_endpoint_sends_comes_to_what_it_is() {
+    let said = |status: &str, reason: Json, parts: Json| {
+        json!({"object": "response", "status": status, "error": null, "incomplete_details": reason,
+               "output": [{"type": "reasoning", "summary": []}, {"type": "message", "role": "assistant", "content": parts}],
+               "usage": {"input_tokens": 9, "output_tokens": 5}})
+    };
+    let text = |text: &str| json!([{"type": "output_text", "text": text, "annotations": []}]);
+    let reason = |reason: &str| json!({"reason": reason});
+    let call = json!({"status": "completed", "output": [{"type": "function_call", "name": "saw", "arguments": "{}"}]});
+    let failed = json!({"status": "failed", "error": {"code": "server_error", "message": "the words"}, "output": []});
+    check::<Responses>(&[
+        (200, &[], said("completed", json!(null), text(r#"{"answer": 7}"#)), "reply", "7"),
+        (200, &[], said("incomplete", reason("max_output_tokens"), text("7")), "invalid", "cut off"),
+        (200, &[], said("incomplete", reason("content_filter"), text("7")), "refused", "7"),
+        (200, &[], said("completed", json!(null), json!([{"type": "refusal", "refusal": "No."}])), "refused", "No."),
+        (200, &[], said("completed", json!(null), json!([])), "invalid", "null"),
+        (200, &[], said("completed", json!(null), text(" ")), "invalid", "empty"),
+        (200, &[], said("in_progress", json!(null), text("7")), "invalid", "in_progress"),
+        (200, &[], call, "invalid", "`saw`"),
+        (200, &[], failed, "retry", "500: the words"),
+        (400, &[], json!({"error": {"message": "no!", "code": "content_filter"}}), "refused", "no!"),
+        (429, &[], json!({"error": {"message": "x", "code": "insufficient_quota"}}), "fatal", "quota"),
+        (429, &[("x-ratelimit-reset-tokens", "2s")], json!({"error": {"message": "x"}}), "crowded", "Some(2000)"),
+    ]);
+    let mut whole = said("completed", json!(null), text("7"));
+    whole["usage"] = json!({"input_tokens": 109, "input_tokens_details": {"cached_tokens": 100}, "output_tokens": 45,
+                            "output_tokens_details": {"reasoning_tokens": 40}});
+    assert_eq!(tokens::<Responses>(&whole), Some([109, 45, 100, 40]));
+}
+
+#[test]
+fn what_is_sent_has_the_words_of_each_wire() {
+    let mut effect = effect_to("x", record(), "How do you feel?");
+    effect.request.settings.temperature = Some(0.5);
+    effect.request.settings.max_tokens = Some(70);
+    effect.request.settings.seed = Some(3);
+    let schema = |bounds| record().to_schema(bounds);
+    let near = "http://127.0.0.1:1";
+    effect.request.model = "anthropic/m".into();
+    let sent = json!(Anthropic::new(near, Secret::new("none")).unwrap().request(&effect));
+    let expected = json!({
+        "model": "m", "system": "You are brief.", "messages": [{"role": "user", "content": "How do you feel?"}],
+        "temperature": 0.5, "output_config": {"format": {"type": "json_schema", "schema": schema(false)}}, "max_tokens": 70,
+    });
+    assert_eq!(sent, expected);
+    effect.request.model = "gemini/models/m".into();
+    let sent = json!(Google::new(near, Secret::new("none")).unwrap().request(&effect));
+    let expected = json!({
+        "systemInstruction": {"parts": [{"text": "You are brief."}]},
+        "contents": [{"role": "user", "parts": [{"text": "How do you feel?"}]}],
+        "generationConfig": {
+            "temperature": 0.5, "seed": 3, "responseMimeType": "application/json", "responseJsonSchema": schema(true),
+            "maxOutputTokens": 70,
+        },
+    });
+    assert_eq!(sent, expected);
+    effect.request.model = "ollama/m:7b".into();
+    let sent = json!(Ollama::new(near, Secret::new("")).unwrap().request(&effect));
+    let conversation =
+        json!([{"role": "system", "content": "You are brief."}, {"role": "user", "content": "How do you feel?"}]);
+    let expected = json!({
+        "model": "m:7b", "messages": conversation, "format": schema(true),
+        "options": {"temperature": 0.5, "seed": 3, "num_predict": 70}, "stream": false,
+    });
+    assert_eq!(sent, expected);
+    effect.request.model = "openai-responses/m".into();
+    let sent = json!(OpenAiResponses::new(near, Secret::new("none")).unwrap().request(&effect));
+    let format = json!({"type": "json_schema", "name": "answer", "strict": true, "schema": schema(true)});
+    let expected = json!({
+        "model": "m", "input": conversation, "temperature": 0.5, "text": {"format": format}, "store": false,
+        "max_output_tokens": 70,
+    });
+    assert_eq!(sent, expected);
+    // What stands in front of nothing is the conversation.
+    effect.request.messages =
+        vec![polity_kernel::ask::Message::text(polity_kernel::ask::Role::System, "Speak.")].into();
+    effect.request.model = "anthropic/m".into();
+    let sent = json!(Anthropic::new(near, Secret::new("none")).unwrap().request(&effect));
+    assert_eq!((&sent["system"], &sent["messages"][0]["content"]), (&Json::Null, &json!("Speak.")));
+}
+
+#[test]
+fn what_servers_tell_of_models_is_read() {
+    let told =
+        json!({"object": "list", "data": [{"id": "other", "max_model_len": 1}, {"id": "m", "max_model_len": 4096}]});
+    assert_eq!(Chat::capabilities("m", false, Chat::entry("m", &told)).context, Some(4096));
+    assert!(Chat::entry("none", &told).is_null() && Chat::entry("m", &Json::Null).is_null());
+    let told = json!({"max_input_tokens": 9, "capabilities": {"structured_outputs": {"supported": false}}});
+    let found = Messages::capabilities("m", true, Messages::entry("m", &told));
+    assert_eq!((found.context, found.schema, found.seed), (Some(9), Some(false), Some(false)));
+    assert_eq!(found.words(), "no schemas, log-probabilities, logit bias, seeds; 9 tokens of context");
+    let told = json!({"model_info": {"general.architecture": "llama", "llama.context_length": 131_072}});
+    assert_eq!(ollama::Chat::capabilities("m", true, &told).context, Some(131_072));
+    // A server that is not there is no trouble, and what the wire has is known all the same.
+    for way in WAYS {
+        let provider = (way.open)("http://127.0.0.1:1", "none", Settings::default()).unwrap();
+        let found = block_on(provider.probe(way.model)).unwrap();
+        assert!(!found.known && found.context.is_none(), "{}: {found:?}", way.name);
+    }
+}

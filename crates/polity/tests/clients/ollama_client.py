@@ -1,0 +1,46 @@
+"""The official Python client against the stand-in, at the address in OLLAMA_HOST. Prints one line a part; any failure is an error."""
+
+import importlib.metadata
+import json
+import os
+
+import ollama
+
+client = ollama.Client(host=os.environ["OLLAMA_HOST"])
+ask = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 6 times 7?"}]
+schema = {
+    "type": "object",
+    "properties": {"town": {"type": "string"}, "days": {"type": "integer", "minimum": 1, "maximum": 7}},
+    "required": ["town", "days"],
+}
+
+# models
+names = [model.model for model in client.list().models]
+assert "medium" in names, names
+assert client.show("medium").modelinfo["polity.context_length"] > 0
+print("models ok")
+
+# chat
+said = client.chat(model="medium", messages=ask, options={"seed": 3, "num_predict": 500})
+assert said.done and said.done_reason == "stop" and said.message.role == "assistant" and said.message.content, said
+assert said.prompt_eval_count > 0 and said.eval_count > 0
+print("chat ok")
+
+# structured
+said = client.chat(model="medium", messages=ask, format=schema)
+assert 1 <= json.loads(said.message.content)["days"] <= 7, said
+print("structured ok")
+
+# stream
+pieces = list(client.chat(model="medium", messages=ask, stream=True))
+assert "".join(piece.message.content for piece in pieces) and pieces[-1].done and pieces[-1].eval_count > 0
+assert not any(piece.done for piece in pieces[:-1])
+print("stream ok")
+
+# errors have the client's own types
+try:
+    client.chat(model="medium", messages=[])
+    raise SystemExit("a request without messages was taken")
+except ollama.ResponseError as error:
+    assert error.status_code == 400 and "messages" in error.error
+print(f"errors ok, with ollama {importlib.metadata.version('ollama')}")
