@@ -7,11 +7,13 @@ mod cache;
 mod calling;
 mod live;
 mod notes;
+mod rehearsal;
 mod simulated;
 mod traffic;
 
 pub use live::{Live, Outside, Ranks};
 pub use notes::Notes;
+pub(crate) use rehearsal::{Donors, Rehearsal};
 pub use simulated::{Faults, Simulated};
 pub use traffic::{Declared, Schedule};
 
