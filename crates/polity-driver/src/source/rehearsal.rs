@@ -11,7 +11,7 @@ use super::{Broken, Live, Source};
 use crate::models::Providers;
 use crate::models::prices::Prices;
 use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Usage, Value, Want};
-use polity_kernel::digest::{Kind, RowHash};
+use polity_kernel::digest::{Digest, Kind, RowHash};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,8 +139,8 @@ pub(crate) struct Rehearsal {
     reserved: BTreeMap<EffectId, f64>,
     spent: f64,
     asked: u64,
-    /// Requests of which the first alone is a call.
-    once: BTreeSet<Key>,
+    /// Requests of a round of which the first alone is a call.
+    once: BTreeSet<(u32, Digest)>,
     /// Why no answer can be had.
     lost: Option<String>,
     /// Whether that is for want of donors, and of no provider.
@@ -246,24 +246,32 @@ impl Rehearsal {
         }
     }
 
+    /// Questions that are really being asked.
+    fn under_way(&self) -> usize {
+        match &self.donors {
+            Donors::Asked(live, _) => live.in_flight(),
+            Donors::Recorded(_) | Donors::Shortest | Donors::Longest => 0,
+        }
+    }
+
     /// Whether a donor is asked in this round.
     fn is_asked_in(&self, round: u32) -> bool {
         self.cohorts.is_none() || round < EARLY_ROUNDS || round.is_power_of_two()
     }
 
-    /// Asks, if the most that it can take is within the limit.
-    fn ask(&mut self, effect: Effect) -> Result<(), Effect> {
-        let Donors::Asked(live, limit) = &mut self.donors else { return Err(effect) };
+    /// Asks, if the most that it can take is within the limit; else it is handed back.
+    fn ask(&mut self, effect: Effect) -> Option<Effect> {
+        let Donors::Asked(live, limit) = &mut self.donors else { return Some(effect) };
         let most = self.providers.for_model(&effect.request.model).map(|provider| provider.most(&effect.request));
         let most = self.prices.applied(&effect.request.model, most.unwrap_or_default()).cost_usd;
         let reserved: f64 = self.reserved.values().sum();
         if self.spent + reserved + most > *limit {
-            return Err(effect);
+            return Some(effect);
         }
         self.reserved.insert(effect.id, most);
         self.asked += 1;
         live.start(vec![effect]);
-        Ok(())
+        None
     }
 
     /// Takes in what a donor heard.
@@ -299,10 +307,10 @@ impl Rehearsal {
     /// Counts a question.
     fn count(&mut self, id: EffectId, request: &Request, known: &Usage, letters: f64) {
         let provider = self.providers.for_model(&request.model).ok();
-        // The very same request to a real provider is one call.
+        // The very same request to a real provider is one call; in a later round it looks the same only because donors repeat themselves.
         let address = provider.filter(|provider| !provider.simulated()).and_then(|provider| provider.address());
         if let Some(key) = address.and_then(|address| Key::of(&address, request))
-            && !self.once.insert(key)
+            && !self.once.insert((id.round, key.digest))
         {
             return;
         }
@@ -372,7 +380,7 @@ impl Rehearsal {
 
     fn ask_as_donor(&mut self, effect: Effect) -> bool {
         let (class, unit) = (self.class(effect.id, &effect.request), self.unit(effect.id));
-        if self.ask(effect).is_err() {
+        if self.ask(effect).is_some() {
             return false;
         }
         self.units.entry(class).or_default().first(unit);
@@ -403,7 +411,7 @@ impl Rehearsal {
         (outcome, most)
     }
 
-    /// Makes donors of some of the units that ask for the first time, asks what donors ask, and holds the rest.
+    /// Chooses some of the units that ask for the first time, asks what they and earlier donors ask, and holds the rest.
     fn start_sample(&mut self, effects: Vec<Effect>) {
         let mut fresh: BTreeMap<Class, BTreeSet<(u128, u32)>> = BTreeMap::new();
         for effect in &effects {
@@ -412,25 +420,25 @@ impl Rehearsal {
                 fresh.entry(class).or_default().insert((scattered(unit), unit));
             }
         }
-        if matches!(self.donors, Donors::Asked(..)) {
-            for (class, fresh) in fresh {
-                let units = self.units.entry(class).or_default();
-                let seen = units.seen.len();
-                let wanted = (seen / 4).clamp(DONORS.0, DONORS.1).max((seen / 100).min(MOST_DONORS));
-                for (_, unit) in fresh.into_iter().take(wanted.saturating_sub(units.donors.len())) {
-                    units.add(unit);
-                }
-            }
+        let mut chosen: BTreeSet<(Class, u32)> = BTreeSet::new();
+        for (class, fresh) in fresh {
+            let Some(units) = self.units.get(&class) else { continue };
+            let seen = units.seen.len();
+            let wanted = (seen / 4).clamp(DONORS.0, DONORS.1).max((seen / 100).min(MOST_DONORS));
+            let more = fresh.into_iter().take(wanted.saturating_sub(units.donors.len()));
+            chosen.extend(more.map(|(_, unit)| (class.clone(), unit)));
         }
         for effect in effects {
-            let (class, unit) = (self.class(effect.id, &effect.request), self.unit(effect.id));
-            let donates = self.units.get(&class).is_some_and(|units| units.index.contains_key(&unit));
-            let effect = match donates && self.is_asked_in(effect.id.round) {
-                true => self.ask(effect).err(),
-                false => Some(effect),
-            };
-            if let Some(effect) = effect {
-                self.held.insert(effect.id, effect);
+            let (id, key) = (effect.id, (self.class(effect.id, &effect.request), self.unit(effect.id)));
+            let donates = self.units.get(&key.0).is_some_and(|units| units.index.contains_key(&key.1));
+            let asks = (donates || chosen.contains(&key)) && self.is_asked_in(id.round);
+            match if asks { self.ask(effect) } else { Some(effect) } {
+                Some(effect) => {
+                    self.held.insert(id, effect);
+                }
+                // Whoever is not asked for want of money is no donor.
+                None if !donates => self.units.entry(key.0).or_default().add(key.1),
+                None => {}
             }
         }
     }
@@ -453,13 +461,11 @@ impl Source for Rehearsal {
     }
 
     fn in_flight(&self) -> usize {
-        self.reserved.len() + self.held.len() + self.ready.len()
+        self.under_way() + self.held.len() + self.ready.len()
     }
 
     fn wait(&mut self, patience: Duration) -> Vec<Answer> {
-        if let Donors::Asked(live, _) = &mut self.donors
-            && live.in_flight() > 0
-        {
+        if let Donors::Asked(live, _) = &mut self.donors {
             let answers = live.wait(patience);
             let broken = live.broken();
             if let Some(why) = live.lost() {
@@ -467,11 +473,9 @@ impl Source for Rehearsal {
             }
             for Broken { id, usage, again } in broken {
                 self.spent += usage.cost_usd;
-                if let Some(effect) = again {
-                    self.reserved.remove(&id);
-                    if let Err(effect) = self.ask(effect) {
-                        self.held.insert(id, effect);
-                    }
+                self.reserved.remove(&id);
+                if let Some(effect) = again.and_then(|effect| self.ask(effect)) {
+                    self.held.insert(id, effect);
                 }
             }
             for answer in answers {
@@ -485,7 +489,7 @@ impl Source for Rehearsal {
                 self.ready.push(answer);
             }
         }
-        if self.reserved.is_empty() {
+        if self.under_way() == 0 {
             self.serve_held();
         }
         std::mem::take(&mut self.ready)
