@@ -120,7 +120,7 @@ pub trait Provider: Send + Sync {
     fn tells_costs(&self) -> bool {
         true
     }
-    /// What the shipped table says a model (full name) costs where this provider asks it.
+    /// What a model (full name) costs where this provider asks it, as far as that is known before it is asked.
     fn list_price(&self, model: &str) -> Option<Price> {
         let _ = model;
         None

@@ -1,12 +1,14 @@
 //! Runs: beginning, resuming, replaying and forking them.
 
 mod calls;
+mod estimate;
 mod folder;
 mod interview;
 mod manifest;
 mod prepare;
 
 pub use calls::{Shown, Texts, Wanted, calls};
+pub use estimate::{Basis, COVERAGE, Forecast};
 pub use folder::Folder;
 pub(crate) use folder::{claim, lock};
 pub use interview::Interviewed;

@@ -23,7 +23,7 @@ const LONGEST: u64 = 64_000_000;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     /// Compared first: the words of most questions begin alike.
-    digest: Digest,
+    pub(super) digest: Digest,
     words: Arc<[u8]>,
 }
 

@@ -9,12 +9,14 @@ mod calling;
 mod live;
 mod notes;
 mod people;
+mod rehearsal;
 mod simulated;
 mod traffic;
 
 pub use live::{Live, Outside, Ranks};
 pub use notes::Notes;
 pub use people::WithPeople;
+pub(crate) use rehearsal::{Donors, Rehearsal};
 pub use simulated::{Faults, Simulated};
 pub use traffic::{Declared, Schedule};
 

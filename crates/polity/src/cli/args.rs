@@ -191,6 +191,26 @@ pub enum Verb {
         #[command(flatten)]
         listening: Listening,
     },
+    /// Say what a run of a scenario will cost, before it is made: an interval, from a few agents (or items) that are really asked.
+    Estimate {
+        /// Scenario file (YAML).
+        file: PathBuf,
+        /// US dollars that the sample may cost; no call is made that might not fit.
+        #[arg(long, value_name = "USD", default_value_t = super::estimate::SAMPLE_USD)]
+        max_cost: f64,
+        /// Ask nobody: take the answers of an earlier run of this scenario, or of one like it.
+        #[arg(long, value_name = "RUN", conflicts_with_all = ["no_ask", "max_cost"])]
+        from: Option<PathBuf>,
+        /// Ask nobody: say bounds, which are wide.
+        #[arg(long, conflicts_with = "max_cost")]
+        no_ask: bool,
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        edits: Edits,
+        #[command(flatten)]
+        answering: Answering,
+    },
     /// Run the design of a scenario: every arm with every seed, in parallel, with intervals and contrasts.
     Sweep {
         /// Scenario file (YAML) with a `design:`.
@@ -443,6 +463,7 @@ impl Verb {
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }
+            | Verb::Estimate { common, .. }
             | Verb::Sweep { common, .. }
             | Verb::Resume { common, .. }
             | Verb::Replay { common, .. }

@@ -7,6 +7,7 @@ mod calls;
 mod compare;
 mod ctl;
 mod doctor;
+mod estimate;
 mod evidence;
 mod export;
 mod interview;
@@ -32,7 +33,7 @@ use polity_driver::disk::{Disk, RealDisk};
 use polity_driver::drive::Stop;
 use polity_driver::files::{self, FileError};
 use polity_driver::models::Providers;
-use polity_driver::run::{Engine, Prepared, Summary, Wanted, new_folder, prepare};
+use polity_driver::run::{Basis, Engine, Prepared, Summary, Wanted, new_folder, prepare};
 use polity_driver::source::{Declared, Notes, Outside};
 use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
@@ -183,6 +184,18 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Run { file, common, out, edits, spending, answering, listening } => {
             let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
             run(&file, &common, &answering, listening, out, &edits.set, flags, registry)
+        }
+        Verb::Estimate { file, max_cost, from, no_ask, common, edits, answering } => {
+            let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
+            let (prepared, source) = load(&file, &edits.set, flags)?;
+            let basis = match &from {
+                Some(run) => Basis::Run(run),
+                None if no_ask => Basis::Bounds,
+                None => Basis::Sample(max_cost),
+            };
+            with_engine(&common, &answering, registry, |engine, stop| {
+                estimate::estimate(engine, &prepared, &source, basis, common.json, progress::Bar::new(stop))
+            })
         }
         Verb::Sweep { file, common, limits, out, edits, seeds, answering } => {
             let seeds = flags([("design.seeds", seeds.map(u64::from))]);

@@ -61,6 +61,11 @@ impl Provider for Sim {
         self.model(&request.model).map(|model| call::most(model, request)).unwrap_or_default()
     }
 
+    fn list_price(&self, model: &str) -> Option<polity_kernel::scenario::Price> {
+        let Price { input, output } = self.model(model).ok()?.price;
+        Some(polity_kernel::scenario::Price { input, output, cached: None })
+    }
+
     fn simulated(&self) -> bool {
         true
     }

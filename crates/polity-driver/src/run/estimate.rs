@@ -1,0 +1,256 @@
+//! What a run will cost, told before it is made: from a sample that is asked, from an earlier run, or from bounds alone.
+//!
+//! The whole run is rehearsed in memory ([`crate::source`]'s rehearsal): what is asked, how often and how prompts grow comes from the machine
+//! itself, and only replies are sampled. What is uncertain is the mean of units (agents, items) of which a few were asked, and whatever
+//! makes the run differ from its rehearsal. `docs/decisions/an-estimate-is-a-rehearsal.md` has the reasons and what was measured.
+
+use super::{Engine, Folder, Prepared, Recorded, ranks};
+use crate::DriveError;
+use crate::drive::{Drive, Driven, Ending, Past, Watch};
+use crate::models::prices::Prices;
+use crate::source::{Donors, Live, Rehearsal};
+use polity_kernel::ask::Usage;
+use polity_kernel::scenario::{Assembled, Budget, Scenario};
+use serde::Serialize;
+use std::path::Path;
+
+/// The probability that the interval of an estimate is said to hold what the run costs.
+pub const COVERAGE: f64 = 0.9;
+/// The quantile of the normal distribution that goes with it.
+const QUANTILE: f64 = 1.645;
+/// Standard deviation of the logarithm of a run's cost by its rehearsal's, whatever the sample: one donor speaks for many rounds and
+/// units.
+const OF_THE_METHOD: f64 = 0.08;
+/// Standard deviation of a unit's cost by its mean as it is assumed beforehand, and how many units that counts for: of two that happen
+/// to be alike nobody should conclude that all are.
+const SPREAD_OF_UNITS: f64 = 0.35;
+const ASSUMED: f64 = 3.0;
+/// The sample's answers of a simulated model are not those of the run, just as a real model answers anew.
+const OTHER_SEED: u64 = 0x5a4d_504c;
+
+/// What an estimate rests on.
+#[derive(Clone, Copy, Debug)]
+pub enum Basis<'a> {
+    /// A sample, asked for so many US dollars at most.
+    Sample(f64),
+    /// The answers of an earlier run of the same scenario or of one like it.
+    Run(&'a Path),
+    /// Nothing: nobody is asked.
+    Bounds,
+}
+
+/// What a run will cost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Forecast {
+    /// Lower end of the interval.
+    pub low: f64,
+    /// What is expected; `None` where there are only bounds.
+    pub expected: Option<f64>,
+    /// Upper end.
+    pub high: f64,
+    /// The probability that the interval holds the truth; `None` for bounds.
+    pub coverage: Option<f64>,
+    /// `USD`.
+    pub currency: &'static str,
+    /// Calls, as expected (of bounds: the upper one).
+    pub calls: u64,
+    /// Tokens of requests, likewise.
+    pub tokens_in: u64,
+    /// Tokens of replies, likewise.
+    pub tokens_out: u64,
+    /// Of these those of thinking that is not shown.
+    pub tokens_thinking: u64,
+    /// `sample`, `run` or `bounds`.
+    pub basis: &'static str,
+    /// Questions that were asked for it.
+    pub asked: u64,
+    /// US dollars that they cost.
+    pub asked_usd: f64,
+    /// Whether answers are those of simulated models.
+    pub simulated: bool,
+}
+
+/// What a rehearsal came to.
+struct Rehearsed {
+    calls: f64,
+    usage: Usage,
+    /// Relative standard deviation of its cost, by the sample.
+    deviation: f64,
+    asked: (u64, f64),
+}
+
+impl Engine<'_> {
+    /// Says what a run of the scenario will cost; `None` when a person stopped it. Nothing is recorded.
+    ///
+    /// # Errors
+    /// As [`Engine::run`], and [`DriveError::Input`] where the sample's money holds no question, or the earlier run none that is alike.
+    /// A model without a known price is refused as by a wall of dollars.
+    pub fn estimate(
+        &self,
+        prepared: &Prepared,
+        basis: Basis<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Forecast>, DriveError> {
+        let scenario = Scenario::read(&prepared.tree)?;
+        let machine = self.assemble(prepared)?;
+        let asked = self.check_models(&machine, &scenario)?;
+        // A wall of dollars asks for the same: that it is known what calls cost.
+        let dollars = Budget { cost_usd: Some(0.0), ..Budget::default() };
+        self.check_prices(&machine, &dollars, &asked.prices)?;
+        let prices = asked.prices.clone().with(&self.told_prices(&asked.models)?);
+        let mut rehearse = |donors| self.rehearse(prepared, &scenario, donors, &prices, watch);
+        let (name, low, found) = match basis {
+            Basis::Sample(limit) => {
+                let seed = scenario.seed ^ OTHER_SEED;
+                let live = Live::new(self.providers.clone(), seed, self.connections, &self.outside);
+                let live = live.with_prices(prices.clone());
+                let live = match ranks(&scenario, &machine) {
+                    Some(ranks) => live.with_ranks(ranks),
+                    None => live,
+                };
+                ("sample", None, rehearse(Donors::Asked(Box::new(live), limit))?)
+            }
+            Basis::Run(dir) => {
+                let folder = Folder::read(self.disk.clone(), dir)?;
+                let Recorded { story, .. } = self.recorded(&folder)?;
+                ("run", None, rehearse(Donors::Recorded(story.past.answers.into_values().collect()))?)
+            }
+            Basis::Bounds => {
+                let Some(least) = rehearse(Donors::Shortest)? else { return Ok(None) };
+                ("bounds", Some(least.usage.cost_usd), rehearse(Donors::Longest)?)
+            }
+        };
+        let Some(Rehearsed { calls, usage, deviation, asked: (questions, asked_usd) }) = found else {
+            return Ok(None);
+        };
+        let spread = (QUANTILE * (deviation.powi(2) + OF_THE_METHOD.powi(2)).sqrt()).exp();
+        // The run stops at its own wall.
+        let walled = |usd: f64| scenario.budget.with(&self.budget).cost_usd.map_or(usd, |wall| usd.min(wall));
+        let cost = usage.cost_usd;
+        let (low, expected, high) = match low {
+            Some(low) => (low, None, cost),
+            None => (cost / spread, Some(walled(cost)), cost * spread),
+        };
+        Ok(Some(Forecast {
+            low: walled(low),
+            expected,
+            high: walled(high),
+            coverage: expected.map(|_| COVERAGE),
+            currency: "USD",
+            calls: calls.round() as u64,
+            tokens_in: usage.tokens_in,
+            tokens_out: usage.tokens_out,
+            tokens_thinking: usage.tokens_thinking,
+            basis: name,
+            asked: questions,
+            asked_usd,
+            simulated: asked.simulated,
+        }))
+    }
+
+    /// The prices of models whose providers tell themselves what calls cost.
+    fn told_prices(&self, models: &[String]) -> Result<Prices, DriveError> {
+        let mut prices = std::collections::BTreeMap::new();
+        for model in models {
+            let provider = self.providers.for_model(model).map_err(DriveError::Model)?;
+            if !provider.tells_costs() {
+                continue;
+            }
+            let Some(price) = provider.list_price(model) else {
+                let what = format!("`{model}`: its provider says what calls cost when they are made, and not before");
+                return Err(DriveError::Model(what));
+            };
+            prices.insert(model.clone(), price);
+        }
+        Ok(Prices::from(prices))
+    }
+
+    fn rehearse(
+        &self,
+        prepared: &Prepared,
+        scenario: &Scenario,
+        donors: Donors,
+        prices: &Prices,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Rehearsed>, DriveError> {
+        let mut machine = self.assemble(prepared)?;
+        let cohorts = match &machine {
+            Assembled::Society(society) => Some(society.cohort_of_each()),
+            Assembled::Evaluation(_) => None,
+        };
+        let mut source = Rehearsal::new(donors, self.providers.clone(), prices.clone(), cohorts);
+        let drive = Drive {
+            machine: &mut machine,
+            past: Past::default(),
+            source: &mut source,
+            gate: None,
+            orders: None,
+            deadline: None,
+            writing: None,
+            seed: scenario.seed,
+            planned: scenario.rounds,
+            stop: self.stop.clone(),
+            watch,
+            tolerate: false,
+            strict: false,
+        };
+        match drive.run() {
+            Ok(Driven { ending: Ending::Done(_), .. }) => Ok(Some(summed(&source))),
+            Ok(_) => Ok(None),
+            Err(error) => Err(source.short().map_or(error, |why| DriveError::Input(why.into()))),
+        }
+    }
+}
+
+/// Adds up what all units take. The variance is that of means of donors, each with those that it stands for, and of the units themselves.
+fn summed(source: &Rehearsal) -> Rehearsed {
+    let (mut calls, mut usage, mut variance) = (0.0, Usage::default(), 0.0);
+    for shares in source.shares() {
+        let mut costs = Vec::with_capacity(shares.len());
+        let mut units = 0.0;
+        for share in shares {
+            let mut cost = 0.0;
+            for (model, sums) in &share.by_model {
+                let of_model = source.usage(model, sums);
+                calls += sums.calls;
+                usage.tokens_in += of_model.tokens_in;
+                usage.tokens_out += of_model.tokens_out;
+                usage.tokens_thinking += of_model.tokens_thinking;
+                cost += of_model.cost_usd;
+            }
+            usage.cost_usd += cost;
+            units += f64::from(share.units);
+            costs.push(cost / f64::from(share.units));
+        }
+        variance += units * (1.0 + units / (costs.len() as f64).max(1.0)) * of_units(&costs);
+    }
+    let deviation = if usage.cost_usd > 0.0 { variance.sqrt() / usage.cost_usd } else { 0.0 };
+    Rehearsed { calls, usage, deviation, asked: source.asked() }
+}
+
+/// The variance of what a unit costs: of what is seen and, as if [`ASSUMED`] more had been, of what is assumed; greater by what
+/// Student's quantile of 90 % is above the normal one with so few.
+fn of_units(costs: &[f64]) -> f64 {
+    let n = costs.len() as f64;
+    let mean = costs.iter().sum::<f64>() / n.max(1.0);
+    let seen: f64 = costs.iter().map(|cost| (cost - mean).powi(2)).sum();
+    let freedom = ASSUMED + (n - 1.0).max(0.0);
+    let variance = (seen + ASSUMED * (SPREAD_OF_UNITS * mean).powi(2)) / freedom;
+    // Near enough: (t / z)^2 is 2.05, 1.68, 1.50 for 3 to 5 degrees of freedom, and 1.21 for 10.
+    variance * (1.0 + 2.5 / (freedom - 0.6))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_few_units_little_is_known_and_of_many_what_is_seen() {
+        let seen = |n: usize| -> Vec<f64> { (0..n).map(|i| if i % 2 == 0 { 0.9 } else { 1.1 }).collect() };
+        let (one, two, many) = (of_units(&[1.0]), of_units(&seen(2)), of_units(&seen(2000)));
+        assert!(one > two && two > many, "{one} {two} {many}");
+        assert!((one - 2.04 * SPREAD_OF_UNITS.powi(2)).abs() < 0.01, "{one}");
+        assert!((many - 0.01).abs() < 0.001, "{many}");
+        assert_eq!(of_units(&[]), 0.0);
+    }
+}

@@ -1,0 +1,587 @@
+//! A whole run of which a few questions are asked: the others get the answer that one of those few had to the same kind of question.
+//!
+//! Agents (items of an evaluation) are *units*. Of every class of units (a cohort on one model, a cohort's council, all items) a few are asked
+//! for real, the *donors*; each other unit is given one of them, by a hash, and hears what its donor heard in the nearest round that
+//! was asked. So prompts grow, questions are put again and debates end early as they would, at the price of a few answers. This
+//! is hot-deck imputation (Andridge and Little: "A Review of Hot Deck Imputation for Survey Non-response", 2010). Nothing of it is ever
+//! recorded: it says what a run may cost, and nothing else.
+
+use super::cache::Key;
+use super::{Broken, Live, Source, failed};
+use crate::models::Providers;
+use crate::models::human::is_person;
+use crate::models::prices::Prices;
+use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Usage, Value, Want};
+use polity_kernel::digest::{Digest, Kind, RowHash};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Of a class a quarter of the units are donors, but so many at least and at most; of a large class one in a hundred, up to [`MOST_DONORS`].
+const DONORS: (usize, usize) = (2, 8);
+const MOST_DONORS: usize = 32;
+/// Rounds in which donors are asked in any case; later on in those that are powers of two.
+const EARLY_ROUNDS: u32 = 4;
+/// Letters of a token: more than any text of words has, so that prompts are counted from below.
+const MOST_LETTERS_A_TOKEN: u64 = 6;
+/// Letters that a token of a reply has, for replies that are as long as they may be.
+const LETTERS_A_TOKEN: u64 = 4;
+
+/// Whose answers stand for those of others.
+pub(crate) enum Donors {
+    /// A sample, asked within so many US dollars.
+    Asked(Box<Live>, f64),
+    /// Answers of an earlier run.
+    Recorded(Vec<Answer>),
+    /// Nobody: every reply is as short as it can be.
+    Shortest,
+    /// Nobody: every reply is as long as it can be, and fits only when there is no further try.
+    Longest,
+}
+
+/// Units that can stand for each other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Class {
+    cohort: u16,
+    council: bool,
+    /// Empty for the items of an evaluation, whose members have models.
+    model: Arc<str>,
+}
+
+/// Questions that can have each other's answers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Alike {
+    class: Class,
+    /// Member of the team.
+    member: u32,
+    model: String,
+    purpose: String,
+    /// How often the question was put before.
+    nth: u8,
+    /// What is wanted, but for bounds and options.
+    form: u128,
+}
+
+/// What questions to one model come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) calls: f64,
+    /// Of requests whose tokens are not known.
+    letters: f64,
+    tokens_in: f64,
+    pub(crate) tokens_out: f64,
+    pub(crate) tokens_thinking: f64,
+}
+
+/// A donor, and all units that hear what it heard.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Share {
+    pub(crate) units: u32,
+    pub(crate) by_model: BTreeMap<String, Sums>,
+}
+
+#[derive(Default)]
+struct Units {
+    donors: Vec<u32>,
+    /// Where each of them stands.
+    index: BTreeMap<u32, usize>,
+    /// By donor.
+    shares: Vec<Share>,
+    /// Index of the donor of every unit.
+    of: BTreeMap<u32, usize>,
+    /// Units that have asked, donors or not.
+    seen: BTreeSet<u32>,
+}
+
+impl Units {
+    fn add(&mut self, donor: u32) {
+        self.index.insert(donor, self.donors.len());
+        self.donors.push(donor);
+        self.shares.push(Share::default());
+    }
+
+    /// Makes a donor of a unit where there is none yet.
+    fn first(&mut self, unit: u32) {
+        if self.donors.is_empty() {
+            self.add(unit);
+        }
+    }
+}
+
+/// What one model was really asked.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    letters: f64,
+    tokens_in: f64,
+    tokens_cached: f64,
+}
+
+struct Heard {
+    round: u32,
+    outcome: Outcome,
+    usage: Usage,
+}
+
+/// A source that asks a few.
+pub(crate) struct Rehearsal {
+    donors: Donors,
+    providers: Arc<Providers>,
+    prices: Prices,
+    /// Of each agent; `None` in an evaluation.
+    cohorts: Option<Vec<u16>>,
+    units: BTreeMap<Class, Units>,
+    /// By unit.
+    heard: BTreeMap<Alike, BTreeMap<u32, Vec<Heard>>>,
+    measured: BTreeMap<String, Measured>,
+    /// Questions that wait for donors.
+    held: BTreeMap<EffectId, Effect>,
+    ready: Vec<Answer>,
+    /// What questions under way may take.
+    reserved: BTreeMap<EffectId, f64>,
+    spent: f64,
+    asked: u64,
+    /// Requests of a round of which the first alone is a call.
+    once: BTreeSet<(u32, Digest)>,
+    /// Why no answer can be had.
+    lost: Option<String>,
+    /// Whether that is for want of donors, and of no provider.
+    short: bool,
+}
+
+impl Rehearsal {
+    /// `prices` knows every model; `cohorts`: of each agent, `None` in an evaluation.
+    pub(crate) fn new(
+        mut donors: Donors,
+        providers: Arc<Providers>,
+        prices: Prices,
+        cohorts: Option<Vec<u16>>,
+    ) -> Self {
+        let recorded = match &mut donors {
+            Donors::Recorded(answers) => std::mem::take(answers),
+            _ => Vec::new(),
+        };
+        let mut rehearsal = Rehearsal {
+            donors,
+            providers,
+            prices,
+            cohorts,
+            units: BTreeMap::new(),
+            heard: BTreeMap::new(),
+            measured: BTreeMap::new(),
+            held: BTreeMap::new(),
+            ready: Vec::new(),
+            reserved: BTreeMap::new(),
+            spent: 0.0,
+            asked: 0,
+            once: BTreeSet::new(),
+            lost: None,
+            short: false,
+        };
+        for answer in recorded {
+            let (class, unit) = (rehearsal.class(answer.id, &answer.request), rehearsal.unit(answer.id));
+            let units = rehearsal.units.entry(class).or_default();
+            if units.seen.insert(unit) {
+                units.add(unit);
+            }
+            rehearsal.learn(&answer);
+        }
+        rehearsal.units.values_mut().for_each(|units| units.seen.clear());
+        rehearsal
+    }
+
+    /// Questions that were really asked, and the US dollars they cost.
+    pub(crate) fn asked(&self) -> (u64, f64) {
+        (self.asked, self.spent)
+    }
+
+    /// Why nothing stands for a question, if so.
+    pub(crate) fn short(&self) -> Option<&str> {
+        self.lost.as_deref().filter(|_| self.short)
+    }
+
+    /// By class, its donors with what they stand for.
+    pub(crate) fn shares(&self) -> impl Iterator<Item = Vec<&Share>> {
+        self.units.values().map(|units| units.shares.iter().filter(|share| share.units > 0).collect())
+    }
+
+    /// Usage of questions to a model, with what it costs.
+    pub(crate) fn usage(&self, model: &str, sums: &Sums) -> Usage {
+        let Measured { letters, tokens_in, tokens_cached } = self.measured.get(model).copied().unwrap_or_default();
+        let part = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
+        let all = sums.tokens_in + sums.letters * part(tokens_in, letters);
+        let usage = Usage {
+            tokens_in: all.round() as u64,
+            tokens_out: sums.tokens_out.round() as u64,
+            tokens_thinking: sums.tokens_thinking.round() as u64,
+            tokens_cached: (all * part(tokens_cached, tokens_in)).round() as u64,
+            ..Usage::default()
+        };
+        self.prices.applied(model, usage)
+    }
+
+    fn unit(&self, id: EffectId) -> u32 {
+        if self.cohorts.is_some() { id.actor } else { id.item }
+    }
+
+    fn class(&self, id: EffectId, request: &Request) -> Class {
+        match &self.cohorts {
+            None => Class { cohort: 0, council: false, model: "".into() },
+            // Those born later are of the last cohort that there is.
+            Some(cohorts) => Class {
+                cohort: cohorts.get(id.actor as usize).or(cohorts.last()).copied().unwrap_or(0),
+                council: id.is_of_council(),
+                model: request.model.as_str().into(),
+            },
+        }
+    }
+
+    fn alike(&self, id: EffectId, request: &Request) -> Alike {
+        let longest = request.settings.max_tokens.unwrap_or(0);
+        Alike {
+            class: self.class(id, request),
+            member: if self.cohorts.is_some() { 0 } else { id.actor },
+            model: request.model.clone(),
+            purpose: request.purpose.clone(),
+            nth: request.step.map_or(0, |step| step.nth),
+            form: form(RowHash::new(Kind::Request, 0).word(longest), &request.want).finish(),
+        }
+    }
+
+    /// Questions that are really being asked.
+    fn under_way(&self) -> usize {
+        match &self.donors {
+            Donors::Asked(live, _) => live.in_flight(),
+            Donors::Recorded(_) | Donors::Shortest | Donors::Longest => 0,
+        }
+    }
+
+    /// Whether a donor is asked in this round.
+    fn is_asked_in(&self, round: u32) -> bool {
+        self.cohorts.is_none() || round < EARLY_ROUNDS || round.is_power_of_two()
+    }
+
+    /// Asks, if the most that it can take is within the limit; else it is handed back.
+    fn ask(&mut self, effect: Effect) -> Option<Effect> {
+        let Donors::Asked(live, limit) = &mut self.donors else { return Some(effect) };
+        let most = self.providers.for_model(&effect.request.model).map(|provider| provider.most(&effect.request));
+        let most = self.prices.applied(&effect.request.model, most.unwrap_or_default()).cost_usd;
+        let reserved: f64 = self.reserved.values().sum();
+        if self.spent + reserved + most > *limit {
+            return Some(effect);
+        }
+        self.reserved.insert(effect.id, most);
+        self.asked += 1;
+        live.start(vec![effect]);
+        None
+    }
+
+    /// Takes in what a donor heard.
+    fn learn(&mut self, answer: &Answer) {
+        let Answer { id, request, outcome, usage } = answer;
+        if matches!(outcome, Outcome::Failed { .. } | Outcome::Denied { .. }) {
+            return;
+        }
+        let measured = self.measured.entry(request.model.clone()).or_default();
+        measured.letters += letters(request);
+        measured.tokens_in += usage.tokens_in as f64;
+        measured.tokens_cached += usage.tokens_cached as f64;
+        let heard = Heard { round: id.round, outcome: outcome.clone(), usage: *usage };
+        let (alike, unit) = (self.alike(*id, request), self.unit(*id));
+        self.heard.entry(alike).or_default().entry(unit).or_default().push(heard);
+    }
+
+    /// The index of a unit's donor; `None` where there is none.
+    fn donor(&mut self, class: &Class, unit: u32) -> Option<usize> {
+        let units = self.units.entry(class.clone()).or_default();
+        if units.donors.is_empty() {
+            return None;
+        }
+        if let Some(donor) = units.of.get(&unit) {
+            return Some(*donor);
+        }
+        let donor = units.index.get(&unit).copied().unwrap_or_else(|| any(unit, units.donors.len()));
+        units.of.insert(unit, donor);
+        units.shares[donor].units += 1;
+        Some(donor)
+    }
+
+    /// Counts a question.
+    fn count(&mut self, id: EffectId, request: &Request, known: &Usage, letters: f64) {
+        let provider = self.providers.for_model(&request.model).ok();
+        // The very same request to a real provider is one call; in a later round it looks the same only because donors repeat themselves.
+        let address = provider.filter(|provider| !provider.simulated()).and_then(|provider| provider.address());
+        if let Some(key) = address.and_then(|address| Key::of(&address, request))
+            && !self.once.insert((id.round, key.digest))
+        {
+            return;
+        }
+        let (class, unit) = (self.class(id, request), self.unit(id));
+        let Some(donor) = self.donor(&class, unit) else { return };
+        let share = self.units.get_mut(&class).and_then(|units| units.shares.get_mut(donor));
+        let Some(sums) = share.map(|share| share.by_model.entry(request.model.clone()).or_default()) else { return };
+        sums.calls += 1.0;
+        sums.letters += letters;
+        sums.tokens_in += known.tokens_in as f64;
+        sums.tokens_out += known.tokens_out as f64;
+        sums.tokens_thinking += known.tokens_thinking as f64;
+    }
+
+    /// What a question hears without being asked; `None` while nobody was asked anything alike.
+    fn given(&mut self, effect: &Effect) -> Option<(Outcome, Usage)> {
+        let alike = self.alike(effect.id, &effect.request);
+        let unit = self.unit(effect.id);
+        let donor = self.donor(&alike.class, unit);
+        let preferred = donor.and_then(|donor| self.units.get(&alike.class)?.donors.get(donor).copied());
+        let by_unit = self.heard.get(&alike)?;
+        let heard = preferred.and_then(|donor| by_unit.get(&donor));
+        let heard = heard.or_else(|| by_unit.values().nth(any(unit, by_unit.len())))?;
+        let far = |heard: &&Heard| heard.round.abs_diff(effect.id.round);
+        let Heard { outcome, usage, .. } = heard.iter().min_by_key(far)?;
+        let outcome = match outcome {
+            Outcome::Reply { value, raw, repaired } => {
+                let value = fitted(value, &effect.request.want);
+                Outcome::Reply { value, raw: raw.clone(), repaired: *repaired }
+            }
+            other => other.clone(),
+        };
+        Some((outcome, Usage { tokens_in: 0, ..*usage }))
+    }
+
+    /// Answers what waits for donors; where nobody was asked anything alike, one is asked.
+    fn serve_held(&mut self) {
+        let mut asked: BTreeSet<Alike> = BTreeSet::new();
+        for (id, effect) in std::mem::take(&mut self.held) {
+            if let Some((outcome, usage)) = self.given(&effect) {
+                self.count(id, &effect.request, &usage, letters(&effect.request));
+                self.ready.push(Answer { id, request: effect.request, outcome, usage: Usage::default() });
+                continue;
+            }
+            let alike = self.alike(id, &effect.request);
+            let (what, model) = (effect.request.purpose.clone(), effect.request.model.clone());
+            if asked.contains(&alike) {
+                self.held.insert(id, effect);
+            } else if self.ask_as_donor(effect) {
+                asked.insert(alike);
+            } else {
+                self.short = true;
+                self.lost.get_or_insert(match &self.donors {
+                    Donors::Asked(_, limit) => format!(
+                        "a sample for {limit} USD has no room for a single question `{what}` to `{model}`; give it more with --max-cost, \
+                         or ask nobody with --no-ask"
+                    ),
+                    _ => format!(
+                        "the earlier run holds no answer of `{model}` to a question like `{what}` of this scenario; leave --from out, and \
+                         a sample is asked"
+                    ),
+                });
+                return;
+            }
+        }
+    }
+
+    fn ask_as_donor(&mut self, effect: Effect) -> bool {
+        let (class, unit) = (self.class(effect.id, &effect.request), self.unit(effect.id));
+        if self.ask(effect).is_some() {
+            return false;
+        }
+        self.units.entry(class).or_default().first(unit);
+        true
+    }
+
+    /// A reply that nobody gave, for bounds.
+    fn made_up(&self, effect: &Effect, longest: bool) -> (Outcome, Usage) {
+        let request = &effect.request;
+        let provider = self.providers.for_model(&request.model).ok();
+        let most = provider.map(|provider| provider.most(request)).unwrap_or_default();
+        if !longest {
+            let tokens_in = (letters(request) as u64 / MOST_LETTERS_A_TOKEN).min(most.tokens_in);
+            let value = blank(&request.want, "0", false);
+            return (
+                Outcome::Reply { value, raw: "0".into(), repaired: false },
+                Usage { tokens_in, ..Usage::default() },
+            );
+        }
+        // No two agree.
+        let EffectId { item, round, actor, n } = effect.id;
+        let mut text = format!("{item} {round} {actor} {n} ");
+        text.push_str(&"x".repeat((most.tokens_out * LETTERS_A_TOKEN) as usize));
+        let outcome = match request.step {
+            Some(step) if !step.last => Outcome::Invalid { raw: text, why: "it may not fit".into() },
+            _ => Outcome::Reply { value: blank(&request.want, &text, true), raw: text, repaired: false },
+        };
+        (outcome, most)
+    }
+
+    /// Chooses some of the units that ask for the first time, asks what they and earlier donors ask, and holds the rest.
+    fn start_sample(&mut self, effects: Vec<Effect>) {
+        let mut fresh: BTreeMap<Class, BTreeSet<(u128, u32)>> = BTreeMap::new();
+        for effect in &effects {
+            let (class, unit) = (self.class(effect.id, &effect.request), self.unit(effect.id));
+            if self.units.entry(class.clone()).or_default().seen.insert(unit) {
+                fresh.entry(class).or_default().insert((scattered(unit), unit));
+            }
+        }
+        let mut chosen: BTreeSet<(Class, u32)> = BTreeSet::new();
+        for (class, fresh) in fresh {
+            let Some(units) = self.units.get(&class) else { continue };
+            let seen = units.seen.len();
+            let wanted = (seen / 4).clamp(DONORS.0, DONORS.1).max((seen / 100).min(MOST_DONORS));
+            let more = fresh.into_iter().take(wanted.saturating_sub(units.donors.len()));
+            chosen.extend(more.map(|(_, unit)| (class.clone(), unit)));
+        }
+        for effect in effects {
+            let (id, key) = (effect.id, (self.class(effect.id, &effect.request), self.unit(effect.id)));
+            let donates = self.units.get(&key.0).is_some_and(|units| units.index.contains_key(&key.1));
+            let asks = (donates || chosen.contains(&key)) && self.is_asked_in(id.round);
+            match if asks { self.ask(effect) } else { Some(effect) } {
+                Some(effect) => {
+                    self.held.insert(id, effect);
+                }
+                // Whoever is not asked for want of money is no donor.
+                None if !donates => self.units.entry(key.0).or_default().add(key.1),
+                None => {}
+            }
+        }
+    }
+}
+
+impl Source for Rehearsal {
+    fn start(&mut self, effects: Vec<Effect>) {
+        // People cost nothing, and are not asked for a rehearsal: what holds without them does.
+        let (people, effects): (Vec<Effect>, Vec<Effect>) =
+            effects.into_iter().partition(|effect| is_person(&effect.request.model));
+        self.ready
+            .extend(people.into_iter().map(|effect| failed(effect, "people are asked in runs only".into(), false)));
+        let longest = match self.donors {
+            Donors::Shortest => false,
+            Donors::Longest => true,
+            Donors::Asked(..) | Donors::Recorded(_) => return self.start_sample(effects),
+        };
+        for effect in effects {
+            let (class, unit) = (self.class(effect.id, &effect.request), self.unit(effect.id));
+            self.units.entry(class).or_default().first(unit);
+            let (outcome, usage) = self.made_up(&effect, longest);
+            self.count(effect.id, &effect.request, &usage, 0.0);
+            self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage: Usage::default() });
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.under_way() + self.held.len() + self.ready.len()
+    }
+
+    fn wait(&mut self, patience: Duration) -> Vec<Answer> {
+        if let Donors::Asked(live, _) = &mut self.donors {
+            let answers = live.wait(patience);
+            let broken = live.broken();
+            if let Some(why) = live.lost() {
+                self.lost.get_or_insert_with(|| why.to_string());
+            }
+            for Broken { id, usage, again } in broken {
+                self.spent += usage.cost_usd;
+                self.reserved.remove(&id);
+                if let Some(effect) = again.and_then(|effect| self.ask(effect)) {
+                    self.held.insert(id, effect);
+                }
+            }
+            for answer in answers {
+                self.reserved.remove(&answer.id);
+                if !answer.usage.shared {
+                    self.spent += answer.usage.cost_usd;
+                }
+                self.learn(&answer);
+                let known = Usage { tokens_in: 0, ..answer.usage };
+                self.count(answer.id, &answer.request, &known, letters(&answer.request));
+                self.ready.push(answer);
+            }
+        }
+        if self.under_way() == 0 {
+            self.serve_held();
+        }
+        std::mem::take(&mut self.ready)
+    }
+
+    fn hold(&mut self) {
+        self.held.clear();
+        if let Donors::Asked(live, _) = &mut self.donors {
+            live.hold();
+        }
+    }
+
+    fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    fn reason(&self) -> String {
+        match &self.donors {
+            Donors::Asked(live, _) => live.reason(),
+            _ => "nobody is asked".into(),
+        }
+    }
+}
+
+/// Bytes of a request's messages.
+fn letters(request: &Request) -> f64 {
+    request.messages.iter().map(Message::size).sum::<usize>() as f64
+}
+
+/// A number that goes with a unit and with nothing else.
+fn scattered(unit: u32) -> u128 {
+    RowHash::new(Kind::Request, 1).word(u64::from(unit)).finish()
+}
+
+/// One of `n`, by unit; 0 of none.
+fn any(unit: u32, n: usize) -> usize {
+    (scattered(unit) % n.max(1) as u128) as usize
+}
+
+/// What is wanted, but for bounds and options.
+fn form(hash: RowHash, want: &Want) -> RowHash {
+    match want {
+        Want::Text => hash.word(0),
+        Want::Choice(_) => hash.word(1),
+        Want::Number { .. } => hash.word(2),
+        Want::List { of, .. } => form(hash.word(3), of),
+        Want::Record(fields) => {
+            let hash = hash.word(4).word(fields.len() as u64);
+            fields.iter().fold(hash, |hash, (name, want)| form(hash.bytes(name.as_bytes()), want))
+        }
+    }
+}
+
+/// A value within other bounds, or of other options, of the same form.
+fn fitted(value: &Value, want: &Want) -> Value {
+    match (value, want) {
+        (Value::Choice(i), Want::Choice(options)) => Value::Choice(i % (options.len() as u32).max(1)),
+        (Value::Number(x), Want::Number { low, high, whole }) => {
+            let x = x.max(*low).min(*high);
+            Value::Number(if *whole { x.round() } else { x })
+        }
+        (Value::List(values), Want::List { of, least, most }) => {
+            let mut values: Vec<Value> = values.iter().take(*most as usize).map(|value| fitted(value, of)).collect();
+            while values.len() < *least as usize {
+                values.push(values.last().cloned().unwrap_or_else(|| blank(of, "0", false)));
+            }
+            Value::List(values)
+        }
+        (Value::Record(values), Want::Record(fields)) => {
+            Value::Record(values.iter().zip(fields).map(|(value, (_, want))| fitted(value, want)).collect())
+        }
+        (value, _) => value.clone(),
+    }
+}
+
+/// A value of which every text is this one; lists have as many values as they must, or may.
+fn blank(want: &Want, text: &str, longest: bool) -> Value {
+    match want {
+        Want::Text => Value::Text(text.into()),
+        Want::Choice(_) => Value::Choice(0),
+        Want::Number { low, .. } => Value::Number(*low),
+        Want::List { of, least, most } => {
+            // One of them has all the text that there may be.
+            let n = if longest { (*most).min(1).max(*least) } else { *least };
+            Value::List((0..n).map(|_| blank(of, text, longest)).collect())
+        }
+        Want::Record(fields) => Value::Record(fields.iter().map(|(_, want)| blank(want, text, longest)).collect()),
+    }
+}
