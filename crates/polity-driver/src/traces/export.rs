@@ -176,11 +176,11 @@ impl Traces {
         let counts = &self.0.counts;
         counts.made.fetch_add(1, Ordering::SeqCst);
         let bytes = span.bytes();
+        // What is behind it is as good after a panic as before.
+        let spans = self.0.spans.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.bytes.load(Ordering::SeqCst) + bytes > QUEUE_BYTES {
             return;
         }
-        // What is behind it is as good after a panic as before.
-        let spans = self.0.spans.lock().unwrap_or_else(PoisonError::into_inner);
         counts.bytes.fetch_add(bytes, Ordering::SeqCst);
         // One that does not fit is counted as what was not delivered.
         if spans.as_ref().is_none_or(|spans| spans.try_send(span).is_err()) {
@@ -284,5 +284,58 @@ impl Export {
     fn trouble(&self, why: String) {
         self.notes.tell(&format!("traces: {}: {why}; the run goes on without them", self.place.shown));
         *self.counts.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::otlp::{Attributes, Kind};
+    use super::*;
+    use std::net::TcpListener;
+    use std::time::SystemTime;
+
+    fn span(bytes: usize) -> Span {
+        let now = SystemTime::now();
+        let attributes = Attributes::default().text("text", "x".repeat(bytes));
+        let name = "s".into();
+        Span {
+            trace: 1,
+            id: 1,
+            parent: None,
+            name,
+            kind: Kind::Internal,
+            start: now,
+            end: now,
+            attributes,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_counted() {
+        // It takes connections and never answers.
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let traces = Traces::new(&format!("http://{}", silent.local_addr().unwrap()), false, Notes::default()).unwrap();
+        let waiting = |traces: &Traces| traces.0.counts.bytes.load(Ordering::SeqCst);
+        (0..100).for_each(|_| traces.send(span(1 << 20)));
+        assert!(waiting(&traces) <= QUEUE_BYTES && waiting(&traces) > QUEUE_BYTES - (2 << 20));
+        (0..2 * QUEUE).for_each(|_| traces.send(span(0)));
+        assert!(waiting(&traces) <= QUEUE_BYTES);
+        let told = traces.finish().unwrap();
+        let all = 2 * QUEUE + 100;
+        assert!(told.starts_with(&format!("traces: {all} of {all} spans did not reach http://127.0.0.1:")), "{told}");
+    }
+
+    #[test]
+    fn addresses_are_shown_without_secrets_and_keep_their_paths() {
+        let shown = |address, whole| Place::new(address, whole, "").map(|place| (place.url.to_string(), place.shown));
+        let (url, told) = shown("https://me:pass@collector.example/otlp/?key=k", false).unwrap();
+        assert_eq!(url, "https://me:pass@collector.example/otlp/v1/traces?key=k");
+        assert_eq!(told, "collector.example/otlp/v1/traces");
+        assert_eq!(shown("http://a:1/x", true).unwrap().1, "http://a:1/x");
+        assert!(!shown("me:pass@here?k=secret", false).unwrap_err().contains("pass"));
+        assert!(Place::new(HERE, false, "a=1, b = 2").is_ok_and(|place| place.headers.len() == 3));
+        assert!(Place::new(HERE, false, "a").is_err());
     }
 }
