@@ -26,11 +26,13 @@ enum Manner {
     Partly,
 }
 
+/// Paths with headers, and bodies, of what was taken.
+type Taken = Mutex<Vec<(String, Vec<u8>)>>;
+
 /// A receiver of OTLP over HTTP on this machine.
 struct Receiver {
     url: String,
-    /// Paths with headers, and bodies, of what it took.
-    taken: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    taken: Arc<Taken>,
     connections: Arc<Mutex<usize>>,
 }
 
@@ -73,7 +75,7 @@ impl Receiver {
     }
 }
 
-fn serve(stream: TcpStream, manner: Manner, taken: &Mutex<Vec<(String, Vec<u8>)>>) {
+fn serve(stream: TcpStream, manner: Manner, taken: &Taken) {
     static BUSY: Mutex<usize> = Mutex::new(0);
     let mut stream = BufReader::new(stream);
     loop {
