@@ -54,7 +54,7 @@ impl Stop {
 }
 
 /// What a watcher sees.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Progress {
     /// Rounds complete.
     pub rounds: u32,
@@ -63,19 +63,29 @@ pub struct Progress {
     /// Agents alive, or items at work.
     pub agents: u32,
     /// Items with a verdict, and items in all; 0 in a society.
+    #[serde(skip_serializing_if = "is_of_society")]
     pub items: (usize, usize),
     /// Answers had in this process.
     pub answers: u64,
     /// Dollars spent by the run.
     pub cost_usd: f64,
     /// Why nothing moves, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
+}
+
+fn is_of_society(items: &(usize, usize)) -> bool {
+    items.1 == 0
 }
 
 /// Told of what happens.
 pub trait Watch {
     /// Called after every round and now and then while waiting.
     fn progress(&mut self, progress: &Progress);
+    /// Called with every answer that came from outside (not from the record), as it comes.
+    fn heard(&mut self, answer: &Answer, machine: &Assembled) {
+        let _ = (answer, machine);
+    }
     /// Called with every finished round, before it is recorded.
     fn round(&mut self, report: &RoundReport) {
         let _ = report;
@@ -799,6 +809,7 @@ impl Drive<'_> {
             if let Some(gate) = &mut self.gate {
                 gate.heard(answer, self.machine);
             }
+            self.watch.heard(answer, self.machine);
         }
         if let Some(writing) = &mut self.writing {
             // Written at once, so that a killed process has paid for nothing twice; synced before use.

@@ -21,5 +21,6 @@ pub mod source;
 pub mod standin;
 pub mod sweep;
 pub mod tables;
+pub mod traces;
 
 pub use error::DriveError;

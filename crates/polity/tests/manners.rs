@@ -1,7 +1,7 @@
 //! The schema of scenarios, validation of folders, manual and completions, doctor: what the program says of itself.
 
 // Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::{Value, json};
 use std::fs;
@@ -202,4 +202,55 @@ fn manual_and_completions_name_every_verb() {
         }
     }
     assert!(!page.contains("reference"), "the verb for the book is hidden");
+}
+
+/// Standard error as objects, one a line.
+fn log(said: &Output) -> Vec<Value> {
+    let lines = text(&said.stderr);
+    let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let objects: Vec<Value> = lines.lines().map(read).collect();
+    for object in &objects {
+        let time = object["time"].as_str().unwrap();
+        assert!(time.len() == 24 && time.starts_with("20") && time.ends_with('Z'), "{object}");
+        assert!(["info", "warn", "error"].contains(&object["level"].as_str().unwrap()), "{object}");
+        assert!(!object["message"].as_str().unwrap().is_empty(), "{object}");
+    }
+    objects
+}
+
+#[test]
+fn standard_error_is_one_object_a_line_where_that_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = root().canonicalize().unwrap().join("scenarios/guess-average.yaml");
+    let scenario = scenario.to_str().unwrap();
+    let run = ["run", scenario, "--agents", "50", "--rounds", "3", "--json", "--log-format", "json"];
+    let said = polity(folder.path(), &[&run[..], &["--out", "json"]].concat());
+    assert!(said.status.success(), "{}", text(&said.stderr));
+    let told = log(&said);
+    let progress = told.iter().find(|line| line["planned"] == 3).unwrap();
+    assert_eq!((&progress["rounds"], &progress["agents"]), (&json!(1), &json!(50)), "{progress}");
+    let of = |said: &Output| -> Value { serde_json::from_str(text(&said.stdout).lines().last().unwrap()).unwrap() };
+    // The same in words, with the same result.
+    let plain = polity(folder.path(), &["run", scenario, "--agents", "50", "--rounds", "3", "--json", "--out", "text"]);
+    assert!(text(&plain.stderr).lines().all(|line| serde_json::from_str::<Value>(line).is_err()));
+    assert_eq!(of(&plain)["digest"], of(&said)["digest"]);
+    // What goes wrong: in a scenario, a flag, a folder. The last line says how the process ends.
+    for (args, code) in [
+        (vec!["run", scenario, "-P", "agents=none", "--log-format=json"], 2),
+        (vec!["run", scenario, "--ronds", "3", "--log-format=json"], 2),
+        (vec!["--log-format", "json", "resume", "nowhere"], 3),
+    ] {
+        let said = polity(folder.path(), &args);
+        let told = log(&said);
+        let last = told.last().unwrap();
+        assert_eq!((&last["level"], &last["exit_code"]), (&json!("error"), &json!(code)), "{last}");
+        assert_eq!(said.status.code(), Some(code));
+    }
+    let by_environment = Command::new(env!("CARGO_BIN_EXE_polity"))
+        .args(["validate", "none.yaml"])
+        .current_dir(folder.path())
+        .env("POLITY_LOG_FORMAT", "json")
+        .output()
+        .unwrap();
+    assert!(log(&by_environment).iter().any(|line| line["level"] == "error"));
 }

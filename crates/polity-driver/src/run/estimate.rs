@@ -7,6 +7,7 @@
 use super::{Engine, Folder, Prepared, Recorded, ranks};
 use crate::DriveError;
 use crate::drive::{Drive, Driven, Ending, Past, Watch};
+use crate::models::human::is_person;
 use crate::models::prices::Prices;
 use crate::source::{Donors, Live, Rehearsal};
 use polity_kernel::ask::Usage;
@@ -153,7 +154,8 @@ impl Engine<'_> {
         let mut prices = std::collections::BTreeMap::new();
         for model in models {
             let provider = self.providers.for_model(model).map_err(DriveError::Model)?;
-            if !provider.tells_costs() {
+            // People cost nothing.
+            if !provider.tells_costs() || is_person(model) {
                 continue;
             }
             let Some(price) = provider.list_price(model) else {

@@ -50,6 +50,7 @@ impl Engine<'_> {
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(&prepared)?;
         self.check_models(&machine, &scenario)?;
+        let trace = self.trace(&manifest, &folder);
         let prices = Prices::from(manifest.prices).with(&Prices::from(self.outside.prices.clone()));
         let Assembled::Society(_) = &machine else {
             return Err(DriveError::Input(format!(
@@ -63,7 +64,12 @@ impl Engine<'_> {
         }
         let Assembled::Society(society) = &machine else { return Ok(Vec::new()) };
         let effects = asked(society, agents, at, question, scenario.seed)?;
-        self.ask_outside(effects, scenario.seed, &prices, at)
+        let said = self.ask_outside(effects, scenario.seed, &prices, at);
+        if let Some(mut trace) = trace {
+            said.iter().flatten().for_each(|said| trace.alone(&said.answer));
+            trace.end(if said.is_ok() { "interview" } else { "error" }, None);
+        }
+        said
     }
 
     fn ask_outside(

@@ -31,6 +31,7 @@ use crate::models::{Capabilities, Providers};
 use crate::people::Mailbox;
 use crate::recorder::Recorder;
 use crate::source::{Faults, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
+use crate::traces::{Trace, Traced};
 use polity_kernel::ask::Effect;
 use polity_kernel::digest::Digest;
 use polity_kernel::event::{Event, Order};
@@ -447,6 +448,7 @@ impl Engine<'_> {
         self.check_prices(machine, budget, &prices)?;
         let gate = Gate::new(budget, machine, self.providers.clone(), prices, &past);
         let lag = matches!(scenario.answers, Answers::Lag(lag) if lag > 0);
+        let mut watch = Traced::new(watch, self.trace(manifest, folder));
         let drive = Drive {
             machine,
             past,
@@ -458,12 +460,27 @@ impl Engine<'_> {
             seed: scenario.seed,
             planned: scenario.rounds,
             stop: self.stop.clone(),
-            watch,
+            watch: &mut watch,
             tolerate: false,
             strict: false,
         };
-        let driven = drive.run()?;
-        self.summary(folder, driven, agents, machine_round(machine), manifest.simulated, began)
+        let driven = drive.run();
+        let summary = driven
+            .and_then(|driven| self.summary(folder, driven, agents, machine_round(machine), manifest.simulated, began));
+        if let Some(trace) = watch.into_trace() {
+            match &summary {
+                Ok(summary) => trace.end(&summary.status, Some(&summary.totals)),
+                Err(_) => trace.end("error", None),
+            }
+        }
+        summary
+    }
+
+    /// The trace of what this process does on a run, where that was asked for.
+    fn trace(&self, manifest: &Manifest, folder: &Folder) -> Option<Trace> {
+        let to = self.outside.traces.as_ref()?;
+        let run = folder.path().display().to_string();
+        Some(Trace::new(to, &manifest.name, run, &manifest.models, &self.providers))
     }
 
     fn summary(

@@ -8,6 +8,7 @@ use super::{Broken, Notes, Source};
 use crate::disk::{Disk, RealDisk};
 use crate::models::prices::Prices;
 use crate::models::{Exchange, Providers};
+use crate::traces::Traces;
 use polity_kernel::ask::{Answer, Effect, Usage};
 use polity_kernel::scenario::Price;
 use std::collections::BTreeMap;
@@ -31,6 +32,8 @@ pub struct Outside {
     pub schedule: Schedule,
     /// Where people are told of trouble.
     pub notes: Notes,
+    /// Where spans of what is asked go, if anywhere.
+    pub traces: Option<Traces>,
 }
 
 /// How urgent a question is.

@@ -1,5 +1,6 @@
 //! Verbs and flags.
 
+use super::output::LogFormat;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use polity_driver::source::Schedule;
 use std::net::SocketAddr;
@@ -10,6 +11,9 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "polity", version, arg_required_else_help = true)]
 pub struct Args {
+    /// How notes, progress and errors are written on standard error: text, or one JSON object a line.
+    #[arg(long, global = true, value_enum, env = "POLITY_LOG_FORMAT", default_value_t, value_name = "FORMAT")]
+    pub log_format: LogFormat,
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
@@ -93,6 +97,13 @@ pub struct Answering {
     /// (everybody at once, whatever limits there are: a baseline). Never reaches a result.
     #[arg(long, value_name = "ORDER", env = "POLITY_SCHEDULE", default_value = "fifo")]
     pub schedule: Schedule,
+    /// Send spans of the run, its rounds and its calls to a receiver of OpenTelemetry (OTLP over HTTP), for instance
+    /// http://127.0.0.1:4318; `env`: to the one that OTEL_EXPORTER_OTLP_ENDPOINT names. Never reaches a result.
+    #[arg(long, value_name = "URL|env", env = "POLITY_OTLP")]
+    pub otlp: Option<String>,
+    /// With --otlp: send prompts and answers, too.
+    #[arg(long, env = "POLITY_OTLP_CONTENT", value_parser = clap::builder::BoolishValueParser::new())]
+    pub otlp_content: bool,
 }
 
 /// How people reach a run that asks them.

@@ -1,6 +1,6 @@
 //! `polity migrate`.
 
-use super::output::note;
+use super::output::{self, note};
 use super::{Exit, Failure, Source};
 use polity_driver::files::{self, yaml};
 use polity_kernel::scenario::VERSION;
@@ -29,7 +29,7 @@ pub fn migrate(paths: &[PathBuf], from: Option<u32>, dry_run: bool) -> Result<Ex
                 note(&format!("{}: {would} from format {from} to {to}: {}", path.display(), changes.join("; ")));
             }
             Err(failure) => {
-                note(failure.message.trim_end());
+                output::wrong(failure.message.trim_end());
                 worst = failure.exit;
             }
         }

@@ -27,7 +27,7 @@ mod validate;
 pub use args::Args;
 use args::{Answering, Common, Edits, Listening, Mock, Spending, Verb};
 use clap::Parser;
-use output::{error_json, note, print_line};
+use output::{LogFormat, error_json, note, print_line};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, RealDisk};
 use polity_driver::drive::Stop;
@@ -37,6 +37,7 @@ use polity_driver::run::{Basis, Engine, Prepared, Summary, Wanted, new_folder, p
 use polity_driver::source::{Declared, Notes, Outside};
 use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
+use polity_driver::traces::Traces;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Budget, Price};
 use polity_kernel::tree::{Key, Node, Origin, TreeError, Value};
@@ -152,29 +153,48 @@ pub fn main(registry: Registry) -> ExitCode {
         Ok(args) => args,
         Err(error) => {
             let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
-            // Nothing is left to do when even the message can not be written.
-            let _ = error.print();
-            // The flags were not understood, so this one is looked for by hand.
+            // The flags were not understood, so these are looked for by hand.
+            output::write_as(log_format(std::env::args()));
+            if error.use_stderr() && output::is_json() {
+                let message = error.to_string();
+                output::error(message.strip_prefix("error: ").unwrap_or(&message), Some(code as u8));
+            } else {
+                // Nothing is left to do when even the message can not be written.
+                let _ = error.print();
+            }
             if error.use_stderr() && std::env::args().any(|word| word == "--json") {
                 print_line(&error_json(error.to_string().trim_end(), code as u8));
             }
             return ExitCode::from(code as u8);
         }
     };
+    output::write_as(args.log_format);
     let json = args.verb.json();
     match dispatch(args.verb, &registry) {
         Ok(Exit::Done) if output::lost() => {
-            note("error: standard output can not be written; is the disk full?");
+            output::error("standard output can not be written; is the disk full?", Some(Exit::Disk as u8));
             ExitCode::from(Exit::Disk as u8)
         }
         Ok(exit) => ExitCode::from(exit as u8),
         Err(failure) => {
-            note(&format!("error: {}", failure.message.trim_end()));
+            output::error(&failure.message, Some(failure.exit as u8));
             if json {
                 print_line(&error_json(&failure.message, failure.exit as u8));
             }
             ExitCode::from(failure.exit as u8)
         }
+    }
+}
+
+/// What the words of a command line say of the format of standard error, else the environment.
+fn log_format(words: impl Iterator<Item = String>) -> LogFormat {
+    const FLAG: &str = "--log-format";
+    let words: Vec<String> = words.collect();
+    let beside = words.iter().position(|word| word == FLAG).and_then(|i| words.get(i + 1).cloned());
+    let joined = || words.iter().find_map(|word| Some(word.strip_prefix(FLAG)?.strip_prefix('=')?.to_owned()));
+    match beside.or_else(joined).or_else(|| std::env::var("POLITY_LOG_FORMAT").ok()).as_deref() {
+        Some("json") => LogFormat::Json,
+        _ => LogFormat::Text,
     }
 }
 
@@ -505,6 +525,20 @@ fn with_engine<T>(
         }
         note("finishing what is in flight and saving; once more stops at once");
     });
+    let notes = Notes::to(output::warn);
+    let traces = match &answering.otlp {
+        None if answering.otlp_content => {
+            return Err(Failure::new(
+                Exit::Input,
+                "--otlp-content says what --otlp sends; name a receiver with --otlp URL",
+            ));
+        }
+        None => None,
+        Some(address) => {
+            let traces = Traces::new(address, answering.otlp_content, notes.clone());
+            Some(traces.map_err(|why| Failure::new(Exit::Input, why))?)
+        }
+    };
     let engine = Engine {
         shards: common.shards.get(),
         connections: common.max_connections.get(),
@@ -516,12 +550,17 @@ fn with_engine<T>(
                 tokens_per_minute: answering.tokens_per_minute.map(NonZeroU32::get),
             },
             schedule: answering.schedule,
-            notes: Notes::to(output::news),
+            notes,
+            traces: traces.clone(),
         },
         stop: stop.clone(),
         ..plain_engine(registry)
     };
-    work(&engine, stop)
+    let result = work(&engine, stop);
+    if let Some(lost) = traces.and_then(|traces| traces.finish()) {
+        output::warn(&lost);
+    }
+    result
 }
 
 #[expect(clippy::too_many_arguments, reason = "the flags of the verb, in their groups")]

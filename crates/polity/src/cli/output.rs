@@ -1,20 +1,124 @@
 //! The only place that prints.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+use clap::ValueEnum;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// How standard error is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// One JSON object a line: time, level, message, and what else is known.
+    Json,
+}
+
+/// How often a line tells how far things are, where no bar is drawn.
+pub const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// Whether standard error is JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// Says how standard error is written from now on.
+pub fn write_as(format: LogFormat) {
+    JSON.store(format == LogFormat::Json, Ordering::Relaxed);
+    if is_json() {
+        std::panic::set_hook(Box::new(|info| error(&info.to_string(), None)));
+    }
+}
+
+/// Whether standard error is JSON, one object a line.
+#[must_use]
+pub fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
+/// Writes to standard error: the text, or an object that holds it and `more`.
+fn say(level: &str, text: &str, more: Map<String, Value>) {
+    let line = match is_json() {
+        false => text.to_owned(),
+        true => {
+            let mut object = Map::new();
+            object.insert("time".into(), rfc3339(SystemTime::now()).into());
+            object.insert("level".into(), level.into());
+            object.insert("message".into(), text.trim_end().into());
+            object.extend(more);
+            Value::Object(object).to_string()
+        }
+    };
+    // A closed standard error is no reason to stop a run. In one piece: several threads may write.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
 
 /// A line for people.
 pub fn note(text: &str) {
-    // A closed standard error is no reason to stop a run.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    say("info", text, Map::new());
 }
 
 /// A line for people while a bar may be drawn: it takes the bar's place, which is drawn anew below it.
 pub fn news(text: &str) {
-    let clear = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
-    note(&format!("{clear}{text}"));
+    say("info", &over_a_bar(text), Map::new());
+}
+
+/// Trouble that does not end what is done; otherwise as news.
+pub fn warn(text: &str) {
+    say("warn", &over_a_bar(text), Map::new());
+}
+
+fn over_a_bar(text: &str) -> String {
+    let clear = if draws() { "\r\x1b[2K" } else { "" };
+    format!("{clear}{text}")
+}
+
+/// What is wrong with one of several things that are looked at.
+pub fn wrong(text: &str) {
+    say("error", text, Map::new());
+}
+
+/// What went wrong, and the exit code that says so.
+pub fn error(message: &str, code: Option<u8>) {
+    let message = message.trim_end();
+    let more = code.map(|code| ("exit_code".to_owned(), code.into())).into_iter().collect();
+    say("error", &if is_json() { message.to_owned() } else { format!("error: {message}") }, more);
+}
+
+/// How far things are, with numbers for programs.
+pub fn progress<T: Serialize>(text: &str, numbers: &T) {
+    let more = match serde_json::to_value(numbers) {
+        Ok(Value::Object(object)) => object,
+        // Without its numbers the line is still true.
+        _ => Map::new(),
+    };
+    say("info", text, more);
+}
+
+/// Whether a bar may be drawn on standard error.
+#[must_use]
+pub fn draws() -> bool {
+    std::io::stderr().is_terminal() && !is_json()
+}
+
+/// A time in UTC as RFC 3339 writes it, with milliseconds.
+fn rfc3339(time: SystemTime) -> String {
+    // A clock before 1970 is wrong anyway.
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    // Civil date of a day, in years that begin with March: H. Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let year = year_of_era + era * 400 + next;
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", since.subsec_millis())
 }
 
 /// Whether something that was printed for programs did not arrive.
@@ -46,7 +150,7 @@ pub fn print_text(text: &str) {
 /// Whether errors may be coloured.
 #[must_use]
 pub fn colours() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+    draws() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// A value as one line of JSON.
@@ -81,5 +185,20 @@ mod tests {
     #[test]
     fn what_a_model_says_can_not_steer_a_terminal() {
         assert_eq!(indented("a\u{1b}[2Jb\r\n\nc"), "   a\u{fffd}[2Jb\n\n   c\n");
+    }
+
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        // Seconds by `date -u -d ... +%s`.
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.007Z"),
+            (951_782_399, "2000-02-28T23:59:59.007Z"),
+            (951_782_400, "2000-02-29T00:00:00.007Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.007Z"),
+            (1_795_268_417, "2026-11-21T13:40:17.007Z"),
+        ] {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(7);
+            assert_eq!(rfc3339(time), text);
+        }
     }
 }

@@ -1,13 +1,16 @@
 //! The progress bar: round, rate, time left, money, and why nothing moves.
 
+use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::drive::{Progress, Stop, Watch};
-use std::io::IsTerminal;
+use std::time::Instant;
 
-/// A bar on standard error; hidden when that is no terminal.
+/// A bar on standard error; hidden when that is no terminal. Where it is JSON, a line now and then.
 pub struct Bar {
     bar: ProgressBar,
     begun: bool,
+    /// When a line last told how far things are.
+    told: Option<Instant>,
     _stop: Stop,
 }
 
@@ -15,14 +18,14 @@ impl Bar {
     /// A bar for a run that `stop` can stop.
     pub fn new(stop: Stop) -> Self {
         let bar = ProgressBar::new(0);
-        if !std::io::stderr().is_terminal() {
+        if !output::draws() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         // The template is a constant; a wrong one falls back to the default look.
         if let Ok(style) = ProgressStyle::with_template("{bar:24} round {pos}/{len}  {elapsed}, {eta} left  {msg}") {
             bar.set_style(style);
         }
-        Bar { bar, begun: false, _stop: stop }
+        Bar { bar, begun: false, told: None, _stop: stop }
     }
 
     /// The bar itself, for whoever needs the terminal for a while.
@@ -38,6 +41,10 @@ impl Bar {
 
 impl Watch for Bar {
     fn progress(&mut self, progress: &Progress) {
+        if output::is_json() && self.told.is_none_or(|told| told.elapsed() >= output::BETWEEN_LINES) {
+            self.told = Some(Instant::now());
+            output::progress(&format!("round {} of {}", progress.rounds, progress.planned), progress);
+        }
         if self.bar.is_hidden() {
             return;
         }

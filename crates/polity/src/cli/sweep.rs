@@ -16,17 +16,14 @@ use polity_kernel::scenario::Reading;
 use polity_kernel::stats::{FEW, RESAMPLES};
 use polity_kernel::tree::Node;
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Rows of a table on the terminal; the tables of the sweep hold all.
 const MOST_ROWS: usize = 40;
 /// Figures in the report.
 const MOST_FIGURES: usize = 60;
-/// How often a line tells how far a sweep is, where there is no terminal to draw a bar on.
-const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 impl SweepLimits {
     fn limits(self, common: &Common) -> Limits {
@@ -47,7 +44,7 @@ struct RunsBar {
 impl RunsBar {
     fn new() -> Self {
         let bar = ProgressBar::new(0);
-        if !std::io::stderr().is_terminal() {
+        if !output::draws() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         // The template is a constant; a wrong one falls back to the default look.
@@ -63,10 +60,12 @@ impl WatchSweep for RunsBar {
         self.bar.set_length(runs as u64);
         self.bar.set_position(done as u64);
         let before = *self.before.get_or_insert(done.saturating_sub(1));
-        if self.bar.is_hidden() && self.told.elapsed() >= BETWEEN_LINES && done < runs {
+        if self.bar.is_hidden() && self.told.elapsed() >= output::BETWEEN_LINES && done < runs {
             self.told = Instant::now();
             let each = self.began.elapsed().as_secs_f64() / (done - before).max(1) as f64;
-            note(&format!("{done} of {runs} runs done, about {:.0} s left", (runs - done) as f64 * each));
+            let left = (runs - done) as f64 * each;
+            let numbers = serde_json::json!({ "done": done, "runs": runs, "seconds_left": left });
+            output::progress(&format!("{done} of {runs} runs done, about {left:.0} s left"), &numbers);
         }
     }
 }

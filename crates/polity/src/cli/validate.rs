@@ -1,6 +1,6 @@
 //! `polity validate`.
 
-use super::output::{json as to_json, note, print_line};
+use super::output::{self, json as to_json, note, print_line};
 use super::{Exit, Failure, failure, folder_of, load, plain_engine};
 use polity_kernel::registry::Registry;
 use std::fs;
@@ -22,7 +22,7 @@ pub fn validate(paths: &[PathBuf], json: bool, registry: &Registry) -> Result<Ex
             Ok(arms) => note(&format!("{}: ok, and so are the {arms} arms of its design", path.display())),
             Err(failure) => {
                 wrong += 1;
-                note(failure.message.trim_end());
+                output::wrong(failure.message.trim_end());
             }
         }
     }
@@ -51,10 +51,10 @@ pub(super) fn named(paths: &[PathBuf]) -> (Vec<PathBuf>, usize) {
         };
         if let Err(failure) = read {
             without += 1;
-            note(&failure.message);
+            output::wrong(&failure.message);
         } else if files.len() == before {
             without += 1;
-            note(&format!("there is no file *.yaml or *.yml in the folder `{}` or below", path.display()));
+            output::wrong(&format!("there is no file *.yaml or *.yml in the folder `{}` or below", path.display()));
         }
     }
     (files, without)

@@ -1,0 +1,341 @@
+//! Sends spans beside the run: what does not fit into its queue is dropped and counted, and nothing waits for a receiver but the end of the
+//! process, for a while.
+
+use super::otlp::{Span, rejected, request};
+use crate::models::keys::from_environment;
+use crate::source::Notes;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::{Client, StatusCode, Url};
+use std::error::Error;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::mpsc::{Receiver, Sender};
+
+/// Where receivers listen on this machine, if nothing else is said.
+const HERE: &str = "http://127.0.0.1:4318";
+/// Spans that wait at most, and their bytes.
+const QUEUE: usize = 1 << 14;
+const QUEUE_BYTES: usize = 64 << 20;
+/// Spans in one request at most; it is closed by its bytes, too.
+const BATCH: usize = 512;
+const BATCH_BYTES: usize = 2 << 20;
+/// How long spans are gathered.
+const LINGER: Duration = Duration::from_millis(500);
+/// How long a request may take, how often it is made, and the first pause between two.
+const PATIENCE: Duration = Duration::from_secs(10);
+const TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(250);
+/// How long a receiver may ask to wait.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How long the end of the process waits for what is left.
+const AT_THE_END: Duration = Duration::from_secs(5);
+
+/// Where traces go. Clones share one queue.
+#[derive(Clone)]
+pub struct Traces(Arc<Queue>);
+
+struct Queue {
+    /// As it may be shown.
+    shown: String,
+    content: bool,
+    spans: Mutex<Option<Sender<Span>>>,
+    counts: Arc<Counts>,
+    ended: Mutex<mpsc::Receiver<()>>,
+}
+
+#[derive(Default)]
+struct Counts {
+    made: AtomicU64,
+    delivered: AtomicU64,
+    /// Bytes of spans that wait.
+    bytes: AtomicUsize,
+    /// The last trouble.
+    trouble: Mutex<Option<String>>,
+}
+
+impl fmt::Debug for Traces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Traces").field("to", &self.0.shown).finish_non_exhaustive()
+    }
+}
+
+/// Whom to send to.
+struct Place {
+    url: Url,
+    shown: String,
+    headers: HeaderMap,
+}
+
+impl Place {
+    /// By the address of a receiver, below which traces have their path; or by the variables of OpenTelemetry, where it is `env`.
+    fn of(address: &str) -> Result<Place, String> {
+        if address != "env" {
+            return Place::new(address, false, "");
+        }
+        let headers = match from_environment("OTEL_EXPORTER_OTLP_TRACES_HEADERS")? {
+            Some(headers) => headers,
+            None => from_environment("OTEL_EXPORTER_OTLP_HEADERS")?.unwrap_or_default(),
+        };
+        match from_environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")? {
+            Some(whole) => Place::new(&whole, true, &headers),
+            None => {
+                let base = from_environment("OTEL_EXPORTER_OTLP_ENDPOINT")?;
+                Place::new(base.as_deref().unwrap_or(HERE), false, &headers)
+            }
+        }
+    }
+
+    /// `whole`: whether the address has its path. `headers`: `name=value,...`.
+    fn new(address: &str, whole: bool, headers: &str) -> Result<Place, String> {
+        // What stands before an @ may be a password, behind a ? a key.
+        let shown = |text: &str| text.rsplit('@').next().and_then(|text| text.split('?').next().map(str::to_owned));
+        let no_address = || {
+            format!(
+                "--otlp: `{}` is no address of a receiver: it begins with http:// or https://, for instance {HERE}; or `env`, which \
+                 takes OTEL_EXPORTER_OTLP_ENDPOINT",
+                shown(address).unwrap_or_default()
+            )
+        };
+        let mut url =
+            Url::parse(address).ok().filter(|url| ["http", "https"].contains(&url.scheme())).ok_or_else(no_address)?;
+        if !whole && let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(["v1", "traces"]);
+        }
+        let mut map = HeaderMap::new();
+        for header in headers.split(',').map(str::trim).filter(|header| !header.is_empty()) {
+            let wrong = || "OTEL_EXPORTER_OTLP_HEADERS: it must be NAME=VALUE,NAME=VALUE".to_owned();
+            let (name, value) = header.split_once('=').ok_or_else(wrong)?;
+            let name: HeaderName = name.trim().parse().map_err(|_| wrong())?;
+            let mut value = HeaderValue::from_str(value.trim()).map_err(|_| wrong())?;
+            value.set_sensitive(true);
+            map.insert(name, value);
+        }
+        map.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+        Ok(Place { shown: shown(url.as_str()).unwrap_or_default(), url, headers: map })
+    }
+
+    fn client(&self) -> Result<Client, String> {
+        // Fails only where a provider is there already, which then does.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = Client::builder()
+            .user_agent(concat!("polity/", env!("CARGO_PKG_VERSION")))
+            .timeout(PATIENCE)
+            .redirect(reqwest::redirect::Policy::none());
+        // As with providers: this machine is behind no proxy, and without TLS no certificates are needed.
+        let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let here = host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
+        let builder = if here { builder.no_proxy() } else { builder };
+        let builder = if self.url.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
+        builder.build().map_err(|error| format!("--otlp: no client for HTTPS can be made: {}", cause(&error)))
+    }
+}
+
+/// The innermost cause; the outer words may hold the address with all that is in it.
+fn cause(error: &reqwest::Error) -> String {
+    let inner = std::iter::successors(error.source(), |&error| error.source()).last();
+    inner.map_or_else(|| "no cause is known".into(), ToString::to_string)
+}
+
+impl Traces {
+    /// Traces that go to a receiver of OTLP over HTTP: its address (`http://127.0.0.1:4318`), or `env` for what the variables of
+    /// OpenTelemetry say. `content`: whether prompts and answers are told, too. `notes` hears of trouble.
+    pub fn new(address: &str, content: bool, notes: Notes) -> Result<Traces, String> {
+        let place = Place::of(address)?;
+        let client = place.client()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| format!("--otlp: traces can not be sent: {error}"))?;
+        let (spans, queue) = tokio::sync::mpsc::channel(QUEUE);
+        let (tell, ended) = mpsc::channel();
+        let counts: Arc<Counts> = Arc::default();
+        let shown = place.shown.clone();
+        let export = Export { place, client, notes, counts: counts.clone() };
+        let work = move || {
+            runtime.block_on(export.serve(queue));
+            // Nobody may wait any more.
+            let _ = tell.send(());
+        };
+        std::thread::Builder::new()
+            .name("polity-traces".into())
+            .spawn(work)
+            .map_err(|error| format!("--otlp: no thread for traces can be started: {error}"))?;
+        Ok(Traces(Arc::new(Queue { shown, content, spans: Mutex::new(Some(spans)), counts, ended: Mutex::new(ended) })))
+    }
+
+    pub(super) fn holds_content(&self) -> bool {
+        self.0.content
+    }
+
+    /// Hands a span over, if there is room; it never waits.
+    pub(super) fn send(&self, span: Span) {
+        let counts = &self.0.counts;
+        counts.made.fetch_add(1, Ordering::SeqCst);
+        let bytes = span.bytes();
+        // What is behind it is as good after a panic as before.
+        let spans = self.0.spans.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.bytes.load(Ordering::SeqCst) + bytes > QUEUE_BYTES {
+            return;
+        }
+        counts.bytes.fetch_add(bytes, Ordering::SeqCst);
+        // One that does not fit is counted as what was not delivered.
+        if spans.as_ref().is_none_or(|spans| spans.try_send(span).is_err()) {
+            counts.bytes.fetch_sub(bytes, Ordering::SeqCst);
+        }
+    }
+
+    /// Sends what is left, for five seconds at most. What to tell of spans that did not arrive, if there are any.
+    #[must_use]
+    pub fn finish(&self) -> Option<String> {
+        let Queue { shown, spans, counts, ended, .. } = &*self.0;
+        drop(spans.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let waited = ended.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(AT_THE_END);
+        let late = matches!(waited, Err(RecvTimeoutError::Timeout));
+        let (made, delivered) = (counts.made.load(Ordering::SeqCst), counts.delivered.load(Ordering::SeqCst));
+        (delivered < made).then(|| {
+            let trouble = counts.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let why = trouble.unwrap_or_else(|| match late {
+                true => format!("it took longer than {} s at the end", AT_THE_END.as_secs()),
+                false => "they came faster than it took them".into(),
+            });
+            format!(
+                "traces: {} of {made} spans did not reach {shown}: {why}. The run is not touched by that",
+                made - delivered
+            )
+        })
+    }
+}
+
+struct Export {
+    place: Place,
+    client: Client,
+    notes: Notes,
+    counts: Arc<Counts>,
+}
+
+impl Export {
+    async fn serve(self, mut queue: Receiver<Span>) {
+        while let Some(first) = queue.recv().await {
+            let mut bytes = first.bytes();
+            let mut batch = vec![first];
+            let closes = tokio::time::Instant::now() + LINGER;
+            while batch.len() < BATCH && bytes < BATCH_BYTES {
+                let next = match queue.try_recv() {
+                    Ok(span) => Some(span),
+                    Err(TryRecvError::Disconnected) => None,
+                    Err(TryRecvError::Empty) => tokio::time::timeout_at(closes, queue.recv()).await.ok().flatten(),
+                };
+                let Some(span) = next else { break };
+                bytes += span.bytes();
+                batch.push(span);
+            }
+            self.deliver(&batch).await;
+            self.counts.bytes.fetch_sub(bytes, Ordering::SeqCst);
+        }
+    }
+
+    /// Sends spans, several times if need be (OTLP: 429, 502, 503 and 504 are tried again, and nothing else that was answered).
+    async fn deliver(&self, batch: &[Span]) {
+        let body = request(batch);
+        for nth in 0..TRIES {
+            let sent = self.client.post(self.place.url.clone()).headers(self.place.headers.clone()).body(body.clone());
+            let pause = PAUSE * 2u32.pow(nth);
+            let (why, pause) = match sent.send().await {
+                Ok(answer) if answer.status().is_success() => {
+                    let refused = answer.bytes().await.ok().and_then(|body| rejected(&body));
+                    let (count, words) = refused.unwrap_or_default();
+                    self.counts.delivered.fetch_add((batch.len() as u64).saturating_sub(count), Ordering::SeqCst);
+                    if count > 0 {
+                        self.trouble(format!("it took {count} spans not: {words}"));
+                    }
+                    return;
+                }
+                Ok(answer) => {
+                    let status = answer.status();
+                    let asked = answer.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
+                    let why = format!("it answers {status}");
+                    let again = [
+                        StatusCode::TOO_MANY_REQUESTS,
+                        StatusCode::BAD_GATEWAY,
+                        StatusCode::SERVICE_UNAVAILABLE,
+                        StatusCode::GATEWAY_TIMEOUT,
+                    ];
+                    if !again.contains(&status) {
+                        return self.trouble(why);
+                    }
+                    (why, asked.map_or(pause, Duration::from_secs).min(LONGEST_PAUSE))
+                }
+                Err(error) if error.is_timeout() => {
+                    (format!("it does not answer within {} s", PATIENCE.as_secs()), pause)
+                }
+                Err(error) => (format!("it can not be reached: {}", cause(&error)), pause),
+            };
+            self.trouble(why);
+            if nth + 1 < TRIES {
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+
+    fn trouble(&self, why: String) {
+        self.notes.tell(&format!("traces: {}: {why}; the run goes on without them", self.place.shown));
+        *self.counts.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::otlp::{Attributes, Kind};
+    use super::*;
+    use std::net::TcpListener;
+    use std::time::SystemTime;
+
+    fn span(bytes: usize) -> Span {
+        let now = SystemTime::now();
+        let attributes = Attributes::default().text("text", "x".repeat(bytes));
+        let name = "s".into();
+        Span {
+            trace: 1,
+            id: 1,
+            parent: None,
+            name,
+            kind: Kind::Internal,
+            start: now,
+            end: now,
+            attributes,
+            error: None,
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_counted() {
+        // It takes connections and never answers.
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let traces = Traces::new(&format!("http://{}", silent.local_addr().unwrap()), false, Notes::default()).unwrap();
+        let waiting = |traces: &Traces| traces.0.counts.bytes.load(Ordering::SeqCst);
+        (0..100).for_each(|_| traces.send(span(1 << 20)));
+        assert!(waiting(&traces) <= QUEUE_BYTES && waiting(&traces) > QUEUE_BYTES - (2 << 20));
+        (0..2 * QUEUE).for_each(|_| traces.send(span(0)));
+        assert!(waiting(&traces) <= QUEUE_BYTES);
+        let told = traces.finish().unwrap();
+        let all = 2 * QUEUE + 100;
+        assert!(told.starts_with(&format!("traces: {all} of {all} spans did not reach http://127.0.0.1:")), "{told}");
+    }
+
+    #[test]
+    fn addresses_are_shown_without_secrets_and_keep_their_paths() {
+        let shown = |address, whole| Place::new(address, whole, "").map(|place| (place.url.to_string(), place.shown));
+        let (url, told) = shown("https://me:pass@collector.example/otlp/?key=k", false).unwrap();
+        assert_eq!(url, "https://me:pass@collector.example/otlp/v1/traces?key=k");
+        assert_eq!(told, "collector.example/otlp/v1/traces");
+        assert_eq!(shown("http://a:1/x", true).unwrap().1, "http://a:1/x");
+        assert!(!shown("me:pass@here?k=secret", false).unwrap_err().contains("pass"));
+        assert!(Place::new(HERE, false, "a=1, b = 2").is_ok_and(|place| place.headers.len() == 3));
+        assert!(Place::new(HERE, false, "a").is_err());
+    }
+}
