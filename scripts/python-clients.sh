@@ -13,8 +13,8 @@ if command -v flock >/dev/null; then flock 9; fi
 installed && exit 0
 # Debian has venv in a package of its own (python3-venv).
 python3 -m venv "$venv"
-if "$venv/bin/pip" install --quiet --disable-pip-version-check openai==3.52.0 anthropic==2.12.0 google-genai==3.4.0 ollama==0.6.3 ||
-    "$venv/bin/pip" install --quiet --disable-pip-version-check openai anthropic google-genai ollama; then
+if "$venv/bin/python" -m pip install --quiet --disable-pip-version-check openai==3.52.0 anthropic==2.12.0 google-genai==3.4.0 ollama==0.6.3 ||
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check openai anthropic google-genai ollama; then
     exit 0
 fi
 index='import socket; socket.create_connection(("pypi.org", 443), 5)'

@@ -234,6 +234,44 @@ fn what_the_server_counts_is_counted_here_too_whatever_comes_back() {
 }
 
 #[test]
+fn where_one_place_can_not_be_asked_the_next_one_is() {
+    let among = |standins: &[&Standin]| {
+        let places = standins.iter().map(|standin| (standin.url(), Secret::new(CANARY))).collect();
+        let settings = Settings { timeout_ms: Some(500), ..Settings::default() };
+        Remote::<Chat>::among(places).unwrap().with(settings)
+    };
+    let effect = effect_to("openai/medium", Want::Text, "How do you feel?");
+    let replies =
+        |provider: &Remote<Chat>| matches!(ask(provider, &effect), Ok(Exchange { outcome: Outcome::Reply { .. }, .. }));
+    let fine = standin(&[]);
+    for fault in ["401=1", "429=1", "500=1", "quota=1"] {
+        let bad = standin(&[fault]);
+        let provider = among(&[&bad, &fine]);
+        let before = fine.stats().answered;
+        assert!((0..3).all(|_| replies(&provider)), "{fault}");
+        // It is asked once, and then passed over.
+        assert_eq!((bad.stats().calls, fine.stats().answered - before), (1, 3), "{fault}");
+        // Where none can be asked, that is told, and the next question begins with the other.
+        let none = among(&[&bad, &bad]);
+        assert!(ask(&none, &effect).is_err());
+        assert_eq!(bad.stats().calls, 3, "{fault}");
+    }
+    let gone = standin(&[]);
+    let provider = among(&[&gone, &fine]);
+    drop(gone);
+    assert!(replies(&provider));
+    // What may have cost something is not made again here.
+    let hangs = standin(&["hang=1"]);
+    let provider = among(&[&hangs, &fine]);
+    assert!(matches!(ask(&provider, &effect), Err(Trouble::Retry { charged: true, .. })));
+    assert!(replies(&provider));
+    // What is refused because of the question is refused elsewhere, too.
+    let refuses = standin(&["404=1"]);
+    let provider = among(&[&refuses, &fine]);
+    assert!(matches!(ask(&provider, &effect), Err(Trouble::Fatal { .. })));
+}
+
+#[test]
 fn limits_say_how_long_to_wait() {
     for way in WAYS {
         for (requests_per_minute, tokens_per_minute) in [(Some(2), None), (None, Some(60))] {

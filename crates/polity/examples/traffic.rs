@@ -111,6 +111,31 @@ cohorts:
     );
 }
 
+/// Two keys on two servers, of which the one that is asked dies in the middle.
+fn outage(folder: &Path) {
+    let scenario =
+        "name: outage\nworld: {kind: guess-average}\ncohorts: [{policy: {kind: mind, model: openai/medium}}]";
+    let (first, mut second) = (Standin::start(&["--latency-ms", "100"]), Standin::start(&["--latency-ms", "100"]));
+    let (died, served) = (first.address().to_owned(), second.address().to_owned());
+    // Runs ask where this one says.
+    second.1 = format!("{},{}", first.1, second.1);
+    let (ran, answered) = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(folder, scenario, &second, &["--rounds", "2", "--agents", "1000"]));
+        while stats(&died)["answered"].as_u64().unwrap() < 500 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let answered = stats(&died)["answered"].clone();
+        drop(first);
+        (running.join().unwrap(), answered)
+    });
+    println!(
+        "outage: the first server dies after {answered} answers, the second gives {}: {} of 2000 questions answered, {} by their default",
+        stats(&served)["answered"],
+        ran.number("calls"),
+        ran.rungs("default") + ran.rungs("none"),
+    );
+}
+
 fn main() -> ExitCode {
     if let Some(code) = common::as_polity() {
         return code;
@@ -128,6 +153,7 @@ fn main() -> ExitCode {
     for (name, _) in polity_driver::source::Schedule::ALL {
         schedule(&folder, name);
     }
+    outage(&folder);
     let _ = fs::remove_dir_all(&folder);
     ExitCode::SUCCESS
 }

@@ -132,6 +132,33 @@ fn run(engine: &Engine<'_>, scenario: &Value, folder: &Path) -> Result<Summary, 
     engine.run(&prepared(scenario, folder), Path::new("run"), &mut Unwatched)
 }
 
+/// Two servers for the same, and the one that is asked dies in the middle of a round.
+#[test]
+fn an_outage_of_one_of_two_servers_loses_no_turn() {
+    let folder = scratch("money-failover");
+    let (first, second) = (standin(&[], 1, 30), standin(&[], 1, 0));
+    let places = [&first, &second].map(|standin| (standin.url(), Secret::new("a-key-for-tests")));
+    let provider = OpenAi::among(places.into()).unwrap();
+    let provider = provider.with(Settings { timeout_ms: Some(3000), ..Settings::default() });
+    let providers = Arc::new(Providers::of(vec![Box::new(provider)]));
+    let engine = Engine { registry: registry(), providers, connections: 20, ..engine(disk(), 1, None) };
+    let (summary, dead) = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(&engine, &society(300, 2, false), &folder).unwrap());
+        while first.stats().answered < 60 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let counted = first.stats().answered;
+        drop(first);
+        (running.join().unwrap(), counted)
+    });
+    let calls = 2 * (300 + 150);
+    assert_eq!((summary.status.as_str(), summary.totals.calls, summary.totals.rungs.fit), ("done", calls, calls));
+    assert!(second.stats().answered >= calls - dead - 40, "{:?} after {dead}", second.stats());
+    // The same numbers as from one server: the stand-in answers by the words alone.
+    let alone = run(&at(&second.url(), &disk(), Outside::default()), &society(300, 2, false), &folder).unwrap();
+    assert_eq!(alone.digest, summary.digest);
+}
+
 /// A wall that is passed by the count of the one who sends the bill is none.
 #[test]
 fn a_wall_holds_by_the_providers_own_count() {

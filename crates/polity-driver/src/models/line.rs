@@ -9,6 +9,7 @@ use serde::Serialize;
 use std::error::Error;
 use std::net::IpAddr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Bytes of an answer at most; what is longer is cut off while it is read. (A streamed answer takes 20 to 50 times its text.)
@@ -73,7 +74,9 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn from_environment(home: &'static Home) -> Result<Self, String> {
+    /// All that the variables name. Several addresses or keys stand with commas between them, first what is asked first; one address goes
+    /// with all keys, and one key with all addresses.
+    fn from_environment(home: &'static Home) -> Result<Vec<Self>, String> {
         let base = from_environment(home.base_variable)?.filter(|base| !base.is_empty());
         let mut key = None;
         for name in home.key_variables {
@@ -82,7 +85,23 @@ impl Place {
                 key = from_environment(name)?;
             }
         }
-        Place::new(home, base.as_deref().unwrap_or(home.base_url), Secret::new(key.unwrap_or_default()))
+        let (base, key) = (base.unwrap_or_else(|| home.base_url.to_owned()), key.unwrap_or_default());
+        let parts = |text: &str| text.split(',').map(|part| part.trim().to_owned()).collect::<Vec<String>>();
+        let (bases, keys) = (parts(&base), parts(&key));
+        if bases.len() != keys.len() && bases.len() > 1 && keys.len() > 1 {
+            return Err(format!(
+                "{} names {} addresses and {} {} keys: give as many of both, or one of either",
+                home.base_variable,
+                bases.len(),
+                home.key_variable(),
+                keys.len()
+            ));
+        }
+        let place = |i: usize| {
+            let of = |all: &[String]| all.get(i).or(all.first()).cloned().unwrap_or_default();
+            Place::new(home, &of(&bases), Secret::new(of(&keys)))
+        };
+        (0..bases.len().max(keys.len())).map(place).collect()
     }
 
     fn new(home: &'static Home, base: &str, key: Secret) -> Result<Self, String> {
@@ -165,49 +184,107 @@ impl Place {
     }
 }
 
-/// A place, and the connections to it; made when first needed.
+/// A place, or several for the same, and the connections to them; made when first needed. One is asked, as long as it can be.
 pub(super) struct Line {
     home: &'static Home,
     pub timeout: Duration,
-    place: OnceLock<Result<Place, String>>,
-    client: OnceLock<Result<Client, String>>,
+    places: OnceLock<Result<Vec<Place>, String>>,
+    /// Of each place.
+    clients: OnceLock<Result<Vec<Client>, String>>,
+    /// Counts up whenever the place that is asked could not be: which is asked is this modulo their number.
+    turn: AtomicUsize,
 }
 
 impl Line {
     /// To whom the variables name, in the environment or in a `.env`.
     pub fn standard(home: &'static Home, timeout: Duration) -> Self {
-        Line { home, timeout, place: OnceLock::new(), client: OnceLock::new() }
+        Line { home, timeout, places: OnceLock::new(), clients: OnceLock::new(), turn: AtomicUsize::new(0) }
     }
 
     /// To a server of your own choice.
     pub fn to(home: &'static Home, base: &str, key: Secret, timeout: Duration) -> Result<Self, String> {
-        Ok(Line { place: OnceLock::from(Ok(Place::new(home, base, key)?)), ..Line::standard(home, timeout) })
+        Line::to_all(home, vec![(base.to_owned(), key)], timeout)
+    }
+
+    /// To several servers, first the one that is asked first.
+    pub fn to_all(home: &'static Home, places: Vec<(String, Secret)>, timeout: Duration) -> Result<Self, String> {
+        let places: Vec<Place> =
+            places.into_iter().map(|(base, key)| Place::new(home, &base, key)).collect::<Result<_, _>>()?;
+        Ok(Line { places: OnceLock::from(Ok(places)), ..Line::standard(home, timeout) })
     }
 
     /// Whom it leads to, if that is known already.
     pub fn known(&self) -> Option<&Place> {
-        self.place.get()?.as_ref().ok()
+        self.places.get()?.as_ref().ok()?.first()
     }
 
+    fn places(&self) -> Result<&[Place], String> {
+        let places = self.places.get_or_init(|| Place::from_environment(self.home));
+        places.as_ref().map(Vec::as_slice).map_err(Clone::clone)
+    }
+
+    /// The first of its places; the others stand for the same.
     pub fn place(&self) -> Result<&Place, String> {
-        self.place.get_or_init(|| Place::from_environment(self.home)).as_ref().map_err(Clone::clone)
+        self.places()?.first().ok_or_else(|| "there is nobody to ask".into())
     }
 
-    /// Whom to ask, and the connections to them.
-    pub fn open(&self) -> Result<(&Place, &Client), String> {
-        let place = self.place()?;
-        let client = self.client.get_or_init(|| client(place, self.timeout));
-        Ok((place, client.as_ref().map_err(Clone::clone)?))
+    /// Whom to ask, and the connections to each.
+    pub fn open(&self) -> Result<(&[Place], &[Client]), String> {
+        let places = self.places()?;
+        let open = || places.iter().map(|place| client(place, self.timeout)).collect();
+        let clients = self.clients.get_or_init(open).as_ref().map_err(Clone::clone)?;
+        Ok((places, clients))
     }
 
-    /// Sends a request (without a body it asks for what is there) and reads all of what comes back; what it says is not looked at.
+    /// The same without any key.
+    pub fn scrubbed(&self, trouble: Trouble) -> Trouble {
+        let places = self.places().unwrap_or_default();
+        places.iter().fold(trouble, |trouble, place| place.scrubbed(trouble))
+    }
+
+    /// Sends a request (without a body it asks for what is there) and reads all of what comes back; what it says is not looked at. Where
+    /// there are several places and one can not be asked, the next one is, from then on.
     pub async fn send(&self, path: &[String], model: &str, body: Option<&impl Serialize>) -> Result<Received, Trouble> {
         let fatal = |why| Trouble::Fatal { why };
-        let (place, client) = self.open().map_err(fatal)?;
+        let body = body.map(serde_json::to_vec).transpose();
+        let body = body.map_err(|error| fatal(format!("the request is no JSON: {error}")))?;
+        let (places, clients) = self.open().map_err(fatal)?;
+        let mut tried = 1;
+        loop {
+            let turn = self.turn.load(Ordering::Relaxed);
+            let at = turn % places.len().max(1);
+            let (Some(place), Some(client)) = (places.get(at), clients.get(at)) else {
+                return Err(fatal("there is nobody to ask".into()));
+            };
+            let result = self.send_to(place, client, path, model, body.clone()).await;
+            let (out, for_nothing) = match &result {
+                Ok(received) => (turns_away(received.status), true),
+                Err(Trouble::Retry { charged, .. }) => (true, !charged),
+                Err(_) => (false, false),
+            };
+            if out {
+                // Who finds the same at the same time does not pass over the next one.
+                let _ = self.turn.compare_exchange(turn, turn + 1, Ordering::Relaxed, Ordering::Relaxed);
+            }
+            // What may have cost something is asked again by those who know what there is to spend.
+            if !out || !for_nothing || tried >= places.len() {
+                return result;
+            }
+            tried += 1;
+        }
+    }
+
+    async fn send_to(
+        &self,
+        place: &Place,
+        client: &Client,
+        path: &[String],
+        model: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Received, Trouble> {
         let method = if body.is_some() { Method::POST } else { Method::GET };
         let mut request = client.request(method, place.url(path));
         if let Some(body) = body {
-            let body = serde_json::to_vec(body).map_err(|error| fatal(format!("the request is no JSON: {error}")))?;
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
         for (name, value) in self.home.headers {
@@ -223,6 +300,11 @@ impl Line {
         received.body = place.secret.hidden_in(received.body);
         Ok(received)
     }
+}
+
+/// Whether a server turns the one who asks away, whatever is asked: no room, no more for this key, a key that it does not take.
+fn turns_away(status: u16) -> bool {
+    matches!(status, 401 | 402 | 403 | 429 | 500..=599)
 }
 
 /// The connections to a place.

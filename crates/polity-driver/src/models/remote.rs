@@ -153,6 +153,11 @@ impl<W: Wire> Remote<W> {
         Remote::on(Line::standard(&W::HOME, Duration::from_millis(PATIENCE_MS)))
     }
 
+    /// Several servers or keys for the same, first the one that is asked first: where one can not be asked, the next one is.
+    pub fn among(places: Vec<(String, Secret)>) -> Result<Self, String> {
+        Ok(Remote::on(Line::to_all(&W::HOME, places, Duration::from_millis(PATIENCE_MS))?))
+    }
+
     /// A server of your own choice.
     pub fn new(base_url: &str, key: Secret) -> Result<Self, String> {
         Ok(Remote::on(Line::to(&W::HOME, base_url, key, Duration::from_millis(PATIENCE_MS))?))
@@ -352,7 +357,6 @@ impl<W: Wire> Provider for Remote<W> {
         Box::pin(async move {
             let began = Instant::now();
             let asked = &effect.request;
-            let place = self.line.place().map_err(|why| Trouble::Fatal { why })?;
             let received = self.ask(asked).await?;
             if let Some(limits) = received.limits() {
                 self.limits_told().insert(self.short(&asked.model).to_owned(), limits);
@@ -361,7 +365,7 @@ impl<W: Wire> Provider for Remote<W> {
             let told = match W::told(&received) {
                 Ok(told) => Ok(told),
                 Err(Ended::Outcome(outcome)) => Err(outcome),
-                Err(Ended::Trouble(trouble)) => return Err(place.scrubbed(trouble)),
+                Err(Ended::Trouble(trouble)) => return Err(self.line.scrubbed(trouble)),
             };
             let usage = match told.as_ref().ok().and_then(|told| told.usage) {
                 Some(usage) => usage,

@@ -80,6 +80,13 @@ impl Ran {
     }
 }
 
+impl Ran {
+    /// How many questions ended on a rung.
+    pub fn rungs(&self, rung: &str) -> f64 {
+        self.told["rungs"][rung].as_f64().unwrap_or_else(|| panic!("no rung {rung} in {}", self.told))
+    }
+}
+
 /// Runs a scenario, in `folder/run`.
 pub fn run(folder: &Path, scenario: &str, standin: &Standin, flags: &[&str]) -> Ran {
     let file = folder.join("scenario.yaml");

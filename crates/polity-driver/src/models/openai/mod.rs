@@ -121,8 +121,7 @@ impl OpenAi {
     /// outcome in its place.
     pub async fn complete(&self, request: &ChatRequest) -> Result<Result<Completion, Outcome>, Trouble> {
         let received = self.line.send(&Chat::path(&request.model), &request.model, Some(request)).await?;
-        let place = self.line.place().map_err(|why| Trouble::Fatal { why })?;
-        read_completion(&received).map_err(|trouble| place.scrubbed(trouble))
+        read_completion(&received).map_err(|trouble| self.line.scrubbed(trouble))
     }
 
     /// Vectors for texts.
@@ -130,7 +129,6 @@ impl OpenAi {
         let model = self.short(model);
         let request = EmbeddingRequest { model, input: texts, encoding_format: "float" };
         let received = self.line.send(&path(["embeddings"]), model, Some(&request)).await?;
-        let place = self.line.place().map_err(|why| Trouble::Fatal { why })?;
-        read_embeddings(&received, texts.len()).map_err(|trouble| place.scrubbed(trouble))
+        read_embeddings(&received, texts.len()).map_err(|trouble| self.line.scrubbed(trouble))
     }
 }
