@@ -147,26 +147,22 @@ impl Registry {
 
     /// Adds a policy.
     pub fn policy<P: Policy>(&mut self, files: LeafFiles) {
-        self.policies.put::<P::Params>(
-            P::NAME,
-            P::SUMMARY,
-            files,
-            Box::new(|node, path, binding| {
-                let policy = P::open(node.read(path)?, binding).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Arc::new(policy::Host::new(policy)))
-            }),
-        );
+        self.put_policy(files, policy::Host::<P>::new);
     }
 
     /// Adds a policy whose agents hold council.
     pub fn council<P: Council>(&mut self, files: LeafFiles) {
+        self.put_policy(files, policy::Host::<P>::in_council);
+    }
+
+    fn put_policy<P: Policy>(&mut self, files: LeafFiles, host: fn(P) -> policy::Host<P>) {
         self.policies.put::<P::Params>(
             P::NAME,
             P::SUMMARY,
             files,
-            Box::new(|node, path, binding| {
+            Box::new(move |node, path, binding| {
                 let policy = P::open(node.read(path)?, binding).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Arc::new(policy::Host::in_council(policy)))
+                Ok(Arc::new(host(policy)))
             }),
         );
     }

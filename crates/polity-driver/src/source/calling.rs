@@ -36,6 +36,8 @@ pub(super) enum Command {
     Hold,
     /// That so many calls may be in flight; none in a pause.
     Connections(usize),
+    /// That it has so many answers now.
+    Taken(usize),
     /// What has never been asked, with what shares it.
     TakeBack(Sender<Vec<Effect>>),
 }
@@ -139,6 +141,9 @@ pub(super) struct Calling {
     traffic: Traffic,
     asking: JoinSet<Asked>,
     told: News,
+    /// Answers that were told and that the run has not taken yet: a run that is busy has them in no journal.
+    untaken: usize,
+    connections: usize,
     tells: Sender<News>,
     trouble: Option<String>,
     news: Instant,
@@ -168,6 +173,8 @@ impl Calling {
             traffic: Traffic::new(rules),
             asking: JoinSet::new(),
             told: News::default(),
+            untaken: 0,
+            connections: rules.connections,
             tells,
             trouble: None,
             news: Instant::now(),
@@ -210,7 +217,11 @@ impl Calling {
                 }
             }
             Command::Hold => self.told.dropped += self.traffic.drop_waiting(),
-            Command::Connections(most) => self.traffic.connections(most),
+            Command::Taken(answers) => self.untaken = self.untaken.saturating_sub(answers),
+            Command::Connections(most) => {
+                self.connections = most;
+                self.traffic.connections(most);
+            }
             Command::TakeBack(hands) => {
                 // Who does not wait for it has ended.
                 let _ = hands.send(self.traffic.take_back());
@@ -221,12 +232,20 @@ impl Calling {
     /// When there is something to do even if nothing comes.
     fn due(&mut self) -> Instant {
         let quiet = (!self.asking.is_empty()).then(|| self.news.max(self.reminded) + QUIET);
-        quiet.into_iter().chain(self.traffic.next_due(Instant::now())).min().unwrap_or_else(|| Instant::now() + IDLE)
+        let due = if self.has_room() { self.traffic.next_due(Instant::now()) } else { None };
+        quiet.into_iter().chain(due).min().unwrap_or_else(|| Instant::now() + IDLE)
+    }
+
+    /// Whether more may be asked as far as the run is concerned: what it has not taken is lost with the process, and is not to grow.
+    fn has_room(&self) -> bool {
+        self.untaken < self.connections
     }
 
     /// Begins what the limit allows.
     fn pump(&mut self) {
-        while let Some(call) = self.traffic.next(Instant::now()) {
+        while self.has_room()
+            && let Some(call) = self.traffic.next(Instant::now())
+        {
             if self.asking.is_empty() {
                 self.news = Instant::now();
             }
@@ -304,6 +323,7 @@ impl Calling {
         self.told.broken.extend(self.traffic.take_broken());
         if !self.told.is_empty() {
             // Nobody listens any more when the run has ended.
+            self.untaken += self.told.answers.len();
             let _ = self.tells.send(std::mem::take(&mut self.told));
         }
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);

@@ -215,7 +215,11 @@ impl Source for Live {
                 }
                 heard.extend(news.try_iter());
             }
+            let answers = heard.iter().map(|news| news.answers.len()).sum();
             heard.into_iter().for_each(|news| self.take(news));
+            if answers > 0 {
+                self.send(Command::Taken(answers));
+            }
         }
         std::mem::take(&mut self.ready)
     }
@@ -256,5 +260,67 @@ impl Source for Live {
 
     fn reason(&self) -> String {
         self.status().words()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::models::{Answering, Provider};
+    use polity_kernel::ask::{EffectId, Outcome, Request, Value, Want};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Answers at once, and counts.
+    struct Quick(Arc<AtomicUsize>);
+
+    impl Provider for Quick {
+        fn name(&self) -> &'static str {
+            "quick"
+        }
+
+        fn models(&self) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn check(&self, _: &str) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn most(&self, _: &Request) -> Usage {
+            Usage::default()
+        }
+
+        fn simulated(&self) -> bool {
+            false
+        }
+
+        fn answer<'a>(&'a self, _: &'a Effect, _: u64) -> Answering<'a> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            let outcome = Outcome::Reply { value: Value::Text("x".into()), raw: "x".into(), repaired: false };
+            Box::pin(std::future::ready(Ok(Exchange { outcome, usage: Usage::default() })))
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_busy_is_not_asked_for_without_end_and_goes_on_when_it_listens() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let providers = Arc::new(Providers::of(vec![Box::new(Quick(asked.clone()))]));
+        let mut live = Live::new(providers, 1, 4, &Outside::default());
+        let effect = |actor| Effect {
+            id: EffectId { item: 0, round: 0, actor, n: 0 },
+            request: Request::new("quick/m", Vec::new(), Want::Text),
+            hidden: None,
+            default: None,
+        };
+        live.start((0..100).map(effect).collect());
+        // What has been answered and not taken would be lost with the process: as much as is under way, and no more.
+        std::thread::sleep(Duration::from_millis(200));
+        let busy = asked.load(Ordering::SeqCst);
+        assert!((1..=2 * 4).contains(&busy), "{busy}");
+        let mut answers = 0;
+        while live.in_flight() > 0 {
+            answers += live.wait(Duration::from_secs(5)).len();
+        }
+        assert_eq!((answers, asked.load(Ordering::SeqCst)), (100, 100));
     }
 }
