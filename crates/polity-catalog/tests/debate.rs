@@ -57,7 +57,7 @@ fn outcome(script: &Script, effect: &Effect) -> Outcome {
         Ok(answer) => {
             let reasons = format!("why {answer} in round {}", id.round);
             Outcome::Reply {
-                value: Value::Record(vec![Value::Text(answer.into()), Value::Text(reasons)]),
+                value: Value::Record(vec![Value::Text(reasons), Value::Text(answer.into())]),
                 raw: String::new(),
                 repaired: false,
             }
@@ -196,14 +196,18 @@ fn seen(messages: &[Message]) -> (Option<String>, Vec<String>) {
         let parts = messages.iter().filter(move |m| m.role == role).flat_map(|m| &m.parts);
         parts.filter_map(|part| match part {
             Part::Said { answer, .. } => Some(answer.clone()),
-            Part::Text(_) => None,
+            _ => None,
         })
     };
     (said(Role::Assistant).next_back(), said(Role::User).collect())
 }
 
+/// A round's records, by member; those of one member in their order.
 fn records(acts: &Acts) -> Vec<(u32, u16, String)> {
-    acts.rows.iter().enumerate().map(|(n, act)| (act.who, act.kind, acts.text(n).unwrap().to_owned())).collect()
+    let mut records: Vec<(u32, u16, String)> =
+        acts.rows.iter().enumerate().map(|(n, act)| (act.who, act.kind, acts.text(n).unwrap().to_owned())).collect();
+    records.sort_by_key(|(who, ..)| *who);
+    records
 }
 
 fn any_reply() -> impl Strategy<Value = Result<&'static str, &'static str>> {

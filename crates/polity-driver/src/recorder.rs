@@ -200,9 +200,11 @@ impl Recorder {
                         column("question", Kind::Text, "the question"),
                         column("answer", Kind::Text, "the team's answer").nullable(),
                         column("gold", Kind::Text, "the right answer").nullable(),
-                        column("correct", Kind::Bool, "whether they agree").nullable(),
+                        column("correct", Kind::Bool, "whether it is right").nullable(),
                         column("rounds", Kind::U32, "rounds the method took"),
-                        column("asks", Kind::U32, "questions put to models"),
+                        column("asks", Kind::U32, "questions put to models and tools"),
+                        column("extracted", Kind::Text, "what was read in the answer, and compared").nullable(),
+                        column("note", Kind::Text, "what its tests said, where there are tests").nullable(),
                     ],
                 ));
             }
@@ -443,6 +445,8 @@ impl Recorder {
                 Column::MaybeBool(items.iter().map(|i| i.correct).collect()),
                 Column::U32(items.iter().map(|i| i.rounds).collect()),
                 Column::U32(items.iter().map(|i| i.asks).collect()),
+                Column::MaybeText(items.iter().map(|i| i.extracted.clone()).collect()),
+                Column::MaybeText(items.iter().map(|i| i.note.clone()).collect()),
             ];
             self.tables.push(table, Batch { rows: items.len(), columns })?;
         }

@@ -4,6 +4,7 @@
 //! effect has its kind of outcome, and a failure is an outcome of its own, never a text that looks like a reply.
 
 pub mod schema;
+pub mod tool;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,15 @@ pub enum Part {
         /// The reasons given; may be empty.
         reasons: String,
     },
+    /// What somebody has found of the answer that the model gave last.
+    Finding {
+        /// Name of whoever looked at it.
+        by: String,
+        /// Whether it is right.
+        right: bool,
+        /// What was found.
+        words: String,
+    },
 }
 
 /// One message of a request.
@@ -99,6 +109,7 @@ impl Message {
             Part::Said { by, answer, reasons } => {
                 by.len() + answer.len() + reasons.len() + " answers: \nReasons: ".len()
             }
+            Part::Finding { by, words, .. } => by.len() + words.len() + " finds your answer right.\n".len() + 4,
         };
         self.parts.iter().map(|p| part(p) + "\n\n".len()).sum()
     }
@@ -116,6 +127,12 @@ impl Message {
                     out.extend([by, " answers: ", answer]);
                     if !reasons.is_empty() {
                         out.extend(["\nReasons: ", reasons]);
+                    }
+                }
+                Part::Finding { by, right, words } => {
+                    out.extend([by.as_str(), " finds your answer ", if *right { "right." } else { "wrong." }]);
+                    if !words.is_empty() {
+                        out.extend(["\n", words]);
                     }
                 }
             }
@@ -312,6 +329,43 @@ impl Request {
     }
 }
 
+/// What kind of work a question is: what simulated models do, and what ledgers of tokens are split by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Answer the item, alone or with what others have said.
+    #[default]
+    Solve,
+    /// Argue for a wrong answer.
+    Mislead,
+    /// Write tests for the program that is wanted.
+    Test,
+    /// Name the best of the answers shown: the options are the names of those who gave them.
+    Choose,
+    /// Mark the answers shown: a number for the last, or a list of numbers for all, in their order.
+    Rate,
+    /// Say whether the last answer shown is right: the first of two options says that it is.
+    Check,
+    /// Something that has no right answer: a plan, a document, an order to somebody.
+    Write,
+}
+
+impl Task {
+    /// Its name, in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Task::Solve => "solve",
+            Task::Mislead => "mislead",
+            Task::Test => "test",
+            Task::Choose => "choose",
+            Task::Rate => "rate",
+            Task::Check => "check",
+            Task::Write => "write",
+        }
+    }
+}
+
 /// What a simulated model may know and no prompt may say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hidden {
@@ -321,6 +375,12 @@ pub struct Hidden {
     pub difficulty: f64,
     /// The tempting wrong answer, where the data name one.
     pub lure: Option<String>,
+    /// The field of knowledge: models may have more or less skill in it.
+    pub topic: Option<String>,
+    /// Wrong answers to draw from; without any they are made up.
+    pub wrong: Arc<Vec<String>>,
+    /// What the question asks for.
+    pub task: Task,
 }
 
 /// A wish for something outside.

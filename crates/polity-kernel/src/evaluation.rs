@@ -4,10 +4,12 @@
 //! run is complete when every item has passed its round r. One journal, one digest, one table of items.
 
 use crate::Bug;
+use crate::ask::tool::Ran;
 use crate::ask::{Answer, Effect};
 use crate::digest::{Digest, Kind, RowHash};
+use crate::items::{Item, Scorer};
 use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
-use crate::method::{Item, Log, Member, MethodHost, Records, Start, Verdict, same_answer};
+use crate::method::{Log, Member, MethodHost, Records, Score, Start, Verdict};
 use crate::sight::Acts;
 use crate::society::{decode, encode};
 use crate::topology::Topology;
@@ -25,7 +27,7 @@ struct Instance {
     answers: Vec<Answer>,
     open: Vec<Effect>,
     asks: u32,
-    verdict: Option<Verdict>,
+    verdict: Option<(Verdict, Score)>,
     /// Held at the border of a round where the scenario changes.
     held: bool,
 }
@@ -100,6 +102,14 @@ impl Evaluation {
     #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.plan.items
+    }
+
+    /// Whom it may ask, members and tools.
+    #[must_use]
+    pub fn models(&self) -> Vec<String> {
+        let scored_by = self.plan.items.iter().any(|item| item.scorer == Scorer::Code).then_some(Ran::PYTHON);
+        let tools = self.method.tools().iter().copied().chain(scored_by).map(str::to_owned);
+        self.plan.team.iter().map(|member| member.model.clone()).chain(tools).collect()
     }
 
     /// What the method records.
@@ -245,13 +255,13 @@ impl Evaluation {
                     standing.push(text);
                 }
             }
-            if let Some(gold) = self.plan.items.get(item as usize).and_then(|i| i.gold.as_ref()) {
-                answers += standing.len() as u64;
-                right += standing.iter().filter(|a| same_answer(a, gold)).count() as u64;
-            }
+            let Some(asked) = self.plan.items.get(item as usize) else { continue };
+            let told: Vec<bool> = standing.iter().filter_map(|answer| asked.is_right(answer)).collect();
+            answers += told.len() as u64;
+            right += told.iter().filter(|right| **right).count() as u64;
             if standing.len() > 1 {
                 teams += 1;
-                agreed += u64::from(standing.iter().all(|a| same_answer(a, standing[0])));
+                agreed += u64::from(standing.iter().all(|a| asked.same(a, standing[0])));
             }
             for (n, (from, to, text)) in log.letters.into_iter().enumerate() {
                 report.letters += 1;
@@ -272,33 +282,32 @@ impl Evaluation {
         let mut scored = 0;
         for i in finished {
             let (instance, item) = (&self.instances[i], &self.plan.items[i]);
-            let answer = instance.verdict.as_ref().and_then(|v| v.answer.clone());
-            let verdict = item.gold.as_ref().map(|gold| answer.as_ref().is_some_and(|a| same_answer(a, gold)));
-            scored += u64::from(verdict.is_some());
+            let (Verdict { answer }, score) = instance.verdict.clone().unwrap_or_default();
+            scored += u64::from(score.correct.is_some());
             report.sum.add(
                 RowHash::new(Kind::Item, round)
                     .word(i as u64)
                     .bytes(answer.as_deref().unwrap_or("\u{0}none").as_bytes())
                     .word(u64::from(instance.asks))
+                    .word(score.correct.map_or(2, u64::from))
                     .finish(),
             );
             report.items.push(ItemReport {
                 item: i as u32,
                 answer,
                 gold: item.gold.clone(),
-                correct: verdict,
+                extracted: score.extracted,
+                correct: score.correct,
+                note: score.note,
                 rounds: round + 1,
                 asks: instance.asks,
             });
         }
         if scored > 0 {
             // Of all items so far: those that end last are the hard ones.
-            let right = |(instance, item): (&Instance, &Item)| {
-                let (verdict, gold) = (instance.verdict.as_ref()?, item.gold.as_ref()?);
-                Some(verdict.answer.as_ref().is_some_and(|answer| same_answer(answer, gold)))
-            };
+            let right = |instance: &Instance| instance.verdict.as_ref().and_then(|(_, score)| score.correct);
             let (mut correct, mut all) = (0u32, 0u32);
-            for right in self.instances.iter().zip(self.plan.items.iter()).filter_map(right) {
+            for right in self.instances.iter().filter_map(right) {
                 all += 1;
                 correct += u32::from(right);
             }

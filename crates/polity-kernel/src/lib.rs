@@ -12,6 +12,7 @@ pub mod distance;
 mod door;
 pub mod evaluation;
 pub mod event;
+pub mod items;
 pub mod journal;
 pub mod ladder;
 pub mod machine;

@@ -48,8 +48,12 @@ pub struct ItemReport {
     pub answer: Option<String>,
     /// The right answer, where the data set names one.
     pub gold: Option<String>,
-    /// Whether they agree.
+    /// What stands in the answer for the answer itself.
+    pub extracted: Option<String>,
+    /// Whether it is right.
     pub correct: Option<bool>,
+    /// What its tests said, where there are tests.
+    pub note: Option<String>,
     /// Rounds the method took.
     pub rounds: u32,
     /// Questions asked.

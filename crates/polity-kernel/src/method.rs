@@ -5,8 +5,11 @@
 
 use crate::Bug;
 use crate::ask::schema::typed;
-use crate::ask::{Answer, Effect, Heard, Hidden, Message, Request, Settings, Unanswered, Want};
+use crate::ask::tool::{Ended, Ran};
+use crate::ask::{Answer, Effect, Heard, Message, Part, Request, Settings, Task, Unanswered, Want};
 use crate::door::{Ask, Book, Door, poll_once};
+pub use crate::items::same_answer;
+use crate::items::{Item, Scorer};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::sight::{Act, Acts};
@@ -15,21 +18,6 @@ use crate::tree::Invalid;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-/// An item of a data set, as a team is given it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Item {
-    /// Row of the data set.
-    pub index: u32,
-    /// The question.
-    pub question: String,
-    /// The right answer, where the data set names one; for scoring and for simulated models, never for a prompt.
-    pub gold: Option<String>,
-    /// Difficulty on the scale of the simulated models' skill.
-    pub difficulty: f64,
-    /// The tempting wrong answer, where the data set names one.
-    pub lure: Option<String>,
-}
 
 /// A member of a team.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,6 +28,10 @@ pub struct Member {
     pub model: String,
     /// Standing instructions; may be empty.
     pub persona: String,
+    /// Its place in the method, where that has places of their own; members without one work on the items.
+    pub role: Option<String>,
+    /// Whether it argues for wrong answers.
+    pub misleads: bool,
     /// How its model is to sample.
     pub settings: Settings,
 }
@@ -51,7 +43,131 @@ pub struct Verdict {
     pub answer: Option<String>,
 }
 
+/// What an answer is worth.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// What was read in it: what stands there for the answer itself.
+    pub extracted: Option<String>,
+    /// Whether it is right; `None` where nobody can tell.
+    pub correct: Option<bool>,
+    /// What its tests said, where there are tests.
+    pub note: Option<String>,
+}
+
+/// The team that a method works with where nothing else is said, as its paper has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Usual {
+    /// Members.
+    pub members: u32,
+    /// Rounds.
+    pub rounds: u32,
+}
+
+/// How a method's agents collaborate: the five dimensions of Tran et al., "Multi-Agent Collaboration Mechanisms: A Survey of LLMs", 2025 (the
+/// actors are the first: [`Usual`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Form {
+    /// Whose goals they have.
+    pub kind: Kind,
+    /// Who hears whom.
+    pub structure: Structure,
+    /// What tells them what to do.
+    pub strategy: Strategy,
+    /// Whether who does what is settled before the work or by it.
+    pub coordination: Coordination,
+}
+
+/// Whose goals agents have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // The words of the survey.
+pub enum Kind {
+    Cooperation,
+    Competition,
+    Coopetition,
+}
+
+/// Who hears whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // The words of the survey.
+pub enum Structure {
+    Single,
+    Centralised,
+    Decentralised,
+    Hierarchical,
+}
+
+/// What tells agents what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // The words of the survey.
+pub enum Strategy {
+    Rule,
+    Role,
+    Model,
+}
+
+/// Whether who does what is settled before the work or by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)] // The words of the survey.
+pub enum Coordination {
+    Static,
+    Dynamic,
+}
+
+/// What a list says of a method besides its card.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Facts {
+    /// Its usual team.
+    pub usual: Usual,
+    /// Its form of collaboration, where that is declared.
+    pub form: Option<Form>,
+    /// Tools that it may ask.
+    pub tools: &'static [&'static str],
+    /// What it records.
+    #[serde(skip)]
+    pub records: &'static [Records],
+}
+
+/// A question to a member.
+#[derive(Clone, Debug)]
+pub struct Brief {
+    /// Whom it is put to.
+    pub member: usize,
+    /// The conversation.
+    pub messages: Vec<Message>,
+    /// The kind of answer wanted.
+    pub want: Want,
+    /// What kind of work it is.
+    pub task: Task,
+    /// Tells several samples of one member apart.
+    pub sample: u32,
+}
+
+impl Brief {
+    /// A question to solve the item, the first sample.
+    #[must_use]
+    pub fn new(member: usize, messages: Vec<Message>, want: Want) -> Self {
+        Brief { member, messages, want, task: Task::Solve, sample: 0 }
+    }
+
+    /// The same as another kind of work.
+    #[must_use]
+    pub fn task(self, task: Task) -> Self {
+        Brief { task, ..self }
+    }
+
+    /// The same as another sample.
+    #[must_use]
+    pub fn sample(self, sample: u32) -> Self {
+        Brief { sample, ..self }
+    }
+}
+
 /// A kind of act that a method records, e.g. a member's answer of a round.
+#[derive(Clone, Copy, Debug)]
 pub struct Records {
     /// Its name.
     pub name: &'static str,
@@ -68,6 +184,12 @@ pub trait Method: Send + Sync + Sized + 'static {
     const SUMMARY: &'static str;
     /// What it records. The first is the members' standing answer, which accuracy and agreement are measured on.
     const RECORDS: &'static [Records];
+    /// The team that it works with where nothing else is said.
+    const USUAL: Usual = Usual { members: 3, rounds: 1 };
+    /// How its agents collaborate.
+    const FORM: Option<Form> = None;
+    /// Tools that it may ask, `tool/...`: a run says before its start whether they can be had.
+    const TOOLS: &'static [&'static str] = &[];
     /// What a scenario may set.
     type Params: DeserializeOwned + schemars::JsonSchema;
 
@@ -151,35 +273,85 @@ impl Desk<'_> {
         Draws::new(self.seed, Stream::Desk, self.round, self.item.index)
     }
 
-    /// Asks members together: (member, conversation, wanted). The answers come in the order asked.
-    pub async fn ask_all(&mut self, asks: Vec<(usize, Vec<Message>, Want)>) -> Vec<Heard> {
-        let hidden = self.item.gold.as_ref().map(|gold| Hidden {
-            gold: gold.clone(),
-            difficulty: self.item.difficulty,
-            lure: self.item.lure.clone(),
-        });
-        let asks = asks
+    /// The members that work on the item: those without a place of their own.
+    #[must_use]
+    pub fn workers(&self) -> Vec<usize> {
+        (0..self.team.len()).filter(|i| self.team[*i].role.is_none()).collect()
+    }
+
+    /// Who has a place in the method: the first member with that role, else the first member.
+    #[must_use]
+    pub fn cast(&self, role: &str) -> usize {
+        self.team.iter().position(|member| member.role.as_deref() == Some(role)).unwrap_or(0)
+    }
+
+    /// Asks members together. The answers come in the order asked.
+    pub async fn ask_all(&mut self, briefs: Vec<Brief>) -> Vec<Heard> {
+        let asks = briefs
             .into_iter()
-            .map(|(member, messages, want)| {
-                let model = self.team.get(member).map_or(String::new(), |m| m.model.clone());
-                let settings = self.team.get(member).map_or(Settings::default(), |m| m.settings);
-                let request = Request { settings, sample: member as u32, ..Request::new(model, messages, want) };
-                Ask { actor: member as u32, request, hidden: hidden.clone(), default: None }
+            .map(|Brief { member, messages, want, task, sample }| {
+                let asked = self.team.get(member);
+                let task = match task {
+                    Task::Solve if asked.is_some_and(|asked| asked.misleads) => Task::Mislead,
+                    task => task,
+                };
+                let reads = messages.iter().flat_map(|m| &m.parts).any(|part| !matches!(part, Part::Text(_)));
+                let request = Request {
+                    settings: asked.map_or(Settings::default(), |m| m.settings),
+                    sample: member as u32 + sample * self.team.len() as u32,
+                    purpose: if reads && task == Task::Solve { "reconsider" } else { task.name() }.into(),
+                    ..Request::new(asked.map_or("", |m| m.model.as_str()), messages, want)
+                };
+                Ask { actor: member as u32, request, hidden: self.item.hidden(task), default: None }
             })
             .collect();
         self.door.ask_all(asks).await
     }
 
-    /// Asks a member for a value of a Rust type. A type that can not be asked for ([`Want::of`]) is a fault of the method.
+    /// Asks one member.
+    pub async fn ask(&mut self, brief: Brief) -> Heard {
+        let heard = self.ask_all(vec![brief]).await.pop();
+        heard.unwrap_or_else(|| Err(Unanswered::Failed("no answer was recorded".into())))
+    }
+
+    /// Asks a member for a value of a Rust type, which the brief's want is replaced by. A type that can not be asked for ([`Want::of`]) is a
+    /// fault of the method.
     pub async fn ask_as<T: JsonSchema + DeserializeOwned>(
         &mut self,
-        member: usize,
-        messages: Vec<Message>,
+        brief: Brief,
     ) -> Result<Result<T, Unanswered>, Fault> {
         let want = Want::of::<T>().map_err(Fault)?;
-        let heard = self.ask_all(vec![(member, messages, want.clone())]).await.pop();
-        let none = || Err(Unanswered::Failed("no answer was recorded".into()));
-        Ok(typed(heard.unwrap_or_else(none), &want))
+        let heard = self.ask(Brief { want: want.clone(), ..brief }).await;
+        Ok(typed(heard, &want))
+    }
+
+    /// What an answer is worth.
+    async fn scored(&mut self, verdict: &Verdict) -> Score {
+        let Some(answer) = &verdict.answer else {
+            return Score { correct: self.item.gold.as_ref().map(|_| false), ..Score::default() };
+        };
+        let extracted = self.item.extracted(answer);
+        let Some(program) = self.item.program.as_ref().filter(|_| self.item.scorer == Scorer::Code) else {
+            return Score { extracted, correct: self.item.is_right(answer), note: None };
+        };
+        let ran = self.run(program.scored(answer)).await;
+        let note = match &ran {
+            Ok(Ran { ended, errors, .. }) => {
+                let last = errors.trim().lines().last().map(|line| format!(": {line}"));
+                format!("{}{}", ended.name(), last.unwrap_or_default())
+            }
+            Err(why) => why.to_string(),
+        };
+        // Whose tests could not be run is neither right nor wrong.
+        Score { extracted, correct: ran.ok().map(|ran| ran.ended == Ended::Finished), note: Some(note) }
+    }
+
+    /// Runs a Python program in the sandbox ([`Ran::PYTHON`]). Who asks is nobody of the team: it has the number behind the last member.
+    pub async fn run(&mut self, program: String) -> Result<Ran, Unanswered> {
+        let request = Request { purpose: "run".into(), ..Ran::request(program) };
+        let ask = Ask { actor: self.team.len() as u32, request, hidden: None, default: None };
+        let value = self.door.ask(ask).await?;
+        Ran::read(&value).map_err(|why| Unanswered::Invalid { raw: format!("{value:?}"), why })
     }
 
     /// Records an act of a member: kind is an index into the method's `RECORDS`.
@@ -194,8 +366,8 @@ impl Desk<'_> {
 }
 
 /// How a run of a method's code ended.
-pub(crate) struct Ran {
-    pub verdict: Option<Verdict>,
+pub(crate) struct Worked {
+    pub verdict: Option<(Verdict, Score)>,
     /// Rounds that ended, with what happened in them; a finished method's last, open round is among them if anything happened.
     pub ended: Vec<(u32, Log)>,
     pub round: u32,
@@ -218,14 +390,15 @@ pub(crate) struct Start<'a> {
 
 /// A method with its type erased; called once a run of its code.
 pub(crate) trait MethodHost: Send + Sync {
-    fn run(&self, start: Start<'_>) -> Result<Ran, Bug>;
+    fn run(&self, start: Start<'_>) -> Result<Worked, Bug>;
     fn records(&self) -> &'static [Records];
+    fn tools(&self) -> &'static [&'static str];
 }
 
 pub(crate) struct Host<M: Method>(pub M);
 
 impl<M: Method> MethodHost for Host<M> {
-    fn run(&self, start: Start<'_>) -> Result<Ran, Bug> {
+    fn run(&self, start: Start<'_>) -> Result<Worked, Bug> {
         let Start { item, team, topology, seed, round, checkpoint, answers, hold_at } = start;
         let mut book = Book::default();
         let mut desk = Desk {
@@ -241,36 +414,34 @@ impl<M: Method> MethodHost for Host<M> {
             checkpoint: None,
             hold_at,
         };
-        let done = poll_once(self.0.run(&mut desk));
+        let done = poll_once(async {
+            let verdict = self.0.run(&mut desk).await?;
+            let score = desk.scored(&verdict).await;
+            Ok::<_, Fault>((verdict, score))
+        });
         let Desk { round, door, log, mut ended, checkpoint, .. } = desk;
         let wanted = door.close()?;
         let bug = |message: String| Bug::Method { item: item.index, round, message };
         match done {
-            Some(Ok(verdict)) => {
+            Some(Ok((verdict, score))) => {
                 if log != Log::default() || ended.is_empty() && round == 0 {
                     ended.push((round, log));
                 }
-                Ok(Ran { verdict: Some(verdict), ended, round, checkpoint, wanted: Vec::new() })
+                Ok(Worked { verdict: Some((verdict, score)), ended, round, checkpoint, wanted: Vec::new() })
             }
             Some(Err(fault)) => Err(bug(fault.0)),
             None if wanted.is_empty() && hold_at != Some(round) => {
                 Err(bug("the method awaits something that is not its own desk".into()))
             }
-            None => Ok(Ran { verdict: None, ended, round, checkpoint, wanted }),
+            None => Ok(Worked { verdict: None, ended, round, checkpoint, wanted }),
         }
     }
 
     fn records(&self) -> &'static [Records] {
         M::RECORDS
     }
-}
 
-/// Whether two answers are the same: equal as numbers, or as text without regard to case and surrounding space.
-#[must_use]
-pub fn same_answer(a: &str, b: &str) -> bool {
-    let number = |s: &str| s.trim().replace(',', "").parse::<f64>().ok();
-    match (number(a), number(b)) {
-        (Some(x), Some(y)) => x == y,
-        _ => a.trim().eq_ignore_ascii_case(b.trim()),
+    fn tools(&self) -> &'static [&'static str] {
+        M::TOOLS
     }
 }

@@ -3,7 +3,7 @@
 //! The catalogue's part is generated from its folders; a crate of your own adds its leaves with the same calls.
 
 use crate::council::Council;
-use crate::method::{self, Method, MethodHost, Records};
+use crate::method::{self, Facts, Method, MethodHost};
 use crate::metric::{self, Metric, MetricHost, Source};
 use crate::policy::{self, Binding, Policy, PolicyHost};
 use crate::tree::{Key, Node, TreeError, unknown_kind};
@@ -91,8 +91,8 @@ pub struct Registry {
     policies: Shelf<OpenPolicy>,
     methods: Shelf<OpenMethod>,
     metrics: Shelf<OpenMetric>,
-    /// What each method records.
-    records: BTreeMap<&'static str, &'static [Records]>,
+    /// What is said of each method besides.
+    facts: BTreeMap<&'static str, Facts>,
 }
 
 impl Default for Registry {
@@ -110,7 +110,7 @@ impl Registry {
             policies: Shelf::new("policy"),
             methods: Shelf::new("method"),
             metrics: Shelf::new("metric"),
-            records: BTreeMap::new(),
+            facts: BTreeMap::new(),
         }
     }
 
@@ -169,7 +169,8 @@ impl Registry {
 
     /// Adds a method.
     pub fn method<M: Method>(&mut self, files: LeafFiles) {
-        self.records.insert(M::NAME, M::RECORDS);
+        let facts = Facts { usual: M::USUAL, form: M::FORM, tools: M::TOOLS, records: M::RECORDS };
+        self.facts.insert(M::NAME, facts);
         self.methods.put::<M::Params>(
             M::NAME,
             M::SUMMARY,
@@ -210,6 +211,12 @@ impl Registry {
     #[must_use]
     pub fn methods(&self) -> Vec<&Card> {
         self.methods.cards()
+    }
+
+    /// What is said of a method besides its card.
+    #[must_use]
+    pub fn facts(&self, method: &str) -> Option<&Facts> {
+        self.facts.get(method)
     }
 
     /// The metrics, by name.

@@ -275,6 +275,12 @@ struct Ziggurat {
     height: [f64; 257],
 }
 
+/// Distribution function of the standard normal distribution.
+#[must_use]
+pub fn normal_cdf(x: f64) -> f64 {
+    0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
+}
+
 static ZIGGURAT: LazyLock<Ziggurat> = LazyLock::new(|| {
     let curve = |x: f64| libm::exp(-0.5 * x * x);
     let mut edge = [0.0; 257];

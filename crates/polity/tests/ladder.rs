@@ -15,7 +15,7 @@ use polity_driver::tables::ColumnData;
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Role, Unanswered, Usage, Value, Want};
 use polity_kernel::ladder::Question;
-use polity_kernel::method::{Desk, Method, Records, Verdict};
+use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
@@ -176,7 +176,8 @@ impl Method for Jury {
 
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
         for member in 0..desk.team.len() {
-            let ballot: Result<Ballot, _> = desk.ask_as(member, vec![Message::text(Role::User, "Whom?")]).await?;
+            let ballot: Result<Ballot, _> =
+                desk.ask_as(Brief::new(member, vec![Message::text(Role::User, "Whom?")], Want::Text)).await?;
             desk.record(member, 0, ballot.map_or("none".into(), |ballot| ballot.number().to_string()));
         }
         Ok(Verdict::default())

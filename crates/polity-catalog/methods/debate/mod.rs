@@ -1,8 +1,11 @@
 //! Multiagent debate: answer alone, then read the others and think again. See README.md for the source and what is reproduced.
 
+use crate::team::{ANSWER, ANSWERS, Stand, judge, solve, to_solve, verdict, vote};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Message, Part, Role, Value, Want};
-use polity_kernel::method::{Desk, Method, Records, Verdict, same_answer};
+use polity_kernel::ask::{Message, Part, Role};
+use polity_kernel::method::{
+    Brief, Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict,
+};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use schemars::JsonSchema;
@@ -20,6 +23,8 @@ pub enum Aggregate {
     /// The answer of most members; of equally many, the one whose first supporter comes first in the team.
     #[default]
     Majority,
+    /// The one that a judge finds best: the member with the role `judge`, else the first.
+    Judge,
 }
 
 /// Parameters of a debate.
@@ -46,32 +51,23 @@ pub struct Debate {
     rounds: u32,
 }
 
-/// What a member holds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Stand {
-    answer: String,
-    reasons: String,
-}
-
-/// Index of [`Method::RECORDS`].
-const ANSWER: u16 = 0;
-const NO_ANSWER: u16 = 1;
-
-const ALONE: &str =
-    "Work this out by yourself. Give your final answer, as short as it can be, and the reasons that lead to it.";
-const OTHERS: &str = "Others have worked on the same question. This is where they stand:";
-const NOBODY: &str = "Nobody else has an answer yet.";
-const AGAIN: &str = "Look for mistakes in their work and in your own. Then answer the question again: keep your answer if it \
-                     stands up, change it if something has convinced you.";
+const ALONE: &str = include_str!("prompts/alone.md");
+const OTHERS: &str = include_str!("prompts/others.md");
+const NOBODY: &str = include_str!("prompts/nobody.md");
+const AGAIN: &str = include_str!("prompts/again.md");
 
 impl Method for Debate {
     const NAME: &'static str = "debate";
     const SUMMARY: &'static str =
         "Everybody answers alone, then reads the others and answers again (multiagent debate)";
-    const RECORDS: &'static [Records] = &[
-        Records { name: "answer", doc: "the answer that the member holds at the end of the round" },
-        Records { name: "no-answer", doc: "why the member gave no answer in the round; it holds on to its last one" },
-    ];
+    const RECORDS: &'static [Records] = &ANSWERS;
+    const USUAL: Usual = Usual { members: 3, rounds: 2 };
+    const FORM: Option<Form> = Some(Form {
+        kind: Kind::Coopetition,
+        structure: Structure::Decentralised,
+        strategy: Strategy::Rule,
+        coordination: Coordination::Static,
+    });
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
@@ -79,89 +75,58 @@ impl Method for Debate {
     }
 
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let mut stands: Vec<Option<Stand>> = desk.restore()?.unwrap_or_else(|| vec![None; desk.team.len()]);
-        while desk.round() < self.rounds && !(self.params.stop_when_agreed && agreed(&stands)) {
-            let asks = (0..stands.len()).map(|member| (member, self.talk(desk, &stands, member), wanted())).collect();
-            let heard = desk.ask_all(asks).await;
-            for (member, heard) in heard.into_iter().enumerate() {
-                match heard.map_err(|why| why.to_string()).and_then(|value| stand(&value)) {
-                    Ok(stand) => stands[member] = Some(stand),
-                    Err(why) => desk.record(member, NO_ANSWER, why),
-                }
-                if let Some(stand) = &stands[member] {
-                    desk.record(member, ANSWER, &stand.answer);
+        let members = desk.workers();
+        let mut stands: Vec<Option<Stand>> = desk.restore()?.unwrap_or_else(|| vec![None; members.len()]);
+        while desk.round() < self.rounds && !(self.params.stop_when_agreed && vote::unanimous(desk.item, &stands)) {
+            let briefs = (0..members.len()).map(|place| self.brief(desk, &members, &stands, place)).collect();
+            for (place, said) in solve(desk, briefs).await.into_iter().enumerate() {
+                match (said, &stands[place]) {
+                    (Some(said), _) => stands[place] = Some(said),
+                    // Who gives no answer holds on to the last one.
+                    (None, Some(held)) => desk.record(members[place], ANSWER, &held.answer),
+                    (None, None) => {}
                 }
             }
             desk.end_round(&stands).await?;
         }
-        let Aggregate::Majority = self.params.aggregate;
-        Ok(Verdict { answer: plurality(&stands) })
+        let held: Vec<Stand> = stands.iter().flatten().cloned().collect();
+        let judged = match self.params.aggregate {
+            Aggregate::Majority => None,
+            Aggregate::Judge => {
+                let by = desk.cast("judge");
+                judge::best(desk, by, &held).await
+            }
+        };
+        let judged = judged.and_then(|i| held.get(i)).map(|stand| stand.answer.clone());
+        Ok(verdict(judged.or_else(|| vote::plurality(desk.item, &stands))))
     }
 }
 
 impl Debate {
-    /// The conversation that a member is sent, and a note of whom it is shown.
-    fn talk(&self, desk: &mut Desk<'_>, stands: &[Option<Stand>], member: usize) -> Vec<Message> {
-        let mut talk = Vec::with_capacity(4);
-        let persona = &desk.team[member].persona;
-        if !persona.is_empty() {
-            talk.push(Message::text(Role::System, persona));
-        }
-        talk.push(Message::text(Role::User, format!("{}\n\n{ALONE}", desk.item.question)));
+    /// What a member is asked, and a note of whom it is shown.
+    fn brief(&self, desk: &mut Desk<'_>, members: &[usize], stands: &[Option<Stand>], place: usize) -> Brief {
+        let member = members[place];
+        let mut brief = to_solve(desk, member, &[], ALONE);
         if desk.round() == 0 {
-            return talk;
+            return brief;
         }
-        if let Some(Stand { answer, reasons }) = &stands[member] {
-            let (by, answer, reasons) = (desk.team[member].name.clone(), answer.clone(), reasons.clone());
-            talk.push(Message { role: Role::Assistant, parts: vec![Part::Said { by, answer, reasons }] });
+        if let Some(before) = &stands[place] {
+            brief.messages.push(before.own());
         }
-        let mut parts = vec![Part::Text(OTHERS.into())];
+        let mut parts = vec![Part::Text(OTHERS.trim_end().into())];
         for other in desk.hears(member) {
-            if let Some(Stand { answer, reasons }) = &stands[other] {
-                let reasons = if self.params.show_reasons { reasons.clone() } else { String::new() };
-                parts.push(Part::Said { by: desk.team[other].name.clone(), answer: answer.clone(), reasons });
-                desk.tell(other, member, answer);
-            }
+            let Some(stand) = members.iter().position(|m| *m == other).and_then(|place| stands[place].as_ref()) else {
+                continue;
+            };
+            let reasons = if self.params.show_reasons { stand.reasons.clone() } else { String::new() };
+            desk.tell(other, member, stand.answer.clone());
+            parts.push(Stand { reasons, ..stand.clone() }.said());
         }
         if parts.len() == 1 {
-            parts = vec![Part::Text(NOBODY.into())];
+            parts = vec![Part::Text(NOBODY.trim_end().into())];
         }
-        parts.push(Part::Text(AGAIN.into()));
-        talk.push(Message { role: Role::User, parts });
-        talk
+        parts.push(Part::Text(AGAIN.trim_end().into()));
+        brief.messages.push(Message { role: Role::User, parts });
+        brief
     }
-}
-
-fn wanted() -> Want {
-    Want::Record(vec![("answer".into(), Want::Text), ("reasons".into(), Want::Text)])
-}
-
-fn stand(value: &Value) -> Result<Stand, String> {
-    let text = |i| value.field(i).and_then(Value::as_text).map(str::trim);
-    match (text(0), text(1)) {
-        (Some(""), _) => Err("the answer is empty".into()),
-        (Some(answer), Some(reasons)) => Ok(Stand { answer: answer.into(), reasons: reasons.into() }),
-        _ => Err("the reply has no answer and reasons".into()),
-    }
-}
-
-/// Whether every member has an answer and all are the same.
-fn agreed(stands: &[Option<Stand>]) -> bool {
-    let first = stands.first().and_then(Option::as_ref);
-    first.is_some_and(|first| {
-        stands.iter().all(|stand| stand.as_ref().is_some_and(|s| same_answer(&s.answer, &first.answer)))
-    })
-}
-
-/// The answer of most members, in the words of its first supporter; on a tie the one supported first.
-fn plurality(stands: &[Option<Stand>]) -> Option<String> {
-    let mut camps: Vec<(&str, usize)> = Vec::new();
-    for Stand { answer, .. } in stands.iter().flatten() {
-        match camps.iter_mut().find(|(camp, _)| same_answer(camp, answer)) {
-            Some((_, size)) => *size += 1,
-            None => camps.push((answer, 1)),
-        }
-    }
-    // `max_by_key` keeps the last of equals: turned round, that is the first.
-    camps.into_iter().rev().max_by_key(|(_, size)| *size).map(|(answer, _)| answer.to_owned())
 }

@@ -245,9 +245,15 @@ fn put(column: &mut Filling, value: &Value) -> Result<(), String> {
     let mixed = |what: &str, others: &str| Err(format!("{what} among {others}; write every value of a column alike"));
     match (column, value) {
         (_, Value::Null) => Err(format!("null is not a value; {FILL}")),
-        (_, Value::Array(_) | Value::Object(_)) => {
-            Err("a list or an object is not a single value; give each part a key of its own".into())
+        // A list of options stays together, as JSON.
+        (Filling::Words(builder), Value::Array(parts)) if parts.iter().all(Value::is_string) => {
+            builder.push(&value.to_string());
+            Ok(())
         }
+        (_, Value::Array(_) | Value::Object(_)) => Err(
+            "a list (of other things than words) or an object is not a single value; give each part a key of its own"
+                .into(),
+        ),
         (Filling::Numbers(values), Value::Number(number)) => match number.as_f64() {
             Some(value) if value.is_finite() => {
                 values.push(value);

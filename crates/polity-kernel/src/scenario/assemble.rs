@@ -1,18 +1,18 @@
 //! From a scenario to a machine: the one place where leaves meet.
 
 use super::people::People;
-use super::{Answers, Change, Count, FileKind, MetricKeys, Scenario, checks};
+use super::{Answers, Change, Count, FileKind, MemberSource, MetricKeys, Scenario, checks};
 use crate::evaluation::{self, Evaluation};
-use crate::method::{Item, Member, MethodHost};
+use crate::items::{self, Item};
+use crate::method::{Member, MethodHost};
 use crate::metric::Source;
 use crate::policy::{Binding, Commons};
 use crate::population::{Population, Table};
 use crate::registry::Registry;
-use crate::rng::{Draws, Stream};
 use crate::society::{Leaves, Measure, Plan, Reads, Society};
 use crate::topology::{self, Csr, Topology, TopologySpec};
 use crate::transport::Transport;
-use crate::tree::{Invalid, Key, Node, Origin, TreeError, Value, nearest};
+use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
 use crate::world::{Activation, Setup, Split, WorldHost};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Assembled {
     pub fn models(&self) -> Vec<String> {
         let all = match self {
             Assembled::Society(society) => society.models(),
-            Assembled::Evaluation(evaluation) => evaluation.team().iter().map(|member| member.model.clone()).collect(),
+            Assembled::Evaluation(evaluation) => evaluation.models(),
         };
         let mut once: Vec<String> = Vec::new();
         for model in all {
@@ -622,7 +622,8 @@ fn team(scenario: &Scenario, tree: &Node) -> Result<Vec<Member>, TreeError> {
             let settings = source.map_or(scenario.settings, |m| scenario.settings.with(m.settings));
             let node = tree.get("team").unwrap_or(tree);
             settings.check().map_err(|invalid| node.blame("team", invalid))?;
-            Ok(Member { name, model, persona: source.map_or(String::new(), |m| m.persona.clone()), settings })
+            let MemberSource { persona, role, misleads, .. } = source.cloned().unwrap_or_default();
+            Ok(Member { name, model, persona, role, misleads, settings })
         })
         .collect()
 }
@@ -636,55 +637,7 @@ fn items(scenario: &Scenario, tree: &Node, inputs: &Inputs) -> Result<Vec<Item>,
     let Some(table) = inputs.tables.get(&source.file) else {
         return Err(wrong("items.file", node, tree, format!("`{}` was not read", source.file), None));
     };
-    let column = |key: &str, name: &str| {
-        table.index(name).map_err(|error| {
-            let origin = node.and_then(|n| n.get(key)).or(node).map_or(Origin::Built, |n| n.origin.clone());
-            TreeError { message: error.to_string(), path: format!("items.{key}"), origin, help: None }
-        })
-    };
-    let optional = |key: &str, name: &Option<String>| name.as_ref().map(|name| column(key, name)).transpose();
-    let question = column("question", &source.question)?;
-    let answer = optional("answer", &source.answer)?;
-    let lure = optional("lure", &source.lure)?;
-    let difficulty = source
-        .difficulty
-        .as_ref()
-        .map(|name| {
-            table.number_column(name).map_err(|error| TreeError {
-                message: error.to_string(),
-                path: "items.difficulty".into(),
-                origin: node.and_then(|n| n.get("difficulty")).map_or(Origin::Built, |n| n.origin.clone()),
-                help: None,
-            })
-        })
-        .transpose()?;
-    let rows = table.rows() as u32;
-    let count = source.count.unwrap_or(rows);
-    if count == 0 || count > 10_000_000 {
-        let node = node.and_then(|n| n.get("count")).or(node);
-        return Err(wrong("items.count", node, tree, "there must be 1 to 10,000,000 items", None));
-    }
-    // The population answers for the rules of reading a row; more items than rows are drawn by seed.
-    let row_of = |i: u32| {
-        if count <= rows {
-            i
-        } else {
-            Draws::new(scenario.seed, Stream::Population, 0, i).below(u64::from(rows)) as u32
-        }
-    };
-    let all = Population::from_table(table.clone());
-    Ok((0..count)
-        .map(|i| {
-            let row = row_of(i);
-            Item {
-                index: i,
-                question: all.cell(question, row).to_string(),
-                gold: answer.map(|c| all.cell(c, row).to_string()),
-                difficulty: difficulty.map_or(0.0, |c| all.number(c, row)),
-                lure: lure.map(|c| all.cell(c, row).to_string()),
-            }
-        })
-        .collect())
+    items::read(source, table, scenario.seed).map_err(|invalid| node.unwrap_or(tree).blame("items", invalid))
 }
 
 /// What kind of file each wish is read as, for drivers that read them.

@@ -20,6 +20,7 @@ pub use text::TextSource;
 pub use validation::{At, Check, Distance, checks};
 
 use crate::ask::Settings;
+use crate::items::{Scorer, Shape};
 use crate::tree::{Node, TreeError};
 use crate::world::Activation;
 use schemars::JsonSchema;
@@ -240,7 +241,7 @@ pub struct People {
 }
 
 /// A member of a team.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemberSource {
     /// Its name, as others hear it.
@@ -250,6 +251,11 @@ pub struct MemberSource {
     /// Standing instructions.
     #[serde(default)]
     pub persona: String,
+    /// Its place in the method, where that has places of their own (`judge`, `aggregator`); members without one work on the items.
+    pub role: Option<String>,
+    /// Whether it argues for wrong answers: it is told to, and a simulated model does.
+    #[serde(default)]
+    pub misleads: bool,
     /// How its model is to sample.
     #[serde(default)]
     pub settings: Settings,
@@ -261,21 +267,23 @@ pub struct MemberSource {
 pub struct ItemSource {
     /// A CSV, TSV or JSONL file, relative to the scenario.
     pub file: String,
-    /// The column with the question.
-    #[serde(default = "question")]
-    pub question: String,
-    /// The column with the right answer; without it nothing is scored.
+    /// How it is written; that says which columns are read and how answers are scored.
+    #[serde(default)]
+    pub shape: Shape,
+    /// The column with the question, where it is not the usual one of the shape.
+    pub question: Option<String>,
+    /// The column with the right answer, likewise; plain items without it are not scored.
     pub answer: Option<String>,
     /// The column with the difficulty, on the scale of the simulated models' skill.
     pub difficulty: Option<String>,
     /// The column with a tempting wrong answer.
     pub lure: Option<String>,
+    /// The column with the topic.
+    pub topic: Option<String>,
+    /// How answers are read and compared, where it is not as usual for the shape.
+    pub scorer: Option<Scorer>,
     /// Number of items: fewer than the file has takes the first, more draws by seed.
     pub count: Option<u32>,
-}
-
-fn question() -> String {
-    "question".into()
 }
 
 /// Parameters that change at the border of a round: what a fork is, and what an intervention is.

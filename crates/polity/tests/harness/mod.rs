@@ -13,7 +13,7 @@ use polity_driver::{DriveError, run::Summary};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Value, Want};
 use polity_kernel::event::Event;
-use polity_kernel::method::{Desk, Method, Records, Verdict};
+use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -290,7 +290,7 @@ impl Method for Council {
             let asks = (0..desk.team.len())
                 .map(|member| {
                     let text = format!("{} {mood} So far: {}", desk.item.question, standing.join(", "));
-                    (member, vec![Message::text(Role::User, text)], Want::Text)
+                    Brief::new(member, vec![Message::text(Role::User, text)], Want::Text)
                 })
                 .collect();
             let heard = desk.ask_all(asks).await;

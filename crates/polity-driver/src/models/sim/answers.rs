@@ -1,6 +1,6 @@
 //! The answers that a simulated model may give: the wrong ones, and those that stand in where no right one is known.
 
-use polity_kernel::ask::Want;
+use polity_kernel::ask::{Hidden, Want};
 use polity_kernel::method::same_answer;
 use polity_kernel::rng::Draws;
 
@@ -30,8 +30,10 @@ pub(super) fn answer_want(want: &Want) -> &Want {
 
 /// Wrong answers of the kind that is wanted: other options, numbers near the right one, or made-up words. A wrong text never
 /// holds the right one, which must not enter a prompt that way.
-fn wrong_answers(want: &Want, gold: &str) -> Vec<String> {
+fn wrong_answers(want: &Want, hidden: &Hidden) -> Vec<String> {
+    let Hidden { gold, wrong, .. } = hidden;
     let candidates = match (want, number(gold)) {
+        _ if !wrong.is_empty() => wrong.to_vec(),
         (Want::Choice(options), _) => options.clone(),
         (Want::Number { low, high, whole }, Some(right)) => {
             let step = step(right).min((high - low) / f64::from(STEPS));
@@ -64,8 +66,9 @@ fn tidy(x: f64) -> f64 {
 }
 
 /// A wrong answer drawn from those that are not `but`; `but` itself where there is no other, the right one where there is none.
-pub(super) fn wrong(want: &Want, gold: &str, but: Option<&str>, draws: &mut Draws) -> String {
-    let mut candidates = wrong_answers(want, gold);
+pub(super) fn wrong(want: &Want, hidden: &Hidden, but: Option<&str>, draws: &mut Draws) -> String {
+    let gold = &hidden.gold;
+    let mut candidates = wrong_answers(want, hidden);
     candidates.retain(|candidate| but.is_none_or(|but| !same_answer(candidate, but)));
     match candidates.is_empty() {
         true => but.unwrap_or(gold).to_owned(),

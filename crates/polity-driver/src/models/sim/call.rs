@@ -3,10 +3,10 @@
 use super::answers::{answer_field, answer_want, number, placeholder, reasons, wrong};
 use super::parameters::{Failures, Model};
 use crate::models::{Exchange, read_reply};
-use polity_kernel::ask::{Effect, Hidden, Message, Outcome, Part, Request, Role, Usage, Want};
+use polity_kernel::ask::{Effect, Hidden, Message, Outcome, Part, Request, Role, Task, Usage, Want};
 use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::method::same_answer;
-use polity_kernel::rng::{Draws, Stream, normal_quantile};
+use polity_kernel::rng::{Draws, Stream, normal_cdf, normal_quantile};
 use serde_json::Value as Json;
 
 /// What a draw is for. Each purpose has draws of its own, so that none shifts another's.
@@ -21,11 +21,14 @@ enum For {
     Failure,
     Reasons,
     Latency,
+    Impression,
+    Heed,
 }
 
 /// An answer that the model was shown.
 #[derive(Clone, Copy)]
 struct Heard<'a> {
+    by: &'a str,
     answer: &'a str,
     argued: bool,
 }
@@ -45,11 +48,12 @@ impl<'a> Call<'a> {
         let Effect { id, request, .. } = effect;
         let key = RowHash::new(Kind::Request, 0).word(u64::from(id.item));
         let call = key.bytes(request.model.as_bytes()).word(u64::from(id.n)).word(u64::from(request.sample));
+        // What comes first is the question itself; how it is put may differ from call to call.
         let question = request.messages.iter().find(|message| message.role == Role::User);
-        let item = question.into_iter().flat_map(|message| &message.parts).fold(key, |key, part| match part {
-            Part::Text(text) => key.bytes(text.as_bytes()),
-            Part::Said { .. } => key,
-        });
+        let item = match question.and_then(|message| message.parts.first()) {
+            Some(Part::Text(text)) => key.bytes(text.as_bytes()),
+            _ => key,
+        };
         Call { model, effect, seed, call, item }
     }
 
@@ -66,33 +70,168 @@ impl<'a> Call<'a> {
 
     pub(super) fn exchange(&self) -> Exchange {
         let request = &self.effect.request;
-        let reply = self.worded(&self.answer());
+        let reply = self.reply();
         let (raw, outcome) = match reply.char_indices().nth(4 * longest(request) as usize) {
             Some((end, _)) => cut_off(reply[..end].to_owned()),
             None => self.delivered(reply),
         };
         let latency = &self.model.latency_ms;
         let usage = Usage {
-            latency_ms: latency.median * libm::exp(latency.spread * self.draws(For::Latency).normal()),
+            latency_ms: latency.median * libm::exp(latency.spread * self.draws(For::Latency).normal())
+                + latency.per_token * tokens(&raw) as f64,
             ..usage(self.model, request, tokens(&raw))
         };
         Exchange { outcome, usage }
     }
 
-    /// What the model holds in the end: what it said before or thinks now, swayed by what it has been shown since.
-    fn answer(&self) -> String {
+    fn reply(&self) -> String {
+        match self.effect.hidden.as_ref().map(|hidden| (hidden, hidden.task)) {
+            Some((hidden, Task::Choose | Task::Rate | Task::Check)) => self.judged(hidden),
+            Some((_, Task::Write)) => match &self.effect.request.want {
+                want @ (Want::Record(_) | Want::List { .. }) => {
+                    self.shaped(want, None, &mut self.draws(For::Reasons)).to_string()
+                }
+                Want::Text => reasons(self.model.verbosity, &mut self.draws(For::Reasons)),
+                want => placeholder(want, &mut self.draws(For::Placeholder)),
+            },
+            _ => self.worded(&self.answer()),
+        }
+    }
+
+    /// What the model said last, and what it was shown since.
+    fn before(&self) -> (Option<&str>, &[Message]) {
         let messages = &self.effect.request.messages;
         let spoke = messages.iter().rposition(|message| message.role == Role::Assistant);
-        let since = spoke.map_or(0, |i| i + 1);
-        let before = spoke.and_then(|i| said(&messages[i]).last()).map(|said| said.answer.to_owned());
-        let own = before.unwrap_or_else(|| self.alone());
-        let heard: Vec<Heard<'_>> = messages[since..].iter().flat_map(said).collect();
+        let before = spoke.and_then(|i| said(&messages[i]).last()).map(|said| said.answer);
+        (before, &messages[spoke.map_or(0, |i| i + 1)..])
+    }
+
+    /// What the model holds in the end: what it said before or thinks now, swayed by what it has been shown since.
+    fn answer(&self) -> String {
+        let (before, since) = self.before();
+        if let Some(hidden) = self.effect.hidden.as_ref().filter(|hidden| hidden.task == Task::Mislead) {
+            return before.map_or_else(|| self.tempting(answer_want(&self.effect.request.want), hidden), str::to_owned);
+        }
+        let refuted = since.iter().flat_map(|message| &message.parts).rev().find_map(|part| match part {
+            Part::Finding { right, .. } => Some(!right),
+            _ => None,
+        });
+        let own = match before {
+            None => self.alone(),
+            Some(before) if refuted == Some(true) && self.draws(For::Heed).chance(self.model.critic.heed) => {
+                self.anew(before)
+            }
+            Some(before) => before.to_owned(),
+        };
+        let heard: Vec<Heard<'_>> = since.iter().flat_map(said).collect();
         self.persuaded(&own, &heard).or_else(|| self.conformed(&own, &heard)).map_or(own, str::to_owned)
+    }
+
+    /// Another try: the same wrong answer is not given again.
+    fn anew(&self, before: &str) -> String {
+        let fresh = self.alone();
+        match &self.effect.hidden {
+            Some(hidden) if same_answer(&fresh, before) && !same_answer(before, &hidden.gold) => {
+                let want = answer_want(&self.effect.request.want);
+                wrong(want, hidden, Some(before), &mut self.draws(For::Mistake))
+            }
+            _ => fresh,
+        }
+    }
+
+    /// A judgement on the answers shown, in the form that was asked for.
+    fn judged(&self, hidden: &Hidden) -> String {
+        let (_, since) = self.before();
+        let shown: Vec<Heard<'_>> = since.iter().flat_map(said).collect();
+        let impressions: Vec<f64> =
+            shown.iter().enumerate().map(|(i, said)| self.impression(hidden, said, i, shown.len())).collect();
+        let leniency = self.model.critic.leniency;
+        let last = impressions.last().copied().unwrap_or(-leniency);
+        let want = answer_want_of_judgement(&self.effect.request.want);
+        let mark = |impression: f64, low: f64, high: f64, whole: bool| self.mark(impression, low, high, whole);
+        let value = match (hidden.task, want) {
+            (Task::Choose, Want::Choice(options)) => {
+                let best = (0..shown.len()).rev().max_by(|a, b| impressions[*a].total_cmp(&impressions[*b]));
+                let name = best.map(|best| shown[best].by);
+                Json::from(
+                    name.filter(|name| options.iter().any(|o| o == name)).or(options.first().map(String::as_str)),
+                )
+            }
+            (Task::Check, Want::Choice(options)) => {
+                let passes = last + leniency > 0.0;
+                Json::from(options.get(usize::from(!passes)).map(String::as_str))
+            }
+            (_, Want::Number { low, high, whole }) => Json::from(mark(last, *low, *high, *whole)),
+            (_, Want::List { of, least, most }) => match of.as_ref() {
+                Want::Number { low, high, whole } => {
+                    let mut marks: Vec<f64> = impressions.iter().map(|x| mark(*x, *low, *high, *whole)).collect();
+                    marks.resize(marks.len().clamp(*least as usize, *most as usize), *low);
+                    Json::from(marks)
+                }
+                of => Json::from(vec![self.shaped(of, None, &mut self.draws(For::Reasons)); *least as usize]),
+            },
+            (_, want) => self.shaped(want, None, &mut self.draws(For::Reasons)),
+        };
+        match self.around(&self.effect.request.want, value) {
+            Json::String(text) => text,
+            other => other.to_string(),
+        }
+    }
+
+    /// An impression on a scale.
+    fn mark(&self, impression: f64, low: f64, high: f64, whole: bool) -> f64 {
+        let mark = low + (high - low) * normal_cdf(impression + self.model.critic.leniency);
+        if whole { mark.round() } else { (mark * 100.0).round() / 100.0 }
+    }
+
+    /// Marks for the answers shown, if there are `n` of them and marks are numbers.
+    fn marks(&self, of: &Want, n: u32) -> Option<Vec<f64>> {
+        let (Want::Number { low, high, whole }, Some(hidden)) = (of, &self.effect.hidden) else { return None };
+        let (_, since) = self.before();
+        let shown: Vec<Heard<'_>> = since.iter().flat_map(said).collect();
+        let mark = |(i, said): (usize, &Heard<'_>)| {
+            self.mark(self.impression(hidden, said, i, shown.len()), *low, *high, *whole)
+        };
+        (n > 0 && shown.len() == n as usize).then(|| shown.iter().enumerate().map(mark).collect())
+    }
+
+    /// How right an answer seems: above 0 more right than wrong. Judges' errors on one answer are as correlated as solvers' on one item.
+    fn impression(&self, hidden: &Hidden, said: &Heard<'_>, place: usize, of: usize) -> f64 {
+        let right = same_answer(said.answer, &hidden.gold);
+        let critic = &self.model.critic;
+        let about = RowHash::new(Kind::Request, 0).bytes(said.answer.trim().as_bytes()).finish() as u64;
+        let call = self.call.word(For::Impression as u64).word(about).finish() as u64;
+        let mut own = Draws::new(self.seed ^ call, Stream::Model, self.effect.id.round, self.effect.id.actor);
+        let all = self.item.word(For::Impression as u64).word(about).finish() as u64;
+        let mut shared = Draws::new(self.seed ^ all, Stream::Model, 0, 0);
+        let c = self.model.correlation;
+        let noise = libm::sqrt(c) * shared.normal() + libm::sqrt(1.0 - c) * own.normal();
+        // An error of its own looks right to it.
+        let blind = !right && own.chance(critic.blindness) && same_answer(&self.alone_as(&Want::Text), said.answer);
+        let half = self.model.sensitivity(hidden.difficulty, hidden.topic.as_deref()) / 2.0;
+        let bias = if place == 0 && of > 1 { critic.first_bias } else { 0.0 };
+        noise + bias + if right || blind { half } else { -half }
+    }
+
+    /// A value in the place of the answer, reasons as other texts and placeholders for the rest.
+    fn around(&self, want: &Want, value: Json) -> Json {
+        let Want::Record(fields) = want else { return value };
+        let place = answer_field(fields);
+        let mut words = self.draws(For::Reasons);
+        let fields = fields.iter().enumerate().map(|(i, (name, want))| {
+            let value = if i == place { self.around(want, value.clone()) } else { self.shaped(want, None, &mut words) };
+            (name.clone(), value)
+        });
+        Json::Object(fields.collect())
     }
 
     /// What the model thinks without hearing anybody.
     fn alone(&self) -> String {
-        let want = answer_want(&self.effect.request.want);
+        self.alone_as(answer_want(&self.effect.request.want))
+    }
+
+    /// The same where an answer of this form is wanted.
+    fn alone_as(&self, want: &Want) -> String {
         match &self.effect.hidden {
             None => placeholder(want, &mut self.draws(For::Placeholder)),
             Some(hidden) if self.knows(hidden) => hidden.gold.clone(),
@@ -102,7 +241,7 @@ impl<'a> Call<'a> {
 
     /// A Gaussian copula: each call's luck is normal with a part that all calls on the item share.
     fn knows(&self, hidden: &Hidden) -> bool {
-        let p = self.model.mastery(hidden.difficulty);
+        let p = self.model.mastery(hidden.difficulty, hidden.topic.as_deref());
         if p <= 0.0 || p >= 1.0 {
             return p >= 1.0;
         }
@@ -113,12 +252,17 @@ impl<'a> Call<'a> {
     }
 
     fn mistake(&self, want: &Want, hidden: &Hidden) -> String {
-        let named = hidden.lure.clone().filter(|lure| !same_answer(lure, &hidden.gold));
-        let tempting = named.unwrap_or_else(|| wrong(want, &hidden.gold, None, &mut self.item_draws(For::Temptation)));
+        let tempting = self.tempting(want, hidden);
         match self.draws(For::Temptation).chance(self.model.lure) {
             true => tempting,
-            false => wrong(want, &hidden.gold, Some(&tempting), &mut self.draws(For::Mistake)),
+            false => wrong(want, hidden, Some(&tempting), &mut self.draws(For::Mistake)),
         }
+    }
+
+    /// The item's tempting wrong answer, the same for all calls on it.
+    fn tempting(&self, want: &Want, hidden: &Hidden) -> String {
+        let named = hidden.lure.clone().filter(|lure| !same_answer(lure, &hidden.gold));
+        named.unwrap_or_else(|| wrong(want, hidden, None, &mut self.item_draws(For::Temptation)))
     }
 
     /// The first argument for another answer that wins the model over. It sees through wrong ones as far as it masters the item.
@@ -129,7 +273,7 @@ impl<'a> Call<'a> {
         argued.map(|said| said.answer).find(|answer| {
             let doubt = match &self.effect.hidden {
                 Some(hidden) if !same_answer(answer, &hidden.gold) => {
-                    discernment * self.model.mastery(hidden.difficulty)
+                    discernment * self.model.mastery(hidden.difficulty, hidden.topic.as_deref())
                 }
                 _ => 0.0,
             };
@@ -183,6 +327,10 @@ impl<'a> Call<'a> {
                     fields.iter().enumerate().map(|(i, (name, want))| (name.clone(), value(i, want))).collect(),
                 )
             }
+            // As many numbers as answers are shown, beside an answer: marks for them.
+            (Want::List { of, least, most }, None) if least == most && self.marks(of, *least).is_some() => {
+                Json::from(self.marks(of, *least))
+            }
             (Want::List { of, least, most }, answer) => {
                 let room = u64::from(most.saturating_sub(*least)).min(8);
                 let n = u64::from((*least).max(u32::from(*most > 0))) + words.below(room.max(1));
@@ -227,6 +375,16 @@ impl<'a> Call<'a> {
             }
             _ => (reply.clone(), read_reply(want, &reply)),
         }
+    }
+}
+
+/// The part of what is wanted that is the judgement itself; marks stay a list.
+fn answer_want_of_judgement(want: &Want) -> &Want {
+    match want {
+        Want::Record(fields) => {
+            fields.get(answer_field(fields)).map_or(want, |(_, want)| answer_want_of_judgement(want))
+        }
+        want => want,
     }
 }
 
@@ -277,8 +435,8 @@ fn fitted(want: &Want, answer: &str) -> Json {
 
 fn said(message: &Message) -> impl Iterator<Item = Heard<'_>> {
     message.parts.iter().filter_map(|part| match part {
-        Part::Said { answer, reasons, .. } if !answer.trim().is_empty() => {
-            Some(Heard { answer: answer.as_str(), argued: !reasons.trim().is_empty() })
+        Part::Said { by, answer, reasons } if !answer.trim().is_empty() => {
+            Some(Heard { by: by.as_str(), answer: answer.as_str(), argued: !reasons.trim().is_empty() })
         }
         _ => None,
     })

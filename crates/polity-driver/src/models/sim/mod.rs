@@ -4,12 +4,13 @@ mod answers;
 mod call;
 mod parameters;
 
-pub use parameters::{Failures, Latency, Model, Price};
+pub use parameters::{Critic, Failures, Latency, Model, Price};
 
 use super::{Answering, Provider, Trouble};
 use call::Call;
 use polity_kernel::ask::{Effect, Request, Usage};
 use polity_kernel::tree::nearest;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The declared parameters of all models that every build has.
@@ -30,17 +31,29 @@ impl Sim {
         parameters::read(text).map(|models| Sim(Ok(models)))
     }
 
-    /// What is declared of a model, by its full name (`sim/medium`).
-    pub fn model(&self, name: &str) -> Result<&Model, String> {
+    /// What is declared of a model, by its full name (`sim/medium`). `sim/medium~3` is the third draw of parameters around it.
+    pub fn model(&self, name: &str) -> Result<Cow<'_, Model>, String> {
         let models = self.0.as_ref().map_err(|why| format!("the simulated models can not be read: {why}"))?;
         let short = name.strip_prefix("sim/").unwrap_or(name);
-        models.get(short).ok_or_else(|| {
+        let (short, nth) = match short.split_once('~') {
+            None => (short, None),
+            Some((short, nth)) => {
+                let wrong = || {
+                    format!(
+                        "`{name}`: what follows `~` is the number of a draw, from 1 on, for instance `sim/{short}~1`"
+                    )
+                };
+                (short, Some(nth.parse().ok().filter(|nth| *nth > 0).ok_or_else(wrong)?))
+            }
+        };
+        let model = models.get(short).ok_or_else(|| {
             let known = self.models().join(", ");
             match nearest(short, models.keys().map(String::as_str)) {
                 Some(near) => format!("there is no model `{name}`, did you mean `sim/{near}`? (known: {known})"),
                 None => format!("there is no model `{name}` (known: {known})"),
             }
-        })
+        })?;
+        Ok(nth.map_or(Cow::Borrowed(model), |nth| Cow::Owned(model.drawn(short, nth))))
     }
 }
 
@@ -58,7 +71,7 @@ impl Provider for Sim {
     }
 
     fn most(&self, request: &Request) -> Usage {
-        self.model(&request.model).map(|model| call::most(model, request)).unwrap_or_default()
+        self.model(&request.model).map(|model| call::most(&model, request)).unwrap_or_default()
     }
 
     fn list_price(&self, model: &str) -> Option<polity_kernel::scenario::Price> {
@@ -73,7 +86,7 @@ impl Provider for Sim {
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
         Box::pin(async move {
             match self.model(&effect.request.model) {
-                Ok(model) => Ok(Call::new(model, effect, seed).exchange()),
+                Ok(model) => Ok(Call::new(&model, effect, seed).exchange()),
                 Err(why) => Err(Trouble::Fatal { why }),
             }
         })

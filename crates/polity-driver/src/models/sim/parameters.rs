@@ -1,5 +1,7 @@
 //! What is declared of a simulated model.
 
+use polity_kernel::digest::{Kind, RowHash};
+use polity_kernel::rng::{Draws, Stream};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -21,6 +23,10 @@ pub struct Model {
     pub persuadability: f64,
     /// How far it sees through a wrong argument about what it masters, 0 to 1.
     pub discernment: f64,
+    /// Log-odds that are added to its skill, and to what it tells right from wrong by, in a field of knowledge.
+    pub topics: BTreeMap<String, f64>,
+    /// How it judges answers.
+    pub critic: Critic,
     /// Mean length of its reasons, in tokens.
     pub verbosity: u32,
     /// Declared latency; nothing waits for it.
@@ -31,11 +37,29 @@ pub struct Model {
     pub failures: Failures,
 }
 
-/// A log-normal latency.
+/// How a model judges answers: a signal-detection model (Green and Swets 1966).
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Critic {
+    /// Distance of right from wrong answers to an item of difficulty 0, in standard deviations of its impression (d').
+    pub sensitivity: f64,
+    /// How far its criterion lies below the middle between the two: above 0 it lets too much pass.
+    pub leniency: f64,
+    /// Probability that it takes a wrong answer for right which it would have given itself.
+    pub blindness: f64,
+    /// What is added to its impression of the first of several answers.
+    pub first_bias: f64,
+    /// Probability to try anew when its own answer is found wrong.
+    pub heed: f64,
+}
+
+/// A log-normal latency, and the time that a reply's length takes.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
-    /// Median, in milliseconds.
+    /// Milliseconds for each token of the reply.
+    pub per_token: f64,
+    /// Median of what comes before, in milliseconds.
     pub median: f64,
     /// Standard deviation of its logarithm.
     pub spread: f64,
@@ -66,10 +90,58 @@ pub struct Failures {
 }
 
 impl Model {
+    /// What a field of knowledge adds to its log-odds.
+    fn at_home(&self, topic: Option<&str>) -> f64 {
+        topic.and_then(|topic| self.topics.get(topic)).copied().unwrap_or(0.0)
+    }
+
     /// Probability of a right answer without hearing anybody: the logistic function of skill less weighted difficulty.
     #[must_use]
-    pub fn mastery(&self, difficulty: f64) -> f64 {
-        1.0 / (1.0 + libm::exp(self.difficulty_response * difficulty - self.skill))
+    pub fn mastery(&self, difficulty: f64, topic: Option<&str>) -> f64 {
+        let skill = self.skill + self.at_home(topic);
+        1.0 / (1.0 + libm::exp(self.difficulty_response * difficulty - skill))
+    }
+
+    /// Distance of right from wrong answers in its eyes, in standard deviations; never below 0.
+    #[must_use]
+    pub fn sensitivity(&self, difficulty: f64, topic: Option<&str>) -> f64 {
+        (self.critic.sensitivity + self.at_home(topic) - self.difficulty_response * difficulty / 2.0).max(0.0)
+    }
+
+    /// Another model of the same kind: the `nth` draw of parameters around these, for asking whether a result hangs on their values. Log-odds
+    /// move by normal draws of deviation 0.3, probabilities by 0.4 on their log-odds (0 and 1 stay), positive sizes by 0.2 on their logarithm.
+    /// Prices, latencies, lengths and failures stay.
+    #[must_use]
+    pub fn drawn(&self, name: &str, nth: u32) -> Model {
+        let key = RowHash::new(Kind::Input, nth).bytes(name.as_bytes()).finish() as u64;
+        let mut draws = Draws::new(key, Stream::Model, nth, 0);
+        let mut odds = |x: f64| x + 0.3 * draws.normal();
+        let (skill, leniency) = (odds(self.skill), odds(self.critic.leniency));
+        let topics = self.topics.iter().map(|(topic, x)| (topic.clone(), odds(*x))).collect();
+        let mut size = |x: f64| x * libm::exp(0.2 * draws.normal());
+        let (difficulty_response, sensitivity) = (size(self.difficulty_response), size(self.critic.sensitivity));
+        let mut share = |p: f64| {
+            let z = 0.4 * draws.normal();
+            if p <= 0.0 || p >= 1.0 { p } else { 1.0 / (1.0 + libm::exp(-libm::log(p / (1.0 - p)) - z)) }
+        };
+        Model {
+            skill,
+            difficulty_response,
+            topics,
+            correlation: share(self.correlation),
+            lure: share(self.lure),
+            conformity: share(self.conformity),
+            persuadability: share(self.persuadability),
+            discernment: share(self.discernment),
+            critic: Critic {
+                sensitivity,
+                leniency,
+                blindness: share(self.critic.blindness),
+                heed: share(self.critic.heed),
+                first_bias: self.critic.first_bias,
+            },
+            ..self.clone()
+        }
     }
 
     fn fault(&self) -> Option<String> {
@@ -80,6 +152,8 @@ impl Model {
             ("conformity", self.conformity),
             ("persuadability", self.persuadability),
             ("discernment", self.discernment),
+            ("critic.blindness", self.critic.blindness),
+            ("critic.heed", self.critic.heed),
             ("failures.broken_json", broken_json),
             ("failures.refusal", refusal),
             ("failures.truncation", truncation),
@@ -90,6 +164,8 @@ impl Model {
             return Some(format!("{name} must lie in 0 to 1, is {value}"));
         }
         let sizes = [
+            ("critic.sensitivity", self.critic.sensitivity),
+            ("latency_ms.per_token", self.latency_ms.per_token),
             ("latency_ms.median", self.latency_ms.median),
             ("latency_ms.spread", self.latency_ms.spread),
             ("price.input", self.price.input),

@@ -2,7 +2,7 @@
 
 use polity::kernel::Invalid;
 use polity::kernel::ask::{Message, Role, Value, Want};
-use polity::kernel::method::{Desk, Method, Records, Verdict, same_answer};
+use polity::kernel::method::{Brief, Desk, Method, Records, Verdict, same_answer};
 use polity::kernel::policy::Fault;
 use polity::kernel::registry::Registry;
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ impl Method for Ballot {
 
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
         let question = format!("{}\n\n{}", desk.item.question, self.instruction);
-        let ask = |member| (member, vec![Message::text(Role::User, &question)], Want::Text);
+        let ask = |member| Brief::new(member, vec![Message::text(Role::User, &question)], Want::Text);
         let heard = desk.ask_all((0..desk.team.len()).map(ask).collect()).await;
         let mut votes: Vec<(String, u32)> = Vec::new();
         for (member, answer) in heard.iter().enumerate() {

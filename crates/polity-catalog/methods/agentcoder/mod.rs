@@ -1,0 +1,75 @@
+//! A programmer, a designer of tests who never sees the program, and an executor, until the tests pass. See README.md for the source and what is reproduced.
+
+use crate::team::{ANSWERS, propose, refine, repair, verdict};
+use polity_kernel::Invalid;
+use polity_kernel::ask::tool::Ran;
+use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.method::<AgentCoder>(files);
+}
+
+/// Parameters of AgentCoder.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Whether a program that fails is mended; without it the first one stands (the ablation).
+    repair: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { repair: true }
+    }
+}
+
+/// Programs, tests, and runs.
+pub struct AgentCoder {
+    params: Params,
+    most: u32,
+}
+
+const PROGRAM: &str = include_str!("prompts/program.md");
+
+impl Method for AgentCoder {
+    const NAME: &'static str = "agentcoder";
+    const SUMMARY: &'static str =
+        "Programmer, independent test designer and executor loop until the tests pass (AgentCoder)";
+    const RECORDS: &'static [Records] = &ANSWERS;
+    const USUAL: Usual = Usual { members: 1, rounds: 5 };
+    const FORM: Option<Form> = Some(Form {
+        kind: Kind::Cooperation,
+        structure: Structure::Centralised,
+        strategy: Strategy::Role,
+        coordination: Coordination::Static,
+    });
+    const TOOLS: &'static [&'static str] = &[Ran::PYTHON];
+    type Params = Params;
+
+    fn open(params: Params, _: usize, most: u32) -> Result<Self, Invalid> {
+        Ok(AgentCoder { params, most })
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        let (designer, executor) = (desk.cast("test designer"), desk.cast("test executor"));
+        let Some(mut held) = propose(desk, PROGRAM).await.into_iter().next().flatten() else {
+            return Ok(Verdict::default());
+        };
+        if !self.params.repair {
+            return Ok(verdict(Some(held.answer)));
+        }
+        let Some(tests) = repair::tests(desk, designer).await else { return Ok(verdict(Some(held.answer))) };
+        for _ in 0..self.most {
+            match repair::tried(desk, executor, &held, &tests).await {
+                Some(finding) if !finding.right => held = refine::revise(desk, 0, held, &finding).await,
+                _ => break,
+            }
+        }
+        Ok(verdict(Some(held.answer)))
+    }
+}

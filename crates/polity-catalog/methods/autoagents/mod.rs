@@ -1,0 +1,164 @@
+//! A planner invents the roles and the plan, observers criticise both, and the roles then work step by step. See README.md for the source and what is reproduced.
+
+use crate::team::line::{Document, document, shown};
+use crate::team::{ANSWERS, Stand, judge, refine, solve, to_solve, verdict};
+use polity_kernel::Invalid;
+use polity_kernel::ask::Part;
+use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.method::<AutoAgents>(files);
+}
+
+/// Parameters of AutoAgents.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Drafts of roles and plan at most, each after the observers' remarks.
+    drafts: u32,
+    /// Tries of a step at most, each after a check of the last.
+    tries: u32,
+    /// Roles at most.
+    roles: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { drafts: 3, tries: 2, roles: 4 }
+    }
+}
+
+/// Roles that are made for the question.
+pub struct AutoAgents(Params);
+
+/// A role, as the planner invents it.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+struct Expert {
+    name: String,
+    expertise: String,
+}
+
+/// A step of the plan.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+struct Step {
+    role: String,
+    task: String,
+}
+
+/// Roles and plan.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+struct Draft {
+    roles: Vec<Expert>,
+    steps: Vec<Step>,
+}
+
+impl Document for Draft {
+    const TITLE: &'static str = "Roles and plan";
+}
+
+/// What is known between steps.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    draft: Option<Draft>,
+    done: Vec<Stand>,
+    step: u32,
+}
+
+/// Indices of [`Method::RECORDS`].
+const ROLES: u16 = 2;
+const PLANNER: &str = include_str!("prompts/planner.md");
+const OBSERVER: &str = include_str!("prompts/observer.md");
+const WORK: &str = include_str!("prompts/work.md");
+
+impl Method for AutoAgents {
+    const NAME: &'static str = "autoagents";
+    const SUMMARY: &'static str =
+        "A planner invents roles and a plan, observers criticise them, the roles then work step by step (AutoAgents)";
+    const RECORDS: &'static [Records] =
+        &[ANSWERS[0], ANSWERS[1], Records { name: "roles", doc: "roles and plan that the question is worked on with" }];
+    const USUAL: Usual = Usual { members: 1, rounds: 5 };
+    const FORM: Option<Form> = Some(Form {
+        kind: Kind::Cooperation,
+        structure: Structure::Hierarchical,
+        strategy: Strategy::Model,
+        coordination: Coordination::Dynamic,
+    });
+    type Params = Params;
+
+    fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {
+        for (key, n) in [("drafts", params.drafts), ("tries", params.tries), ("roles", params.roles)] {
+            if !(1..=50).contains(&n) {
+                return Err(Invalid { key: key.into(), message: format!("must lie in 1..=50, is {n}") });
+            }
+        }
+        Ok(AutoAgents(params))
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        let mut state: State = desk.restore()?.unwrap_or_default();
+        if state.draft.is_none() {
+            state.draft = self.drafted(desk).await?;
+            desk.end_round(&state).await?;
+        }
+        let draft = state.draft.clone().unwrap_or(Draft { roles: Vec::new(), steps: Vec::new() });
+        // A plan without steps is one step.
+        let steps =
+            if draft.steps.is_empty() { vec![Step { role: String::new(), task: String::new() }] } else { draft.steps };
+        for step in steps.iter().take(self.0.roles as usize).skip(state.step as usize) {
+            let role = draft.roles.iter().find(|role| role.name == step.role).or(draft.roles.first());
+            let told = role.map_or(String::new(), |role| format!("You are {}: {}\n", role.name, role.expertise));
+            let mut shown: Vec<Part> = state.done.iter().map(Stand::said).collect();
+            shown.push(Part::Text(format!("{told}Your step: {}", step.task)));
+            let brief = to_solve(desk, 0, &shown, WORK).sample(state.step);
+            if let Some(first) = solve(desk, vec![brief]).await.into_iter().next().flatten() {
+                let observer = desk.cast("action observer");
+                let (held, _) = refine::until_it_passes(desk, 0, observer, first, self.0.tries - 1).await;
+                state.done.push(held);
+            }
+            state.step += 1;
+            desk.end_round(&state).await?;
+        }
+        Ok(verdict(state.done.last().map(|stand| stand.answer.clone())))
+    }
+}
+
+impl AutoAgents {
+    /// Roles and plan, drafted anew with the remarks of the two observers until both pass them or no more drafts are allowed.
+    async fn drafted(&self, desk: &mut Desk<'_>) -> Result<Option<Draft>, Fault> {
+        let planner = desk.cast("planner");
+        let observers = [desk.cast("agent observer"), desk.cast("plan observer")];
+        let (mut remarks, mut held): (Vec<Part>, Option<Draft>) = (Vec::new(), None);
+        for n in 0..self.0.drafts {
+            let order = format!("{} Invent at most {} roles.", PLANNER.trim_end(), self.0.roles);
+            let Some(draft) = document::<Draft>(desk, planner, &remarks, &order).await? else { break };
+            remarks = vec![shown(&draft)];
+            if let Some(Part::Text(text)) = remarks.first() {
+                desk.record(planner, ROLES, text.clone());
+            }
+            held = Some(draft);
+            if n + 1 == self.0.drafts {
+                break;
+            }
+            let mut passed = 0;
+            for (observer, of) in observers.into_iter().zip(["roles", "steps"]) {
+                let text = serde_json::to_string(&held).unwrap_or_default();
+                let proposal = Stand { by: "Planner".into(), answer: text, reasons: String::new() };
+                let brief = judge::to_check(desk, observer, &proposal, &OBSERVER.replace("OF", of)).sample(n);
+                match desk.ask(brief).await.ok().and_then(|value| judge::checked(&value)) {
+                    Some((false, words)) => remarks.push(Part::Text(format!("Remarks on the {of}: {words}"))),
+                    // Without a judgement there is nothing to mend it by.
+                    _ => passed += 1,
+                }
+            }
+            if passed == observers.len() {
+                break;
+            }
+        }
+        Ok(held)
+    }
+}

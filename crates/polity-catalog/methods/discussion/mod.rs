@@ -1,0 +1,165 @@
+//! A discussion in one of four paradigms, ended by agreement, by a vote or by a judge. See README.md for the source and what is reproduced.
+
+use crate::team::discuss::{Paradigm, Table, speak};
+use crate::team::{ANSWER, ANSWERS, Stand, judge, verdict, vote};
+use polity_kernel::Invalid;
+use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.method::<Discussion>(files);
+}
+
+/// How a discussion comes to an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decision {
+    /// As soon as all agree in the first five turns or among at most three, later three quarters.
+    #[default]
+    HybridConsensus,
+    /// As soon as half of all agree.
+    MajorityConsensus,
+    /// As soon as 66 % agree.
+    SupermajorityConsensus,
+    /// As soon as all agree.
+    UnanimityConsensus,
+    /// After three turns each names the best final answer.
+    SimpleVoting,
+    /// After three turns each ranks the final answers; ranks are points (Borda).
+    RankedVoting,
+    /// After three turns each spreads its points over the final answers.
+    CumulativeVoting,
+    /// After three turns each approves of as many final answers as it likes.
+    ApprovalVoting,
+    /// After three turns a judge names the best final answer.
+    Judge,
+}
+
+/// Turns before a vote.
+const VOTE_TURN: u32 = 3;
+/// Marks that ballots are made of.
+const MARKS: (f64, f64) = (0.0, 10.0);
+
+/// Parameters of a discussion.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Who speaks when, and who hears it.
+    paradigm: Paradigm,
+    /// How it comes to an answer.
+    decision: Decision,
+    /// How often the ring goes round in a turn of the paradigm `debate`.
+    debate_rounds: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { paradigm: Paradigm::default(), decision: Decision::default(), debate_rounds: 2 }
+    }
+}
+
+/// A discussion.
+pub struct Discussion {
+    params: Params,
+    turns: u32,
+}
+
+/// Index of [`Method::RECORDS`].
+const DRAFT: u16 = 2;
+
+impl Method for Discussion {
+    const NAME: &'static str = "discussion";
+    const SUMMARY: &'static str =
+        "Turns of a discussion (memory, report, relay, debate) until agreement, a vote or a judge (MALLM)";
+    const RECORDS: &'static [Records] = &[
+        ANSWERS[0],
+        ANSWERS[1],
+        Records { name: "draft", doc: "the proposal on the table at the end of a turn, by whom it was put there" },
+    ];
+    const USUAL: Usual = Usual { members: 3, rounds: 10 };
+    const FORM: Option<Form> = Some(Form {
+        kind: Kind::Cooperation,
+        structure: Structure::Decentralised,
+        strategy: Strategy::Role,
+        coordination: Coordination::Static,
+    });
+    type Params = Params;
+
+    fn open(params: Params, _: usize, turns: u32) -> Result<Self, Invalid> {
+        match params.debate_rounds {
+            1..=20 => Ok(Discussion { params, turns }),
+            n => Err(Invalid { key: "debate_rounds".into(), message: format!("must lie in 1..=20, is {n}") }),
+        }
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        let members = desk.workers();
+        let mut table: Table = desk.restore()?.unwrap_or_else(|| Table::of(members.len()));
+        let slots = self.params.paradigm.slots(members.len(), self.params.debate_rounds);
+        while desk.round() < self.turns {
+            for slot in &slots {
+                speak(desk, &members, slot, &mut table).await;
+                if self.share(desk.round() + 1, members.len()).is_some_and(|share| table.agreed(share)) {
+                    return Ok(verdict(table.draft.map(|draft| draft.answer)));
+                }
+            }
+            if let Some(draft) = &table.draft {
+                let by = desk.team.iter().position(|member| member.name == draft.by).unwrap_or(0);
+                desk.record(by, DRAFT, &draft.answer);
+            }
+            desk.end_round(&table).await?;
+            if self.share(1, members.len()).is_none() && desk.round() >= VOTE_TURN {
+                break;
+            }
+        }
+        let stands: Vec<Stand> = table.stands.iter().flatten().cloned().collect();
+        let decided = match self.params.decision {
+            Decision::Judge => {
+                let by = desk.cast("judge");
+                judge::best(desk, by, &stands).await
+            }
+            _ if self.share(1, members.len()).is_none() => self.voted(desk, &members, &stands).await,
+            // What was on the table last, as the paper's code has it.
+            _ => return Ok(verdict(table.draft.map(|draft| draft.answer))),
+        };
+        let answer = decided.and_then(|i| stands.get(i)).map(|stand| stand.answer.clone());
+        Ok(verdict(answer.or_else(|| vote::plurality(desk.item, &table.stands))))
+    }
+}
+
+impl Discussion {
+    /// The share that has to agree in a turn (from 1) for the discussion to end; `None` where a vote or a judge decides.
+    fn share(&self, turn: u32, members: usize) -> Option<f64> {
+        match self.params.decision {
+            Decision::HybridConsensus if turn < 5 || members <= 3 => Some(1.0),
+            Decision::HybridConsensus => Some(0.75),
+            Decision::MajorityConsensus => Some(0.5),
+            Decision::SupermajorityConsensus => Some(0.66),
+            Decision::UnanimityConsensus => Some(1.0),
+            _ => None,
+        }
+    }
+
+    /// Everybody marks all final answers; the decision protocol says what the marks count.
+    async fn voted(&self, desk: &mut Desk<'_>, members: &[usize], stands: &[Stand]) -> Option<usize> {
+        if stands.is_empty() {
+            return None;
+        }
+        let briefs = members.iter().map(|voter| judge::to_mark(desk, *voter, stands, MARKS.0, MARKS.1)).collect();
+        let marks = desk.ask_all(briefs).await.into_iter().filter_map(|heard| judge::marked(&heard.ok()?));
+        let ballot = |marks: Vec<f64>| match self.params.decision {
+            Decision::RankedVoting => vote::ranks(&marks),
+            Decision::CumulativeVoting => vote::shares(&marks),
+            Decision::ApprovalVoting => vote::approvals(&marks, (MARKS.0 + MARKS.1) / 2.0),
+            _ => vote::voice(&marks),
+        };
+        let ballots: Vec<Vec<f64>> = marks.map(ballot).collect();
+        let winner = vote::most_points(&ballots, stands.len())?;
+        desk.record(members[winner.min(members.len() - 1)], ANSWER, &stands[winner].answer);
+        Some(winner)
+    }
+}

@@ -1,0 +1,128 @@
+//! An orchestrator with a task ledger and a progress ledger, who directs the others and plans anew when the work stalls. See README.md for the source and what is reproduced.
+
+use crate::team::ledger::{self, Tasks};
+use crate::team::{ANSWERS, Stand, solve, to_solve, verdict};
+use polity_kernel::Invalid;
+use polity_kernel::ask::Part;
+use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.method::<MagenticOne>(files);
+}
+
+/// Parameters of the orchestrator.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Steps without progress before a new plan is made.
+    max_stalls: u32,
+    /// Whether a new plan is made at all; without it the work goes on as planned at first (the ablation).
+    replan: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { max_stalls: 3, replan: true }
+    }
+}
+
+/// An orchestrator and its ledgers.
+pub struct MagenticOne {
+    params: Params,
+    turns: u32,
+}
+
+/// What is known between turns.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    tasks: Option<Tasks>,
+    heard: Vec<Stand>,
+    stalls: u32,
+    plans: u32,
+}
+
+/// Indices of [`Method::RECORDS`].
+const ORDER: u16 = 2;
+const PLANNED: u16 = 3;
+const FINAL: &str = include_str!("prompts/final.md");
+const WORK: &str = include_str!("prompts/work.md");
+
+impl Method for MagenticOne {
+    const NAME: &'static str = "magentic-one";
+    const SUMMARY: &'static str =
+        "An orchestrator keeps task and progress ledgers, directs the others and plans anew on stalls (Magentic-One)";
+    const RECORDS: &'static [Records] = &[
+        ANSWERS[0],
+        ANSWERS[1],
+        Records { name: "order", doc: "what the orchestrator told the member to do" },
+        Records { name: "planned", doc: "the orchestrator made a plan; its number" },
+    ];
+    const USUAL: Usual = Usual { members: 4, rounds: 20 };
+    const FORM: Option<Form> = Some(Form {
+        kind: Kind::Cooperation,
+        structure: Structure::Centralised,
+        strategy: Strategy::Model,
+        coordination: Coordination::Dynamic,
+    });
+    type Params = Params;
+
+    fn open(params: Params, _: usize, turns: u32) -> Result<Self, Invalid> {
+        Ok(MagenticOne { params, turns })
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        let leader = desk.cast("orchestrator");
+        let workers: Vec<usize> = desk.workers().into_iter().filter(|member| *member != leader).collect();
+        // Alone it directs itself.
+        let workers = if workers.is_empty() { vec![leader] } else { workers };
+        let names: Vec<String> = workers.iter().map(|member| desk.team[*member].name.clone()).collect();
+        let can: Vec<String> =
+            workers.iter().map(|i| format!("{}: {}", desk.team[*i].name, desk.team[*i].persona)).collect();
+        let can = can.join("\n");
+        let mut state: State = desk.restore()?.unwrap_or_default();
+        let mut satisfied = false;
+        while desk.round() < self.turns && !satisfied {
+            let stalled = self.params.replan && state.stalls >= self.params.max_stalls;
+            let tasks = match state.tasks.take().filter(|_| !stalled) {
+                Some(tasks) => tasks,
+                None => {
+                    let plan = ledger::plan(desk, leader, &can, None, &state.heard).await;
+                    state.plans += 1;
+                    state.stalls = 0;
+                    desk.record(leader, PLANNED, state.plans.to_string());
+                    plan
+                }
+            };
+            let progress = ledger::progress(desk, leader, &tasks, &names, &state.heard).await;
+            match progress {
+                // Nothing has been answered yet: there is nothing that could settle it.
+                Some(progress) if progress.satisfied && !state.heard.is_empty() => satisfied = true,
+                Some(progress) => {
+                    state.stalls = ledger::stalls(state.stalls, &progress);
+                    let member = workers[progress.next.min(workers.len() - 1)];
+                    desk.record(member, ORDER, &progress.order);
+                    let mut shown = vec![tasks.shown()];
+                    shown.extend(state.heard.last().map(Stand::said));
+                    shown.push(Part::Text(format!("Your task: {}", progress.order)));
+                    let brief = to_solve(desk, member, &shown, WORK).sample(desk.round());
+                    state.heard.extend(solve(desk, vec![brief]).await.into_iter().flatten());
+                }
+                None => state.stalls += 1,
+            }
+            state.tasks = Some(tasks);
+            desk.end_round(&state).await?;
+        }
+        // The orchestrator says the answer, with what was found before it.
+        let Some(last) = state.heard.last().cloned() else { return Ok(Verdict::default()) };
+        let mut brief = to_solve(desk, leader, &[], FINAL);
+        brief.messages.push(last.own());
+        brief.messages.push(polity_kernel::ask::Message::text(polity_kernel::ask::Role::User, FINAL.trim_end()));
+        let answer = solve(desk, vec![brief]).await.into_iter().next().flatten().unwrap_or(last);
+        Ok(verdict(Some(answer.answer)))
+    }
+}

@@ -1,0 +1,141 @@
+//! A tree search whose nodes are agents, with rewards that models give. See README.md for the source and what is reproduced.
+
+use crate::team::search::Tree;
+use crate::team::{ANSWERS, Stand, judge, refine, samples, solve, talk, verdict};
+use polity_kernel::Invalid;
+use polity_kernel::ask::{Part, Task, Value, Want};
+use polity_kernel::method::{
+    Brief, Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict,
+};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.method::<Master>(files);
+}
+
+/// Parameters of MASTER.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Agents recruited below each agent.
+    width: u32,
+    /// Deepest agent below the first.
+    depth: u32,
+    /// Curiosity: the weight of what was seen less.
+    exploration: f64,
+    /// Whether promising answers are validated, which ends the search when one passes.
+    validate: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { width: 2, depth: 3, exploration: 1.0, validate: true }
+    }
+}
+
+/// A tree of agents.
+pub struct Master {
+    params: Params,
+    most: u32,
+}
+
+/// Index of [`Method::RECORDS`].
+const REWARD: u16 = 2;
+const STEPS: &str = include_str!("prompts/steps.md");
+const ASSESS: &str = include_str!("prompts/assess.md");
+
+impl Method for Master {
+    const NAME: &'static str = "master";
+    const SUMMARY: &'static str =
+        "Monte Carlo tree search that recruits agents as nodes, with model-made rewards (MASTER)";
+    const RECORDS: &'static [Records] = &[
+        ANSWERS[0],
+        ANSWERS[1],
+        Records { name: "reward", doc: "the reward that an agent's answer was given, 0 to 1" },
+    ];
+    const USUAL: Usual = Usual { members: 1, rounds: 8 };
+    const FORM: Option<Form> = Some(Form {
+        kind: Kind::Cooperation,
+        structure: Structure::Hierarchical,
+        strategy: Strategy::Model,
+        coordination: Coordination::Dynamic,
+    });
+    type Params = Params;
+
+    fn open(params: Params, _: usize, most: u32) -> Result<Self, Invalid> {
+        match params {
+            Params { width, .. } if !(1..=20).contains(&width) => {
+                Err(Invalid { key: "width".into(), message: format!("must lie in 1..=20, is {width}") })
+            }
+            Params { exploration, .. } if !(0.0..=100.0).contains(&exploration) => {
+                Err(Invalid { key: "exploration".into(), message: format!("must lie in 0..=100, is {exploration}") })
+            }
+            params => Ok(Master { params, most }),
+        }
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        let mut tree: Tree = desk.restore()?.unwrap_or_default();
+        // Each round expands one agent by as many as the width.
+        while desk.round() < self.most {
+            let width = self.params.width;
+            let from = match tree.nodes.is_empty() {
+                true => None,
+                false => match tree.promising(self.params.exploration, width as usize, self.params.depth) {
+                    Some(from) => Some(from),
+                    None => break,
+                },
+            };
+            let new: Vec<Stand> = match from {
+                None => samples(desk, 0, width, STEPS).await.into_iter().flatten().collect(),
+                Some(from) => {
+                    let before = tree.nodes[from].stand.clone();
+                    let words = format!("It was given {:.2} of 1.", tree.nodes[from].reward);
+                    let finding = refine::Finding { by: "Assessment".into(), right: false, words };
+                    let brief = refine::to_revise(desk, 0, &before, &finding);
+                    solve(desk, (0..width).map(|n| brief.clone().sample(n)).collect())
+                        .await
+                        .into_iter()
+                        .flatten()
+                        .collect()
+                }
+            };
+            for stand in new {
+                let reward = reward(desk, &stand).await;
+                desk.record(0, REWARD, format!("{reward:.3}"));
+                let node = tree.add(from, stand, reward);
+                let validator = desk.cast("validator");
+                let best = tree.best() == Some(node);
+                if self.params.validate
+                    && best
+                    && judge::check(desk, validator, &tree.nodes[node].stand).await.is_some_and(|(right, _)| right)
+                {
+                    return Ok(verdict(Some(tree.nodes[node].stand.answer.clone())));
+                }
+            }
+            desk.end_round(&tree).await?;
+        }
+        Ok(verdict(tree.best().map(|i| tree.nodes[i].stand.answer.clone())))
+    }
+}
+
+/// The reward of an answer, 0 to 1: a model's mark, drawn towards the middle as far as the model is not sure of it (the paper's equation of
+/// initial rewards, without simulation).
+async fn reward(desk: &mut Desk<'_>, stand: &Stand) -> f64 {
+    let by = desk.cast("assessor");
+    let unit = || Want::Number { low: 0.0, high: 1.0, whole: false };
+    let want = Want::Record(vec![("answer".into(), unit()), ("confidence".into(), unit())]);
+    let shown = [Part::Said { by: "Somebody".into(), answer: stand.answer.clone(), reasons: stand.reasons.clone() }];
+    let brief = Brief::new(by, talk(desk, by, &shown, ASSESS), want).task(Task::Rate);
+    match desk.ask(brief).await {
+        Ok(value) => match (value.field(0), value.field(1)) {
+            (Some(Value::Number(mark)), Some(Value::Number(sure))) => 0.5 + (mark - 0.5) * sure,
+            _ => 0.5,
+        },
+        Err(_) => 0.5,
+    }
+}

@@ -1,0 +1,233 @@
+//! Constraints, verification against them, and a choice between ways to search. See README.md for the source and what is reproduced.
+
+use crate::team::search::Tree;
+use crate::team::{ANSWERS, Stand, refine, samples, solve, talk, verdict, write};
+use polity_kernel::Invalid;
+use polity_kernel::ask::{Part, Task, Value, Want};
+use polity_kernel::method::{
+    Brief, Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict,
+};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.method::<PlanGen>(files);
+}
+
+/// A way to search for an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Search {
+    /// The selection agent chooses by upper confidence bounds.
+    #[default]
+    Selected,
+    /// Samples; the one with the highest mark.
+    BestOfN,
+    /// A tree: the best answer so far is thought through anew.
+    TreeOfThought,
+    /// Reward-balanced search: answers are gone on from as often as their marks are worth.
+    Rebase,
+}
+
+const WAYS: [Search; 3] = [Search::BestOfN, Search::TreeOfThought, Search::Rebase];
+
+/// Parameters of PlanGEN.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// The way to search.
+    search: Search,
+    /// Answers made in one go of a search.
+    samples: u32,
+    /// Whether constraints are written first and answers verified against them; without it they are verified against the question.
+    constraints: bool,
+    /// An answer with this mark (of 100) is taken at once.
+    accept: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { search: Search::Selected, samples: 5, constraints: true, accept: 95.0 }
+    }
+}
+
+/// Constraint, verification and selection agents.
+pub struct PlanGen {
+    params: Params,
+    rounds: u32,
+}
+
+/// What is known between rounds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    constraints: String,
+    best: Option<(Stand, f64)>,
+    /// Of each way: goes, and the sum of the best marks of each, as shares of the scale.
+    tried: [(u32, f64); 3],
+}
+
+const CONSTRAINTS: &str = include_str!("prompts/constraints.md");
+const VERIFY: &str = include_str!("prompts/verify.md");
+const STEPS: &str = include_str!("prompts/steps.md");
+
+impl Method for PlanGen {
+    const NAME: &'static str = "plangen";
+    const SUMMARY: &'static str =
+        "Constraints, verification against them, and a choice of search by instance (PlanGEN)";
+    const RECORDS: &'static [Records] = &ANSWERS;
+    const USUAL: Usual = Usual { members: 1, rounds: 3 };
+    const FORM: Option<Form> = Some(Form {
+        kind: Kind::Cooperation,
+        structure: Structure::Centralised,
+        strategy: Strategy::Role,
+        coordination: Coordination::Dynamic,
+    });
+    type Params = Params;
+
+    fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
+        let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
+        match params {
+            Params { samples, .. } if !(1..=100).contains(&samples) => {
+                invalid("samples", format!("must lie in 1..=100, is {samples}"))
+            }
+            Params { accept, .. } if !(-100.0..=100.0).contains(&accept) => {
+                invalid("accept", format!("must lie in -100..=100, is {accept}"))
+            }
+            params => Ok(PlanGen { params, rounds }),
+        }
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        let mut state: State = desk.restore()?.unwrap_or_default();
+        while desk.round() < self.rounds && state.best.as_ref().is_none_or(|(_, mark)| *mark < self.params.accept) {
+            if desk.round() == 0 && self.params.constraints {
+                let by = desk.cast("constraint");
+                state.constraints = write(desk, by, &[], CONSTRAINTS).await.unwrap_or_default();
+            }
+            let way = self.way(&state, desk.round());
+            let found = match WAYS[way] {
+                Search::TreeOfThought => self.tree(desk, &state.constraints).await,
+                Search::Rebase => self.rebase(desk, &state.constraints).await,
+                _ => self.best_of_n(desk, &state.constraints).await,
+            };
+            if let Some((stand, mark)) = found {
+                state.tried[way].0 += 1;
+                state.tried[way].1 += (mark + 100.0) / 200.0;
+                if state.best.as_ref().is_none_or(|(_, best)| mark > *best) {
+                    state.best = Some((stand, mark));
+                }
+            }
+            desk.end_round(&state).await?;
+        }
+        Ok(verdict(state.best.map(|(stand, _)| stand.answer)))
+    }
+}
+
+impl PlanGen {
+    /// The way to go next: the one that was asked for, or the highest upper confidence bound (UCB1); untried ways come first, in their order.
+    fn way(&self, state: &State, round: u32) -> usize {
+        if let Some(way) = WAYS.iter().position(|way| *way == self.params.search) {
+            return way;
+        }
+        let bound = |(n, sum): (u32, f64)| match n {
+            0 => f64::INFINITY,
+            n => sum / f64::from(n) + libm::sqrt(2.0 * libm::log(f64::from(round + 1)) / f64::from(n)),
+        };
+        (0..WAYS.len()).rev().max_by(|a, b| bound(state.tried[*a]).total_cmp(&bound(state.tried[*b]))).unwrap_or(0)
+    }
+
+    async fn best_of_n(&self, desk: &mut Desk<'_>, constraints: &str) -> Option<(Stand, f64)> {
+        let stands: Vec<Stand> = samples(desk, 0, self.params.samples, STEPS).await.into_iter().flatten().collect();
+        let marks = verified(desk, constraints, &stands).await;
+        best(stands, marks)
+    }
+
+    /// As many answers as samples: at first three, then always one that goes on from the most promising.
+    async fn tree(&self, desk: &mut Desk<'_>, constraints: &str) -> Option<(Stand, f64)> {
+        let mut tree = Tree::default();
+        let first: Vec<Stand> =
+            samples(desk, 0, self.params.samples.min(3), STEPS).await.into_iter().flatten().collect();
+        let marks = verified(desk, constraints, &first).await;
+        for (stand, (mark, _)) in first.into_iter().zip(marks) {
+            tree.add(None, stand, (mark + 100.0) / 200.0);
+        }
+        for _ in 3..self.params.samples {
+            let Some(from) = tree.promising(0.0, 2, 3) else { break };
+            let stand = self.next(desk, constraints, &tree.nodes[from].stand).await?;
+            let mark =
+                verified(desk, constraints, std::slice::from_ref(&stand)).await.first().map_or(0.0, |(mark, _)| *mark);
+            tree.add(Some(from), stand, (mark + 100.0) / 200.0);
+        }
+        tree.best().map(|i| (tree.nodes[i].stand.clone(), tree.nodes[i].reward * 200.0 - 100.0))
+    }
+
+    /// Half of the samples first; the other half go on from them, shared out by softmax of their marks.
+    async fn rebase(&self, desk: &mut Desk<'_>, constraints: &str) -> Option<(Stand, f64)> {
+        let half = self.params.samples.div_ceil(2);
+        let mut stands: Vec<Stand> = samples(desk, 0, half, STEPS).await.into_iter().flatten().collect();
+        let mut marks = verified(desk, constraints, &stands).await;
+        let weights: Vec<f64> = marks.iter().map(|(mark, _)| libm::exp(mark / 20.0)).collect();
+        let sum: f64 = weights.iter().sum();
+        let budget = self.params.samples - half;
+        let mut more = Vec::new();
+        let mut due = 0.0;
+        for (stand, weight) in stands.iter().zip(&weights) {
+            due += weight / sum * f64::from(budget);
+            while due >= 0.5 && (more.len() as u32) < budget {
+                due -= 1.0;
+                more.push(stand.clone());
+            }
+        }
+        for stand in more {
+            if let Some(next) = self.next(desk, constraints, &stand).await {
+                marks.extend(verified(desk, constraints, std::slice::from_ref(&next)).await);
+                stands.push(next);
+            }
+        }
+        best(stands, marks)
+    }
+
+    /// An answer that goes on from another, with what its verification found.
+    async fn next(&self, desk: &mut Desk<'_>, constraints: &str, from: &Stand) -> Option<Stand> {
+        let (mark, words) = verified(desk, constraints, std::slice::from_ref(from)).await.into_iter().next()?;
+        let finding = refine::Finding { by: "Verification".into(), right: mark > 0.0, words };
+        let brief = refine::to_revise(desk, 0, from, &finding).sample(desk.round());
+        solve(desk, vec![brief]).await.into_iter().next().flatten()
+    }
+}
+
+fn best(stands: Vec<Stand>, marks: Vec<(f64, String)>) -> Option<(Stand, f64)> {
+    let marked = stands.into_iter().zip(marks).map(|(stand, (mark, _))| (stand, mark));
+    marked.fold(None, |best: Option<(Stand, f64)>, next| match best {
+        Some(best) if best.1 >= next.1 => Some(best),
+        _ => Some(next),
+    })
+}
+
+/// The verification agent's mark for each answer, -100 to 100, and what it found; without a mark an answer is worth 0.
+async fn verified(desk: &mut Desk<'_>, constraints: &str, stands: &[Stand]) -> Vec<(f64, String)> {
+    let by = desk.cast("verification");
+    let mark = Want::Number { low: -100.0, high: 100.0, whole: true };
+    let want = || Want::Record(vec![("answer".into(), mark.clone()), ("reasons".into(), Want::Text)]);
+    let briefs = stands
+        .iter()
+        .enumerate()
+        .map(|(n, stand)| {
+            let mut shown = Vec::new();
+            if !constraints.is_empty() {
+                shown.push(Part::Text(format!("Constraints:\n{constraints}")));
+            }
+            shown.push(stand.named("Somebody").said());
+            Brief::new(by, talk(desk, by, &shown, VERIFY), want()).task(Task::Rate).sample(n as u32)
+        })
+        .collect();
+    let heard = desk.ask_all(briefs).await;
+    let read = |value: Value| match (value.field(0), value.field(1).and_then(Value::as_text)) {
+        (Some(Value::Number(mark)), Some(words)) => Some((*mark, words.to_owned())),
+        _ => None,
+    };
+    heard.into_iter().map(|heard| heard.ok().and_then(read).unwrap_or_default()).collect()
+}

@@ -1,0 +1,121 @@
+//! A mixture of agents in which a judge passes on only the best proposals and a moderator ends early. See README.md for the source and what is reproduced.
+
+use crate::team::{ANSWERS, Stand, judge, layers, verdict, write};
+use polity_kernel::Invalid;
+use polity_kernel::ask::Part;
+use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.method::<SparseMoa>(files);
+}
+
+/// Parameters of a sparse mixture.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Proposals that the judge passes on.
+    keep: u32,
+    /// Whether the moderator may end before the last layer.
+    stop_early: bool,
+    /// Whether members are given roles, which one of them writes.
+    roles: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { keep: 2, stop_early: true, roles: true }
+    }
+}
+
+/// A mixture that passes on little.
+pub struct SparseMoa {
+    params: Params,
+    layers: u32,
+}
+
+/// What is known between layers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct State {
+    roles: Vec<String>,
+    proposals: Vec<Stand>,
+    ended: bool,
+}
+
+const ROLE: &str = include_str!("prompts/role.md");
+
+impl Method for SparseMoa {
+    const NAME: &'static str = "sparse-moa";
+    const SUMMARY: &'static str =
+        "A mixture of agents where a judge passes on the best proposals and a moderator stops early (SMoA)";
+    const RECORDS: &'static [Records] = &ANSWERS;
+    const USUAL: Usual = Usual { members: 4, rounds: 3 };
+    const FORM: Option<Form> = Some(Form {
+        kind: Kind::Coopetition,
+        structure: Structure::Centralised,
+        strategy: Strategy::Role,
+        coordination: Coordination::Dynamic,
+    });
+    type Params = Params;
+
+    fn open(params: Params, members: usize, layers: u32) -> Result<Self, Invalid> {
+        match params.keep {
+            k if k == 0 || k as usize > members => Err(Invalid {
+                key: "keep".into(),
+                message: format!("the judge passes on 1 to {members} proposals, not {k}"),
+            }),
+            _ if layers < 2 => Err(Invalid {
+                key: String::new(),
+                message: "a mixture has at least 2 layers: set `rounds: 2` or more".into(),
+            }),
+            _ => Ok(SparseMoa { params, layers }),
+        }
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        let members = desk.workers();
+        let (by, aggregator) = (desk.cast("judge"), desk.cast("aggregator"));
+        let mut state: State = desk.restore()?.unwrap_or_default();
+        while desk.round() < self.layers - 1 && !state.ended {
+            if self.params.roles && state.roles.is_empty() {
+                for n in 0..members.len() {
+                    let order = format!("{}\nIt is member {} of {}.", ROLE.trim_end(), n + 1, members.len());
+                    state.roles.push(write(desk, by, &[], &order).await.unwrap_or_default());
+                }
+            }
+            let shown: Vec<Part> = state.proposals.iter().map(Stand::said).collect();
+            let briefs = members
+                .iter()
+                .enumerate()
+                .map(|(n, member)| {
+                    let role = state.roles.get(n).map_or(String::new(), |role| format!("Your part: {role}\n"));
+                    crate::team::to_solve(desk, *member, &shown, &format!("{role}{}", layers::SYNTHESISE))
+                })
+                .collect();
+            let proposals: Vec<Stand> = crate::team::solve(desk, briefs).await.into_iter().flatten().collect();
+            state.proposals = self.kept(desk, by, proposals).await;
+            if self.params.stop_early
+                && let Some(best) = state.proposals.first().cloned()
+            {
+                let moderator = desk.cast("moderator");
+                state.ended = judge::check(desk, moderator, &best).await.is_some_and(|(right, _)| right);
+            }
+            desk.end_round(&state).await?;
+        }
+        Ok(verdict(layers::aggregate(desk, aggregator, &state.proposals).await.map(|stand| stand.answer)))
+    }
+}
+
+impl SparseMoa {
+    /// The proposals with the highest marks, the best first; of equals the first.
+    async fn kept(&self, desk: &mut Desk<'_>, by: usize, proposals: Vec<Stand>) -> Vec<Stand> {
+        let Some(marks) = judge::marks(desk, by, &proposals, 1.0, 10.0).await else { return proposals };
+        let mut order: Vec<usize> = (0..proposals.len()).collect();
+        order.sort_by(|a, b| marks[*b].total_cmp(&marks[*a]));
+        order.into_iter().take(self.params.keep as usize).map(|i| proposals[i].clone()).collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! Items of a data set: what a team is asked, what is right, and how its answer is scored.
+//!
+//! Sources of the shapes: GSM8K (Cobbe et al. 2021), MATH (Hendrycks et al. 2021), HumanEval (Chen et al. 2021); multiple choice as in MMLU
+//! (Hendrycks et al. 2021).
+
+mod answers;
+mod code;
+mod read;
+
+pub use answers::{boxed, last_number};
+pub use code::{Program, program};
+pub use read::{Shape, read};
+
+use crate::ask::{Hidden, Task};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// An item of a data set, as a team is given it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Item {
+    /// Row of the data set.
+    pub index: u32,
+    /// The question; with its options, where it has some.
+    pub question: String,
+    /// The right answer, where the data set names one; for scoring and for simulated models, never for a prompt.
+    pub gold: Option<String>,
+    /// Difficulty on the scale of the simulated models' skill.
+    pub difficulty: f64,
+    /// The tempting wrong answer, where the data set names one.
+    pub lure: Option<String>,
+    /// Its field of knowledge, where the data set names one.
+    pub topic: Option<String>,
+    /// What there is to choose from, where it is a choice; the answers are `A`, `B` and so on.
+    pub options: Vec<String>,
+    /// How answers are read and compared.
+    pub scorer: Scorer,
+    /// The program that is wanted, where one is.
+    pub program: Option<Arc<Program>>,
+}
+
+/// How answers to an item are read and compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scorer {
+    /// As a whole: equal as numbers, or as text without regard to case and surrounding space.
+    #[default]
+    Exact,
+    /// By the last number in it, so that units and sentences around it do no harm.
+    Number,
+    /// By the formula in its last `\boxed{}`, else as a whole, without what only looks different.
+    Math,
+    /// By the letter of an option or its text.
+    Choice,
+    /// A program, by its tests; in the sandbox.
+    Code,
+}
+
+impl Item {
+    /// What stands in an answer for the answer itself; `None` when nothing is found. It is recorded, so that scoring can be audited.
+    #[must_use]
+    pub fn extracted(&self, answer: &str) -> Option<String> {
+        let found = match self.scorer {
+            Scorer::Exact => Some(answer.trim().to_owned()),
+            Scorer::Number => last_number(answer),
+            Scorer::Math => Some(answers::formula(answer)),
+            Scorer::Choice => answers::letter(answer, &self.options),
+            Scorer::Code => self.program.as_ref().map(|program| program.code_in(answer)),
+        };
+        found.filter(|found| !found.is_empty())
+    }
+
+    /// Whether two answers are the same, as far as the scorer looks; an answer in which nothing is found is the same as none.
+    #[must_use]
+    pub fn same(&self, a: &str, b: &str) -> bool {
+        match self.scorer {
+            Scorer::Exact => same_answer(a, b),
+            _ => matches!((self.extracted(a), self.extracted(b)), (Some(a), Some(b)) if same_answer(&a, &b)),
+        }
+    }
+
+    /// Whether an answer is right, as far as that can be told by reading it. `None`: there is no right answer, or only tests can tell.
+    #[must_use]
+    pub fn is_right(&self, answer: &str) -> Option<bool> {
+        let gold = self.gold.as_ref()?;
+        (self.scorer != Scorer::Code).then(|| self.same(answer, gold))
+    }
+
+    /// What a simulated model may know of a question about the item.
+    #[must_use]
+    pub fn hidden(&self, task: Task) -> Option<Hidden> {
+        let Item { gold, difficulty, lure, topic, program, .. } = self;
+        let (gold, wrong) = match (task, program) {
+            (Task::Test, Some(program)) => (program.assertions.join("\n"), program.wrong_tests.clone()),
+            (Task::Test, None) => return None,
+            (_, Some(program)) => (gold.clone()?, program.wrong.clone()),
+            (_, None) => (gold.clone()?, Arc::default()),
+        };
+        Some(Hidden { gold, difficulty: *difficulty, lure: lure.clone(), topic: topic.clone(), wrong, task })
+    }
+}
+
+/// Whether two answers are the same: equal as numbers, or as text without regard to case and surrounding space.
+#[must_use]
+pub fn same_answer(a: &str, b: &str) -> bool {
+    let number = |s: &str| s.trim().replace(',', "").parse::<f64>().ok();
+    match (number(a), number(b)) {
+        (Some(x), Some(y)) => x == y,
+        _ => a.trim().eq_ignore_ascii_case(b.trim()),
+    }
+}

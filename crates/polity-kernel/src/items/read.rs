@@ -1,0 +1,196 @@
+//! Items from the rows of a table, in the shapes that data sets come in.
+
+use super::answers::{boxed, last_number, letter, letter_of};
+use super::{Item, Scorer, program};
+use crate::population::{Population, Table};
+use crate::rng::{Draws, Stream};
+use crate::scenario::ItemSource;
+use crate::tree::Invalid;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How a data set is written: which columns it has, and how answers are scored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// `question`, and what the scenario names; answers are compared as a whole.
+    #[default]
+    Plain,
+    /// As GSM8K: `question`, and `answer` with `#### 18` at its end; scored by the last number. Without a column of difficulty, that is
+    /// the number of calculations (`<<`) in the answer, less 3.1 and over 1.43 (mean and deviation of the first 200 test problems).
+    Gsm8k,
+    /// As MATH: `problem`, and `solution` with `\boxed{...}`; scored as formulas. Difficulty is that of `level`, less 3 and over 1.4.
+    Math,
+    /// Multiple choice: `question`, `choices` (a list) or `A`, `B`, `C`, `D`, and `answer` (a letter, a number from 0, or an option's
+    /// text); scored by letter. `subject` is the topic.
+    Choice,
+    /// As HumanEval: `prompt`, `entry_point`, `canonical_solution`, `test`; scored by the tests, in the sandbox. Difficulty is the number
+    /// of lines of the solution, less 6 and over 5.
+    Humaneval,
+}
+
+impl Shape {
+    /// The shape of a table, by its columns.
+    #[must_use]
+    pub fn of(table: &Table) -> Shape {
+        let has = |name: &str| table.index(name).is_ok();
+        let first_answer = || {
+            table.index("answer").ok().map(|c| Population::from_table(Arc::new(table.clone())).cell(c, 0).to_string())
+        };
+        match () {
+            () if has("canonical_solution") && has("test") && has("entry_point") => Shape::Humaneval,
+            () if has("problem") && has("solution") => Shape::Math,
+            () if has("choices") || has("A") && has("B") => Shape::Choice,
+            () if has("question") && first_answer().is_some_and(|answer| answer.contains("####")) => Shape::Gsm8k,
+            () => Shape::Plain,
+        }
+    }
+
+    fn scorer(self) -> Scorer {
+        match self {
+            Shape::Plain => Scorer::Exact,
+            Shape::Gsm8k => Scorer::Number,
+            Shape::Math => Scorer::Math,
+            Shape::Choice => Scorer::Choice,
+            Shape::Humaneval => Scorer::Code,
+        }
+    }
+
+    fn question(self) -> &'static str {
+        match self {
+            Shape::Plain | Shape::Gsm8k | Shape::Choice => "question",
+            Shape::Math => "problem",
+            Shape::Humaneval => "prompt",
+        }
+    }
+
+    fn answer(self) -> Option<&'static str> {
+        match self {
+            Shape::Plain => None,
+            Shape::Gsm8k | Shape::Choice => Some("answer"),
+            Shape::Math => Some("solution"),
+            Shape::Humaneval => Some("canonical_solution"),
+        }
+    }
+}
+
+/// Lines of a reference solution on the average, and their deviation, for the declared difficulty of programs.
+const LINES: (f64, f64) = (6.0, 5.0);
+
+/// Reads the items that a source names from its table. The error names the key of the source.
+pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<Item>, Invalid> {
+    let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
+    let column = |key: &str, name: &str| table.index(name).map_err(|error| invalid(key, error.to_string()));
+    let named = |key: &str, name: &Option<String>, usual: Option<&str>| match (name, usual) {
+        (Some(name), _) => column(key, name).map(Some),
+        (None, Some(usual)) => Ok(table.index(usual).ok()),
+        (None, None) => Ok(None),
+    };
+    let shape = source.shape;
+    let question = column("question", source.question.as_deref().unwrap_or(shape.question()))?;
+    let answer = match (&source.answer, shape.answer()) {
+        (Some(name), _) => Some(column("answer", name)?),
+        // A shape has its answer there, or it is another shape.
+        (None, Some(usual)) => Some(column("answer", usual)?),
+        (None, None) => None,
+    };
+    let lure = named("lure", &source.lure, None)?;
+    let topic = named("topic", &source.topic, (shape == Shape::Choice).then_some("subject"))?;
+    let level = named("difficulty", &None, (shape == Shape::Math).then_some("level"))?;
+    let difficulty = source.difficulty.as_ref().map(|name| table.number_column(name));
+    let difficulty = difficulty.transpose().map_err(|error| invalid("difficulty", error.to_string()))?;
+    let choices: Vec<usize> = match shape {
+        Shape::Choice if table.index("choices").is_ok() => vec![column("shape", "choices")?],
+        Shape::Choice => ["A", "B", "C", "D", "E", "F"].iter().map_while(|name| table.index(name).ok()).collect(),
+        _ => Vec::new(),
+    };
+    if shape == Shape::Choice && choices.is_empty() {
+        return Err(invalid("shape", "multiple choice needs a column `choices`, or `A`, `B` and so on".into()));
+    }
+    let code = match shape {
+        Shape::Humaneval => Some((column("shape", "entry_point")?, column("shape", "test")?)),
+        _ => None,
+    };
+    let rows = table.rows() as u32;
+    let count = source.count.unwrap_or(rows);
+    if count == 0 || count > 10_000_000 {
+        return Err(invalid("count", "there must be 1 to 10,000,000 items".into()));
+    }
+    // The population answers for the rules of reading a row; more items than rows are drawn by seed.
+    let row_of = |i: u32| match count <= rows {
+        true => i,
+        false => Draws::new(seed, Stream::Population, 0, i).below(u64::from(rows)) as u32,
+    };
+    let all = Population::from_table(table.clone());
+    let text = |c: usize, row: u32| all.cell(c, row).to_string();
+    let item = |i: u32| {
+        let row = row_of(i);
+        let raw = answer.map(|c| text(c, row));
+        let options: Vec<String> = match choices.as_slice() {
+            [] => Vec::new(),
+            [list] => listed(&text(*list, row)),
+            several => several.iter().map(|c| text(*c, row)).collect(),
+        };
+        if shape == Shape::Choice && !(2..=26).contains(&options.len()) {
+            return Err(invalid("shape", format!("row {row} has {} options; there must be 2 to 26", options.len())));
+        }
+        let gold = match (shape, &raw) {
+            (_, None) => None,
+            (Shape::Plain | Shape::Humaneval, Some(raw)) => Some(raw.clone()),
+            (Shape::Gsm8k, Some(raw)) => {
+                let end = raw.rsplit_once("####").map_or(raw.as_str(), |(_, end)| end);
+                let none = || invalid("answer", format!("row {row}: there is no number in the answer `{end}`"));
+                Some(last_number(end).ok_or_else(none)?)
+            }
+            (Shape::Math, Some(raw)) => Some(boxed(raw).unwrap_or(raw).to_owned()),
+            (Shape::Choice, Some(raw)) => {
+                let index = raw.parse::<usize>().ok().filter(|i| *i < options.len()).and_then(letter_of);
+                let none = || invalid("answer", format!("row {row}: `{raw}` is none of the options"));
+                Some(index.or_else(|| letter(raw, &options)).ok_or_else(none)?)
+            }
+        };
+        let solution = raw.as_deref().unwrap_or_default();
+        let by_level =
+            || level.map(|c| (last_number(&text(c, row)).and_then(|n| n.parse().ok()).unwrap_or(3.0) - 3.0) / 1.4);
+        let declared = match shape {
+            Shape::Gsm8k if solution.contains("<<") => (solution.matches("<<").count() as f64 - 3.1) / 1.43,
+            Shape::Humaneval => (solution.trim().lines().count() as f64 - LINES.0) / LINES.1,
+            _ => by_level().unwrap_or(0.0),
+        };
+        let asked = text(question, row);
+        let program =
+            code.map(|(entry, tests)| Arc::new(program(&asked, &text(entry, row), &text(tests, row), solution)));
+        Ok(Item {
+            index: i,
+            question: worded(asked, &options),
+            gold,
+            difficulty: difficulty.map_or(declared, |c| all.number(c, row)),
+            lure: lure.map(|c| text(c, row)),
+            topic: topic.map(|c| text(c, row)),
+            options,
+            scorer: source.scorer.unwrap_or(shape.scorer()),
+            program,
+        })
+    };
+    if source.scorer == Some(Scorer::Code) && shape != Shape::Humaneval {
+        return Err(invalid("scorer", "only items of the shape `humaneval` have tests to score programs by".into()));
+    }
+    if source.scorer == Some(Scorer::Choice) && shape != Shape::Choice {
+        return Err(invalid("scorer", "only items of the shape `choice` have options".into()));
+    }
+    (0..count).map(item).collect()
+}
+
+/// A list as tables keep it: as JSON.
+fn listed(cell: &str) -> Vec<String> {
+    let values: Vec<serde_json::Value> = serde_json::from_str(cell).unwrap_or_default();
+    let text = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    values.into_iter().map(text).collect()
+}
+
+/// The question with its options below it.
+fn worded(question: String, options: &[String]) -> String {
+    let lines = options.iter().enumerate().filter_map(|(i, option)| Some(format!("\n{}) {option}", letter_of(i)?)));
+    lines.fold(question, |all, line| all + &line)
+}
