@@ -4,6 +4,7 @@
 //! effect has its kind of outcome, and a failure is an outcome of its own, never a text that looks like a reply.
 
 pub mod schema;
+pub mod tool;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
