@@ -145,6 +145,14 @@ fn ends_are_told_apart_and_what_is_printed_is_kept() {
                 Ended::Finished,
             ),
             ("", Ended::Finished),
+            ("import resource; resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))", Ended::Forbidden),
+            ("import os; os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))", Ended::Forbidden),
+            ("import os; os.setpriority(os.PRIO_PROCESS, 1, 19)", Ended::Forbidden),
+            (
+                "import resource; resource.setrlimit(resource.RLIMIT_STACK, resource.getrlimit(resource.RLIMIT_STACK))",
+                Ended::Finished,
+            ),
+            ("import resource; resource.setrlimit(resource.RLIMIT_AS, (-1, -1))", Ended::Failed),
         ],
     );
     let kept = |i: usize| (ran[i].status, ran[i].output.as_str());

@@ -1,6 +1,6 @@
 """The sandbox's first process: takes a program from its standard input, runs it in a child within limits, and reports how it ended.
 
-Standard input is a socket: the program comes in, up to its end, and one line of JSON goes out. Standard output and error are the
+Standard input is a socket: the program comes in, up to its end, and a line and a report in JSON go out. Standard output and error are the
 program's. Being process 1, this one can not be killed from within, and when it ends, so does all else in the sandbox.
 """
 import ctypes, errno, json, os, platform, resource, select, signal, struct, sys, time
@@ -25,18 +25,19 @@ def dumpable(yes):
 
 
 def forbid():
-    """Takes away system calls for memory that no limit counts, into other processes, and sockets that a network namespace does not
-    hold (AF_VSOCK). They fail with EPERM. The rest of the walls are namespaces'."""
-    # Audit architecture, socket, and: memfd_create, memfd_secret, shmget, msgget, semget, ptrace, process_vm_readv, process_vm_writev,
-    # bpf, perf_event_open, userfaultfd, io_uring_setup, add_key, request_key, keyctl.
+    """Takes away system calls for memory that no limit counts, into other processes (process 1 would not be able to watch), and sockets
+    that a network namespace does not hold (AF_VSOCK). They fail with EPERM. The rest of the walls are namespaces'."""
+    # Audit architecture, socket, prlimit64, and: memfd_create, memfd_secret, shmget, msgget, semget, ptrace, process_vm_readv,
+    # process_vm_writev, bpf, perf_event_open, userfaultfd, io_uring_setup, add_key, request_key, keyctl, setpriority, sched_setparam,
+    # sched_setscheduler, sched_setaffinity, sched_setattr, ioprio_set.
     machines = {
-        "x86_64": (0xC000003E, 41, (319, 447, 29, 68, 64, 101, 310, 311, 321, 298, 323, 425, 248, 249, 250)),
-        "aarch64": (0xC00000B7, 198, (279, 447, 194, 186, 190, 117, 270, 271, 280, 241, 282, 425, 217, 218, 219)),
+        "x86_64": (0xC000003E, 41, 302, (319, 447, 29, 68, 64, 101, 310, 311, 321, 298, 323, 425, 248, 249, 250, 141, 142, 144, 203, 314, 251)),
+        "aarch64": (0xC00000B7, 198, 261, (279, 447, 194, 186, 190, 117, 270, 271, 280, 241, 282, 425, 217, 218, 219, 140, 118, 119, 122, 274, 30)),
     }
     machine = platform.machine()
     if machine not in machines:
         raise OSError(errno.ENOSYS, "the sandbox is made for x86_64 and aarch64, and not for " + machine)
-    architecture, sock, calls = machines[machine]
+    architecture, socket, prlimit, calls = machines[machine]
     load, equal, at_least, give = 0x20, 0x15, 0x35, 0x06
     allow, deny, kill = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
     code = [(load, 0, 0, 4), (equal, 1, 0, architecture), (give, 0, 0, kill), (load, 0, 0, 0)]
@@ -44,11 +45,12 @@ def forbid():
         code += [(at_least, 0, 1, 0x40000000), (give, 0, 0, deny)]  # x32
     for call in calls:
         code += [(equal, 0, 1, call), (give, 0, 0, deny)]
-    # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK.
-    families = (1, 2, 10, 16)
-    code += [(equal, 0, len(families) + 2, sock), (load, 0, 0, 16)]
-    code += [(equal, len(families) - i, 0, family) for i, family in enumerate(families)]
-    code += [(give, 0, 0, deny), (give, 0, 0, allow)]
+    # Only with these as their first argument: AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; a process's own limits.
+    for call, allowed in ((socket, (1, 2, 10, 16)), (prlimit, (0,))):
+        code += [(equal, 0, len(allowed) + 3, call), (load, 0, 0, 16)]
+        code += [(equal, len(allowed) - i, 0, value) for i, value in enumerate(allowed)]
+        code += [(give, 0, 0, deny), (give, 0, 0, allow)]
+    code += [(give, 0, 0, allow)]
     rules = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in code))
     filters = ctypes.create_string_buffer(struct.pack("@HP", len(code), ctypes.addressof(rules)))
     prctl(38, 1, 0, 0, 0)  # No new privileges, without which nobody may filter.
@@ -228,6 +230,7 @@ program = b"".join(iter(lambda: os.read(channel, 65536), b""))
 os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
 notes_out, notes_in = os.pipe()
 os.set_blocking(notes_out, False)
+os.write(channel, b"\n")  # The sandbox stands.
 child = os.fork()
 if child == 0:
     os.close(channel)

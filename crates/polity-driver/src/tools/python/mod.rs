@@ -264,7 +264,9 @@ impl Python {
                 Ok(report) => report,
                 Err(_) => {
                     let said = String::from_utf8_lossy(&errors).trim().chars().take(TOLD).collect::<String>();
-                    return Err(again(format!("the sandbox ended without a report: {said}")));
+                    let why = format!("the sandbox ended without a report: {said}");
+                    // Once it stands the machine or the program itself has broken it, which may be so each time.
+                    return Err(if told.is_empty() { again(why) } else { Trouble::Never { why } });
                 }
             },
             Err(_) => {
