@@ -1,5 +1,6 @@
 //! The sandbox of `tool/python`: HumanEval's programs, programs that mean harm, sandboxes whose run is killed, tools in whole runs.
 
+#![cfg(target_os = "linux")]
 // Helpers of tests may panic as tests do.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
