@@ -8,12 +8,17 @@ if ! command -v cargo >/dev/null; then
     echo "cargo is missing: install Rust, https://rustup.rs" >&2
     exit 1
 fi
+as_root=""
+[ "$(id -u)" -eq 0 ] || as_root=sudo
+missing=()
 # zstd is compiled from C, and Rust links with cc.
-if ! command -v cc >/dev/null; then
-    as_root=""
-    [ "$(id -u)" -eq 0 ] || as_root=sudo
+command -v cc >/dev/null || missing+=(gcc libc6-dev)
+# The sandbox for programs, and the Python that it runs.
+command -v bwrap >/dev/null || missing+=(bubblewrap)
+[ -x /usr/bin/python3 ] || missing+=(python3)
+if [ "${#missing[@]}" -gt 0 ]; then
     $as_root apt-get update
-    $as_root apt-get install -y --no-install-recommends gcc libc6-dev
+    $as_root apt-get install -y --no-install-recommends "${missing[@]}"
 fi
 # A toolchain that did not come from rustup, or came without them, may lack these two.
 if ! cargo clippy --version >/dev/null 2>&1 || ! rustfmt --version >/dev/null 2>&1; then

@@ -21,6 +21,7 @@ pub mod source;
 pub mod standin;
 pub mod sweep;
 pub mod tables;
+pub mod tools;
 pub mod traces;
 
 pub use error::DriveError;

@@ -160,7 +160,7 @@ fn doctor_says_what_is_missing() {
     let object: Value = serde_json::from_slice(&said.stdout).unwrap();
     let checks: Vec<&str> =
         object["checks"].as_array().unwrap().iter().map(|check| check["check"].as_str().unwrap()).collect();
-    assert!(checks.starts_with(&["version", "cores", "memory", "disk", "folder"]), "{checks:?}");
+    assert!(checks.starts_with(&["version", "cores", "memory", "disk", "folder", "sandbox"]), "{checks:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
     // A run makes its folder.
     assert_eq!(polity(folder.path(), &["doctor", "missing/too"]).status.code(), Some(0));

@@ -25,6 +25,7 @@ pub use received::{End, Ended, Received, Told};
 pub use remote::{LONGEST_REPLY, Question, Remote, Settings, Turn, Wire};
 pub use reply::read_reply;
 
+use crate::tools::Tools;
 use polity_kernel::ask::{Effect, Outcome, Request, Usage};
 use polity_kernel::scenario::Price;
 use polity_kernel::tree::nearest;
@@ -179,6 +180,7 @@ impl Providers {
             Box::new(google::Google::standard()),
             Box::new(ollama::Ollama::standard()),
             Box::new(human::Human),
+            Box::new(Tools::standard()),
         ])
     }
 

@@ -2,6 +2,7 @@
 
 use super::Exit;
 use super::output::{json as to_json, print_line};
+use polity_driver::tools::python::Python;
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::Write;
@@ -44,7 +45,7 @@ const SLOW_SYNC_MS: u128 = 100;
 pub fn doctor(folder: &Path, json: bool) -> Exit {
     // A run makes its folder, and those above it.
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("."));
-    let mut checks = vec![version(), cores(), memory(), disk(there), writable(there)];
+    let mut checks = vec![version(), cores(), memory(), disk(there), writable(there), sandbox()];
     checks.extend(environment());
     let worst = checks.iter().map(|check| check.status).max().unwrap_or(Status::Ok);
     if json {
@@ -144,6 +145,14 @@ fn writable(folder: &Path) -> Check {
             )
         }
         Ok(()) => check("folder", Status::Ok, format!("{} can be written; a sync takes {took} ms", folder.display())),
+    }
+}
+
+/// Where programs run that models write, if a scenario has them run. Others do without.
+fn sandbox() -> Check {
+    match Python::standard().state() {
+        Ok(state) => check("sandbox", Status::Ok, state),
+        Err(why) => check("sandbox", Status::Warn, why),
     }
 }
 
