@@ -5,11 +5,11 @@
 
 use crate::Bug;
 use crate::ask::schema::typed;
-use crate::ask::tool::{Ended, Ran};
+use crate::ask::tool::Ran;
 use crate::ask::{Answer, Effect, Heard, Message, Part, Request, Settings, Task, Unanswered, Want};
 use crate::door::{Ask, Book, Door, poll_once};
 pub use crate::items::same_answer;
-use crate::items::{Item, Scorer};
+use crate::items::{Item, Proof, Scorer};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::sight::{Act, Acts};
@@ -334,7 +334,8 @@ impl Desk<'_> {
         let Some(program) = self.item.program.as_ref().filter(|_| self.item.scorer == Scorer::Code) else {
             return Score { extracted, correct: self.item.is_right(answer), note: None };
         };
-        let ran = self.run(program.scored(answer)).await;
+        let proof = program.scored(answer);
+        let ran = self.run(&proof).await;
         let note = match &ran {
             Ok(Ran { ended, errors, .. }) => {
                 let last = errors.trim().lines().last().map(|line| format!(": {line}"));
@@ -343,12 +344,12 @@ impl Desk<'_> {
             Err(why) => why.to_string(),
         };
         // Whose tests could not be run is neither right nor wrong.
-        Score { extracted, correct: ran.ok().map(|ran| ran.ended == Ended::Finished), note: Some(note) }
+        Score { extracted, correct: ran.ok().map(|ran| proof.holds(&ran)), note: Some(note) }
     }
 
     /// Runs a Python program in the sandbox ([`Ran::PYTHON`]). Who asks is nobody of the team: it has the number behind the last member.
-    pub async fn run(&mut self, program: String) -> Result<Ran, Unanswered> {
-        let request = Request { purpose: "run".into(), ..Ran::request(program) };
+    pub async fn run(&mut self, proof: &Proof) -> Result<Ran, Unanswered> {
+        let request = Request { purpose: "run".into(), ..Ran::request(proof.program.as_str()) };
         let ask = Ask { actor: self.team.len() as u32, request, hidden: None, default: None };
         let value = self.door.ask(ask).await?;
         Ran::read(&value).map_err(|why| Unanswered::Invalid { raw: format!("{value:?}"), why })

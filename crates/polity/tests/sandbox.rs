@@ -16,7 +16,7 @@ use polity_driver::tools::{Tool, Tools, Working};
 use polity_kernel::Invalid;
 use polity_kernel::ask::tool::{Ended, Ran};
 use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Role, Usage, Want};
-use polity_kernel::method::{Desk, Method, Records, Verdict};
+use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use serde_json::{Value, json};
@@ -445,7 +445,7 @@ impl Method for Runner {
 
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
         let program = Message::text(Role::User, desk.item.question.clone());
-        let ran = desk.ask_as::<Ran>(0, vec![program]).await?;
+        let ran = desk.ask_as::<Ran>(Brief::new(0, vec![program], Ran::want())).await?;
         let answer = ran
             .map(|ran| format!("{}: {}", ran.ended.name(), ran.output.trim()))
             .map_err(|why| Fault(why.to_string()))?;

@@ -1,5 +1,7 @@
 //! Items that want a program.
 
+use crate::ask::tool::{Ended, Ran};
+use crate::digest::{Kind, RowHash};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -101,10 +103,34 @@ impl Program {
         lines.filter(|line| line.starts_with("import ") || line.starts_with("from ")).collect::<Vec<_>>().join("\n")
     }
 
-    /// The program that scores an answer: it ends well only if every test passes.
+    /// What scores an answer: it is proven only if every test passes.
     #[must_use]
-    pub fn scored(&self, answer: &str) -> String {
-        format!("{}\n{}\ncheck({})\n", self.completed(answer), self.tests, self.entry_point)
+    pub fn scored(&self, answer: &str) -> Proof {
+        Proof::of(&format!("{}\n{}\ncheck({})\n", self.completed(answer), self.tests, self.entry_point))
+    }
+}
+
+/// A program that says at its end that it got there: one that leaves early with a good exit status has proven nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// The program.
+    pub program: String,
+    /// Its last words. They are a hash of the rest of it, which it can not hold itself.
+    words: String,
+}
+
+impl Proof {
+    /// The program with its last words behind it.
+    #[must_use]
+    pub fn of(program: &str) -> Self {
+        let words = format!("got to its end {:032x}", RowHash::new(Kind::Item, 0).bytes(program.as_bytes()).finish());
+        Proof { program: format!("{program}\nprint(\"\\n{words}\")\n"), words }
+    }
+
+    /// Whether a run of it got to its end.
+    #[must_use]
+    pub fn holds(&self, ran: &Ran) -> bool {
+        ran.ended == Ended::Finished && ran.output.trim_end().ends_with(&self.words)
     }
 }
 
@@ -140,6 +166,16 @@ mod tests {
         assert_eq!(adder.code_in("```"), "");
         assert!(adder.completed("    return a + b").starts_with("import math\n\ndef add(a, b):"));
         assert!(adder.completed("```\ndef add(a, b):\n    return 1\n```").starts_with("import math\ndef add"));
+    }
+
+    #[test]
+    fn who_leaves_early_has_proven_nothing() {
+        let proof = Proof::of("import os; os._exit(0)");
+        let ran = |ended, output: &str| Ran { ended, status: 0, output: output.into(), errors: String::new() };
+        assert!(!proof.holds(&ran(Ended::Finished, "")) && !proof.holds(&ran(Ended::Finished, "got to its end")));
+        let end = format!("hello\n{}\n", proof.words);
+        assert!(proof.holds(&ran(Ended::Finished, &end)) && !proof.holds(&ran(Ended::Failed, &end)));
+        assert!(!Proof::of("other").holds(&ran(Ended::Finished, &end)));
     }
 
     #[test]

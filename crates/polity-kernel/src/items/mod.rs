@@ -8,7 +8,7 @@ mod code;
 mod read;
 
 pub use answers::{boxed, last_number};
-pub use code::{Program, program};
+pub use code::{Program, Proof, program};
 pub use read::{Shape, read};
 
 use crate::ask::{Hidden, Task};
