@@ -143,13 +143,22 @@ impl<W: Wire> Remote<W> {
             },
             _ => match received.error(&W::HOME) {
                 // What is refused is the batch, with all that is in it.
-                Trouble::Never { why } => Trouble::Fatal { why: format!("{why}. With --batch=false questions are asked one by one") },
+                Trouble::Never { why } => {
+                    Trouble::Fatal { why: format!("{why}. With --batch=false questions are asked one by one") }
+                }
+                // What was sent may have been done before something went wrong.
+                Trouble::Retry { why, after_ms, .. } => Trouble::Retry { why, after_ms, charged: true },
                 trouble => trouble,
             },
         }
     }
 
-    async fn told(&self, path: &[String], query: &[(&str, &str)], payload: Payload) -> Result<(Json, Option<u64>), Trouble> {
+    async fn told(
+        &self,
+        path: &[String],
+        query: &[(&str, &str)],
+        payload: Payload,
+    ) -> Result<(Json, Option<u64>), Trouble> {
         let received = self.line.first(path, query, payload).await?;
         if !received.is_answer() {
             return Err(self.line.scrubbed(self.batch_error(&received)));
@@ -173,14 +182,6 @@ fn strange(what: &str, told: &Json) -> Trouble {
 fn before_the_order(trouble: Trouble) -> Trouble {
     match trouble {
         Trouble::Retry { why, after_ms, .. } => Trouble::Retry { why, after_ms, charged: false },
-        other => other,
-    }
-}
-
-/// A trouble of an order, which may have been taken all the same.
-fn of_the_order(trouble: Trouble) -> Trouble {
-    match trouble {
-        Trouble::Retry { why, after_ms, .. } => Trouble::Retry { why, after_ms, charged: true },
         other => other,
     }
 }
@@ -217,7 +218,7 @@ impl<W: Wire> Batching for Remote<W> {
                     wire.order(name, &path, &Lines::File(file))
                 }
             };
-            let (told, _) = self.told(&wire.home(), &[], Payload::Json(order)).await.map_err(of_the_order)?;
+            let (told, _) = self.told(&wire.home(), &[], Payload::Json(order)).await?;
             wire.standing(&told).map(|standing| standing.id).ok_or_else(|| strange("batch", &told))
         })
     }
@@ -244,7 +245,8 @@ impl<W: Wire> Batching for Remote<W> {
                         (None, State::Ended(from)) => {
                             let mut ours = false;
                             for place in from {
-                                let mut look = |line: &str| ours |= wire.result(line).is_some_and(|(of, _)| of.starts_with(name));
+                                let mut look =
+                                    |line: &str| ours |= wire.result(line).is_some_and(|(of, _)| of.starts_with(name));
                                 self.read(place, &mut look).await?;
                             }
                             if ours {

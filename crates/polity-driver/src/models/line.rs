@@ -345,7 +345,11 @@ impl Line {
     }
 
     /// Reads a file at the first place line by line. What came in place of it, if something did.
-    pub async fn lines(&self, path: &[String], each: &mut (dyn FnMut(&str) + Send)) -> Result<Option<Received>, Trouble> {
+    pub async fn lines(
+        &self,
+        path: &[String],
+        each: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<Option<Received>, Trouble> {
         let (place, client) = self.first_place()?;
         let request = self.request(place, client, Method::GET, place.url(path)).timeout(TRANSFER);
         let broken = |error: reqwest::Error| place.scrubbed(unreachable(place, TRANSFER, &error));

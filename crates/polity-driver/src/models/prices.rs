@@ -179,7 +179,8 @@ mod tests {
         // More cached than sent: no server means that.
         let wrong = Usage { tokens_cached: 5_000, ..usage };
         assert!((cost(Some(0.5), wrong) - (1_000.0 * 0.5 + 100.0 * 8.0)).abs() < 1e-6);
-        let prices = Prices::from(BTreeMap::from([("m".to_string(), price(None))])).in_batches(["m".to_string()].into());
+        let prices =
+            Prices::from(BTreeMap::from([("m".to_string(), price(None))])).in_batches(["m".to_string()].into());
         let half = (1_000.0 * 2.0 + 100.0 * 8.0) / 2.0;
         assert!((prices.applied("m", usage).cost_usd * 1e6 - half).abs() < 1e-6);
         assert!((prices.applied_as("m", usage, false).cost_usd * 1e6 - 2.0 * half).abs() < 1e-6);

@@ -419,7 +419,9 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<f64> {
     let number = |text: &str| text.parse().ok().filter(|x: &f64| x.is_finite());
     text("retry-after-ms").and_then(number).or_else(|| {
         let after = text(RETRY_AFTER.as_str())?;
-        number(after).map(|seconds| seconds * 1e3).or_else(|| httpdate::parse_http_date(after).ok().map(|date| until(date, now)))
+        number(after)
+            .map(|seconds| seconds * 1e3)
+            .or_else(|| httpdate::parse_http_date(after).ok().map(|date| until(date, now)))
     })
 }
 

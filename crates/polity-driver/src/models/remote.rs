@@ -1,11 +1,11 @@
 //! Providers over the network: what is the same on every wire. A wire is a folder that says how a question is written and an answer is
 //! read; see `openai/`, `anthropic/`, `google/`, `ollama/` and `openai_responses/`.
 
+use super::batch::{BatchWire, Batching};
 use super::form::{Forms, in_words};
 use super::keys::Secret;
 use super::line::{Home, Line};
 use super::received::{Ended, Received, Told};
-use super::batch::{BatchWire, Batching};
 use super::{Answering, Capabilities, Exchange, Probing, Provider, RateLimits, Trouble, prices};
 use polity_kernel::ask::{Effect, Request, Role, Usage};
 use polity_kernel::scenario::Price;

@@ -364,13 +364,7 @@ impl Engine<'_> {
         told.iter().collect()
     }
 
-    fn source(
-        &self,
-        seed: u64,
-        prices: &Prices,
-        ranks: Option<Ranks>,
-        batches: Option<Batches>,
-    ) -> Box<dyn Source> {
+    fn source(&self, seed: u64, prices: &Prices, ranks: Option<Ranks>, batches: Option<Batches>) -> Box<dyn Source> {
         match self.faults {
             None => {
                 let live = Live::new(self.providers.clone(), seed, self.connections, &self.outside);

@@ -402,7 +402,9 @@ impl Batch {
                     return Err(Short::Trouble(match crowded {
                         true => Trouble::Crowded { why, after_ms: Some(pauses.next(None).as_millis() as u64) },
                         false => Trouble::Fatal {
-                            why: format!("{why}. Nothing was charged; with --batch=false questions are asked one by one"),
+                            why: format!(
+                                "{why}. Nothing was charged; with --batch=false questions are asked one by one"
+                            ),
                         },
                     }));
                 }
@@ -422,7 +424,14 @@ impl Batch {
                     desk.notes.tell(&format!("batch {id} can not be looked at: {why}; it is tried again"));
                     after_ms
                 }
-                trouble => return Err(trouble.into()),
+                trouble => {
+                    let file = desk.path(&self.note.name);
+                    let why = format!(
+                        "batch {id}: {trouble}. If it is gone for good, delete {}: its questions are asked, and paid, again",
+                        file.display()
+                    );
+                    return Err(Short::Trouble(Trouble::Fatal { why }));
+                }
             };
             failures += 1;
             if failures >= FAILURES {
@@ -490,7 +499,8 @@ async fn found(
                 None
             }
             Ok(Found::Unsure) => {
-                desk.notes.tell("a batch may have been sent before this run was stopped; which one shows when it has ended");
+                desk.notes
+                    .tell("a batch may have been sent before this run was stopped; which one shows when it has ended");
                 None
             }
             Err(Trouble::Retry { after_ms, .. } | Trouble::Crowded { after_ms, .. }) if failures < FAILURES => {
@@ -516,7 +526,110 @@ async fn pause(held: &mut watch::Receiver<bool>, time: Duration) -> Result<(), S
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::disk::SimDisk;
+    use crate::models::batch::{Doing, Results};
+    use crate::models::{Answering, Provider};
+    use crate::source::traffic::{Rules, Traffic};
+    use polity_kernel::ask::{Usage, Want};
+
+    /// Takes four lines of a batch, or sixty bytes; lines are their names.
+    struct Small;
+
+    impl Provider for Small {
+        fn name(&self) -> &'static str {
+            "small"
+        }
+        fn models(&self) -> Vec<String> {
+            Vec::new()
+        }
+        fn check(&self, _: &str) -> Result<(), String> {
+            Ok(())
+        }
+        fn most(&self, _: &Request) -> Usage {
+            Usage::default()
+        }
+        fn simulated(&self) -> bool {
+            false
+        }
+        fn batching(&self) -> Option<&dyn Batching> {
+            Some(self)
+        }
+        fn answer<'a>(&'a self, _: &'a Effect, _: u64) -> Answering<'a> {
+            Box::pin(std::future::ready(Err(Trouble::Never { why: "in batches only".into() })))
+        }
+    }
+
+    fn no<T: Send>() -> Doing<'static, T> {
+        Box::pin(std::future::ready(Err(Trouble::Never { why: "not here".into() })))
+    }
+
+    impl Batching for Small {
+        fn holds(&self) -> (usize, usize) {
+            (4, 400)
+        }
+        fn line(&self, name: &str, effect: &Effect) -> Result<String, Trouble> {
+            match effect.id.actor {
+                7 => Err(Trouble::Never { why: "no".into() }),
+                actor => Ok(format!("{name}{}", " ".repeat(if actor > 20 { 200 } else { 1 }))),
+            }
+        }
+        fn send<'a>(&'a self, _: &'a str, _: &'a str, _: &'a [String]) -> Doing<'a, String> {
+            no()
+        }
+        fn find<'a>(&'a self, _: &'a str, _: usize, _: u64) -> Doing<'a, Found> {
+            no()
+        }
+        fn standing<'a>(&'a self, _: &'a str) -> Doing<'a, Standing> {
+            no()
+        }
+        fn results<'a>(&'a self, _: &'a [Vec<String>], _: &'a BTreeMap<String, &'a Effect>) -> Doing<'a, Results> {
+            no()
+        }
+    }
+
+    fn effect(actor: u32) -> Effect {
+        let request = Request::new("small/m", Vec::new(), Want::Text);
+        Effect { id: EffectId { item: 0, round: 0, actor, n: 0 }, request, hidden: None, default: None }
+    }
+
+    #[test]
+    fn questions_are_parted_into_as_many_batches_as_hold_them_and_known_again() {
+        let providers = Arc::new(Providers::of(vec![Box::new(Small)]));
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+        let open = || {
+            let notes = Notes::default();
+            Batches::open(providers.clone(), disk.clone(), Path::new("run"), true, None, notes).unwrap()
+        };
+        let mut batches = open();
+        assert!(batches.gathers("small/m") && !batches.gathers("other/m"));
+        let now = Instant::now();
+        let mut traffic = Traffic::new(Rules { connections: 1, ..Rules::default() });
+        traffic.gathers("small/m", now);
+        // Ten short ones, of which one can not be asked, and three long ones.
+        (0..10).chain(30..33).for_each(|actor| traffic.begin(effect(actor), None, 0, now));
+        assert!(traffic.next(now).is_none() && traffic.next_due(now).is_none());
+        let gathered = traffic.gathered(now);
+        assert_eq!((gathered.len(), traffic.gathered(now).len(), traffic.asking()), (1, 0, 0));
+        let (made, refused) = gathered.into_iter().map(|questions| batches.make(questions)).next().unwrap();
+        assert_eq!(refused.iter().map(|(call, _)| call.effect.id.actor).collect::<Vec<_>>(), [7]);
+        assert_eq!(made.iter().map(|batch| batch.calls.len()).collect::<Vec<_>>(), [4, 4, 2, 1, 1]);
+        for batch in &made {
+            for (n, line) in batch.lines.iter().enumerate() {
+                assert_eq!(line.trim(), batch.note.line(n));
+            }
+            batch.desk.keep(&batch.note).unwrap();
+        }
+        // Another process knows them, each where it is; but not another question of the same name.
+        let mut again = open();
+        assert_eq!(again.sent(&effect(5)), Some((1, 1)));
+        assert_eq!(again.sent(&effect(5)), None);
+        let other = Effect { request: Request { sample: 1, ..effect(0).request }, ..effect(0) };
+        assert_eq!((again.sent(&other), again.sent(&effect(7))), (None, None));
+        let (more, _) = again.make(vec![(traffic.begin_sent(effect(50), None, now).unwrap(), Vec::new())]);
+        assert!(more[0].note.name > made[4].note.name, "later ones have later names");
+    }
 
     #[test]
     fn pauses_grow_to_a_longest_one_and_obey() {

@@ -113,7 +113,7 @@ impl Status {
             let and = if reason.is_empty() { "" } else { ", and " };
             reason.push_str(&format!("{and}{} calls in flight", self.asking));
         }
-        if !self.whom.is_empty() && self.asking > 0 {
+        if !self.whom.is_empty() && (self.asking > 0 || batches.is_empty()) {
             reason.push_str(&format!(" to {}", self.whom.iter().cloned().collect::<Vec<_>>().join(", ")));
         }
         let silent = self.news.elapsed().as_secs();
@@ -252,14 +252,14 @@ impl Calling {
     fn begin(&mut self, Asking { effect, key, rank }: Asking) {
         let now = Instant::now();
         if let Some(batches) = &mut self.batches {
+            if batches.gathers(&effect.request.model) {
+                self.traffic.gathers(&effect.request.model, now);
+            }
             if let Some(place) = batches.sent(&effect) {
                 if let Some(call) = self.traffic.begin_sent(effect, key, now) {
                     batches.claim(place, call);
                 }
                 return;
-            }
-            if batches.gathers(&effect.request.model) {
-                self.traffic.gathers(&effect.request.model, now);
             }
         }
         self.traffic.begin(effect, key, rank, now);

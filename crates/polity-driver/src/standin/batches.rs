@@ -346,11 +346,17 @@ async fn answered_line(shared: &Shared, wire: &'static dyn Wire, body: &[u8], n:
         *shared.books().stats.faults.entry(fault.name()).or_default() += 1;
     }
     match fault {
-        Some(Fault::RateLimit | Fault::RateLimitBare) => return refused(Failure::Limit("requests", None), "Rate limit reached"),
+        Some(Fault::RateLimit | Fault::RateLimitBare) => {
+            return refused(Failure::Limit("requests", None), "Rate limit reached");
+        }
         Some(Fault::Quota) => return refused(Failure::Quota, "You exceeded your current quota."),
-        Some(Fault::Server) => return refused(Failure::Server, "The server had an error while processing your request."),
+        Some(Fault::Server) => {
+            return refused(Failure::Server, "The server had an error while processing your request.");
+        }
         Some(Fault::Key) => return refused(Failure::Key, "Incorrect API key provided."),
-        Some(Fault::Model) => return refused(Failure::Model, "The model does not exist or you do not have access to it."),
+        Some(Fault::Model) => {
+            return refused(Failure::Model, "The model does not exist or you do not have access to it.");
+        }
         Some(Fault::NoSchema) if asked.in_form => return refused(Failure::Schema, ""),
         _ => {}
     }
@@ -372,7 +378,9 @@ async fn answered_line(shared: &Shared, wire: &'static dyn Wire, body: &[u8], n:
 fn openai_line(batch: &str, name: &str, result: &Result) -> String {
     let head = format!(r#"{{"id":"batch_req_{batch}_{name}","custom_id":{},"#, json!(name));
     let response = |status: u16, body: &str| {
-        format!("{head}\"response\":{{\"status_code\":{status},\"request_id\":\"req_{name}\",\"body\":{body}}},\"error\":null}}\n")
+        format!(
+            "{head}\"response\":{{\"status_code\":{status},\"request_id\":\"req_{name}\",\"body\":{body}}},\"error\":null}}\n"
+        )
     };
     let none = |code: &str, message: &str| {
         format!("{head}\"response\":null,\"error\":{}}}\n", json!({"code": code, "message": message}))
@@ -381,7 +389,9 @@ fn openai_line(batch: &str, name: &str, result: &Result) -> String {
         Result::Answered(body) => response(200, body),
         Result::Refused(status, body) => response(*status, &body.to_string()),
         Result::Canceled => none("batch_cancelled", "This request was not executed because the batch was cancelled."),
-        Result::Expired => none("batch_expired", "This request could not be executed before the completion window expired."),
+        Result::Expired => {
+            none("batch_expired", "This request could not be executed before the completion window expired.")
+        }
     }
 }
 
@@ -524,9 +534,11 @@ async fn cancel_messages(State(shared): State<Arc<Shared>>, headers: HeaderMap, 
 }
 
 async fn results_of_messages(State(shared): State<Arc<Shared>>, Path(id): Path<String>) -> Response {
-    let text = shared.desk().batch(&id, Api::Anthropic).filter(|batch| batch.phase == Phase::Ended).map(|batch| {
-        batch.results.iter().map(|(name, result)| message_line(name, result)).collect::<String>()
-    });
+    let text = shared
+        .desk()
+        .batch(&id, Api::Anthropic)
+        .filter(|batch| batch.phase == Phase::Ended)
+        .map(|batch| batch.results.iter().map(|(name, result)| message_line(name, result)).collect::<String>());
     match text {
         Some(text) => ([(header::CONTENT_TYPE, "application/x-jsonl")], text).into_response(),
         None => nothing(Api::Anthropic, "result of a message batch", &id),

@@ -108,3 +108,35 @@ impl BatchWire for MessageBatches {
         Some((custom_id, result))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn what_the_provider_documents_is_read() {
+        let batch = |status: &str, processing: u64| {
+            json!({
+                "id": "msgbatch_01HkcTjaV5", "type": "message_batch", "processing_status": status,
+                "request_counts": {"processing": processing, "succeeded": 50, "errored": 30, "canceled": 10, "expired": 10},
+                "created_at": "2024-09-24T18:37:24.100435Z", "results_url": "https://elsewhere.example/results",
+            })
+        };
+        let working = MessageBatches.standing(&batch("in_progress", 7)).unwrap();
+        assert_eq!((working.lines, working.ended, working.name, working.state), (107, 100, None, State::Working));
+        let ended = MessageBatches.standing(&batch("ended", 0)).unwrap();
+        let results = path(["v1", "messages", "batches", "msgbatch_01HkcTjaV5", "results"]);
+        assert_eq!((ended.made_ms, ended.state), (1_727_203_044_100, State::Ended(vec![results])));
+        let answered = r#"{"custom_id": "a-1", "result": {"type": "succeeded", "message": {"id": "msg_1"}}}"#;
+        let Some((name, LineResult::Answer(200, body))) = MessageBatches.result(answered) else { panic!("{answered}") };
+        assert_eq!((name.as_str(), body.as_str()), ("a-1", r#"{"id": "msg_1"}"#));
+        let errored = r#"{"custom_id": "a-2", "result": {"type": "errored", "error": {"type": "error",
+            "error": {"type": "overloaded_error", "message": "Overloaded"}}}}"#;
+        assert!(matches!(MessageBatches.result(errored), Some((_, LineResult::Answer(529, _)))));
+        for kind in ["expired", "canceled"] {
+            let line = json!({"custom_id": "a-3", "result": {"type": kind}}).to_string();
+            assert!(matches!(MessageBatches.result(&line), Some((_, LineResult::Lapsed(why))) if why.contains(kind)));
+        }
+    }
+}

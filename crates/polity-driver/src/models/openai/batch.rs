@@ -105,3 +105,55 @@ impl BatchWire for Jobs {
         Some((line.custom_id, result))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn what_the_provider_documents_is_read() {
+        let batch = |status: &str| {
+            json!({
+                "id": "batch_abc123", "object": "batch", "status": status, "output_file_id": "file-cvaTdG",
+                "error_file_id": "file-HOWS94", "created_at": 1711471533, "metadata": {"polity": "000001-ab"},
+                "request_counts": {"total": 100, "completed": 95, "failed": 5},
+            })
+        };
+        let content = |id: &str| path(["files", id, "content"]);
+        for (status, ended) in [("completed", true), ("expired", true), ("cancelled", true), ("finalizing", false)] {
+            let standing = Jobs.standing(&batch(status)).unwrap();
+            assert_eq!((standing.lines, standing.ended, standing.made_ms), (100, 100, 1_711_471_533_000));
+            assert_eq!((standing.id.as_str(), standing.name.as_deref()), ("batch_abc123", Some("000001-ab")));
+            let files = State::Ended(vec![content("file-cvaTdG"), content("file-HOWS94")]);
+            assert_eq!(standing.state, if ended { files } else { State::Working });
+        }
+        let failed = json!({
+            "id": "batch_1", "status": "failed", "errors": {"data": [
+                {"code": "token_limit_exceeded", "message": "Enqueued token limit reached for gpt-4o in organization.", "line": null},
+            ]},
+        });
+        let why = "Enqueued token limit reached for gpt-4o in organization.".to_owned();
+        assert_eq!(Jobs.standing(&failed).unwrap().state, State::Failed { why, crowded: true });
+        assert!(Jobs.standing(&json!({"error": {"message": "no"}})).is_none());
+        let answered = r#"{"id": "batch_req_1", "custom_id": "a-1", "response": {"status_code": 200, "request_id": "r",
+            "body": {"id": "chatcmpl-1", "choices": []}}, "error": null}"#;
+        let Some((name, LineResult::Answer(200, body))) = Jobs.result(answered) else { panic!("{answered}") };
+        assert_eq!((name.as_str(), body.as_str()), ("a-1", r#"{"id": "chatcmpl-1", "choices": []}"#));
+        let expired = r#"{"id": "batch_req_1", "custom_id": "a-2", "response": null, "error": {"code": "batch_expired",
+            "message": "This request could not be executed before the completion window expired."}}"#;
+        assert!(
+            matches!(Jobs.result(expired), Some((_, LineResult::Lapsed(why))) if why.contains("completion window"))
+        );
+        assert!(Jobs.result("half a li").is_none());
+    }
+
+    #[test]
+    fn a_line_holds_the_request_as_it_is_sent_alone() {
+        let body = RawValue::from_string(r#"{"model":"m", "x":1.50}"#.into()).unwrap();
+        let line = Jobs.line("a-1", &path(["chat", "completions"]), &body);
+        assert!(line.contains(body.get()) && !line.contains('\n'));
+        let json: Json = serde_json::from_str(&line).unwrap();
+        assert_eq!((&json["url"], &json["method"]), (&json!("/v1/chat/completions"), &json!("POST")));
+    }
+}

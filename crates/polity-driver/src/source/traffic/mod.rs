@@ -68,6 +68,13 @@ struct Road {
     batched: bool,
 }
 
+impl Road {
+    /// When the last of what is tried again may be.
+    fn all_due(&self) -> Option<Instant> {
+        self.pausing.last_key_value().map(|((due, _), _)| *due)
+    }
+}
+
 /// How often a question was tried.
 #[derive(Clone, Copy, Default)]
 struct Tries {
@@ -274,18 +281,19 @@ impl Traffic {
         self.roads.iter_mut().filter(|road| !road.batched).filter_map(due).min()
     }
 
-    /// What has been gathered and may be sent now, by model, each with those that share its answer; it is being asked from then on.
+    /// What has been gathered and may be sent now, by model, each with those that share its answer; it is being asked from then on. What
+    /// is tried again waits for the last of its kind, so that it goes together.
     pub(super) fn gathered(&mut self, now: Instant) -> Vec<Vec<(Call, Vec<EffectId>)>> {
         let mut all = Vec::new();
-        for road in self.roads.iter_mut().filter(|road| road.batched) {
-            let later = road.pausing.split_off(&(now, u64::MAX));
-            let due = std::mem::replace(&mut road.pausing, later).into_values();
+        let ready = |road: &&mut Road| road.batched && road.all_due().is_none_or(|due| due <= now);
+        for road in self.roads.iter_mut().filter(ready) {
             let share = |call: &Call| call.key.as_ref().and_then(|key| self.flights.get(key));
             let with = |call: Call| {
                 let others = share(&call).into_iter().flatten().map(|effect| effect.id).collect();
                 (Call { sent: now, batched: true, ..call }, others)
             };
-            let calls: Vec<_> = road.queue.drain().chain(due).map(with).collect();
+            let again = std::mem::take(&mut road.pausing).into_values();
+            let calls: Vec<_> = road.queue.drain().chain(again).map(with).collect();
             if !calls.is_empty() {
                 all.push(calls);
             }
@@ -295,8 +303,7 @@ impl Traffic {
 
     /// When there will be something more to be gathered though nothing has come.
     pub(super) fn gathered_due(&self) -> Option<Instant> {
-        let first = |road: &Road| road.pausing.first_key_value().map(|((due, _), _)| *due);
-        self.roads.iter().filter(|road| road.batched).filter_map(first).min()
+        self.roads.iter().filter(|road| road.batched).filter_map(Road::all_due).min()
     }
 
     /// Drops questions that stay in a batch of theirs: how many that is, with those that share them.
