@@ -101,7 +101,11 @@ fn a_run_in_batches_is_the_run_without_at_half_the_price() {
                 let disk = disk();
                 let engine = Engine { shards, ..at(&standin, &disk, Some(true)) };
                 let summary = run(&engine, &scenario).unwrap();
-                assert_eq!((&summary.digest, &summary.totals.answers), (&whole.digest, &whole.totals.answers), "{model}");
+                assert_eq!(
+                    (&summary.digest, &summary.totals.answers),
+                    (&whole.digest, &whole.totals.answers),
+                    "{model}"
+                );
                 let stats = standin.stats();
                 // In each round all ask, then every second one again; who asks the same shares a line.
                 assert_eq!((stats.calls, stats.batches, stats.lines), (0, 4, whole.totals.calls), "{model}");
@@ -136,9 +140,7 @@ fn prices(scenario: &Value) -> Value {
 fn models_without_batches_are_asked_as_ever_beside_those_that_have_them() {
     let standin = standin(Options::default());
     let mut scenario = askers("openai/medium", 8, 2, false);
-    let cohort = |name: &str, model: &str| {
-        json!({"name": name, "share": 0.5, "policy": {"kind": "asker", "model": model, "alike": false}})
-    };
+    let cohort = |name: &str, model: &str| json!({"name": name, "share": 0.5, "policy": {"kind": "asker", "model": model, "alike": false}});
     scenario["cohorts"] = json!([cohort("paid", "openai/medium"), cohort("free", "sim/medium")]);
     let (engine, told) = telling(at(&standin, &disk(), Some(true)));
     let mixed = run(&engine, &scenario).unwrap();
@@ -287,10 +289,18 @@ fn an_order_whose_id_was_never_heard_is_found_at_the_provider() {
             let stats = asked.stats();
             let found = (stats.answered, stats.repeated, stats.batches);
             assert_eq!(found, (whole.totals.calls, 0, batches), "{model}, ended {ended}, here {here}");
-            let ids: Vec<Value> = noted(disk.as_ref(), Path::new("run")).into_iter().map(|(_, note)| note["id"].clone()).collect();
+            let ids: Vec<Value> =
+                noted(disk.as_ref(), Path::new("run")).into_iter().map(|(_, note)| note["id"].clone()).collect();
             assert!(ids.len() == 2 && ids.iter().all(Value::is_string), "{ids:?}");
         }
     }
+}
+
+/// Batches of a run that are ordered, or about to be, and whose id nobody has heard yet.
+fn ordered(run: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(run.join("batches")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let without = |path: &PathBuf| std::fs::read_to_string(path).is_ok_and(|text| text.contains("\"id\":null"));
+    files.filter(|path| path.extension().is_some_and(|end| end == "json") && without(path)).collect()
 }
 
 /// A process that is killed at any moment has nothing answered twice: by the provider's count.
@@ -326,9 +336,19 @@ fn a_run_killed_at_any_moment_pays_for_no_line_twice() {
         // The stand-in answers the same words of the first run again: it counts from here.
         while deaths == 0 || draws.chance(0.6) {
             let begun = out.join("manifest.json").exists();
-            let args = if begun { vec!["resume", arg(&out)] } else { vec!["run", arg(&file), "--out", arg(&out), "--batch"] };
+            let args =
+                if begun { vec!["resume", arg(&out)] } else { vec!["run", arg(&file), "--out", arg(&out), "--batch"] };
             let mut child = with(&args).spawn().unwrap();
-            sleep(wall.mul_f64(draws.unit()));
+            // At any time; or while an order is on its way, at the first or a later one.
+            let (pause, orders) = (wall.mul_f64(draws.unit()), draws.below(4));
+            let (began, mut unheard) = (Instant::now(), BTreeSet::new());
+            while child.try_wait().unwrap().is_none() && (orders > 0 || began.elapsed() < pause) {
+                unheard.extend(ordered(&out));
+                if orders > 0 && unheard.len() as u64 >= orders {
+                    break;
+                }
+                sleep(Duration::from_micros(200));
+            }
             let _ = child.kill();
             let _ = child.wait();
             deaths += 1;
@@ -337,13 +357,13 @@ fn a_run_killed_at_any_moment_pays_for_no_line_twice() {
                 assert_asked_once(&left, &now, "killed");
                 left = now;
             }
-            let notes = noted(&RealDisk, &out);
-            tally.1 += notes.iter().filter(|(_, note)| note["id"].is_null()).count();
-            tally.2 += usize::from(!notes.is_empty());
+            tally.1 += ordered(&out).len();
+            tally.2 += usize::from(!noted(&RealDisk, &out).is_empty());
         }
         tally.0 += deaths;
         let begun = out.join("manifest.json").exists();
-        let args = if begun { vec!["resume", arg(&out)] } else { vec!["run", arg(&file), "--out", arg(&out), "--batch"] };
+        let args =
+            if begun { vec!["resume", arg(&out)] } else { vec!["run", arg(&file), "--out", arg(&out), "--batch"] };
         let resumed = said(&with(&args).output().unwrap());
         let what = format!("{model}, number {number}, {deaths} deaths: {resumed:?}");
         assert_eq!((resumed.code, resumed.text("digest")), (Some(0), alone.text("digest")), "{what}");

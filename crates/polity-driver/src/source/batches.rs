@@ -561,7 +561,7 @@ mod tests {
         }
     }
 
-    fn no<T: Send>() -> Doing<'static, T> {
+    fn no<T: Send + 'static>() -> Doing<'static, T> {
         Box::pin(std::future::ready(Err(Trouble::Never { why: "not here".into() })))
     }
 
