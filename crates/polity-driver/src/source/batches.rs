@@ -391,10 +391,15 @@ impl Batch {
             }
         };
         self.lines = Vec::new();
+        desk.notes.tell(&format!(
+            "{} questions to {model} are with its provider as a batch, which may take up to a day; if this process ends, `polity resume \
+             {}` collects the answers",
+            self.note.lines.len(),
+            desk.run
+        ));
         let shown = |n: usize, of: usize| format!("batch {id} to {model}: {n} of {of} answered");
         let (mut pauses, mut failures) = (Pauses::new(desk.pause), 0);
         loop {
-            let wanted = self.calls.iter().map(|(n, call)| (self.note.line(*n), &call.effect)).collect();
             let trouble = match batching.standing(&id).await {
                 Ok(Standing { state: State::Failed { why, crowded }, .. }) => {
                     desk.forget(&self.note)?;
@@ -408,10 +413,13 @@ impl Batch {
                         },
                     }));
                 }
-                Ok(Standing { state: State::Ended(from), .. }) => match batching.results(&from, &wanted).await {
-                    Ok(results) => return Ok(results),
-                    Err(trouble) => trouble,
-                },
+                Ok(Standing { state: State::Ended(from), .. }) => {
+                    let wanted = self.calls.iter().map(|(n, call)| (self.note.line(*n), &call.effect)).collect();
+                    match batching.results(&from, &wanted).await {
+                        Ok(results) => return Ok(results),
+                        Err(trouble) => trouble,
+                    }
+                }
                 Ok(Standing { state: State::Working, ended, after_ms, .. }) => {
                     (failures, _) = (0, say(shown(ended, self.note.lines.len())));
                     pause(&mut self.held, pauses.next(after_ms)).await?;

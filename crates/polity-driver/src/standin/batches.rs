@@ -34,7 +34,7 @@ enum Api {
 }
 
 /// What came of a line.
-enum Result {
+enum Ending {
     /// The body of an answer.
     Answered(String),
     /// Status and body of an error.
@@ -61,7 +61,7 @@ struct Batch {
     file: String,
     lines: usize,
     /// By the names of their lines.
-    results: Vec<(String, Result)>,
+    results: Vec<(String, Ending)>,
     phase: Phase,
 }
 
@@ -191,7 +191,7 @@ struct Messages {
 }
 
 /// The lines of a file, all for this endpoint.
-fn lines_of(file: &[u8], endpoint: &str) -> std::result::Result<Vec<Line>, String> {
+fn lines_of(file: &[u8], endpoint: &str) -> Result<Vec<Line>, String> {
     let mut lines = Vec::new();
     for (n, line) in file.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
         let line: OpenAiLine =
@@ -204,7 +204,7 @@ fn lines_of(file: &[u8], endpoint: &str) -> std::result::Result<Vec<Line>, Strin
     named_once(lines)
 }
 
-fn named_once(lines: Vec<Line>) -> std::result::Result<Vec<Line>, String> {
+fn named_once(lines: Vec<Line>) -> Result<Vec<Line>, String> {
     let names: BTreeSet<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
     match (lines.is_empty(), names.len() == lines.len()) {
         (true, _) => Err("there is no line".into()),
@@ -305,8 +305,8 @@ async fn work(
             canceled = shared.desk().batch(&id, api).is_none_or(|batch| batch.phase == Phase::Canceling);
         }
         let result = match (canceled, n < answered) {
-            (true, _) => Result::Canceled,
-            (_, false) => Result::Expired,
+            (true, _) => Ending::Canceled,
+            (_, false) => Ending::Expired,
             _ => answered_line(&shared, wire, body.get().as_bytes(), first + n as u64).await,
         };
         if let Some(batch) = shared.desk().batch(&id, api) {
@@ -318,7 +318,7 @@ async fn work(
     (batch.phase, batch.ended_ms) = (Phase::Ended, now_ms());
     if api == Api::OpenAi {
         let of = |errors: bool| {
-            let lines = batch.results.iter().filter(|(_, result)| matches!(result, Result::Answered(_)) != errors);
+            let lines = batch.results.iter().filter(|(_, result)| matches!(result, Ending::Answered(_)) != errors);
             lines.map(|(name, result)| openai_line(&id, name, result)).collect::<String>()
         };
         let files = [(file_of(&id, "output"), of(false)), (file_of(&id, "error"), of(true))];
@@ -331,10 +331,10 @@ fn file_of(batch: &str, what: &str) -> String {
     format!("file-{what}-{batch}")
 }
 
-async fn answered_line(shared: &Shared, wire: &'static dyn Wire, body: &[u8], n: u64) -> Result {
+async fn answered_line(shared: &Shared, wire: &'static dyn Wire, body: &[u8], n: u64) -> Ending {
     let refused = |failure, message: &str| {
         let (status, body) = wire.error(failure, message);
-        Result::Refused(status, body)
+        Ending::Refused(status, body)
     };
     let mut asked = match wire.asked("", body) {
         Ok(asked) if asked.stream => return refused(Failure::Invalid, "a batch has no streams"),
@@ -370,12 +370,12 @@ async fn answered_line(shared: &Shared, wire: &'static dyn Wire, body: &[u8], n:
     spoil(&mut said, fault, structured);
     let (logprobs, include_usage) = (asked.logprobs, asked.include_usage);
     let head = Head { key, created: now_seconds(), model: asked.model.into_owned(), logprobs, include_usage };
-    Result::Answered(wire.whole(&head, &said))
+    Ending::Answered(wire.whole(&head, &said))
 }
 
 // ------------------------------------------------------------------ shapes
 
-fn openai_line(batch: &str, name: &str, result: &Result) -> String {
+fn openai_line(batch: &str, name: &str, result: &Ending) -> String {
     let head = format!(r#"{{"id":"batch_req_{batch}_{name}","custom_id":{},"#, json!(name));
     let response = |status: u16, body: &str| {
         format!(
@@ -386,31 +386,31 @@ fn openai_line(batch: &str, name: &str, result: &Result) -> String {
         format!("{head}\"response\":null,\"error\":{}}}\n", json!({"code": code, "message": message}))
     };
     match result {
-        Result::Answered(body) => response(200, body),
-        Result::Refused(status, body) => response(*status, &body.to_string()),
-        Result::Canceled => none("batch_cancelled", "This request was not executed because the batch was cancelled."),
-        Result::Expired => {
+        Ending::Answered(body) => response(200, body),
+        Ending::Refused(status, body) => response(*status, &body.to_string()),
+        Ending::Canceled => none("batch_cancelled", "This request was not executed because the batch was cancelled."),
+        Ending::Expired => {
             none("batch_expired", "This request could not be executed before the completion window expired.")
         }
     }
 }
 
-fn message_line(name: &str, result: &Result) -> String {
+fn message_line(name: &str, result: &Ending) -> String {
     let name = json!(name);
     let (kind, more) = match result {
-        Result::Answered(body) => ("succeeded", format!(",\"message\":{body}")),
-        Result::Refused(_, body) => ("errored", format!(",\"error\":{body}")),
-        Result::Canceled => ("canceled", String::new()),
-        Result::Expired => ("expired", String::new()),
+        Ending::Answered(body) => ("succeeded", format!(",\"message\":{body}")),
+        Ending::Refused(_, body) => ("errored", format!(",\"error\":{body}")),
+        Ending::Canceled => ("canceled", String::new()),
+        Ending::Expired => ("expired", String::new()),
     };
     format!("{{\"custom_id\":{name},\"result\":{{\"type\":\"{kind}\"{more}}}}}\n")
 }
 
 fn told(batch: &Batch) -> Json {
-    let count = |of: fn(&Result) -> bool| batch.results.iter().filter(|(_, result)| of(result)).count();
-    let answered = count(|result| matches!(result, Result::Answered(_)));
-    let refused = count(|result| matches!(result, Result::Refused(..)));
-    let (canceled, expired) = (count(|r| matches!(r, Result::Canceled)), count(|r| matches!(r, Result::Expired)));
+    let count = |of: fn(&Ending) -> bool| batch.results.iter().filter(|(_, result)| of(result)).count();
+    let answered = count(|result| matches!(result, Ending::Answered(_)));
+    let refused = count(|result| matches!(result, Ending::Refused(..)));
+    let (canceled, expired) = (count(|r| matches!(r, Ending::Canceled)), count(|r| matches!(r, Ending::Expired)));
     let ended = batch.phase == Phase::Ended;
     const DAY: u64 = 86_400;
     match batch.api {
