@@ -76,6 +76,15 @@ fn resume(engine: &Engine<'_>) -> Result<Summary, DriveError> {
     engine.resume(Path::new("run"), &mut Unwatched)
 }
 
+/// Works on all cases at once: what takes time is waiting.
+fn each<T: Sync>(cases: &[T], work: impl Fn(&T) + Sync) {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let working: Vec<_> = cases.iter().map(|case| scope.spawn(move || work(case))).collect();
+        working.into_iter().for_each(|case| case.join().unwrap());
+    });
+}
+
 /// The notes of batches in a run, as they are in its folder.
 fn noted(disk: &dyn Disk, run: &Path) -> Vec<(PathBuf, Value)> {
     let folder = run.join("batches");
@@ -178,7 +187,7 @@ fn lines_that_fail_and_batches_that_expire_are_asked_again_and_nothing_twice() {
 #[test]
 fn a_batch_that_is_gone_stops_the_run_and_is_told() {
     let scenario = askers("openai/medium", 4, 1, false);
-    let (left, disk) = stopped(&scenario, Duration::from_millis(1500));
+    let (left, disk) = stopped(&scenario, Duration::from_millis(2500));
     drop(left);
     let other = standin(Options::default());
     let Err(DriveError::Lost(why)) = resume(&at(&other, &disk, None)) else { panic!("it knows nothing of the batch") };
@@ -229,32 +238,31 @@ impl Watch for StopsAt<'_> {
 
 #[test]
 fn a_run_that_is_stopped_leaves_its_batch_and_a_resumed_one_collects_it() {
-    for model in ["openai/medium", "anthropic/medium"] {
+    // Without --batch, too: what was sent is paid for.
+    let [a, b] = ["openai/medium", "anthropic/medium"];
+    each(&[(a, None), (a, Some(false)), (b, None), (b, Some(false))], |(model, again)| {
         let scenario = askers(model, 10, 2, true);
         let whole = run(&at(&standin(Options::default()), &disk(), None), &scenario).unwrap();
-        // Without --batch, too: what was sent is paid for.
-        for again in [None, Some(false)] {
-            let standin = standin(Options { batch_delay: Duration::from_millis(600), ..Options::default() });
-            let disk = disk();
-            let (engine, told) = telling(at(&standin, &disk, Some(true)));
-            let mut watch = StopsAt { standin: &standin, batches: 2, stop: engine.stop.clone(), waited: Vec::new() };
-            let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-            let summary = engine.run(&prepared(&scenario, folder), Path::new("run"), &mut watch).unwrap();
-            assert_eq!((summary.status.as_str(), standin.stats().batches), ("stopped", 2), "{model}");
-            let words = |words: &str| watch.waited.iter().any(|waited| waited.contains(words));
-            assert!(words(&format!("to {model}: 0 of 1 answered")), "{:?}", watch.waited);
-            let left = told.lock().unwrap().join("\n");
-            assert!(left.contains("stays where it is; `polity resume run` collects its answers"), "{left}");
-            assert_eq!(summary.totals.calls, 1, "the first batch was answered: {summary:?}");
-            let resumed = resume(&at(&standin, &disk, again)).unwrap();
-            assert_eq!((&resumed.status, &resumed.digest), (&"done".to_owned(), &whole.digest), "{model}");
-            let stats = standin.stats();
-            assert_eq!((stats.answered, stats.repeated), (whole.totals.calls, 0), "{model}");
-            assert!((stats.cost_usd - resumed.totals.cost_usd).abs() < 1e-9, "{model}: {stats:?} {resumed:?}");
-            // It keeps to batches unless it is told not to.
-            assert_eq!((stats.batches, stats.calls), if again.is_none() { (4, 0) } else { (2, 2) });
-        }
-    }
+        let standin = standin(Options { batch_delay: Duration::from_millis(1800), ..Options::default() });
+        let disk = disk();
+        let (engine, told) = telling(at(&standin, &disk, Some(true)));
+        let mut watch = StopsAt { standin: &standin, batches: 2, stop: engine.stop.clone(), waited: Vec::new() };
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let summary = engine.run(&prepared(&scenario, folder), Path::new("run"), &mut watch).unwrap();
+        assert_eq!((summary.status.as_str(), standin.stats().batches), ("stopped", 2), "{model}");
+        let words = |words: &str| watch.waited.iter().any(|waited| waited.contains(words));
+        assert!(words(&format!("to {model}: 0 of 1 answered")), "{:?}", watch.waited);
+        let left = told.lock().unwrap().join("\n");
+        assert!(left.contains("stays where it is; `polity resume run` collects its answers"), "{left}");
+        assert_eq!(summary.totals.calls, 1, "the first batch was answered: {summary:?}");
+        let resumed = resume(&at(&standin, &disk, *again)).unwrap();
+        assert_eq!((&resumed.status, &resumed.digest), (&"done".to_owned(), &whole.digest), "{model}");
+        let stats = standin.stats();
+        assert_eq!((stats.answered, stats.repeated), (whole.totals.calls, 0), "{model}");
+        assert!((stats.cost_usd - resumed.totals.cost_usd).abs() < 1e-9, "{model}: {stats:?} {resumed:?}");
+        // It keeps to batches unless it is told not to.
+        assert_eq!((stats.batches, stats.calls), if again.is_none() { (4, 0) } else { (2, 2) });
+    });
 }
 
 /// A run that was stopped when its first batch was at its provider's.
@@ -272,30 +280,30 @@ fn stopped(scenario: &Value, delay: Duration) -> (Standin, Arc<dyn Disk>) {
 /// What a process that was killed in between leaves: an order whose id it did not hear, or that it did not send.
 #[test]
 fn an_order_whose_id_was_never_heard_is_found_at_the_provider() {
-    for model in ["openai/medium", "anthropic/medium"] {
+    // It is still at work, it has ended, it is at another provider, so that this one has never had it.
+    let cases = [(false, true), (true, true), (true, false)];
+    let of = |model: &'static str| cases.map(|(ended, here)| (model, ended, here));
+    each(&[of("openai/medium"), of("anthropic/medium")].concat(), |&(model, ended, here)| {
         let scenario = askers(model, 10, 1, false);
         let whole = run(&at(&standin(Options::default()), &disk(), None), &scenario).unwrap();
-        // It is still at work, it has ended, it is at another provider, so that this one has never had it.
-        for (ended, here) in [(false, true), (true, true), (true, false)] {
-            let (left, disk) = stopped(&scenario, Duration::from_millis(1200));
-            let (path, mut note) = noted(disk.as_ref(), Path::new("run")).pop().unwrap();
-            note["id"] = Value::Null;
-            disk.create(&path).unwrap().write_all(note.to_string().as_bytes()).unwrap();
-            if ended && here {
-                sleep(Duration::from_millis(1300));
-            }
-            let other = standin(Options::default());
-            let (asked, batches) = if here { (&left, 2) } else { (&other, 2) };
-            let resumed = resume(&at(asked, &disk, None)).unwrap();
-            assert_eq!((&resumed.status, &resumed.digest), (&"done".to_owned(), &whole.digest), "{model}");
-            let stats = asked.stats();
-            let found = (stats.answered, stats.repeated, stats.batches);
-            assert_eq!(found, (whole.totals.calls, 0, batches), "{model}, ended {ended}, here {here}");
-            let ids: Vec<Value> =
-                noted(disk.as_ref(), Path::new("run")).into_iter().map(|(_, note)| note["id"].clone()).collect();
-            assert!(ids.len() == 2 && ids.iter().all(Value::is_string), "{ids:?}");
+        let (left, disk) = stopped(&scenario, Duration::from_millis(2500));
+        let (path, mut note) = noted(disk.as_ref(), Path::new("run")).pop().unwrap();
+        note["id"] = Value::Null;
+        disk.create(&path).unwrap().write_all(note.to_string().as_bytes()).unwrap();
+        if ended && here {
+            sleep(Duration::from_millis(2600));
         }
-    }
+        let other = standin(Options::default());
+        let asked = if here { &left } else { &other };
+        let resumed = resume(&at(asked, &disk, None)).unwrap();
+        assert_eq!((&resumed.status, &resumed.digest), (&"done".to_owned(), &whole.digest), "{model}");
+        let stats = asked.stats();
+        let found = (stats.answered, stats.repeated, stats.batches);
+        assert_eq!(found, (whole.totals.calls, 0, 2), "{model}, ended {ended}, here {here}");
+        let ids: Vec<Value> =
+            noted(disk.as_ref(), Path::new("run")).into_iter().map(|(_, note)| note["id"].clone()).collect();
+        assert!(ids.len() == 2 && ids.iter().all(Value::is_string), "{ids:?}");
+    });
 }
 
 /// Batches of a run that are ordered, or about to be, and whose id nobody has heard yet.
