@@ -762,6 +762,9 @@ impl Drive<'_> {
                 }
             }
             let patience = if can_move.is_some() { LINGER } else { TICK };
+            if can_move.is_none() && ready.is_empty() {
+                self.source.flush();
+            }
             if answers.is_empty() {
                 answers = self.listen(patience, &mut driven.totals)?;
             }

@@ -5,7 +5,7 @@
 
 mod harness;
 
-use harness::{arg, command, engine, prepared, said, scratch, team, write_scenario};
+use harness::{arg, askers, command, engine, prepared, said, scratch, team, write_scenario};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Unwatched;
@@ -15,94 +15,15 @@ use polity_driver::models::openai::{OpenAi, Settings};
 use polity_driver::run::{Engine, Summary};
 use polity_driver::source::{Notes, Outside};
 use polity_driver::standin::{Faults, Options, Standin};
-use polity_kernel::Invalid;
-use polity_kernel::ask::{Message, Request, Role, Want};
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
-use polity_kernel::registry::{LeafFiles, Registry};
-use polity_kernel::rng::Draws;
 use polity_kernel::scenario::Budget;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const MODEL: &str = "openai/medium";
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Asking {
-    /// Whether all ask the same.
-    alike: bool,
-}
-
-/// Asks the model of the scenario for a number, twice if it is an even agent.
-struct Asker {
-    alike: bool,
-    act: u16,
-    model: String,
-    settings: polity_kernel::ask::Settings,
-}
-
-impl Policy for Asker {
-    const NAME: &'static str = "asker";
-    const SUMMARY: &'static str = "Ask a model for a number";
-    type Params = Asking;
-    type State = f64;
-
-    fn open(params: Asking, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        let (act, ..) = binding.number_act()?;
-        Ok(Asker { alike: params.alike, act, model: MODEL.into(), settings: binding.settings })
-    }
-
-    fn models(&self) -> Vec<String> {
-        vec![self.model.clone()]
-    }
-
-    fn born(&self, _: Person<'_>, _: &mut Draws) -> f64 {
-        0.0
-    }
-
-    async fn act(&self, state: &mut f64, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let who = if self.alike { 0 } else { turn.who };
-        for n in 0..=u32::from(turn.who.is_multiple_of(2)) {
-            let text = format!("Agent {who} guesses in round {} for the time {n}.", turn.round);
-            let messages = vec![Message::text(Role::User, text)];
-            let request = Request::new(self.model.clone(), messages, Want::number(0.0, 100.0));
-            let heard = turn.ask(Request { settings: self.settings, ..request }, None).await;
-            if let Ok(polity_kernel::ask::Value::Number(x)) = heard {
-                *state = x;
-            }
-        }
-        turn.act(self.act, *state);
-        Ok(())
-    }
-}
-
-fn registry() -> &'static Registry {
-    static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| {
-        let mut registry = polity::registry();
-        registry.policy::<Asker>(LeafFiles::default());
-        registry
-    })
-}
-
-fn society(agents: u32, rounds: u32, alike: bool) -> Value {
-    json!({
-        "name": "askers", "seed": 3, "rounds": rounds, "agents": agents,
-        "world": {"kind": "guess-average"},
-        "cohorts": [{"name": "all", "share": 1.0, "policy": {"kind": "asker", "alike": alike}}],
-        "settings": {"max_tokens": 40},
-        "model": MODEL,
-        // What the stand-in itself asks.
-        "prices": {MODEL: {"input": 0.15, "output": 0.6}},
-        "snapshot": {"rounds": 1},
-    })
-}
 
 fn evaluation(folder: &Path) -> Value {
     let mut scenario = team(folder, "debate", 6, 2);
@@ -125,7 +46,7 @@ fn at(url: &str, disk: &Arc<dyn Disk>, outside: Outside) -> Engine<'static> {
     let provider = OpenAi::new(url, Secret::new("a-key-for-tests")).unwrap();
     let provider = provider.with(Settings { timeout_ms: Some(700), ..Settings::default() });
     let providers = Arc::new(Providers::of(vec![Box::new(provider)]));
-    Engine { registry: registry(), providers, outside, ..engine(disk.clone(), 1, None) }
+    Engine { providers, outside, ..engine(disk.clone(), 1, None) }
 }
 
 fn run(engine: &Engine<'_>, scenario: &Value, folder: &Path) -> Result<Summary, DriveError> {
@@ -141,9 +62,9 @@ fn an_outage_of_one_of_two_servers_loses_no_turn() {
     let provider = OpenAi::among(places.into()).unwrap();
     let provider = provider.with(Settings { timeout_ms: Some(3000), ..Settings::default() });
     let providers = Arc::new(Providers::of(vec![Box::new(provider)]));
-    let engine = Engine { registry: registry(), providers, connections: 20, ..engine(disk(), 1, None) };
+    let engine = Engine { providers, connections: 20, ..engine(disk(), 1, None) };
     let (summary, dead) = std::thread::scope(|scope| {
-        let running = scope.spawn(|| run(&engine, &society(300, 2, false), &folder).unwrap());
+        let running = scope.spawn(|| run(&engine, &askers(MODEL, 300, 2, false), &folder).unwrap());
         while first.stats().answered < 60 {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -155,7 +76,7 @@ fn an_outage_of_one_of_two_servers_loses_no_turn() {
     assert_eq!((summary.status.as_str(), summary.totals.calls, summary.totals.rungs.fit), ("done", calls, calls));
     assert!(second.stats().answered >= calls - dead - 40, "{:?} after {dead}", second.stats());
     // The same numbers as from one server: the stand-in answers by the words alone.
-    let alone = run(&at(&second.url(), &disk(), Outside::default()), &society(300, 2, false), &folder).unwrap();
+    let alone = run(&at(&second.url(), &disk(), Outside::default()), &askers(MODEL, 300, 2, false), &folder).unwrap();
     assert_eq!(alone.digest, summary.digest);
 }
 
@@ -163,7 +84,7 @@ fn an_outage_of_one_of_two_servers_loses_no_turn() {
 #[test]
 fn a_wall_holds_by_the_providers_own_count() {
     let folder = scratch("money-wall");
-    let scenarios = [society(12, 2, false), evaluation(&folder)];
+    let scenarios = [askers(MODEL, 12, 2, false), evaluation(&folder)];
     let whole: Vec<f64> = scenarios
         .iter()
         .map(|scenario| {
@@ -222,14 +143,14 @@ fn a_wall_holds_by_the_providers_own_count() {
 fn questions_of_the_same_words_are_asked_once_while_they_are_under_way() {
     let folder = scratch("money-shared");
     let standin = standin(&[], 1, 150);
-    let summary = run(&at(&standin.url(), &disk(), Outside::default()), &society(30, 3, true), &folder).unwrap();
+    let summary = run(&at(&standin.url(), &disk(), Outside::default()), &askers(MODEL, 30, 3, true), &folder).unwrap();
     // In each round everybody asks the same, and then every other one the same again.
     assert_eq!((summary.totals.answers, summary.totals.calls, summary.totals.cache_hits), (3 * 45, 6, 3 * 45 - 6));
     let stats = standin.stats();
     assert_eq!((stats.calls, stats.repeated), (6, 0));
     assert!((stats.cost_usd - summary.totals.cost_usd).abs() < 1e-9, "what is shared costs once");
     // Who asks alone gets the same, and a budget counts all of them, so that who is denied does not depend on what was under way.
-    let mut scenario = society(30, 3, true);
+    let mut scenario = askers(MODEL, 30, 3, true);
     scenario["budget"] = json!({"calls": 100});
     let digest = |connections| {
         let engine = Engine { connections, ..at(&standin.url(), &disk(), Outside::default()) };
@@ -249,7 +170,7 @@ fn kept_answers_make_the_same_run_without_a_provider() {
         let notes = Notes::to(move |text| told.lock().unwrap().push(text.to_owned()));
         Outside { cache: Some(kept.clone()), notes, ..Outside::default() }
     };
-    for scenario in [society(12, 2, false), evaluation(&folder)] {
+    for scenario in [askers(MODEL, 12, 2, false), evaluation(&folder)] {
         let _ = std::fs::remove_dir_all(&kept);
         let standin = standin(&[], 1, 0);
         let url = standin.url();
@@ -410,7 +331,7 @@ fn a_failing_cache_stops_no_run() {
     std::fs::write(folder.join("kept"), "x").unwrap();
     let standin = standin(&[], 1, 0);
     let outside = Outside { cache: Some(folder.join("kept")), ..Outside::default() };
-    let summary = run(&at(&standin.url(), &disk(), outside), &society(6, 1, false), &folder).unwrap();
+    let summary = run(&at(&standin.url(), &disk(), outside), &askers(MODEL, 6, 1, false), &folder).unwrap();
     assert_eq!((summary.status.as_str(), summary.totals.cache_hits), ("done", 0));
     assert!(RealDisk.exists(&folder.join("kept")).unwrap());
 }

@@ -14,10 +14,21 @@ use std::process::Command;
 const CLIENTS: &[(&str, &[&str])] = &[
     (
         "openai_client.py",
-        &["models", "chat", "tool", "stream", "stream of a tool", "parse", "embeddings", "errors", "many at once"],
+        &[
+            "models",
+            "chat",
+            "tool",
+            "stream",
+            "stream of a tool",
+            "parse",
+            "embeddings",
+            "errors",
+            "batches",
+            "many at once",
+        ],
     ),
     ("responses_client.py", &["responses", "parse", "errors"]),
-    ("anthropic_client.py", &["models", "messages", "structured", "tool", "stream", "errors"]),
+    ("anthropic_client.py", &["models", "messages", "structured", "tool", "stream", "errors", "batches"]),
     ("google_client.py", &["models", "generate", "structured", "chat", "errors"]),
     ("ollama_client.py", &["models", "chat", "structured", "stream", "errors"]),
 ];

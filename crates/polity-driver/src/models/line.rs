@@ -4,9 +4,10 @@ use super::Trouble;
 use super::keys::{Secret, from_environment};
 use super::received::Received;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Response, Url};
+use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde::Serialize;
 use std::error::Error;
+use std::future::Future;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,11 @@ use std::time::Duration;
 
 /// Bytes of an answer at most; what is longer is cut off while it is read. (A streamed answer takes 20 to 50 times its text.)
 pub const LONGEST_ANSWER: usize = 10_000_000;
+/// Bytes of a line of a batch's results at most.
+const LONGEST_LINE: usize = 4 * LONGEST_ANSWER;
 const CONNECT: Duration = Duration::from_secs(10);
+/// How long a file of a batch may take, there or back.
+const TRANSFER: Duration = Duration::from_secs(1800);
 
 /// Where a provider is found, and how it is told who asks: in the words that a user knows.
 #[derive(Clone, Copy, Debug)]
@@ -283,22 +288,124 @@ impl Line {
         body: Option<Vec<u8>>,
     ) -> Result<Received, Trouble> {
         let method = if body.is_some() { Method::POST } else { Method::GET };
-        let mut request = client.request(method, place.url(path));
+        let mut request = self.request(place, client, method, place.url(path));
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
+        self.received(place, model, self.timeout, async { receive(request.send().await?).await }).await
+    }
+
+    /// A request as the one whose key the place has.
+    fn request(&self, place: &Place, client: &Client, method: Method, url: Url) -> RequestBuilder {
+        let mut request = client.request(method, url);
         for (name, value) in self.home.headers {
             request = request.header(*name, *value);
         }
         if let Some((name, value)) = &place.key {
             request = request.header(name, value.clone());
         }
-        let received = async { receive(request.send().await?).await };
+        request
+    }
+
+    async fn received(
+        &self,
+        place: &Place,
+        model: &str,
+        timeout: Duration,
+        received: impl Future<Output = Result<(u16, HeaderMap, Vec<u8>), reqwest::Error>>,
+    ) -> Result<Received, Trouble> {
         let (status, headers, bytes) =
-            received.await.map_err(|error| place.scrubbed(unreachable(place, self.timeout, &error)))?;
+            received.await.map_err(|error| place.scrubbed(unreachable(place, timeout, &error)))?;
         let mut received = Received::new(&place.shown, model, status, headers, bytes);
         received.body = place.secret.hidden_in(received.body);
         Ok(received)
+    }
+
+    fn first_place(&self) -> Result<(&Place, &Client), Trouble> {
+        let (places, clients) = self.open().map_err(|why| Trouble::Fatal { why })?;
+        let first = places.first().zip(clients.first());
+        first.ok_or_else(|| Trouble::Fatal { why: "there is nobody to ask".into() })
+    }
+
+    /// Sends something to the first place, whatever others there are: what is kept there is kept nowhere else.
+    pub async fn first(&self, path: &[String], query: &[(&str, &str)], payload: Payload) -> Result<Received, Trouble> {
+        let (place, client) = self.first_place()?;
+        let mut url = place.url(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let method = if matches!(payload, Payload::None) { Method::GET } else { Method::POST };
+        let mut request = self.request(place, client, method, url);
+        let mut timeout = self.timeout;
+        if let Some((kind, body)) = payload.into_body() {
+            timeout = timeout.max(TRANSFER);
+            request = request.header(CONTENT_TYPE, kind).body(body).timeout(timeout);
+        }
+        self.received(place, "", timeout, async { receive(request.send().await?).await }).await
+    }
+
+    /// Reads a file at the first place line by line. What came in place of it, if something did.
+    pub async fn lines(
+        &self,
+        path: &[String],
+        each: &mut (dyn FnMut(&str) + Send),
+    ) -> Result<Option<Received>, Trouble> {
+        let (place, client) = self.first_place()?;
+        let request = self.request(place, client, Method::GET, place.url(path)).timeout(TRANSFER);
+        let broken = |error: reqwest::Error| place.scrubbed(unreachable(place, TRANSFER, &error));
+        let mut response = request.send().await.map_err(broken)?;
+        if !response.status().is_success() {
+            return self.received(place, "", TRANSFER, receive(response)).await.map(Some);
+        }
+        let mut rest: Vec<u8> = Vec::new();
+        let mut tell = |line: &[u8]| each(&place.secret.hidden_in(String::from_utf8_lossy(line).into_owned()));
+        while let Some(chunk) = response.chunk().await.map_err(broken)? {
+            rest.extend_from_slice(&chunk);
+            if let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') {
+                let after = rest.split_off(end + 1);
+                rest.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).for_each(&mut tell);
+                rest = after;
+            }
+            if rest.len() > LONGEST_LINE {
+                let most = LONGEST_LINE / 1_000_000;
+                let why = format!("{} sends a line of results that is longer than {most} MB", place.shown);
+                return Err(Trouble::Fatal { why });
+            }
+        }
+        if !rest.is_empty() {
+            tell(&rest);
+        }
+        Ok(None)
+    }
+}
+
+/// What is sent to a place.
+pub(super) enum Payload {
+    /// Nothing: it is asked for what is there.
+    None,
+    /// JSON.
+    Json(String),
+    /// A file of lines for a batch (RFC 7578).
+    File { name: String, text: String },
+}
+
+impl Payload {
+    /// Its type, and itself.
+    fn into_body(self) -> Option<(String, String)> {
+        match self {
+            Payload::None => None,
+            Payload::Json(text) => Some(("application/json".into(), text)),
+            Payload::File { name, text } => {
+                // JSON has no line that begins with two hyphens.
+                let border = "polity-lines-of-a-batch";
+                let head = "Content-Disposition: form-data; name=";
+                let body = format!(
+                    "--{border}\r\n{head}\"purpose\"\r\n\r\nbatch\r\n--{border}\r\n{head}\"file\"; filename=\"{name}\"\r\n\
+                     Content-Type: application/jsonl\r\n\r\n{text}\r\n--{border}--\r\n"
+                );
+                Some((format!("multipart/form-data; boundary={border}"), body))
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! A provider turns one effect into one outcome and knows nothing of batches, retries, caches or budgets; those belong to the run.
 
 pub mod anthropic;
+pub mod batch;
 mod capabilities;
 mod form;
 pub mod google;
@@ -143,6 +144,10 @@ pub trait Provider: Send + Sync {
     fn probe<'a>(&'a self, model: &'a str) -> Probing<'a> {
         let _ = model;
         Box::pin(std::future::ready(None))
+    }
+    /// Its batches, if it has any: questions that may wait for a day are cheaper there.
+    fn batching(&self) -> Option<&dyn batch::Batching> {
+        None
     }
     /// Puts the question. `seed` is the run's; only simulated models use it.
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a>;

@@ -6,8 +6,12 @@ use super::Providers;
 use polity_kernel::ask::Usage;
 use polity_kernel::scenario::Price;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
+
+/// What a question in a batch costs of what it costs alone, at OpenAI (<https://platform.openai.com/docs/guides/batch>) and at Anthropic
+/// (<https://platform.claude.com/docs/en/build-with-claude/batch-processing>), for all of its tokens.
+pub const OF_A_BATCH: f64 = 0.5;
 
 /// The shipped table, with its date and where its figures come from.
 pub const PRICES: &str = include_str!("prices.json");
@@ -64,7 +68,11 @@ pub fn words(price: &Price) -> String {
 
 /// The prices of a run's models by full name, as far as they are known; those of providers that tell the cost are not among them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prices(BTreeMap<String, Price>);
+pub struct Prices {
+    by_name: BTreeMap<String, Price>,
+    /// Models that are asked in batches.
+    batched: BTreeSet<String>,
+}
 
 impl Prices {
     /// `given` wins over the shipped table.
@@ -74,44 +82,57 @@ impl Prices {
             let provider = providers.for_model(model).ok().filter(|provider| !provider.tells_costs())?;
             Some((model.clone(), named(given, model).or_else(|| provider.list_price(model))?))
         };
-        Prices(models.iter().filter_map(price).collect())
+        Prices { by_name: models.iter().filter_map(price).collect(), ..Prices::default() }
     }
 
     /// Prices by full name.
     #[must_use]
     pub fn by_name(&self) -> &BTreeMap<String, Price> {
-        &self.0
+        &self.by_name
     }
 
     /// The same with others where they are given.
     #[must_use]
     pub fn with(mut self, other: &Prices) -> Prices {
-        self.0.extend(other.0.clone());
+        self.by_name.extend(other.by_name.clone());
         self
+    }
+
+    /// The same for a run that asks these models in batches.
+    #[must_use]
+    pub fn in_batches(self, batched: BTreeSet<String>) -> Prices {
+        Prices { batched, ..self }
     }
 
     /// Whether the price of a model is known.
     #[must_use]
     pub fn know(&self, model: &str) -> bool {
-        self.0.contains_key(model)
+        self.by_name.contains_key(model)
     }
 
-    /// A usage with what it costs. Without a known price it stays as its provider told it.
+    /// A usage with what it costs in the way in which the run asks the model. Without a known price it stays as its provider told it.
     #[must_use]
     pub fn applied(&self, model: &str, usage: Usage) -> Usage {
-        let Some(price) = self.0.get(model) else { return usage };
+        self.applied_as(model, usage, self.batched.contains(model))
+    }
+
+    /// The same for a question that was asked in a batch, or alone.
+    #[must_use]
+    pub fn applied_as(&self, model: &str, usage: Usage, batched: bool) -> Usage {
+        let Some(price) = self.by_name.get(model) else { return usage };
         let cached = usage.tokens_cached.min(usage.tokens_in);
         // Thinking is part of the reply's tokens.
         let dollars = (usage.tokens_in - cached) as f64 * price.input
             + cached as f64 * price.cached.unwrap_or(price.input)
             + usage.tokens_out as f64 * price.output;
-        Usage { cost_usd: dollars / 1e6, ..usage }
+        let part = if batched { OF_A_BATCH } else { 1.0 };
+        Usage { cost_usd: dollars / 1e6 * part, ..usage }
     }
 }
 
 impl From<BTreeMap<String, Price>> for Prices {
-    fn from(prices: BTreeMap<String, Price>) -> Self {
-        Prices(prices)
+    fn from(by_name: BTreeMap<String, Price>) -> Self {
+        Prices { by_name, ..Prices::default() }
     }
 }
 
@@ -158,6 +179,11 @@ mod tests {
         // More cached than sent: no server means that.
         let wrong = Usage { tokens_cached: 5_000, ..usage };
         assert!((cost(Some(0.5), wrong) - (1_000.0 * 0.5 + 100.0 * 8.0)).abs() < 1e-6);
+        let prices =
+            Prices::from(BTreeMap::from([("m".to_string(), price(None))])).in_batches(["m".to_string()].into());
+        let half = (1_000.0 * 2.0 + 100.0 * 8.0) / 2.0;
+        assert!((prices.applied("m", usage).cost_usd * 1e6 - half).abs() < 1e-6);
+        assert!((prices.applied_as("m", usage, false).cost_usd * 1e6 - 2.0 * half).abs() < 1e-6);
         assert_eq!(Prices::default().applied("m", Usage { cost_usd: 3.0, ..usage }).cost_usd, 3.0);
     }
 }

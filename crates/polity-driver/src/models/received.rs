@@ -174,6 +174,11 @@ impl Received {
         (limits != RateLimits::default()).then_some(limits)
     }
 
+    /// How long the server asks to wait before it is asked again, in milliseconds.
+    pub(super) fn asks_to_wait(&self) -> Option<u64> {
+        retry_after(&self.headers, SystemTime::now()).map(believed)
+    }
+
     fn content_type(&self) -> &str {
         let kind = self.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         kind.unwrap_or_default().trim()
@@ -378,16 +383,10 @@ impl Complaint {
     }
 }
 
-/// How long a server asks to wait: Retry-After in its three forms, else in its body, else when its limits are full again.
+/// How long a server asks to wait: Retry-After, else in its body, else when its limits are full again.
 fn wait_ms(headers: &HeaderMap, in_body: Option<f64>, now: SystemTime) -> Option<u64> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |text: &str| text.parse().ok().filter(|x: &f64| x.is_finite());
-    // A date that has passed: at once.
-    let until = |date: SystemTime| date.duration_since(now).map_or(0.0, |wait| wait.as_secs_f64() * 1e3);
-    let after = text("retry-after-ms").and_then(number).or_else(|| {
-        let after = text(RETRY_AFTER.as_str())?;
-        number(after).map(|seconds| seconds * 1e3).or_else(|| httpdate::parse_http_date(after).ok().map(until))
-    });
+    let until = |date| until(date, now);
     let reset = || {
         let openai = ["requests", "tokens"].map(|limit| {
             let wait = duration_ms(text(&format!("x-ratelimit-reset-{limit}"))?)?;
@@ -402,8 +401,30 @@ fn wait_ms(headers: &HeaderMap, in_body: Option<f64>, now: SystemTime) -> Option
         // The limit that is used up counts; where none says so, the longer wait.
         limits.flatten().max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))).map(|(_, wait)| wait)
     };
-    after.or(in_body).or_else(reset).map(|wait| wait.clamp(0.0, LONGEST_WAIT).ceil() as u64)
+    retry_after(headers, now).or(in_body).or_else(reset).map(believed)
 }
+
+fn believed(wait_ms: f64) -> u64 {
+    wait_ms.clamp(0.0, LONGEST_WAIT).ceil() as u64
+}
+
+/// The time until a date, in milliseconds; one that has passed: at once.
+fn until(date: SystemTime, now: SystemTime) -> f64 {
+    date.duration_since(now).map_or(0.0, |wait| wait.as_secs_f64() * 1e3)
+}
+
+/// Retry-After in its three forms, in milliseconds.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<f64> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let number = |text: &str| text.parse().ok().filter(|x: &f64| x.is_finite());
+    text("retry-after-ms").and_then(number).or_else(|| {
+        let after = text(RETRY_AFTER.as_str())?;
+        number(after)
+            .map(|seconds| seconds * 1e3)
+            .or_else(|| httpdate::parse_http_date(after).ok().map(|date| until(date, now)))
+    })
+}
+
 /// `6m0s`, `1.5s`, `20ms`; a bare number is seconds.
 fn duration_ms(text: &str) -> Option<f64> {
     let mut sum = 0.0;

@@ -1,6 +1,7 @@
 //! Providers over the network: what is the same on every wire. A wire is a folder that says how a question is written and an answer is
 //! read; see `openai/`, `anthropic/`, `google/`, `ollama/` and `openai_responses/`.
 
+use super::batch::{BatchWire, Batching};
 use super::form::{Forms, in_words};
 use super::keys::Secret;
 use super::line::{Home, Line};
@@ -115,6 +116,10 @@ pub trait Wire: Send + Sync + 'static {
         let _ = model;
         told
     }
+    /// Its batches, if it has any.
+    fn batches() -> Option<&'static dyn BatchWire> {
+        None
+    }
     /// What a model offers, by what its server tells of it (null, if nothing).
     fn capabilities(model: &str, own: bool, told: &Json) -> Capabilities;
 }
@@ -194,7 +199,7 @@ impl<W: Wire> Remote<W> {
         W::body(&self.question(&effect.request))
     }
 
-    fn question<'a>(&'a self, asked: &'a Request) -> Question<'a> {
+    pub(super) fn question<'a>(&'a self, asked: &'a Request) -> Question<'a> {
         let model = self.short(&asked.model);
         let turn = |message: &polity_kernel::ask::Message| Turn { role: message.role, text: message.rendered() };
         let seed = asked.settings.seed.or(self.settings.seed);
@@ -242,7 +247,25 @@ impl<W: Wire> Remote<W> {
         self.line.send(&path, model, Some(&W::body(&question))).await
     }
 
-    fn without_schema(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    /// What an answer is to the one who asked, and what it took since it was asked for.
+    pub(super) fn exchange(&self, asked: &Request, received: &Received, began: Instant) -> Result<Exchange, Trouble> {
+        let latency_ms = began.elapsed().as_secs_f64() * 1e3;
+        let told = match W::told(received) {
+            Ok(told) => Ok(told),
+            Err(Ended::Outcome(outcome)) => Err(outcome),
+            Err(Ended::Trouble(trouble)) => return Err(self.line.scrubbed(trouble)),
+        };
+        let usage = match told.as_ref().ok().and_then(|told| told.usage) {
+            Some(usage) => usage,
+            // An answer of any kind was made, and counted there: what is not told is counted from above.
+            None if received.is_answer() => self.most(asked),
+            None => Usage::default(),
+        };
+        let outcome = told.map_or_else(|outcome| outcome, |told| told.outcome(&asked.want, &received.body));
+        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+    }
+
+    pub(super) fn without_schema(&self) -> MutexGuard<'_, BTreeSet<String>> {
         // Names alone are behind it: they are as good after a panic as before.
         self.without_schema.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -258,7 +281,7 @@ impl<W: Wire> Remote<W> {
 }
 
 /// The form of the reply in words.
-fn put_in_words(question: &mut Question<'_>, asked: &Request) {
+pub(super) fn put_in_words(question: &mut Question<'_>, asked: &Request) {
     question.schema = None;
     let Some(words) = in_words(&asked.want) else {
         return;
@@ -333,6 +356,10 @@ impl<W: Wire> Provider for Remote<W> {
         false
     }
 
+    fn batching(&self) -> Option<&dyn Batching> {
+        W::batches().map(|_| self as &dyn Batching)
+    }
+
     fn probe<'a>(&'a self, model: &'a str) -> Probing<'a> {
         Box::pin(async move {
             let short = self.short(model);
@@ -361,20 +388,7 @@ impl<W: Wire> Provider for Remote<W> {
             if let Some(limits) = received.limits() {
                 self.limits_told().insert(self.short(&asked.model).to_owned(), limits);
             }
-            let latency_ms = began.elapsed().as_secs_f64() * 1e3;
-            let told = match W::told(&received) {
-                Ok(told) => Ok(told),
-                Err(Ended::Outcome(outcome)) => Err(outcome),
-                Err(Ended::Trouble(trouble)) => return Err(self.line.scrubbed(trouble)),
-            };
-            let usage = match told.as_ref().ok().and_then(|told| told.usage) {
-                Some(usage) => usage,
-                // An answer of any kind was made, and counted there: what is not told is counted from above.
-                None if received.is_answer() => self.most(asked),
-                None => Usage::default(),
-            };
-            let outcome = told.map_or_else(|outcome| outcome, |told| told.outcome(&asked.want, &received.body));
-            Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+            self.exchange(asked, &received, began)
         })
     }
 }

@@ -79,7 +79,7 @@ impl Engine<'_> {
         prices: &Prices,
         round: u32,
     ) -> Result<Vec<Interviewed>, DriveError> {
-        let mut source = self.source(seed, prices, None);
+        let mut source = self.source(seed, prices, None, None);
         let wanted = effects.len();
         source.start(effects);
         let mut answers: Vec<Answer> = Vec::new();

@@ -84,6 +84,9 @@ pub struct Manifest {
     /// whose provider tells costs itself, and those of unknown price, are not here.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
+    /// Whether questions go together in batches, where their provider has them. It determines prices, and no answer.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub batch: bool,
     /// What the models of providers outside offer, as far as it was known when the run began; simulated ones are not here.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub capabilities: BTreeMap<String, Capabilities>,
@@ -103,7 +106,7 @@ impl Manifest {
         capabilities: BTreeMap<String, Capabilities>,
         forked_from: Option<Origin>,
     ) -> Self {
-        let Asked { models, simulated, prices } = asked;
+        let Asked { models, simulated, prices, batch } = asked;
         Manifest {
             format: FORMAT,
             name: prepared.name.clone(),
@@ -119,6 +122,7 @@ impl Manifest {
             inputs: prepared.files.iter().map(|file| file.entry.clone()).collect(),
             models,
             prices: prices.by_name().clone(),
+            batch,
             capabilities,
             simulated,
             forked_from,

@@ -30,7 +30,7 @@ use crate::models::prices::{self, Prices};
 use crate::models::{Capabilities, Providers};
 use crate::people::Mailbox;
 use crate::recorder::Recorder;
-use crate::source::{Faults, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
+use crate::source::{Batches, Faults, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
 use crate::traces::{Trace, Traced};
 use polity_kernel::ask::Effect;
 use polity_kernel::digest::Digest;
@@ -41,7 +41,7 @@ use polity_kernel::scenario::{Answers, Assembled, Budget, Check, Limits, Scenari
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -206,6 +206,8 @@ pub(crate) struct Asked {
     pub simulated: bool,
     /// What they cost, as far as it is known.
     pub prices: Prices,
+    /// Whether they are asked in batches, where there are any.
+    pub batch: bool,
 }
 
 /// What a run folder holds of its run.
@@ -305,7 +307,7 @@ impl Engine<'_> {
             )));
         }
         let prices = Prices::of(&models, &scenario.prices, &self.providers);
-        Ok(Asked { models, simulated, prices })
+        Ok(Asked { models, simulated, prices, batch: self.outside.batch == Some(true) })
     }
 
     /// A wall of dollars needs to know what calls cost.
@@ -362,18 +364,35 @@ impl Engine<'_> {
         told.iter().collect()
     }
 
-    fn source(&self, seed: u64, prices: &Prices, ranks: Option<Ranks>) -> Box<dyn Source> {
+    fn source(&self, seed: u64, prices: &Prices, ranks: Option<Ranks>, batches: Option<Batches>) -> Box<dyn Source> {
         match self.faults {
             None => {
                 let live = Live::new(self.providers.clone(), seed, self.connections, &self.outside);
-                let live = live.with_prices(prices.clone());
-                Box::new(match ranks {
-                    Some(ranks) => live.with_ranks(ranks),
-                    None => live,
-                })
+                let mut live = live.with_prices(prices.clone());
+                if let Some(ranks) = ranks {
+                    live = live.with_ranks(ranks);
+                }
+                if let Some(batches) = batches {
+                    live = live.with_batches(batches);
+                }
+                Box::new(live)
             }
             Some(faults) => Box::new(Simulated::new(self.providers.clone(), seed, faults)),
         }
+    }
+
+    /// Of these models those that are asked in batches; it says which are not.
+    fn batched(&self, manifest: &Manifest) -> BTreeSet<String> {
+        if !manifest.batch {
+            return BTreeSet::new();
+        }
+        let has = |model: &&String| self.providers.for_model(model).is_ok_and(|provider| provider.batching().is_some());
+        let (batched, not): (Vec<&String>, Vec<&String>) = manifest.models.iter().partition(has);
+        if !not.is_empty() {
+            let not: Vec<&str> = not.into_iter().map(String::as_str).collect();
+            self.outside.notes.tell(&format!("there are no batches of {}: asked as ever", not.join(", ")));
+        }
+        batched.into_iter().cloned().collect()
     }
 
     /// Runs a scenario in a new folder.
@@ -431,11 +450,20 @@ impl Engine<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Summary, DriveError> {
         let agents = agents_of(machine);
-        let prices = Prices::from(manifest.prices.clone());
+        let batched = self.batched(manifest);
+        let prices = Prices::from(manifest.prices.clone()).in_batches(batched);
         let mailbox = Mailbox::of(self.disk.clone(), folder.path());
         let timeout = scenario.people.timeout.map(|timeout| Duration::from_secs_f64(timeout.seconds()));
         let named = folder.path().display().to_string();
-        let asked = self.source(scenario.seed, &prices, ranks(scenario, machine));
+        let batches = Batches::open(
+            self.providers.clone(),
+            self.disk.clone(),
+            folder.path(),
+            manifest.batch,
+            self.outside.batch_pause,
+            self.outside.notes.clone(),
+        )?;
+        let asked = self.source(scenario.seed, &prices, ranks(scenario, machine), Some(batches));
         let mut source = WithPeople::new(asked, mailbox, named, timeout, self.outside.notes.clone());
         let control = Control::open(self.disk.clone(), folder.path())?;
         let writing = Writing {
@@ -589,6 +617,13 @@ impl Engine<'_> {
         if !self.outside.prices.is_empty() {
             let given = Prices::of(&manifest.models, &self.outside.prices, &self.providers);
             manifest.prices = Prices::from(manifest.prices).with(&given).by_name().clone();
+            folder.write_manifest(&manifest)?;
+        }
+        // Neither is whether questions go in batches.
+        if let Some(batch) = self.outside.batch
+            && batch != manifest.batch
+        {
+            manifest.batch = batch;
             folder.write_manifest(&manifest)?;
         }
         let journal = JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?;

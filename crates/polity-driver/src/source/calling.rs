@@ -1,6 +1,7 @@
 //! The task that makes the calls of a run: it asks as many at once as it may, and tells what came of it. What is asked when is decided in
-//! `traffic/`.
+//! `traffic/`; what goes together in batches is sent by `batches.rs`.
 
+use super::batches::{Asked, Batches, Done, Words};
 use super::cache::{Cache, Key};
 use super::traffic::{After, Call, Rules, Traffic};
 use super::{Broken, Notes};
@@ -32,6 +33,8 @@ pub(super) struct Asking {
 pub(super) enum Command {
     /// That these are asked; those with the same key share an answer.
     Ask(Vec<Asking>),
+    /// That it can not move on without an answer: what was gathered is sent.
+    Flush,
     /// That nothing more is begun.
     Hold,
     /// That so many calls may be in flight; none in a pause.
@@ -73,6 +76,8 @@ pub(super) struct Status {
     news: Instant,
     /// Who is asked.
     whom: BTreeSet<String>,
+    /// How batches stand.
+    pub(super) batches: Words,
 }
 
 impl Default for Status {
@@ -87,6 +92,7 @@ impl Default for Status {
             trouble: None,
             news: Instant::now(),
             whom,
+            batches: Words::default(),
         }
     }
 }
@@ -101,8 +107,13 @@ impl Status {
 
     /// Why answers are awaited.
     pub(super) fn words(&self) -> String {
-        let mut reason = format!("{} calls in flight", self.asking);
-        if !self.whom.is_empty() {
+        let batches = self.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reason = batches.values().cloned().collect::<Vec<_>>().join(", ");
+        if reason.is_empty() || self.asking > 0 {
+            let and = if reason.is_empty() { "" } else { ", and " };
+            reason.push_str(&format!("{and}{} calls in flight", self.asking));
+        }
+        if !self.whom.is_empty() && (self.asking > 0 || batches.is_empty()) {
             reason.push_str(&format!(" to {}", self.whom.iter().cloned().collect::<Vec<_>>().join(", ")));
         }
         let silent = self.news.elapsed().as_secs();
@@ -128,9 +139,6 @@ impl Status {
     }
 }
 
-/// What came of asking.
-type Asked = (Call, Result<Exchange, Trouble>);
-
 /// See the module.
 pub(super) struct Calling {
     providers: Arc<Providers>,
@@ -140,6 +148,12 @@ pub(super) struct Calling {
     seed: u64,
     traffic: Traffic,
     asking: JoinSet<Asked>,
+    batches: Option<Batches>,
+    /// Those under way.
+    batching: JoinSet<Done>,
+    /// Whether the run can not move on without an answer.
+    stands: bool,
+    words: Words,
     told: News,
     /// Answers that were told and that the run has not taken yet: a run that is busy has them in no journal.
     untaken: usize,
@@ -161,9 +175,11 @@ impl Calling {
         notes: Notes,
         seed: u64,
         rules: Rules,
+        batches: Option<Batches>,
         tells: Sender<News>,
         status: Arc<Mutex<Status>>,
     ) -> Self {
+        let words = status.lock().unwrap_or_else(PoisonError::into_inner).batches.clone();
         Calling {
             providers,
             prices,
@@ -172,6 +188,10 @@ impl Calling {
             seed,
             traffic: Traffic::new(rules),
             asking: JoinSet::new(),
+            batches,
+            batching: JoinSet::new(),
+            stands: false,
+            words,
             told: News::default(),
             untaken: 0,
             connections: rules.connections,
@@ -193,6 +213,7 @@ impl Calling {
                     None => return,
                 },
                 Some(asked) = self.asking.join_next() => self.joined(asked),
+                Some(done) = self.batching.join_next() => self.collected(done),
                 () = tokio::time::sleep_until(due.into()) => {}
             }
             while let Ok(command) = commands.try_recv() {
@@ -210,13 +231,12 @@ impl Calling {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Ask(effects) => {
-                let now = Instant::now();
+                self.stands = false;
                 self.traffic.batch();
-                for Asking { effect, key, rank } in effects {
-                    self.traffic.begin(effect, key, rank, now);
-                }
+                effects.into_iter().for_each(|asking| self.begin(asking));
             }
-            Command::Hold => self.told.dropped += self.traffic.drop_waiting(),
+            Command::Flush => self.stands = true,
+            Command::Hold => self.drop_waiting(),
             Command::Taken(answers) => self.untaken = self.untaken.saturating_sub(answers),
             Command::Connections(most) => {
                 self.connections = most;
@@ -229,11 +249,65 @@ impl Calling {
         }
     }
 
+    fn begin(&mut self, Asking { effect, key, rank }: Asking) {
+        let now = Instant::now();
+        if let Some(batches) = &mut self.batches {
+            if batches.gathers(&effect.request.model) {
+                self.traffic.gathers(&effect.request.model, now);
+            }
+            if let Some(place) = batches.sent(&effect) {
+                if let Some(call) = self.traffic.begin_sent(effect, key, now) {
+                    batches.claim(place, call);
+                }
+                return;
+            }
+        }
+        self.traffic.begin(effect, key, rank, now);
+    }
+
+    /// Drops all that is not under way. What is in batches stays there.
+    fn drop_waiting(&mut self) {
+        self.told.dropped += self.traffic.drop_waiting();
+        if let Some(batches) = &mut self.batches {
+            batches.hold();
+            let claims = batches.drop_claims();
+            self.told.dropped += self.traffic.left(claims);
+        }
+    }
+
+    /// Sends what was gathered, once the run can not move on without it.
+    fn send_batches(&mut self) {
+        let Some(batches) = self.batches.as_mut().filter(|_| self.stands && self.connections > 0) else { return };
+        let mut ready = batches.take_sent();
+        let mut refused = Vec::new();
+        for questions in self.traffic.gathered(Instant::now()) {
+            let (made, not) = batches.make(questions);
+            ready.extend(made);
+            refused.extend(not);
+        }
+        for batch in ready {
+            self.batching.spawn(batch.ask(self.words.clone()));
+        }
+        refused.into_iter().for_each(|asked| self.take(asked));
+    }
+
+    fn collected(&mut self, done: Result<Done, JoinError>) {
+        match done {
+            Ok(Done { asked, unsent, left }) => {
+                asked.into_iter().for_each(|asked| self.take(asked));
+                unsent.into_iter().for_each(|call| self.traffic.unsent(call));
+                self.told.dropped += self.traffic.left(left);
+            }
+            Err(error) => self.give_up(format!("a batch was broken off by a defect: {error}")),
+        }
+    }
+
     /// When there is something to do even if nothing comes.
     fn due(&mut self) -> Instant {
         let quiet = (!self.asking.is_empty()).then(|| self.news.max(self.reminded) + QUIET);
         let due = if self.has_room() { self.traffic.next_due(Instant::now()) } else { None };
-        quiet.into_iter().chain(due).min().unwrap_or_else(|| Instant::now() + IDLE)
+        let gathered = if self.stands && self.connections > 0 { self.traffic.gathered_due() } else { None };
+        quiet.into_iter().chain(due).chain(gathered).min().unwrap_or_else(|| Instant::now() + IDLE)
     }
 
     /// Whether more may be asked as far as the run is concerned: what it has not taken is lost with the process, and is not to grow.
@@ -243,6 +317,7 @@ impl Calling {
 
     /// Begins what the limit allows.
     fn pump(&mut self) {
+        self.send_batches();
         while self.has_room()
             && let Some(call) = self.traffic.next(Instant::now())
         {
@@ -273,7 +348,7 @@ impl Calling {
                 if self.trouble.take().is_some() && waited >= QUIET {
                     self.notes.tell("answers come again");
                 }
-                let usage = self.prices.applied(&call.effect.request.model, usage);
+                let usage = self.prices.applied_as(&call.effect.request.model, usage, call.batched);
                 if let (Some(cache), Some(key)) = (&self.cache, &call.key) {
                     cache.put(key, &outcome, &usage);
                 }
@@ -314,7 +389,7 @@ impl Calling {
     }
 
     fn give_up(&mut self, why: String) {
-        self.told.dropped += self.traffic.drop_waiting();
+        self.drop_waiting();
         self.told.lost.get_or_insert(why);
     }
 

@@ -1,6 +1,7 @@
 //! Answers from providers. A run asks and listens here; the calls themselves are made by a task of their own (`calling.rs`), so that a
 //! connection that has become free asks again whatever the run is busy with.
 
+use super::batches::Batches;
 use super::cache::{Cache, Key};
 use super::calling::{Asking, Calling, Command, News, Status};
 use super::traffic::{Declared, Rules, Schedule};
@@ -30,6 +31,10 @@ pub struct Outside {
     pub declared: Declared,
     /// Whose turn it is when not all can be asked at once.
     pub schedule: Schedule,
+    /// Whether questions go together in batches, where their provider has them; as the run was begun, if nothing is said.
+    pub batch: Option<bool>,
+    /// How long a batch is left alone before it is looked at, ten seconds by default; the pause grows to thirty times that.
+    pub batch_pause: Option<Duration>,
     /// Where people are told of trouble.
     pub notes: Notes,
     /// Where spans of what is asked go, if anywhere.
@@ -48,6 +53,10 @@ pub struct Live {
     seed: u64,
     rules: Rules,
     ranks: Option<Ranks>,
+    /// Until the task begins, which has them then.
+    batches: Option<Batches>,
+    /// Whether something has been begun since the task was last told that the run stands.
+    fresh: bool,
     /// To the task that makes calls; it begins with the first call.
     line: Option<Line>,
     /// Effects that the task has, and has told nothing of yet.
@@ -78,6 +87,8 @@ impl Live {
             seed,
             rules: Rules { connections: connections.max(1), declared: outside.declared, schedule: outside.schedule },
             ranks: None,
+            batches: None,
+            fresh: false,
             line: None,
             under_way: 0,
             ready: Vec::new(),
@@ -97,6 +108,12 @@ impl Live {
     #[must_use]
     pub fn with_ranks(self, ranks: Ranks) -> Self {
         Live { ranks: Some(ranks), ..self }
+    }
+
+    /// With batches, where they are wanted or were sent before.
+    #[must_use]
+    pub(crate) fn with_batches(self, batches: Batches) -> Self {
+        Live { batches: Some(batches), ..self }
     }
 
     /// An answer that is there at once: a simulated model's.
@@ -130,6 +147,7 @@ impl Live {
                 self.notes.clone(),
                 self.seed,
                 self.rules,
+                self.batches.take(),
                 tells,
                 self.status.clone(),
             );
@@ -194,6 +212,7 @@ impl Source for Live {
         }
         if !calls.is_empty() {
             self.under_way += calls.len();
+            self.fresh = true;
             self.send(Command::Ask(calls));
         }
     }
@@ -222,6 +241,12 @@ impl Source for Live {
             }
         }
         std::mem::take(&mut self.ready)
+    }
+
+    fn flush(&mut self) {
+        if std::mem::take(&mut self.fresh) {
+            self.send(Command::Flush);
+        }
     }
 
     fn broken(&mut self) -> Vec<Broken> {

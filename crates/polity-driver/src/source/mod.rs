@@ -1,9 +1,10 @@
 //! Where answers come from: live providers, a seeded simulation of them, or (in a replay) nowhere but the journal.
 //!
 //! People are asked beside whatever asks models (`people.rs`). What concerns all calls of a run together (who waits, within which limits, who
-//! shares an answer, what is tried again) is in `traffic/`; the calls are made by a task of their own (`calling.rs`); what is kept
-//! across runs is in `cache.rs`.
+//! shares an answer, what is tried again) is in `traffic/`; the calls are made by a task of their own (`calling.rs`); what is sent
+//! in batches is in `batches.rs`, what is kept across runs in `cache.rs`.
 
+mod batches;
 mod cache;
 mod calling;
 mod live;
@@ -13,6 +14,7 @@ mod rehearsal;
 mod simulated;
 mod traffic;
 
+pub(crate) use batches::Batches;
 pub use live::{Live, Outside, Ranks};
 pub use notes::Notes;
 pub use people::WithPeople;
@@ -48,6 +50,8 @@ pub trait Source {
     fn in_flight(&self) -> usize;
     /// Waits until an answer is there, at most `patience`, and returns all that are. Nothing in flight: returns at once.
     fn wait(&mut self, patience: Duration) -> Vec<Answer>;
+    /// Nothing moves on without an answer: what was held back to be sent together is sent.
+    fn flush(&mut self) {}
     /// Tries that broke off, each handed out once, before answers that come after it are.
     fn broken(&mut self) -> Vec<Broken> {
         Vec::new()

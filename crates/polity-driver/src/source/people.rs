@@ -148,6 +148,10 @@ impl Source for WithPeople {
         answers
     }
 
+    fn flush(&mut self) {
+        self.inner.flush();
+    }
+
     fn broken(&mut self) -> Vec<Broken> {
         self.inner.broken()
     }

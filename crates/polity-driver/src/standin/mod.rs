@@ -2,6 +2,7 @@
 //! to. With it everything that asks a real endpoint can be tried without a key, a network or money.
 
 mod answer;
+mod batches;
 mod fault;
 mod wires;
 
@@ -54,6 +55,10 @@ pub struct Options {
     pub at_once: Option<u32>,
     /// Time before an answer.
     pub latency: Duration,
+    /// Time before a batch is answered.
+    pub batch_delay: Duration,
+    /// So many of the first batches expire when half of their lines are answered.
+    pub batch_expires: u64,
     /// What goes wrong, and how often.
     pub faults: Faults,
     /// Seed of faults and answers.
@@ -69,6 +74,8 @@ impl Default for Options {
             tokens_per_minute: None,
             at_once: None,
             latency: Duration::ZERO,
+            batch_delay: Duration::ZERO,
+            batch_expires: 0,
             faults: Faults::default(),
             seed: 1,
         }
@@ -96,6 +103,10 @@ pub struct Stats {
     pub tokens_out: u64,
     /// US dollars, at the simulated models' declared prices.
     pub cost_usd: f64,
+    /// Batches that were ordered.
+    pub batches: u64,
+    /// Their lines; those that were answered are among `answered`, and cost half.
+    pub lines: u64,
     /// Faults by kind.
     pub faults: BTreeMap<&'static str, u64>,
 }
@@ -113,6 +124,7 @@ struct Shared {
     forms: Forms,
     options: Options,
     books: Mutex<Books>,
+    desk: Mutex<batches::Desk>,
 }
 
 struct Books {
@@ -121,6 +133,18 @@ struct Books {
     answered: BTreeSet<u128>,
     /// Requests and tokens.
     limits: Vec<(&'static str, Bucket)>,
+}
+
+impl Books {
+    /// Enters an answer to a request whose bytes have the key `body`.
+    fn answer(&mut self, body: u128, tokens_in: u64, tokens_out: u64, cost_usd: f64) {
+        let again = !self.answered.insert(body);
+        self.stats.answered += 1;
+        self.stats.repeated += u64::from(again);
+        self.stats.tokens_in += tokens_in;
+        self.stats.tokens_out += tokens_out;
+        self.stats.cost_usd += cost_usd;
+    }
 }
 
 impl Standin {
@@ -140,7 +164,7 @@ impl Standin {
         let limits =
             limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(f64::from(limit?), now)))).collect();
         let books = Mutex::new(Books { stats: Stats::default(), answered: BTreeSet::new(), limits });
-        let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books });
+        let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books, desk: Mutex::default() });
         let router = Router::new()
             .route("/v1/models", get(models))
             .route("/v1/models/{model}", get(model).post(generate))
@@ -154,8 +178,9 @@ impl Standin {
             .route("/api/tags", get(ollama_models))
             .route("/api/show", post(ollama_model))
             .route("/stats", get(stats))
-            .fallback(nowhere)
             .layer(DefaultBodyLimit::max(LONGEST_REQUEST))
+            .merge(batches::routes())
+            .fallback(nowhere)
             .with_state(shared.clone());
         // Small pieces are to leave at once. A socket that can not be set so works all the same.
         let listener = listener.tap_io(|tcp| drop(tcp.set_nodelay(true)));
@@ -276,13 +301,7 @@ impl Call {
     /// Enters the answer to a request whose bytes have the key `body` into the books.
     fn settle(&self, body: u128, tokens_in: u64, tokens_out: u64, cost_usd: f64) {
         let mut books = self.shared.books();
-        let again = !books.answered.insert(body);
-        let stats = &mut books.stats;
-        stats.answered += 1;
-        stats.repeated += u64::from(again);
-        stats.tokens_in += tokens_in;
-        stats.tokens_out += tokens_out;
-        stats.cost_usd += cost_usd;
+        books.answer(body, tokens_in, tokens_out, cost_usd);
         // What the request was counted with is taken already.
         books
             .limits
@@ -336,6 +355,10 @@ fn in_pieces(call: Call, pieces: Vec<String>, pause: Option<Duration>, cut: bool
             None => None,
         }
     }))
+}
+
+fn now_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 fn json_response(status: u16, body: &Json) -> Response {
@@ -447,7 +470,7 @@ async fn stats(State(shared): State<Arc<Shared>>) -> Response {
 async fn nowhere(uri: axum::http::Uri) -> Response {
     let message = format!(
         "Unknown request URL: {}. The stand-in has /v1/models, /v1/chat/completions, /v1/embeddings, /v1/responses, /v1/messages, \
-         /v1beta/models, /api/chat, /api/tags, /api/show and /stats",
+         /v1/files, /v1/batches, /v1/messages/batches, /v1beta/models, /api/chat, /api/tags, /api/show and /stats",
         uri.path()
     );
     failed(&OpenAi, Failure::Nowhere, &message)
@@ -488,7 +511,7 @@ async fn complete(
     call.settle(key, said.usage.tokens_in, said.usage.tokens_out, said.usage.cost_usd);
     let structured = said.call.is_some() || asked.in_form;
     spoil(&mut said, call.fault, structured);
-    let created = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let created = now_seconds();
     let Asked { model, logprobs, include_usage, .. } = asked;
     let head = Head { key, created, model: model.into_owned(), logprobs, include_usage };
     let in_pieces = if asked.stream { wire.pieces(&head, &said) } else { None };

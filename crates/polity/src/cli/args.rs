@@ -97,6 +97,16 @@ pub struct Answering {
     /// (everybody at once, whatever limits there are: a baseline). Never reaches a result.
     #[arg(long, value_name = "ORDER", env = "POLITY_SCHEDULE", default_value = "fifo")]
     pub schedule: Schedule,
+    /// Send questions together as batches, to models whose provider has them (OpenAI, Anthropic): answered within a day, at half the
+    /// price. `polity resume` keeps to it; --batch=false takes it back.
+    #[arg(
+        long, value_name = "BOOL", env = "POLITY_BATCH", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        value_parser = clap::builder::BoolishValueParser::new()
+    )]
+    pub batch: Option<bool>,
+    /// Milliseconds before a batch is first looked at; for tests with a stand-in.
+    #[arg(long, hide = true, value_name = "N", env = "POLITY_BATCH_PAUSE_MS")]
+    pub batch_pause_ms: Option<u64>,
     /// Send spans of the run, its rounds and its calls to a receiver of OpenTelemetry (OTLP over HTTP), for instance
     /// http://127.0.0.1:4318; `env`: to the one that OTEL_EXPORTER_OTLP_ENDPOINT names. Never reaches a result.
     #[arg(long, value_name = "URL|env", env = "POLITY_OTLP")]
@@ -164,6 +174,12 @@ pub struct Mock {
     /// Milliseconds before an answer.
     #[arg(long, value_name = "N", default_value = "0")]
     pub latency_ms: u64,
+    /// Milliseconds before a batch is answered.
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub batch_delay: u64,
+    /// So many of the first batches expire when half of their lines are answered.
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub batch_expires: u64,
     /// What goes wrong, and how often, for instance 500=0.1; may be given several times. An unknown kind names all that there are.
     #[arg(long, value_name = "KIND=PROBABILITY")]
     pub fault: Vec<String>,

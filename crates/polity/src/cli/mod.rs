@@ -457,6 +457,8 @@ impl Mock {
             tokens_per_minute: self.tokens_per_minute.map(NonZeroU32::get),
             at_once: self.at_once.map(NonZeroU32::get),
             latency: Duration::from_millis(self.latency_ms),
+            batch_delay: Duration::from_millis(self.batch_delay),
+            batch_expires: self.batch_expires,
             faults,
             seed: self.seed,
         })
@@ -550,6 +552,8 @@ fn with_engine<T>(
                 tokens_per_minute: answering.tokens_per_minute.map(NonZeroU32::get),
             },
             schedule: answering.schedule,
+            batch: answering.batch,
+            batch_pause: answering.batch_pause_ms.map(Duration::from_millis),
             notes,
             traces: traces.clone(),
         },

@@ -64,3 +64,23 @@ try:
 except anthropic.BadRequestError as error:
     assert "messages" in error.message and error.body["error"]["type"] == "invalid_request_error"
 print(f"errors ok, with anthropic {anthropic.__version__}")
+
+# batches
+params = {"model": "medium", "max_tokens": 500, "messages": ask}
+lines = [{"custom_id": f"line-{i}", "params": params} for i in range(3)]
+batch = client.messages.batches.create(requests=lines)
+assert batch.type == "message_batch" and batch.processing_status == "in_progress" and batch.request_counts.processing == 3
+while batch.processing_status != "ended":
+    batch = client.messages.batches.retrieve(batch.id)
+assert batch.request_counts.succeeded == 3 and batch.ended_at and batch.results_url
+results = {line.custom_id: line.result for line in client.messages.batches.results(batch.id)}
+assert set(results) == {"line-0", "line-1", "line-2"}
+assert all(result.type == "succeeded" and result.message.content[0].text for result in results.values()), results
+assert batch.id in [listed.id for listed in client.messages.batches.list(limit=1)]
+assert client.messages.batches.cancel(batch.id).processing_status == "ended"
+try:
+    client.messages.batches.create(requests=[lines[0], lines[0]])
+    raise SystemExit("two lines of one name were taken")
+except anthropic.BadRequestError as error:
+    assert "custom_id" in error.message
+print("batches ok")

@@ -103,6 +103,32 @@ except openai.BadRequestError as error:
 print("errors ok")
 
 
+# batches: a file of lines, an order, a file of results
+lines = [
+    {"custom_id": f"line-{i}", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "medium", "messages": [
+        {"role": "user", "content": f"question {i}"}]}}
+    for i in range(3)
+]
+lines.append({**lines[0], "custom_id": "bad", "body": {"model": "medium", "messages": []}})
+file = client.files.create(file=("lines.jsonl", "\n".join(json.dumps(line) for line in lines).encode()), purpose="batch")
+assert file.purpose == "batch" and client.files.retrieve(file.id).bytes == file.bytes
+batch = client.batches.create(
+    input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h", metadata={"polity": "name"}
+)
+assert batch.object == "batch" and batch.status in ("validating", "in_progress"), batch
+while batch.status != "completed":
+    batch = client.batches.retrieve(batch.id)
+assert (batch.request_counts.total, batch.request_counts.completed, batch.request_counts.failed) == (4, 3, 1)
+results = [json.loads(line) for line in client.files.content(batch.output_file_id).text.splitlines()]
+assert {line["custom_id"] for line in results} == {"line-0", "line-1", "line-2"}
+assert all(line["response"]["status_code"] == 200 and line["response"]["body"]["choices"] for line in results)
+failed = [json.loads(line) for line in client.files.content(batch.error_file_id).text.splitlines()]
+assert failed[0]["custom_id"] == "bad" and failed[0]["response"]["status_code"] == 400, failed
+assert [listed.metadata for listed in client.batches.list(limit=1)][0] == {"polity": "name"}
+assert client.batches.cancel(batch.id).status == "completed"
+print("batches ok")
+
+
 # many at once
 async def many():
     several = AsyncOpenAI(max_retries=0)

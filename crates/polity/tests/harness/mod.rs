@@ -11,7 +11,7 @@ use polity_driver::source::Faults;
 use polity_driver::tables::{ColumnData, TableError, read_stable};
 use polity_driver::{DriveError, run::Summary};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Value, Want};
+use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Settings, Value, Want};
 use polity_kernel::event::Event;
 use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
@@ -96,6 +96,58 @@ fn number(value: &Option<Value>) -> f64 {
     match value {
         Some(Value::Number(x)) => *x,
         _ => 0.0,
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Asking {
+    model: String,
+    /// Whether all ask the same.
+    alike: bool,
+}
+
+/// Asks a model for a number, twice if it is an even agent.
+struct Asker {
+    alike: bool,
+    act: u16,
+    model: String,
+    settings: Settings,
+}
+
+impl Policy for Asker {
+    const NAME: &'static str = "asker";
+    const SUMMARY: &'static str = "Ask a model for a number";
+    type Params = Asking;
+    type State = f64;
+
+    fn open(params: Asking, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let (act, ..) = binding.number_act()?;
+        let Asking { model, alike } = params;
+        Ok(Asker { alike, act, model, settings: binding.settings })
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec![self.model.clone()]
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) -> f64 {
+        0.0
+    }
+
+    async fn act(&self, state: &mut f64, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let who = if self.alike { 0 } else { turn.who };
+        for n in 0..=u32::from(turn.who.is_multiple_of(2)) {
+            let text = format!("Agent {who} guesses in round {} for the time {n}.", turn.round);
+            let messages = vec![Message::text(Role::User, text)];
+            let request = Request::new(self.model.clone(), messages, Want::number(0.0, 100.0));
+            let heard = turn.ask(Request { settings: self.settings, ..request }, None).await;
+            if let Ok(Value::Number(x)) = heard {
+                *state = x;
+            }
+        }
+        turn.act(self.act, *state);
+        Ok(())
     }
 }
 
@@ -316,6 +368,7 @@ pub fn registry() -> &'static Registry {
 pub fn leaves() -> Registry {
     let mut registry = polity::registry();
     registry.policy::<Oracle>(LeafFiles::default());
+    registry.policy::<Asker>(LeafFiles::default());
     registry.split_world::<Village>(LeafFiles::default());
     registry.world::<Counter>(LeafFiles::default());
     registry.policy::<Echo>(LeafFiles::default());
@@ -370,6 +423,20 @@ pub fn in_order(agents: u32, rounds: u32) -> serde_json::Value {
         "topology": {"kind": "ring", "neighbours": 2},
         "record": {"messages": true},
         "snapshot": {"rounds": 2},
+    })
+}
+
+/// A society that asks a model, whose price is declared.
+pub fn askers(model: &str, agents: u32, rounds: u32, alike: bool) -> serde_json::Value {
+    json!({
+        "name": "askers", "seed": 3, "rounds": rounds, "agents": agents,
+        "world": {"kind": "guess-average"},
+        "cohorts": [{"name": "all", "share": 1.0, "policy": {"kind": "asker", "model": model, "alike": alike}}],
+        "settings": {"max_tokens": 40},
+        "model": model,
+        // What the stand-in itself asks.
+        "prices": {model: {"input": 0.15, "output": 0.6}},
+        "snapshot": {"rounds": 1},
     })
 }
 

@@ -1,6 +1,9 @@
 //! Claude behind Anthropic's Messages API. See README.md.
 
+mod batch;
+
 use super::Capabilities;
+use super::batch::BatchWire;
 use super::line::Home;
 use super::received::{Apart, End, Ended, Received, Told};
 use super::remote::{Question, Remote, Wire, path};
@@ -165,6 +168,10 @@ impl Wire for Messages {
     /// Its schemas have no bounds.
     fn bounds(_: &str) -> bool {
         false
+    }
+
+    fn batches() -> Option<&'static dyn BatchWire> {
+        Some(&batch::MessageBatches)
     }
 
     fn inquiry(model: &str) -> (Vec<String>, Option<Json>) {

@@ -1,5 +1,6 @@
 //! Models behind the OpenAI wire: OpenAI itself, and every server and gateway that speaks it. See README.md.
 
+pub(super) mod batch;
 mod read;
 mod stream;
 pub mod wire;
@@ -8,6 +9,7 @@ pub use super::received::Received;
 pub use super::remote::Settings;
 pub use read::{Completion, outcome, read_completion};
 
+use super::batch::BatchWire;
 use super::form::ANSWER;
 use super::line::Home;
 use super::received::{Ended, Told};
@@ -96,6 +98,10 @@ impl Wire for Chat {
     /// OpenAI's fine-tuned models refuse bounds.
     fn bounds(model: &str) -> bool {
         !model.starts_with("ft:")
+    }
+
+    fn batches() -> Option<&'static dyn BatchWire> {
+        Some(&batch::Jobs)
     }
 
     /// The list: not every server has an address for each model.

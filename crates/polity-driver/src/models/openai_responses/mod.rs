@@ -1,6 +1,7 @@
 //! Models behind OpenAI's responses endpoint. See README.md.
 
 use super::Capabilities;
+use super::batch::BatchWire;
 use super::form::ANSWER;
 use super::line::Home;
 use super::openai::Chat;
@@ -178,6 +179,10 @@ impl Wire for Responses {
 
     fn bounds(model: &str) -> bool {
         Chat::bounds(model)
+    }
+
+    fn batches() -> Option<&'static dyn BatchWire> {
+        Chat::batches()
     }
 
     fn inquiry(model: &str) -> (Vec<String>, Option<Json>) {

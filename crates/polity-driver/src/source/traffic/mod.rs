@@ -53,6 +53,8 @@ pub(super) struct Call {
     sent: Instant,
     /// Which call of its lane it is.
     number: u64,
+    /// Whether it is asked in a batch, and takes no connection.
+    pub batched: bool,
     tries: Tries,
 }
 
@@ -62,6 +64,15 @@ struct Road {
     queue: Queue,
     /// By the time at which they are tried again.
     pausing: BTreeMap<(Instant, u64), Call>,
+    /// Whether questions are gathered here until they are taken together.
+    batched: bool,
+}
+
+impl Road {
+    /// When the last of what is tried again may be.
+    fn all_due(&self) -> Option<Instant> {
+        self.pausing.last_key_value().map(|((due, _), _)| *due)
+    }
 }
 
 /// How often a question was tried.
@@ -96,6 +107,7 @@ pub(super) struct Traffic {
     /// The road whose turn it is.
     turn: usize,
     asking: usize,
+    /// Of those that are not gathered.
     pausing: usize,
     count: u64,
     /// Of every question under way that others may share, those that do.
@@ -149,6 +161,7 @@ impl Traffic {
             },
             queue: Queue::new(self.rules.schedule),
             pausing: BTreeMap::new(),
+            batched: false,
         };
         self.roads.push(road);
         self.by_model.insert(model.to_owned(), self.roads.len() - 1);
@@ -160,13 +173,43 @@ impl Traffic {
         self.roads.iter_mut().for_each(|road| road.queue.batch());
     }
 
+    /// Questions of this model are gathered from here on, and taken together.
+    pub(super) fn gathers(&mut self, model: &str, now: Instant) {
+        let road = self.road(model, now);
+        if let Some(road) = self.roads.get_mut(road) {
+            road.batched = true;
+        }
+    }
+
     /// Takes a question; with a key it shares the answer of one that is under way with the same key.
     pub(super) fn begin(&mut self, effect: Effect, key: Option<Key>, rank: i32, now: Instant) {
+        let tried = self.tried.get(&effect.id).copied();
+        let Some(call) = self.enter(effect, key, rank, now) else { return };
+        match (tried, self.roads.get_mut(call.road)) {
+            (Some((_, due)), _) => self.pause(due, call),
+            (None, Some(road)) => road.queue.push(call),
+            (None, None) => {}
+        }
+    }
+
+    /// Takes a question that is in a batch already, sent by an earlier process: it is being asked. `None` if it shares an answer.
+    pub(super) fn begin_sent(&mut self, effect: Effect, key: Option<Key>, now: Instant) -> Option<Call> {
+        self.enter(effect, key, 0, now).map(|call| Call { batched: true, ..call })
+    }
+
+    /// What was taken for sent and is not: it is asked as if it had just come.
+    pub(super) fn unsent(&mut self, call: Call) {
+        if let Some(road) = self.roads.get_mut(call.road) {
+            road.queue.push(Call { batched: false, ..call });
+        }
+    }
+
+    fn enter(&mut self, effect: Effect, key: Option<Key>, rank: i32, now: Instant) -> Option<Call> {
         if let Some(followers) = key.as_ref().and_then(|key| self.flights.get_mut(key)) {
             self.tried.remove(&effect.id);
             followers.push(effect);
             self.following += 1;
-            return;
+            return None;
         }
         if let Some(key) = &key {
             self.flights.insert(key.clone(), Vec::new());
@@ -176,18 +219,13 @@ impl Traffic {
         let tried = self.tried.remove(&effect.id);
         let fresh = Tries { answered: self.answered, answered_last: self.answered, ..Tries::default() };
         let tries = tried.map_or(fresh, |(tries, _)| tries);
-        let call = Call { effect, key, rank, road, tokens, since: now, sent: now, number: 0, tries };
-        match (tried, self.roads.get_mut(road)) {
-            (Some((_, due)), _) => self.pause(due, call),
-            (None, Some(road)) => road.queue.push(call),
-            (None, None) => {}
-        }
+        Some(Call { effect, key, rank, road, tokens, since: now, sent: now, number: 0, batched: false, tries })
     }
 
     fn pause(&mut self, due: Instant, call: Call) {
         self.count += 1;
         if let Some(road) = self.roads.get_mut(call.road) {
-            self.pausing += 1;
+            self.pausing += usize::from(!road.batched);
             road.pausing.insert((due, self.count), call);
         }
     }
@@ -202,7 +240,7 @@ impl Traffic {
         let n = self.roads.len();
         let fresh = self.asking + self.pausing < connections;
         for i in (0..n).map(|i| (self.turn + i) % n.max(1)) {
-            let Some(Road { lane, queue, pausing }) = self.roads.get_mut(i) else { continue };
+            let Some(Road { lane, queue, pausing, batched: false }) = self.roads.get_mut(i) else { continue };
             let again = pausing.first_key_value().filter(|((due, _), _)| *due <= now).map(|(_, call)| call.tokens);
             let Some(tokens) = again.or_else(|| queue.first().filter(|_| fresh).map(|call| call.tokens)) else {
                 continue;
@@ -214,7 +252,7 @@ impl Traffic {
             let Some(mut call) = call else { continue };
             self.pausing -= usize::from(again.is_some());
             call.number = lane.begin(tokens, now);
-            call.sent = now;
+            (call.sent, call.batched) = (now, false);
             self.asking += 1;
             self.turn = i + 1;
             return Some(call);
@@ -229,7 +267,7 @@ impl Traffic {
             return None;
         }
         let fresh = self.asking + self.pausing < connections;
-        let due = |Road { lane, queue, pausing }: &mut Road| {
+        let due = |Road { lane, queue, pausing, .. }: &mut Road| {
             let again = pausing.first_key_value().map(|((due, _), call)| (*due, call.tokens));
             let first = queue.first().filter(|_| fresh).map(|call| (now, call.tokens));
             let (due, tokens) = [again, first].into_iter().flatten().min_by_key(|(due, _)| *due)?;
@@ -240,11 +278,50 @@ impl Traffic {
                 Err(None) => None,
             }
         };
-        self.roads.iter_mut().filter_map(due).min()
+        self.roads.iter_mut().filter(|road| !road.batched).filter_map(due).min()
+    }
+
+    /// What has been gathered and may be sent now, by model, each with those that share its answer; it is being asked from then on. What
+    /// is tried again waits for the last of its kind, so that it goes together.
+    pub(super) fn gathered(&mut self, now: Instant) -> Vec<Vec<(Call, Vec<EffectId>)>> {
+        let mut all = Vec::new();
+        let ready = |road: &&mut Road| road.batched && road.all_due().is_none_or(|due| due <= now);
+        for road in self.roads.iter_mut().filter(ready) {
+            let share = |call: &Call| call.key.as_ref().and_then(|key| self.flights.get(key));
+            let with = |call: Call| {
+                let others = share(&call).into_iter().flatten().map(|effect| effect.id).collect();
+                (Call { sent: now, batched: true, ..call }, others)
+            };
+            let again = std::mem::take(&mut road.pausing).into_values();
+            let calls: Vec<_> = road.queue.drain().chain(again).map(with).collect();
+            if !calls.is_empty() {
+                all.push(calls);
+            }
+        }
+        all
+    }
+
+    /// When there will be something more to be gathered though nothing has come.
+    pub(super) fn gathered_due(&self) -> Option<Instant> {
+        self.roads.iter().filter(|road| road.batched).filter_map(Road::all_due).min()
+    }
+
+    /// Drops questions that stay in a batch of theirs: how many that is, with those that share them.
+    pub(super) fn left(&mut self, calls: Vec<Call>) -> usize {
+        let mut left = calls.len();
+        for key in calls.into_iter().filter_map(|call| call.key) {
+            let followers = self.flights.remove(&key).map_or(0, |followers| followers.len());
+            self.following -= followers;
+            left += followers;
+        }
+        left
     }
 
     /// A call is not under way any more.
     fn ended(&mut self, call: &Call) -> Option<&mut Lane> {
+        if call.batched {
+            return None;
+        }
         self.asking = self.asking.saturating_sub(1);
         let lane = self.roads.get_mut(call.road).map(|road| &mut road.lane)?;
         lane.end();
@@ -260,7 +337,7 @@ impl Traffic {
 
     /// A call was turned away, too many at once or too fast; what becomes of it.
     pub(super) fn turned_away(&mut self, call: Call, why: &str, after_ms: Option<u64>, now: Instant) -> After {
-        if let Some(road) = self.roads.get_mut(call.road) {
+        if let Some(road) = self.roads.get_mut(call.road).filter(|_| !call.batched) {
             road.lane.turned_away(call.number);
         }
         // Who asks for itself alone does not know of others.
@@ -351,6 +428,7 @@ impl Traffic {
         };
         // Whether there is money for one more try others decide. Those that share the question have theirs.
         let Call { effect, key, rank, road, tokens, since, sent, tries, .. } = call;
+        let (number, batched) = (0, false);
         if let Some(key) = key
             && let Some(mut followers) = self.flights.remove(&key)
             && !followers.is_empty()
@@ -358,7 +436,8 @@ impl Traffic {
             let leader = followers.remove(0);
             self.following -= 1;
             self.flights.insert(key.clone(), followers);
-            self.pause(due, Call { effect: leader, key: Some(key), rank, road, tokens, since, sent, number: 0, tries });
+            let key = Some(key);
+            self.pause(due, Call { effect: leader, key, rank, road, tokens, since, sent, number, batched, tries });
         }
         self.tried.insert(effect.id, (tries, due));
         self.broken.push(Broken { id: effect.id, usage, again: Some(effect) });
@@ -402,12 +481,7 @@ impl Traffic {
         };
         let waiting: Vec<Call> = self.roads.iter_mut().flat_map(waits).collect();
         self.pausing = 0;
-        let mut dropped = waiting.len();
-        for key in waiting.into_iter().filter_map(|call| call.key) {
-            let followers = self.flights.remove(&key).map_or(0, |followers| followers.len());
-            self.following -= followers;
-            dropped += followers;
-        }
+        let dropped = self.left(waiting);
         dropped + self.broken.iter_mut().filter_map(|broken| broken.again.take()).count()
     }
 
@@ -423,7 +497,7 @@ impl Traffic {
 
     /// Questions that wait for their next try.
     pub(super) fn pausing(&self) -> usize {
-        self.pausing
+        self.roads.iter().map(|road| road.pausing.len()).sum()
     }
 
     /// The limits on the rate that questions wait for, in words.
