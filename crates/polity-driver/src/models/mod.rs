@@ -4,6 +4,7 @@
 
 pub mod anthropic;
 mod capabilities;
+mod choice;
 mod form;
 pub mod google;
 pub mod human;
@@ -20,6 +21,7 @@ mod reply;
 pub mod sim;
 
 pub use capabilities::Capabilities;
+pub use choice::Held;
 pub use line::{Home, LONGEST_ANSWER};
 pub use received::{End, Ended, Received, Told};
 pub use remote::{LONGEST_REPLY, Question, Remote, Settings, Turn, Wire};

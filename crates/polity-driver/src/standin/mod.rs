@@ -20,6 +20,7 @@ use axum::routing::{MethodRouter, get, post};
 use axum::serve::ListenerExt;
 use base64::Engine as _;
 use futures_util::stream;
+use polity_kernel::ask::Constrain;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +59,12 @@ pub struct Options {
     pub faults: Faults,
     /// Seed of faults and answers.
     pub seed: u64,
+    /// How its models can be held to a form; the rest is refused with a 400.
+    pub offers: Vec<Constrain>,
 }
+
+/// What a stand-in offers unless it is told otherwise: what OpenAI does.
+pub const OFFERS: [Constrain; 2] = [Constrain::Schema, Constrain::Logprobs];
 
 impl Default for Options {
     fn default() -> Self {
@@ -71,6 +77,7 @@ impl Default for Options {
             latency: Duration::ZERO,
             faults: Faults::default(),
             seed: 1,
+            offers: OFFERS.to_vec(),
         }
     }
 }
@@ -385,7 +392,8 @@ fn names(shared: &Shared) -> Vec<String> {
 }
 
 /// A model as the one tells of it who is asked: several serve the same address, and the headers say who is meant.
-fn told(headers: &HeaderMap, id: &str) -> Json {
+fn told(shared: &Shared, headers: &HeaderMap, id: &str) -> Json {
+    let offers = |way: Constrain| json!({"supported": shared.options.offers.contains(&way)});
     if headers.contains_key(Google.key()) {
         return json!({
             "name": format!("models/{id}"), "version": "1", "displayName": id, "inputTokenLimit": CONTEXT,
@@ -396,14 +404,20 @@ fn told(headers: &HeaderMap, id: &str) -> Json {
     if headers.contains_key("anthropic-version") {
         return json!({
             "type": "model", "id": id, "display_name": id, "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active",
-            "max_input_tokens": CONTEXT, "max_tokens": CONTEXT, "capabilities": {"structured_outputs": {"supported": true}},
+            "max_input_tokens": CONTEXT, "max_tokens": CONTEXT, "capabilities": {"structured_outputs": offers(Constrain::Schema)},
         });
     }
-    json!({"id": id, "object": "model", "created": 0, "owned_by": "polity"})
+    json!({
+        "id": id, "object": "model", "created": 0, "owned_by": "polity",
+        "capabilities": {
+            "structured_outputs": offers(Constrain::Schema), "choice": offers(Constrain::Choice),
+            "grammar": offers(Constrain::Grammar), "logprobs": offers(Constrain::Logprobs),
+        },
+    })
 }
 
 async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    let models: Vec<Json> = names(&shared).iter().map(|id| told(&headers, id)).collect();
+    let models: Vec<Json> = names(&shared).iter().map(|id| told(&shared, &headers, id)).collect();
     let body = match headers.contains_key(Google.key()) {
         true => json!({"models": models}),
         false => json!({"object": "list", "data": models, "has_more": false, "first_id": null, "last_id": null}),
@@ -412,8 +426,8 @@ async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Respon
 }
 
 /// Any name is served.
-async fn model(Path(id): Path<String>, headers: HeaderMap) -> Response {
-    json_response(200, &told(&headers, &id))
+async fn model(State(shared): State<Arc<Shared>>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    json_response(200, &told(&shared, &headers, &id))
 }
 
 /// `MODEL:generateContent`.
@@ -479,9 +493,15 @@ async fn complete(
     if call.fault == Some(Fault::NoSchema) && asked.in_form {
         return failed(wire, Failure::Schema, "");
     }
+    let refused = asked.constrained().filter(|(way, _)| !shared.options.offers.contains(way));
+    match refused {
+        Some((Constrain::Schema, _)) => return failed(wire, Failure::Schema, ""),
+        Some((_, parameter)) => return invalid(wire, &format!("Unrecognized request argument supplied: {parameter}")),
+        None => {}
+    }
     tokio::time::sleep(shared.options.latency).await;
     let (model, seed, key) = (shared.model_for(&asked.model), shared.options.seed, hash(&body));
-    let mut said = match answer(&shared.sim, &shared.forms, &model, seed, key, &mut asked).await {
+    let mut said = match answer(&shared.sim, &shared.forms, &model, seed, key, &mut asked) {
         Ok(said) => said,
         Err(why) => return invalid(wire, &why),
     };
