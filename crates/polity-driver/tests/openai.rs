@@ -177,13 +177,19 @@ fn without_schema(status: u16, refusal: &'static str, answer: (u16, String)) -> 
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut sent = Vec::new();
-            while !sent.ends_with(b"\"max_tokens\":8192}") {
+            while !sent.ends_with(b"\"max_tokens\":8192}") && !(sent.starts_with(b"GET") && sent.ends_with(b"\r\n\r\n"))
+            {
                 let mut part = [0; 4096];
                 let length = stream.read(&mut part).unwrap();
                 assert!(length > 0, "{}", String::from_utf8_lossy(&sent));
                 sent.extend_from_slice(&part[..length]);
             }
             let sent = String::from_utf8(sent).unwrap();
+            // It tells nothing of its models, and is asked for that once.
+            if sent.starts_with("GET") {
+                stream.write_all(b"HTTP/1.1 404 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+                continue;
+            }
             let plain = !sent.contains("response_format");
             counted[usize::from(plain)].fetch_add(1, Relaxed);
             assert_eq!(plain, sent.contains("JSON Schema"), "{sent}");
@@ -231,7 +237,7 @@ fn where_no_schema_is_taken_the_form_is_asked_for_in_words() {
     let provider = provider(&standin, Settings::default());
     for calls in [2, 3] {
         let ended = ask(&provider, &effect(record(), "?")).unwrap();
-        assert!(matches!(ended.outcome, Outcome::Invalid { .. }) && ended.usage.tokens_in > 0, "{ended:?}");
+        assert!(matches!(ended.outcome, Outcome::Reply { .. }) && ended.usage.tokens_in > 0, "{ended:?}");
         assert_eq!((standin.stats().calls, standin.stats().answered), (calls, calls - 1));
     }
 }

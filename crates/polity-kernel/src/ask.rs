@@ -215,6 +215,40 @@ impl Value {
     }
 }
 
+/// How a model is held to the options of a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Constrain {
+    /// By a JSON Schema.
+    Schema,
+    /// By the list of the options.
+    Choice,
+    /// By a grammar.
+    Grammar,
+    /// The options stand in the question as letters, and the likeliest letter counts.
+    Logprobs,
+    /// By words alone.
+    Words,
+}
+
+impl Constrain {
+    /// All of them, first what is tried first.
+    pub const ALL: [Constrain; 5] =
+        [Constrain::Schema, Constrain::Choice, Constrain::Grammar, Constrain::Logprobs, Constrain::Words];
+
+    /// As it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Constrain::Schema => "schema",
+            Constrain::Choice => "choice",
+            Constrain::Grammar => "grammar",
+            Constrain::Logprobs => "logprobs",
+            Constrain::Words => "words",
+        }
+    }
+}
+
 /// How a model is to sample. What is not given is the provider's affair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -227,6 +261,9 @@ pub struct Settings {
     pub max_tokens: Option<u64>,
     /// Seed of its sampling, to which the number of the sample is added. Few providers promise anything.
     pub seed: Option<u64>,
+    /// How it is held to the options of a choice: `schema`, `choice`, `grammar`, `logprobs` or `words`; what a provider can not do is refused.
+    /// Not given, it is what the provider is known to offer, a schema first.
+    pub constrain: Option<Constrain>,
 }
 
 impl Settings {
@@ -238,6 +275,7 @@ impl Settings {
             top_p: other.top_p.or(self.top_p),
             max_tokens: other.max_tokens.or(self.max_tokens),
             seed: other.seed.or(self.seed),
+            constrain: other.constrain.or(self.constrain),
         }
     }
 

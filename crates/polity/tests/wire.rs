@@ -182,8 +182,8 @@ fn what_models_offer_is_asked_once_when_a_run_begins() {
         polity(folder.path(), &args, variables)
     };
     for (model, known, schema, context) in [
-        ("openai/medium", true, Value::Null, Value::Null),
-        ("openai-responses/medium", true, Value::Null, Value::Null),
+        ("openai/medium", true, Value::from(true), Value::Null),
+        ("openai-responses/medium", true, Value::from(true), Value::Null),
         ("anthropic/medium", true, Value::from(true), Value::from(200_000)),
         ("google/medium", true, Value::Null, Value::from(200_000)),
         ("ollama/medium", true, Value::from(true), Value::from(200_000)),

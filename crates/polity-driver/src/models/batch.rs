@@ -3,9 +3,9 @@
 
 use super::line::Payload;
 use super::received::Received;
-use super::remote::{Remote, Settings, Wire, put_in_words};
+use super::remote::{Remote, Settings, Wire};
 use super::{Exchange, Trouble};
-use polity_kernel::ask::Effect;
+use polity_kernel::ask::{Constrain, Effect, Request};
 use reqwest::header::HeaderMap;
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
@@ -195,11 +195,8 @@ impl<W: Wire> Batching for Remote<W> {
         let wire = wire::<W>()?;
         // A batch has no streams.
         let settings = Settings { stream: false, ..self.settings.clone() };
-        let mut question = self.question(&effect.request);
+        let mut question = self.put(&effect.request, self.way(&effect.request)?);
         question.settings = &settings;
-        if question.schema.is_some() && self.without_schema().contains(question.model) {
-            put_in_words(&mut question, &effect.request);
-        }
         let body = serde_json::value::to_raw_value(&W::body(&question));
         let body = body.map_err(|error| Trouble::Never { why: format!("the request is no JSON: {error}") })?;
         Ok(wire.line(name, &W::path(question.model), &body))
@@ -315,12 +312,24 @@ impl<W: Wire> Remote<W> {
         let shown = self.line.known().map_or("the batch", |place| place.shown.as_str());
         let model = self.short(&asked.model);
         let received = Received::new(shown, model, status, HeaderMap::new(), body.into_bytes());
-        let had_schema = self.question(asked).schema.is_some();
-        if had_schema && received.refuses_schema(&W::HOME) == Some(true) {
-            // As where it is asked alone, except that nothing shows first whether words are taken.
-            self.without_schema().insert(model.to_owned());
-            return Err(again(format!("{shown} takes no schema for `{model}`: the form of replies is put in words")));
+        let way = self.way(asked)?;
+        if way != Constrain::Words
+            && asked.settings.constrain.is_none()
+            && received.refuses_form(&W::HOME) == Some(true)
+        {
+            // As where it is asked alone, except that nothing shows first whether the next way is taken.
+            self.refused().insert((model.to_owned(), way));
+            return Err(again(format!(
+                "{shown} takes no {} for `{model}`: the form of replies is put otherwise",
+                way.name()
+            )));
         }
-        self.exchange(asked, &received, began)
+        // What is drawn among letters is drawn by the request alone: whoever collects a batch need not be the run that sent it.
+        self.exchange(asked, way, &received, began, 0)
+    }
+
+    /// The way in which a question is put first.
+    fn way(&self, asked: &Request) -> Result<Constrain, Trouble> {
+        Ok(self.ways(asked)?.first().copied().unwrap_or(Constrain::Words))
     }
 }

@@ -1,5 +1,6 @@
 //! What models offer, as far as it can be known without paying.
 
+use polity_kernel::ask::Constrain;
 use serde::{Deserialize, Serialize};
 
 /// What a model offers at the server that is asked. What is `None` nobody knows before it is tried.
@@ -10,6 +11,10 @@ pub struct Capabilities {
     pub known: bool,
     /// Replies in the form of a JSON schema.
     pub schema: Option<bool>,
+    /// Replies that are one of a list of options.
+    pub choice: Option<bool>,
+    /// Replies that a grammar derives.
+    pub grammar: Option<bool>,
     /// Log-probabilities of tokens.
     pub logprobs: Option<bool>,
     /// Weights on tokens.
@@ -21,11 +26,25 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
+    /// Whether a choice can be constrained so.
+    #[must_use]
+    pub fn offers(&self, way: Constrain) -> Option<bool> {
+        match way {
+            Constrain::Schema => self.schema,
+            Constrain::Choice => self.choice,
+            Constrain::Grammar => self.grammar,
+            Constrain::Logprobs => self.logprobs,
+            Constrain::Words => Some(true),
+        }
+    }
+
     /// On one line, for people.
     #[must_use]
     pub fn words(&self) -> String {
         let offers = [
             ("schemas", self.schema),
+            ("lists of options", self.choice),
+            ("grammars", self.grammar),
             ("log-probabilities", self.logprobs),
             ("logit bias", self.logit_bias),
             ("seeds", self.seed),

@@ -5,6 +5,7 @@
 pub mod anthropic;
 pub mod batch;
 mod capabilities;
+mod choice;
 mod form;
 pub mod google;
 pub mod human;
@@ -21,6 +22,7 @@ mod reply;
 pub mod sim;
 
 pub use capabilities::Capabilities;
+pub use choice::Held;
 pub use line::{Home, LONGEST_ANSWER};
 pub use received::{End, Ended, Received, Told};
 pub use remote::{LONGEST_REPLY, Question, Remote, Settings, Turn, Wire};

@@ -28,9 +28,19 @@ const WRONG_KEY: [&str; 1] = ["API_KEY_INVALID"];
 /// Words for too many requests, and for trouble of the server's own, under a status that says all is well.
 const LIMITED: [&str; 3] = ["rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED"];
 const BROKEN: [&str; 5] = ["server_error", "api_error", "overloaded_error", "INTERNAL", "UNAVAILABLE"];
-/// What servers that take no schema speak of.
-const SCHEMA_WORDS: [&str; 7] =
-    ["response_format", "schema", "output_config", "output_format", "text.format", "json mode", "invalid format"];
+/// What servers speak of that do not take the form of a reply: the names of parameters.
+const FORM_WORDS: [&str; 10] = [
+    "response_format",
+    "schema",
+    "output_config",
+    "output_format",
+    "text.format",
+    "json mode",
+    "invalid format",
+    "structured_outputs",
+    "grammar",
+    "logprobs",
+];
 
 /// What came back from a server.
 #[derive(Clone, Debug)]
@@ -58,6 +68,8 @@ pub struct Told {
     pub end: End,
     /// Tokens, if the server told them.
     pub usage: Option<Usage>,
+    /// The likeliest tokens in the place of the first, with the natural logarithms of their probabilities, if they were asked for.
+    pub alternatives: Vec<(String, f64)>,
 }
 
 /// How a reply ended.
@@ -92,6 +104,11 @@ impl From<Trouble> for Ended {
 }
 
 impl Told {
+    /// Whether the model said something, to its end or not.
+    pub(super) fn is_said(&self) -> bool {
+        matches!(self.end, End::Whole | End::Cut(_))
+    }
+
     /// What it is to the one who asked. `body` is kept where there is no text.
     #[must_use]
     pub fn outcome(&self, want: &Want, body: &str) -> Outcome {
@@ -190,6 +207,11 @@ impl Received {
         begins("<!doctype html") || begins("<html") || self.content_type().starts_with("text/html")
     }
 
+    /// What the server says of an error, for people.
+    pub(super) fn said(&self) -> String {
+        Complaint::in_body(&self.body).message
+    }
+
     /// Something whose body is the answer's and whole, as far as that can be told without reading it.
     pub(super) fn whole(&self, home: &Home) -> Result<(), Ended> {
         if !self.is_answer() {
@@ -245,13 +267,13 @@ impl Received {
         self.trouble(home, self.status, &Complaint::in_body(&self.body))
     }
 
-    /// Whether a server may have refused a request for its schema, and then whether it says so.
-    pub(super) fn refuses_schema(&self, home: &Home) -> Option<bool> {
+    /// Whether a server may have refused a request for the form of its reply, and then whether it says so.
+    pub(super) fn refuses_form(&self, home: &Home) -> Option<bool> {
         let may =
             [400, 422].contains(&self.status) && matches!(self.refused(home), Ended::Trouble(Trouble::Never { .. }));
         // All that it sent: which field holds the words differs, and so do the words.
         let said = || self.body.to_lowercase();
-        may.then(|| SCHEMA_WORDS.iter().any(|word| said().contains(word)))
+        may.then(|| FORM_WORDS.iter().any(|word| said().contains(word)))
     }
 
     /// An error in the place of an answer, under a status that says all is well; null is none.

@@ -2,12 +2,13 @@
 //! read; see `openai/`, `anthropic/`, `google/`, `ollama/` and `openai_responses/`.
 
 use super::batch::{BatchWire, Batching};
+use super::choice::{Held, MOST_LETTERS, chosen, in_letters, listed};
 use super::form::{Forms, in_words};
 use super::keys::Secret;
 use super::line::{Home, Line};
 use super::received::{Ended, Received, Told};
 use super::{Answering, Capabilities, Exchange, Probing, Provider, RateLimits, Trouble, prices};
-use polity_kernel::ask::{Effect, Request, Role, Usage};
+use polity_kernel::ask::{Constrain, Effect, Request, Role, Usage, Want};
 use polity_kernel::scenario::Price;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -53,6 +54,8 @@ pub struct Question<'a> {
     pub turns: Vec<Turn>,
     /// The form that the reply must have.
     pub schema: Option<Arc<Json>>,
+    /// What else holds it to the options of a choice.
+    pub held: Option<Held>,
     /// Tokens of the reply at most.
     pub longest: u64,
     /// How freely the model samples.
@@ -89,6 +92,17 @@ impl Question<'_> {
             }
         }
     }
+
+    /// More words at its end. Some servers refuse two messages of one speaker in a row.
+    fn add(&mut self, words: String) {
+        match self.turns.last_mut() {
+            Some(Turn { role: Role::User, text }) => {
+                text.push_str("\n\n");
+                text.push_str(&words);
+            }
+            _ => self.turns.push(Turn { role: Role::User, text: words }),
+        }
+    }
 }
 
 /// A wire: how a server is asked, and what its answers say.
@@ -97,6 +111,9 @@ pub trait Wire: Send + Sync + 'static {
     const HOME: Home;
     /// What a request is sent as.
     type Body: Serialize + Send + Sync;
+
+    /// How a model can be held to a form here.
+    const WAYS: &'static [Constrain] = &[Constrain::Schema, Constrain::Words];
 
     /// Where a question is put.
     fn path(model: &str) -> Vec<String>;
@@ -129,8 +146,8 @@ pub struct Remote<W> {
     pub(super) settings: Settings,
     pub(super) line: Line,
     forms: Forms,
-    /// Models that turned out to take no schema.
-    without_schema: Mutex<BTreeSet<String>>,
+    /// Models, and how they turned out not to be held to a form.
+    refused: Mutex<BTreeSet<(String, Constrain)>>,
     /// By model, what was told of its limits and is not passed on yet.
     limits: Mutex<BTreeMap<String, RateLimits>>,
     /// What was learnt of models: a sweep asks once.
@@ -174,7 +191,7 @@ impl<W: Wire> Remote<W> {
             settings,
             line,
             forms: Forms::default(),
-            without_schema: Mutex::default(),
+            refused: Mutex::default(),
             limits: Mutex::default(),
             learnt: Mutex::default(),
             wire: PhantomData,
@@ -196,7 +213,9 @@ impl<W: Wire> Remote<W> {
 
     /// A request of a run in the words of the wire: what is sent first.
     pub fn request(&self, effect: &Effect) -> W::Body {
-        W::body(&self.question(&effect.request))
+        let asked = &effect.request;
+        let first = self.ways(asked).ok().and_then(|ways| ways.first().copied()).unwrap_or(Constrain::Words);
+        W::body(&self.put(asked, first))
     }
 
     pub(super) fn question<'a>(&'a self, asked: &'a Request) -> Question<'a> {
@@ -206,7 +225,8 @@ impl<W: Wire> Remote<W> {
         Question {
             model,
             turns: asked.messages.iter().map(turn).collect(),
-            schema: self.forms.of(&asked.want, W::bounds(model)),
+            schema: None,
+            held: None,
             longest: self.longest(asked),
             temperature: asked.settings.temperature.or(self.settings.temperature),
             top_p: asked.settings.top_p,
@@ -222,33 +242,53 @@ impl<W: Wire> Remote<W> {
         asked.settings.max_tokens.or(max_tokens).or(max_completion_tokens).unwrap_or(LONGEST_REPLY)
     }
 
-    /// Asks in the form that is wanted: by a schema, or in words where the server takes none.
-    async fn ask(&self, asked: &Request) -> Result<Received, Trouble> {
-        let mut question = self.question(asked);
-        let path = W::path(question.model);
-        let model = question.model;
-        let by_schema = question.schema.is_some();
-        if by_schema && !self.without_schema().contains(model) {
-            let first = self.line.send(&path, model, Some(&W::body(&question))).await?;
-            let Some(names_it) = first.refuses_schema(&W::HOME) else {
-                return Ok(first);
-            };
-            // What was refused was not answered, and costs nothing.
-            put_in_words(&mut question, asked);
-            let second = self.line.send(&path, model, Some(&W::body(&question))).await?;
-            if second.is_answer() {
-                self.without_schema().insert(model.to_owned());
+    /// How a request is put: first what is tried first, then what is tried where that is refused. What is set is kept to.
+    pub(super) fn ways(&self, asked: &Request) -> Result<Vec<Constrain>, Trouble> {
+        let model = self.short(&asked.model);
+        let options = match &asked.want {
+            Want::Text => return Ok(vec![Constrain::Words]),
+            Want::Choice(options) => options.len(),
+            Want::Number { .. } | Want::List { .. } | Want::Record(_) => 0,
+        };
+        let serves = |way: &Constrain| match way {
+            Constrain::Schema | Constrain::Words => true,
+            Constrain::Choice | Constrain::Grammar => options > 0,
+            Constrain::Logprobs => (1..=MOST_LETTERS).contains(&options),
+        };
+        match asked.settings.constrain.filter(serves) {
+            Some(way) if W::WAYS.contains(&way) => return Ok(vec![way]),
+            Some(way) => {
+                let all: Vec<&str> = W::WAYS.iter().map(|way| way.name()).collect();
+                let why = format!(
+                    "`constrain: {}` is nothing that `{}/...` has: leave it out, or set one of {}",
+                    way.name(),
+                    W::HOME.name,
+                    all.join(", ")
+                );
+                return Err(Trouble::Fatal { why });
             }
-            return Ok(if second.is_answer() || names_it { second } else { first });
+            None => {}
         }
-        if by_schema {
-            put_in_words(&mut question, asked);
-        }
-        self.line.send(&path, model, Some(&W::body(&question))).await
+        let known = self.learnt().get(model).cloned().unwrap_or_default();
+        let refused = self.refused();
+        let offered = |way: &Constrain| match way {
+            // What nobody knows is tried: most servers have it.
+            Constrain::Schema => known.schema != Some(false),
+            way => known.offers(*way) == Some(true),
+        };
+        let fits = |way: &&Constrain| serves(way) && offered(way) && !refused.contains(&(model.to_owned(), **way));
+        Ok(W::WAYS.iter().filter(fits).copied().collect())
     }
 
-    /// What an answer is to the one who asked, and what it took since it was asked for.
-    pub(super) fn exchange(&self, asked: &Request, received: &Received, began: Instant) -> Result<Exchange, Trouble> {
+    /// What an answer to a request that was put so is to the one who asked, and what it took since it was asked for.
+    pub(super) fn exchange(
+        &self,
+        asked: &Request,
+        way: Constrain,
+        received: &Received,
+        began: Instant,
+        seed: u64,
+    ) -> Result<Exchange, Trouble> {
         let latency_ms = began.elapsed().as_secs_f64() * 1e3;
         let told = match W::told(received) {
             Ok(told) => Ok(told),
@@ -261,13 +301,94 @@ impl<W: Wire> Remote<W> {
             None if received.is_answer() => self.most(asked),
             None => Usage::default(),
         };
-        let outcome = told.map_or_else(|outcome| outcome, |told| told.outcome(&asked.want, &received.body));
+        let outcome = match (told, way, &asked.want) {
+            (Err(outcome), ..) => outcome,
+            (Ok(told), Constrain::Logprobs, Want::Choice(options)) if told.is_said() => {
+                let temperature = asked.settings.temperature.or(self.settings.temperature);
+                chosen(options, &told.alternatives, temperature, asked, seed)
+            }
+            (Ok(told), ..) => told.outcome(&asked.want, &received.body),
+        };
         Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
     }
 
-    pub(super) fn without_schema(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    /// A question, put so.
+    pub(super) fn put<'a>(&'a self, asked: &'a Request, way: Constrain) -> Question<'a> {
+        let mut question = self.question(asked);
+        match (way, &asked.want) {
+            (Constrain::Choice, Want::Choice(options)) => {
+                question.held = Some(Held::To(options.clone()));
+                question.add(listed(options));
+            }
+            (Constrain::Grammar, Want::Choice(options)) => {
+                question.held = Some(Held::in_grammar(options));
+                question.add(listed(options));
+            }
+            (Constrain::Logprobs, Want::Choice(options)) => {
+                question.held = Some(Held::Letters);
+                question.longest = 1;
+                question.add(in_letters(options));
+            }
+            (Constrain::Words, want) => {
+                if let Some(words) = in_words(want) {
+                    question.add(words);
+                }
+            }
+            (_, want) => question.schema = self.forms.of(want, W::bounds(question.model)),
+        }
+        question
+    }
+
+    /// Asks in the form that is wanted, and says how: where a server refuses one way, in the next.
+    async fn ask(&self, asked: &Request) -> Result<(Received, Constrain), Trouble> {
+        let mut ways = self.ways(asked)?;
+        let model = self.short(&asked.model);
+        let path = W::path(model);
+        let mut refusal: Option<(Received, Constrain, bool)> = None;
+        let mut tried = 0;
+        while let Some(way) = ways.get(tried).copied() {
+            let received = self.line.send(&path, model, Some(&W::body(&self.put(asked, way)))).await?;
+            let refuses = received.refuses_form(&W::HOME);
+            if asked.settings.constrain == Some(way) && way != Constrain::Words && refuses == Some(true) {
+                let why = format!(
+                    "{} does not take `constrain: {}`: leave it out, or set another one. It says: {}",
+                    received.url,
+                    way.name(),
+                    received.said()
+                );
+                return Err(Trouble::Fatal { why });
+            }
+            match refuses {
+                // What was refused was not answered, and costs nothing.
+                Some(names_it) if tried + 1 < ways.len() => {
+                    refusal.get_or_insert((received, way, names_it));
+                    // A run that goes on has not asked what else there is.
+                    if W::WAYS.contains(&Constrain::Choice) && !self.learnt().contains_key(model) {
+                        self.probe(model).await;
+                        let new = self.ways(asked)?;
+                        ways.truncate(tried + 1);
+                        ways.extend(new.into_iter().filter(|new| *new > way));
+                    }
+                }
+                _ => {
+                    if received.is_answer() {
+                        let refused = ways.iter().take(tried).map(|way| (model.to_owned(), *way));
+                        self.refused().extend(refused);
+                    }
+                    return Ok(match refusal {
+                        Some((first, by, false)) if !received.is_answer() => (first, by),
+                        _ => (received, way),
+                    });
+                }
+            }
+            tried += 1;
+        }
+        Err(Trouble::Never { why: format!("there is no way to ask `{}` for that", asked.model) })
+    }
+
+    pub(super) fn refused(&self) -> MutexGuard<'_, BTreeSet<(String, Constrain)>> {
         // Names alone are behind it: they are as good after a panic as before.
-        self.without_schema.lock().unwrap_or_else(PoisonError::into_inner)
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn limits_told(&self) -> MutexGuard<'_, BTreeMap<String, RateLimits>> {
@@ -277,22 +398,6 @@ impl<W: Wire> Remote<W> {
     fn learnt(&self) -> MutexGuard<'_, BTreeMap<String, Capabilities>> {
         // As good after a panic as before, too.
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The form of the reply in words.
-pub(super) fn put_in_words(question: &mut Question<'_>, asked: &Request) {
-    question.schema = None;
-    let Some(words) = in_words(&asked.want) else {
-        return;
-    };
-    // Some servers refuse two messages of one speaker in a row.
-    match question.turns.last_mut() {
-        Some(Turn { role: Role::User, text }) => {
-            text.push_str("\n\n");
-            text.push_str(&words);
-        }
-        _ => question.turns.push(Turn { role: Role::User, text: words }),
     }
 }
 
@@ -323,7 +428,7 @@ impl<W: Wire> Provider for Remote<W> {
     fn most(&self, request: &Request) -> Usage {
         // A token has a byte at least. A schema is counted, and what a server puts around a message.
         let messages: usize = request.messages.iter().map(|message| message.rendered().len() + 32).sum();
-        // In words a form is longer than as a schema.
+        // In words a form is longer than in any other way.
         let form = in_words(&request.want).map_or(0, |form| form.len() + 32);
         Usage { tokens_in: (messages + form) as u64, tokens_out: self.longest(request), ..Usage::default() }
     }
@@ -374,21 +479,24 @@ impl<W: Wire> Provider for Remote<W> {
             let told: Option<Json> = received.and_then(|received| serde_json::from_str(&received.body).ok());
             let told = told.unwrap_or_default();
             let entry = W::entry(short, &told);
-            let learnt = Capabilities { known: !entry.is_null(), ..W::capabilities(short, own, entry) };
+            let mut learnt = Capabilities { known: !entry.is_null(), ..W::capabilities(short, own, entry) };
+            if !W::WAYS.contains(&Constrain::Choice) {
+                (learnt.choice, learnt.grammar) = (Some(false), Some(false));
+            }
             self.learnt().insert(short.to_owned(), learnt.clone());
             Some(learnt)
         })
     }
 
-    fn answer<'a>(&'a self, effect: &'a Effect, _: u64) -> Answering<'a> {
+    fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
         Box::pin(async move {
             let began = Instant::now();
             let asked = &effect.request;
-            let received = self.ask(asked).await?;
+            let (received, way) = self.ask(asked).await?;
             if let Some(limits) = received.limits() {
                 self.limits_told().insert(self.short(&asked.model).to_owned(), limits);
             }
-            self.exchange(asked, &received, began)
+            self.exchange(asked, way, &received, began, seed)
         })
     }
 }

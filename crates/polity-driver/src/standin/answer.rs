@@ -1,10 +1,9 @@
 //! What the stand-in answers: a simulated model's reply, in the form of the request's JSON schema. No right answer is known to it, so it is
 //! a plausible one that fits; the same bytes of a request get the same answer.
 
-use crate::models::Provider;
-use crate::models::sim::Sim;
+use crate::models::sim::{Hold, Sim};
 use polity_kernel::ask::schema::{as_option, kind, listed, resolved};
-use polity_kernel::ask::{Effect, EffectId, Message, Outcome, Request, Settings, Usage, Value, Want};
+use polity_kernel::ask::{Constrain, Effect, EffectId, Message, Outcome, Request, Settings, Usage, Value, Want};
 use polity_kernel::digest::{Kind, RowHash};
 use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
@@ -30,6 +29,8 @@ pub(super) struct Asked<'a> {
     pub longest: Option<u64>,
     pub stream: bool,
     pub logprobs: bool,
+    /// Of so many alternatives of a token, too.
+    pub alternatives: usize,
     pub include_usage: bool,
 }
 
@@ -39,6 +40,21 @@ pub(super) enum Format<'a> {
     Schema(Cow<'a, str>),
     /// Any object.
     Object,
+    /// One of these texts as it is, and how the model is held to them.
+    Options(Vec<String>, Constrain),
+}
+
+impl Asked<'_> {
+    /// How the model is to be held to a form, and the parameter that asks for it.
+    pub(super) fn constrained(&self) -> Option<(Constrain, &'static str)> {
+        match &self.format {
+            Some(Format::Options(_, Constrain::Choice)) => Some((Constrain::Choice, "structured_outputs")),
+            Some(Format::Options(..)) => Some((Constrain::Grammar, "grammar")),
+            _ if self.in_form => Some((Constrain::Schema, "response_format")),
+            _ if self.logprobs => Some((Constrain::Logprobs, "logprobs")),
+            _ => None,
+        }
+    }
 }
 
 /// A schema, read.
@@ -54,6 +70,9 @@ pub(super) struct Forms(Mutex<BTreeMap<u128, Arc<Form>>>);
 impl Forms {
     fn read(&self, format: &Format<'_>) -> Arc<Form> {
         let text = match format {
+            Format::Options(options, _) => {
+                return Arc::new(Form { schema: json!({"enum": options}), want: Want::Choice(options.clone()) });
+            }
             Format::Schema(text) => text.as_ref(),
             Format::Object => r#"{"type": "object", "properties": {"answer": {"type": "string"}}}"#,
         };
@@ -79,6 +98,8 @@ pub(super) struct Said {
     pub call: Option<(String, String)>,
     pub finish: Finish,
     pub usage: Usage,
+    /// The likeliest first tokens, with the natural logarithms of their probabilities.
+    pub alternatives: Vec<(String, f64)>,
 }
 
 /// Why a model stopped.
@@ -98,7 +119,7 @@ pub(super) fn hash(bytes: &[u8]) -> u128 {
 }
 
 /// Answers a request whose bytes have the key `body`, as `model`. An error says why it can not.
-pub(super) async fn answer(
+pub(super) fn answer(
     sim: &Sim,
     forms: &Forms,
     model: &str,
@@ -106,8 +127,15 @@ pub(super) async fn answer(
     body: u128,
     asked: &mut Asked<'_>,
 ) -> Result<Said, String> {
+    // A model reads the words: a schema at the end of the conversation, or letters in front of options.
+    let in_words = asked.format.is_none().then(|| schema_in_words(&asked.messages)).flatten();
+    let hold = if asked.format.is_some() { Hold::Form } else { Hold::Words };
+    let letters = (asked.alternatives > 0).then(|| letters(&asked.messages)).flatten();
     let form = asked.format.as_ref().map(|format| forms.read(format));
+    let form = form.or_else(|| in_words.map(|schema| forms.read(&Format::Schema(Cow::Owned(schema)))));
     let want = form.as_ref().map_or(Want::Text, |form| form.want.clone());
+    let want = letters.map_or(want, |letters| Want::Choice(letters));
+    let lettered = matches!((&want, &form), (Want::Choice(_), None));
     let effect = Effect {
         id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
         request: Request {
@@ -118,8 +146,19 @@ pub(super) async fn answer(
         hidden: None,
         default: None,
     };
-    let exchange = sim.answer(&effect, seed).await.map_err(|trouble| trouble.to_string())?;
-    let mut said = Said { content: None, refusal: None, call: None, finish: Finish::Stop, usage: exchange.usage };
+    let exchange = sim.held(&effect, seed, hold)?;
+    let usage = exchange.usage;
+    let mut said =
+        Said { content: None, refusal: None, call: None, finish: Finish::Stop, usage, alternatives: Vec::new() };
+    if lettered {
+        let (mut alternatives, token) = sim.alternatives(&effect, seed)?;
+        alternatives.truncate(asked.alternatives);
+        said.content = Some(token);
+        said.alternatives = alternatives;
+        // There is room for one token.
+        said.finish = Finish::Length;
+        return Ok(said);
+    }
     match (exchange.outcome, form) {
         (Outcome::Refused { raw }, _) => said.refusal = Some(raw),
         // The model failed. Where the text does not show it, it was cut.
@@ -127,8 +166,14 @@ pub(super) async fn answer(
             said.finish = if form.is_none() { Finish::Length } else { Finish::Stop };
             said.content = Some(raw);
         }
+        // As it came: nothing holds it to its form.
+        (Outcome::Reply { raw, .. }, Some(_)) if hold == Hold::Words => said.content = Some(raw),
         (Outcome::Reply { value, .. }, Some(form)) => {
-            let text = shaped(&form.schema, &form.schema, &form.want, &value).to_string();
+            let shaped = shaped(&form.schema, &form.schema, &form.want, &value);
+            let text = match (shaped, &asked.format) {
+                (Json::String(option), Some(Format::Options(..))) => option,
+                (other, _) => other.to_string(),
+            };
             match asked.tool.take() {
                 Some(name) => {
                     said.call = Some((name, text));
@@ -141,6 +186,29 @@ pub(super) async fn answer(
         (Outcome::Failed { why } | Outcome::Denied { why }, _) => return Err(why),
     }
     Ok(said)
+}
+
+/// The schema that stands on the last line of a conversation, as polity puts it where a server takes none.
+fn schema_in_words(messages: &[Message]) -> Option<String> {
+    let last = messages.last()?.rendered();
+    let (_, line) = last.rsplit_once("JSON Schema")?.1.rsplit_once('\n')?;
+    let schema: Json = serde_json::from_str(line).ok()?;
+    schema["properties"].is_object().then(|| line.to_owned())
+}
+
+/// The letters in front of options at the end of a conversation (`A) left`).
+fn letters(messages: &[Message]) -> Option<Vec<String>> {
+    let last = messages.last()?.rendered();
+    let mut letters: Vec<String> = Vec::new();
+    for line in last.lines() {
+        match line.split_once(") ") {
+            Some((letter, _)) if letter.chars().eq([char::from(b'A' + letters.len() as u8)]) => {
+                letters.push(letter.into())
+            }
+            _ => {}
+        }
+    }
+    (letters.len() > 1).then_some(letters)
 }
 
 /// What the model replied, as the schema has it.
@@ -209,8 +277,7 @@ mod tests {
             default: None,
         };
         let sim = Sim::standard();
-        let answering = sim.answer(&effect, 1);
-        let exchange = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(answering).unwrap();
+        let exchange = sim.held(&effect, 1, Hold::Form).unwrap();
         match exchange.outcome {
             Outcome::Reply { value, .. } => shaped(&schema, &schema, &effect.request.want, &value),
             other => panic!("{other:?}"),

@@ -360,8 +360,11 @@ async fn answered_line(shared: &Shared, wire: &'static dyn Wire, body: &[u8], n:
         Some(Fault::NoSchema) if asked.in_form => return refused(Failure::Schema, ""),
         _ => {}
     }
+    if let Some((failure, why)) = shared.not_offered(&asked) {
+        return refused(failure, &why);
+    }
     let (model, seed, key) = (shared.model_for(&asked.model), shared.options.seed, hash(body));
-    let mut said = match answer(&shared.sim, &shared.forms, &model, seed, key, &mut asked).await {
+    let mut said = match answer(&shared.sim, &shared.forms, &model, seed, key, &mut asked) {
         Ok(said) => said,
         Err(why) => return refused(Failure::Invalid, &why),
     };

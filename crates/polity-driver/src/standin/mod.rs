@@ -21,6 +21,7 @@ use axum::routing::{MethodRouter, get, post};
 use axum::serve::ListenerExt;
 use base64::Engine as _;
 use futures_util::stream;
+use polity_kernel::ask::Constrain;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +64,12 @@ pub struct Options {
     pub faults: Faults,
     /// Seed of faults and answers.
     pub seed: u64,
+    /// How its models can be held to a form; the rest is refused with a 400.
+    pub offers: Vec<Constrain>,
 }
+
+/// What a stand-in offers unless it is told otherwise: what OpenAI does.
+pub const OFFERS: [Constrain; 2] = [Constrain::Schema, Constrain::Logprobs];
 
 impl Default for Options {
     fn default() -> Self {
@@ -78,6 +84,7 @@ impl Default for Options {
             batch_expires: 0,
             faults: Faults::default(),
             seed: 1,
+            offers: OFFERS.to_vec(),
         }
     }
 }
@@ -208,6 +215,14 @@ impl Standin {
 }
 
 impl Shared {
+    /// How a request is refused that constrains its reply in a way which is not offered.
+    fn not_offered(&self, asked: &Asked<'_>) -> Option<(Failure<'static>, String)> {
+        match asked.constrained().filter(|(way, _)| !self.options.offers.contains(way))? {
+            (Constrain::Schema, _) => Some((Failure::Schema, String::new())),
+            (_, parameter) => Some((Failure::Invalid, format!("Unrecognized request argument supplied: {parameter}"))),
+        }
+    }
+
     fn books(&self) -> MutexGuard<'_, Books> {
         // Numbers alone are behind it: they are as good after a panic as before.
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
@@ -408,7 +423,8 @@ fn names(shared: &Shared) -> Vec<String> {
 }
 
 /// A model as the one tells of it who is asked: several serve the same address, and the headers say who is meant.
-fn told(headers: &HeaderMap, id: &str) -> Json {
+fn told(shared: &Shared, headers: &HeaderMap, id: &str) -> Json {
+    let offers = |way: Constrain| json!({"supported": shared.options.offers.contains(&way)});
     if headers.contains_key(Google.key()) {
         return json!({
             "name": format!("models/{id}"), "version": "1", "displayName": id, "inputTokenLimit": CONTEXT,
@@ -419,14 +435,20 @@ fn told(headers: &HeaderMap, id: &str) -> Json {
     if headers.contains_key("anthropic-version") {
         return json!({
             "type": "model", "id": id, "display_name": id, "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active",
-            "max_input_tokens": CONTEXT, "max_tokens": CONTEXT, "capabilities": {"structured_outputs": {"supported": true}},
+            "max_input_tokens": CONTEXT, "max_tokens": CONTEXT, "capabilities": {"structured_outputs": offers(Constrain::Schema)},
         });
     }
-    json!({"id": id, "object": "model", "created": 0, "owned_by": "polity"})
+    json!({
+        "id": id, "object": "model", "created": 0, "owned_by": "polity",
+        "capabilities": {
+            "structured_outputs": offers(Constrain::Schema), "choice": offers(Constrain::Choice),
+            "grammar": offers(Constrain::Grammar), "logprobs": offers(Constrain::Logprobs),
+        },
+    })
 }
 
 async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    let models: Vec<Json> = names(&shared).iter().map(|id| told(&headers, id)).collect();
+    let models: Vec<Json> = names(&shared).iter().map(|id| told(&shared, &headers, id)).collect();
     let body = match headers.contains_key(Google.key()) {
         true => json!({"models": models}),
         false => json!({"object": "list", "data": models, "has_more": false, "first_id": null, "last_id": null}),
@@ -435,8 +457,8 @@ async fn models(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Respon
 }
 
 /// Any name is served.
-async fn model(Path(id): Path<String>, headers: HeaderMap) -> Response {
-    json_response(200, &told(&headers, &id))
+async fn model(State(shared): State<Arc<Shared>>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    json_response(200, &told(&shared, &headers, &id))
 }
 
 /// `MODEL:generateContent`.
@@ -502,9 +524,12 @@ async fn complete(
     if call.fault == Some(Fault::NoSchema) && asked.in_form {
         return failed(wire, Failure::Schema, "");
     }
+    if let Some((failure, why)) = shared.not_offered(&asked) {
+        return failed(wire, failure, &why);
+    }
     tokio::time::sleep(shared.options.latency).await;
     let (model, seed, key) = (shared.model_for(&asked.model), shared.options.seed, hash(&body));
-    let mut said = match answer(&shared.sim, &shared.forms, &model, seed, key, &mut asked).await {
+    let mut said = match answer(&shared.sim, &shared.forms, &model, seed, key, &mut asked) {
         Ok(said) => said,
         Err(why) => return invalid(wire, &why),
     };

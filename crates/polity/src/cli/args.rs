@@ -186,6 +186,9 @@ pub struct Mock {
     /// Seed of faults and answers.
     #[arg(long, default_value = "1")]
     pub seed: u64,
+    /// How its models can be held to a form, of schema, choice, grammar and logprobs; the rest is refused with a 400.
+    #[arg(long, value_name = "WAYS", value_delimiter = ',', default_value = "schema,logprobs")]
+    pub offers: Vec<String>,
 }
 
 /// What polity can do.

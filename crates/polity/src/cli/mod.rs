@@ -38,9 +38,10 @@ use polity_driver::source::{Declared, Notes, Outside};
 use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
 use polity_driver::traces::Traces;
+use polity_kernel::ask::Constrain;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Budget, Price};
-use polity_kernel::tree::{Key, Node, Origin, TreeError, Value};
+use polity_kernel::tree::{Key, Node, Origin, TreeError, Value, nearest};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -461,8 +462,25 @@ impl Mock {
             batch_expires: self.batch_expires,
             faults,
             seed: self.seed,
+            offers: self
+                .offers
+                .iter()
+                .filter(|way| !way.is_empty())
+                .map(|way| offered(way))
+                .collect::<Result<_, _>>()?,
         })
     }
+}
+
+/// A way to hold a model to a form that a stand-in can offer.
+fn offered(name: &str) -> Result<Constrain, Failure> {
+    let ways = Constrain::ALL.into_iter().filter(|way| *way != Constrain::Words);
+    ways.clone().find(|way| way.name() == name).ok_or_else(|| {
+        let names: Vec<&str> = ways.map(Constrain::name).collect();
+        let meant =
+            nearest(name, names.iter().copied()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+        Failure::new(Exit::Input, format!("--offers: there is no `{name}`{meant} (there are {})", names.join(", ")))
+    })
 }
 
 fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {

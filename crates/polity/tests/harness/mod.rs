@@ -13,6 +13,7 @@ use polity_driver::{DriveError, run::Summary};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Settings, Value, Want};
 use polity_kernel::event::Event;
+use polity_kernel::ladder::Question;
 use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -97,6 +98,62 @@ fn number(value: &Option<Value>) -> f64 {
         Some(Value::Number(x)) => *x,
         _ => 0.0,
     }
+}
+
+/// The options of a [`Chooser`]: with signs that grammars and schemas have a use for.
+pub const OPTIONS: [&str; 5] = ["left", "right", "neither \"of\" them", "back \\ forth | both", "später"];
+
+/// A policy that asks the scenario's model for a choice, again where the reply does not fit, and does what comes of it.
+struct Chooser {
+    act: u16,
+    model: String,
+    settings: Settings,
+}
+
+impl Policy for Chooser {
+    const NAME: &'static str = "chooser";
+    const SUMMARY: &'static str = "Ask a model for a choice";
+    type Params = Nothing;
+    type State = u32;
+
+    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let (act, ..) = binding.number_act()?;
+        Ok(Chooser { act, model: binding.model.unwrap_or_default().to_owned(), settings: binding.settings })
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec![self.model.clone()]
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) -> u32 {
+        0
+    }
+
+    async fn act(&self, state: &mut u32, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let text = format!("Agent {}, round {}: where to?", turn.who, turn.round);
+        let messages = vec![Message::text(Role::User, text)];
+        let want = Want::Choice(OPTIONS.map(String::from).to_vec());
+        let request = Request { settings: self.settings, ..Request::new(self.model.clone(), messages, want) };
+        let question = Question { request, hidden: None, again: 2, default: Value::Choice(0) };
+        for settled in turn.settle_all(vec![question]).await {
+            if let Value::Choice(i) = settled.value {
+                *state = i;
+            }
+        }
+        turn.act(self.act, f64::from(*state));
+        Ok(())
+    }
+}
+
+/// A thousand decisions: so many agents, five rounds.
+pub fn choosers(model: &str, settings: serde_json::Value) -> serde_json::Value {
+    json!({
+        "name": "choosers", "seed": 5, "rounds": 5, "agents": 200,
+        "world": {"kind": "guess-average"},
+        "cohorts": [{"name": "all", "share": 1.0, "policy": {"kind": "chooser"}}],
+        "model": model,
+        "settings": settings,
+    })
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -367,6 +424,7 @@ pub fn registry() -> &'static Registry {
 /// The same, for a test that adds leaves of its own.
 pub fn leaves() -> Registry {
     let mut registry = polity::registry();
+    registry.policy::<Chooser>(LeafFiles::default());
     registry.policy::<Oracle>(LeafFiles::default());
     registry.policy::<Asker>(LeafFiles::default());
     registry.split_world::<Village>(LeafFiles::default());

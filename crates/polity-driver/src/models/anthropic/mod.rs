@@ -162,7 +162,7 @@ impl Wire for Messages {
                 ..Default::default()
             }
         });
-        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage })
+        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage, ..Told::default() })
     }
 
     /// Its schemas have no bounds.

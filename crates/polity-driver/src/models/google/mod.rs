@@ -189,7 +189,8 @@ impl Wire for GenerateContent {
         let Some(candidate) = reply.candidates.unwrap_or_default().into_iter().next() else {
             let blocked = reply.prompt_feedback.and_then(|feedback| feedback.block_reason);
             let blocked = blocked.ok_or_else(|| received.invalid("the body has no `candidates`".into()))?;
-            return Ok(Told { text: None, end: End::Refused(Some(format!("blockReason: {blocked}"))), usage });
+            let end = End::Refused(Some(format!("blockReason: {blocked}")));
+            return Ok(Told { end, usage, ..Told::default() });
         };
         let parts = candidate.content.and_then(|said| said.parts).unwrap_or_default();
         let texts: Vec<&str> =
@@ -209,7 +210,7 @@ impl Wire for GenerateContent {
             (None | Some("STOP" | "FINISH_REASON_UNSPECIFIED"), _) => End::Whole,
             (Some(other), _) => End::Broken(format!("the reply is not whole (finishReason: {other})")),
         };
-        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage })
+        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage, ..Told::default() })
     }
 
     fn inquiry(model: &str) -> (Vec<String>, Option<Json>) {

@@ -143,7 +143,7 @@ impl Wire for Chat {
             tokens_out,
             ..Default::default()
         });
-        Ok(Told { text: said.content, end, usage })
+        Ok(Told { text: said.content, end, usage, ..Told::default() })
     }
 
     fn inquiry(model: &str) -> (Vec<String>, Option<Json>) {

@@ -10,15 +10,16 @@ pub use super::remote::Settings;
 pub use read::{Completion, outcome, read_completion};
 
 use super::batch::BatchWire;
+use super::choice::{Held, MOST_LETTERS};
 use super::form::ANSWER;
 use super::line::Home;
 use super::received::{Ended, Told};
 use super::remote::{Question, Remote, Turn, Wire, path};
 use super::{Capabilities, Trouble};
-use polity_kernel::ask::{Outcome, Role};
+use polity_kernel::ask::{Constrain, Outcome, Role};
 use read::read_embeddings;
 use serde_json::Value as Json;
-use wire::{ChatMessage, ChatRequest, EmbeddingRequest, NamedSchema, ResponseFormat, StreamOptions};
+use wire::{ChatMessage, ChatRequest, EmbeddingRequest, NamedSchema, ResponseFormat, StreamOptions, StructuredOutputs};
 
 /// The provider `openai`.
 pub type OpenAi = Remote<Chat>;
@@ -52,6 +53,8 @@ impl Wire for Chat {
         listed_as: "openai",
     };
     type Body = ChatRequest;
+    /// What its servers have beside schemas is theirs, and refused elsewhere.
+    const WAYS: &'static [Constrain] = &Constrain::ALL;
 
     fn path(_: &str) -> Vec<String> {
         path(["chat", "completions"])
@@ -68,6 +71,12 @@ impl Wire for Chat {
             ..ChatMessage::default()
         };
         let Settings { max_completion_tokens, logprobs, stream, .. } = *question.settings;
+        let (structured_outputs, grammar, logprobs) = match &question.held {
+            Some(Held::To(options)) => (Some(StructuredOutputs { choice: options.clone() }), None, logprobs),
+            Some(Held::By(grammar)) => (None, Some(grammar.clone()), logprobs),
+            Some(Held::Letters) => (None, None, Some(MOST_LETTERS as u8)),
+            None => (None, None, logprobs),
+        };
         // OpenAI's own newer models know the one name only, most other servers the other.
         let newer = question.own || max_completion_tokens.is_some();
         ChatRequest {
@@ -77,6 +86,8 @@ impl Wire for Chat {
                 r#type: "json_schema",
                 json_schema: NamedSchema { name: ANSWER, strict: true, schema },
             }),
+            structured_outputs,
+            grammar,
             temperature: question.temperature,
             top_p: question.top_p,
             // The wire's integers are signed.
@@ -114,11 +125,29 @@ impl Wire for Chat {
         listed.unwrap_or(&Json::Null)
     }
 
-    /// OpenAI tells no more than a name. vLLM has `max_model_len`, gateways have `context_length`.
-    fn capabilities(_: &str, _: bool, told: &Json) -> Capabilities {
+    /// OpenAI tells no more than a name. vLLM and llama.cpp are known by the owner that they name, and have `max_model_len` and
+    /// `meta.n_ctx_train`; gateways have `context_length` and, some, `supported_parameters`; the stand-in tells `capabilities` as
+    /// Anthropic does.
+    fn capabilities(_: &str, own: bool, told: &Json) -> Capabilities {
         let context =
             ["max_model_len", "context_length", "context_window"].iter().find_map(|name| told[*name].as_u64());
-        Capabilities { context, ..Capabilities::default() }
+        let context = context.or_else(|| told["meta"]["n_ctx_train"].as_u64());
+        let owner = told["owned_by"].as_str().unwrap_or_default();
+        let of = |owners: &[&str], parameter: &str, name: &str| {
+            let listed = told["supported_parameters"].as_array();
+            let listed = listed.filter(|_| !parameter.is_empty()).map(|all| all.iter().any(|one| one == parameter));
+            let said = told["capabilities"][name]["supported"].as_bool();
+            owners.contains(&owner).then_some(true).or(said).or(listed)
+        };
+        let others = if own { Some(false) } else { None };
+        Capabilities {
+            schema: of(&["vllm", "llamacpp"], "structured_outputs", "structured_outputs"),
+            choice: of(&["vllm"], "", "choice").or(others),
+            grammar: of(&["llamacpp"], "", "grammar").or(others),
+            logprobs: of(&["vllm", "llamacpp"], "top_logprobs", "logprobs"),
+            context,
+            ..Capabilities::default()
+        }
     }
 }
 

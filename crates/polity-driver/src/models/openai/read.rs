@@ -86,7 +86,10 @@ impl From<Completion> for Told {
             tokens_thinking: told.reasoning_out(),
             ..Default::default()
         });
-        Told { text: completion.content, end, usage }
+        let first = completion.logprobs.into_iter().next();
+        let alternatives = first.into_iter().flat_map(|token| token.top_logprobs);
+        let alternatives = alternatives.map(|token| (token.token, token.logprob)).collect();
+        Told { text: completion.content, end, usage, alternatives }
     }
 }
 

@@ -16,6 +16,12 @@ pub struct ChatRequest {
     /// The form that the reply must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
+    /// The options of which the reply must be one; vLLM's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub structured_outputs: Option<StructuredOutputs>,
+    /// The grammar that must derive the reply (GBNF); llama.cpp's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grammar: Option<String>,
     /// Tools that the model may call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
@@ -65,6 +71,13 @@ pub struct ChatMessage {
     /// The call whose result this is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
+}
+
+/// `structured_outputs` of vLLM, 0.12 and later (docs.vllm.ai, Structured Outputs).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StructuredOutputs {
+    /// The reply is exactly one of them.
+    pub choice: Vec<String>,
 }
 
 /// `response_format`.

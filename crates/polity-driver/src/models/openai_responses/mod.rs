@@ -174,7 +174,7 @@ impl Wire for Responses {
             tokens_thinking: usage.output_tokens_details.map_or(0, |details| details.reasoning_tokens),
             ..Default::default()
         });
-        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage })
+        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage, ..Told::default() })
     }
 
     fn bounds(model: &str) -> bool {

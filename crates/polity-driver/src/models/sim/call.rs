@@ -1,5 +1,6 @@
 //! One call of a simulated model: what it thinks, how others sway it, how it puts that into words, and how that goes wrong.
 
+use super::Hold;
 use super::answers::{answer_field, answer_want, number, placeholder, reasons, wrong};
 use super::parameters::{Failures, Model};
 use crate::models::{Exchange, read_reply};
@@ -23,6 +24,7 @@ enum For {
     Latency,
     Impression,
     Heed,
+    Leaning,
 }
 
 /// An answer that the model was shown.
@@ -37,6 +39,7 @@ pub(super) struct Call<'a> {
     model: &'a Model,
     effect: &'a Effect,
     seed: u64,
+    hold: Hold,
     /// Key of what is this call's own.
     call: RowHash,
     /// Key of what all calls on the item share.
@@ -44,7 +47,7 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(model: &'a Model, effect: &'a Effect, seed: u64) -> Self {
+    pub(super) fn new(model: &'a Model, effect: &'a Effect, seed: u64, hold: Hold) -> Self {
         let Effect { id, request, .. } = effect;
         let key = RowHash::new(Kind::Request, 0).word(u64::from(id.item));
         let call = key.bytes(request.model.as_bytes()).word(u64::from(id.n)).word(u64::from(request.sample));
@@ -54,7 +57,7 @@ impl<'a> Call<'a> {
             Some(Part::Text(text)) => key.bytes(text.as_bytes()),
             _ => key,
         };
-        Call { model, effect, seed, call, item }
+        Call { model, effect, seed, hold, call, item }
     }
 
     /// Draws of this call.
@@ -82,6 +85,32 @@ impl<'a> Call<'a> {
             ..usage(self.model, request, tokens(&raw))
         };
         Exchange { outcome, usage }
+    }
+
+    /// How likely each option is as the first token of the reply, and what is said. Log-odds are standard normal, the highest the option's
+    /// that the model holds; what it would say off form takes its share of all.
+    pub(super) fn alternatives(&self) -> (Vec<(String, f64)>, String) {
+        let Want::Choice(options) = &self.effect.request.want else {
+            return (Vec::new(), String::new());
+        };
+        let mut draws = self.draws(For::Leaning);
+        let mut odds: Vec<f64> = options.iter().map(|_| libm::exp(draws.normal())).collect();
+        let answer = self.answer();
+        let held = options.iter().position(|option| same_answer(option, &answer)).unwrap_or(0);
+        let best = (0..odds.len()).max_by(|a, b| odds[*a].total_cmp(&odds[*b])).unwrap_or(0);
+        odds.swap(held, best);
+        let off = self.model.failures.off_form;
+        let all: f64 = odds.iter().sum();
+        let shares = odds.iter().map(|odds| odds / all * (1.0 - off)).chain([off * 0.7, off * 0.3]);
+        let words = ["It", "None"].map(String::from);
+        let mut tokens: Vec<(String, f64)> = options.iter().chain(&words).cloned().zip(shares).collect();
+        let shares: Vec<f64> = tokens.iter().map(|(_, share)| *share).collect();
+        let said =
+            draws.weighted(&shares).and_then(|i| tokens.get(i)).map_or_else(String::new, |(token, _)| token.clone());
+        tokens.retain(|(_, share)| *share > 0.0);
+        tokens.sort_by(|a, b| b.1.total_cmp(&a.1));
+        tokens.iter_mut().for_each(|(_, share)| *share = libm::log(*share));
+        (tokens, said)
     }
 
     fn reply(&self) -> String {
@@ -346,9 +375,9 @@ impl<'a> Call<'a> {
     /// outright, so they never depend on reading the text.
     fn delivered(&self, reply: String) -> (String, Outcome) {
         let want = &self.effect.request.want;
-        let Failures { broken_json, refusal, truncation, wrong_tool } = self.model.failures;
+        let Failures { broken_json, refusal, truncation, wrong_tool, off_form } = self.model.failures;
         let mut draws = self.draws(For::Failure);
-        let rates = [refusal, truncation, wrong_tool, broken_json];
+        let rates = [refusal, truncation, wrong_tool, broken_json, off_form];
         let u = draws.unit();
         let mut sum = 0.0;
         let failure = rates.into_iter().position(|rate| {
@@ -369,7 +398,11 @@ impl<'a> Call<'a> {
                 let why = "the model called the tool `look_up`, which was not offered".into();
                 (raw.clone(), Outcome::Invalid { raw, why })
             }
-            Some(_) if matches!(want, Want::Record(_) | Want::List { .. }) => {
+            Some(4) if self.hold == Hold::Words && matches!(answer_want(want), Want::Choice(_)) => {
+                let raw = unheld(&reply, &mut draws);
+                (raw.clone(), read_reply(want, &raw))
+            }
+            Some(3) if matches!(want, Want::Record(_) | Want::List { .. }) => {
                 let raw = broken(&reply, &mut draws);
                 (raw.clone(), read_reply(want, &raw))
             }
@@ -385,6 +418,17 @@ fn answer_want_of_judgement(want: &Want) -> &Want {
             fields.get(answer_field(fields)).map_or(want, |(_, want)| answer_want_of_judgement(want))
         }
         want => want,
+    }
+}
+
+/// Where nothing holds a model to the options: wrapped up (which can be mended), in prose, or of its own making.
+fn unheld(reply: &str, draws: &mut Draws) -> String {
+    match draws.below(3) {
+        0 => format!("```\n{reply}\n```"),
+        1 => {
+            String::from("It depends. There is something to be said for each of them, so I would rather not name one.")
+        }
+        _ => String::from("none of the above"),
     }
 }
 

@@ -57,6 +57,28 @@ impl Sim {
     }
 }
 
+/// What holds a simulated model to the form of a reply, where it is asked through a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// Words alone.
+    Words,
+    /// Its server: it can not say anything else.
+    Form,
+}
+
+impl Sim {
+    /// Answers, held to the form or not.
+    pub(crate) fn held(&self, effect: &Effect, seed: u64, hold: Hold) -> Result<super::Exchange, String> {
+        Ok(Call::new(&*self.model(&effect.request.model)?, effect, seed, hold).exchange())
+    }
+
+    /// The likeliest first tokens of a reply that is the letter of an option, with the natural logarithms of their probabilities, the
+    /// likeliest first; and the one that is said. The request's `want` is a choice of these letters.
+    pub(crate) fn alternatives(&self, effect: &Effect, seed: u64) -> Result<(Vec<(String, f64)>, String), String> {
+        Ok(Call::new(&*self.model(&effect.request.model)?, effect, seed, Hold::Form).alternatives())
+    }
+}
+
 impl Provider for Sim {
     fn name(&self) -> &'static str {
         "sim"
@@ -86,7 +108,7 @@ impl Provider for Sim {
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
         Box::pin(async move {
             match self.model(&effect.request.model) {
-                Ok(model) => Ok(Call::new(&model, effect, seed).exchange()),
+                Ok(model) => Ok(Call::new(&model, effect, seed, Hold::Words).exchange()),
                 Err(why) => Err(Trouble::Fatal { why }),
             }
         })

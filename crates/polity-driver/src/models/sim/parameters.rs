@@ -87,6 +87,9 @@ pub struct Failures {
     pub truncation: f64,
     /// A call of a tool that was not offered.
     pub wrong_tool: f64,
+    /// A choice in prose, wrapped up, or of none of the options; only where nothing but words holds the model to them.
+    #[serde(default)]
+    pub off_form: f64,
 }
 
 impl Model {
@@ -145,7 +148,7 @@ impl Model {
     }
 
     fn fault(&self) -> Option<String> {
-        let Failures { broken_json, refusal, truncation, wrong_tool } = self.failures;
+        let Failures { broken_json, refusal, truncation, wrong_tool, off_form } = self.failures;
         let probabilities = [
             ("correlation", self.correlation),
             ("lure", self.lure),
@@ -158,7 +161,8 @@ impl Model {
             ("failures.refusal", refusal),
             ("failures.truncation", truncation),
             ("failures.wrong_tool", wrong_tool),
-            ("the sum of failures", broken_json + refusal + truncation + wrong_tool),
+            ("failures.off_form", off_form),
+            ("the sum of failures", broken_json + refusal + truncation + wrong_tool + off_form),
         ];
         if let Some((name, value)) = probabilities.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
             return Some(format!("{name} must lie in 0 to 1, is {value}"));

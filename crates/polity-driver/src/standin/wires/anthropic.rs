@@ -101,6 +101,7 @@ impl Wire for Anthropic {
             longest: Some(longest),
             stream: request["stream"] == true,
             logprobs: false,
+            alternatives: 0,
             include_usage: true,
         })
     }

@@ -72,6 +72,7 @@ impl Wire for Google {
             longest: config["maxOutputTokens"].as_u64(),
             stream: false,
             logprobs: false,
+            alternatives: 0,
             include_usage: true,
         })
     }

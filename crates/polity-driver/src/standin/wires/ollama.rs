@@ -63,6 +63,7 @@ impl Wire for Ollama {
             // If nothing is said it streams.
             stream: request["stream"] != false,
             logprobs: false,
+            alternatives: 0,
             include_usage: true,
         })
     }

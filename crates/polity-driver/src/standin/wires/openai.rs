@@ -3,7 +3,7 @@
 use super::{Failure, Head, Wire, words};
 use crate::bucket::Bucket;
 use crate::standin::answer::{Asked, Finish, Format, Said};
-use polity_kernel::ask::{Message, Role};
+use polity_kernel::ask::{Constrain, Message, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
@@ -35,6 +35,19 @@ struct ChatRequest<'a> {
     stream_options: Option<StreamOptions>,
     #[serde(default)]
     logprobs: Option<bool>,
+    #[serde(default)]
+    top_logprobs: Option<usize>,
+    #[serde(default)]
+    structured_outputs: Option<StructuredOutputs>,
+    #[serde(default)]
+    grammar: Option<String>,
+}
+
+/// vLLM's.
+#[derive(Deserialize)]
+struct StructuredOutputs {
+    #[serde(default)]
+    choice: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -69,15 +82,17 @@ struct NamedSchema<'a> {
 fn asked(body: &[u8]) -> Result<Asked<'_>, String> {
     let request: ChatRequest<'_> =
         serde_json::from_slice(body).map_err(|error| format!("the request is no JSON of its form: {error}"))?;
+    let held = held(&request)?;
     let model = request.model.filter(|model| !model.is_empty()).ok_or("you must provide a model parameter")?;
     let conversation = request.messages.map_or("", RawValue::get);
     let messages: Vec<ChatMessage<'_>> = serde_json::from_str(conversation).unwrap_or_default();
     if messages.is_empty() {
         return Err("`messages` must be a list of at least one message".into());
     }
-    let (tool, format) = match called_tool(&request.tools, &request.tool_choice)? {
-        Some((name, parameters)) => (Some(name), Some(Format::Schema(Cow::Owned(parameters)))),
-        None => (None, request.response_format.and_then(|format| formatted(format.get()))),
+    let (tool, format) = match (called_tool(&request.tools, &request.tool_choice)?, held) {
+        (Some((name, parameters)), _) => (Some(name), Some(Format::Schema(Cow::Owned(parameters)))),
+        (None, Some(options)) => (None, Some(options)),
+        (None, None) => (None, request.response_format.and_then(|format| formatted(format.get()))),
     };
     Ok(Asked {
         model,
@@ -89,8 +104,57 @@ fn asked(body: &[u8]) -> Result<Asked<'_>, String> {
         longest: request.max_completion_tokens.or(request.max_tokens),
         stream: request.stream == Some(true),
         logprobs: request.logprobs == Some(true),
+        alternatives: request.top_logprobs.unwrap_or(0),
         include_usage: request.stream_options.is_some_and(|options| options.include_usage),
     })
+}
+
+/// The options to which a reply is held, if it is.
+fn held<'a>(request: &ChatRequest<'_>) -> Result<Option<Format<'a>>, String> {
+    let choice = request.structured_outputs.as_ref().map(|held| held.choice.clone().unwrap_or_default());
+    if let Some(options) = choice {
+        return match options.is_empty() {
+            true => {
+                Err("`structured_outputs` must name options as `choice`; the stand-in has nothing else of it".into())
+            }
+            false => Ok(Some(Format::Options(options, Constrain::Choice))),
+        };
+    }
+    let derived = |grammar: &String| {
+        derived(grammar)
+            .ok_or_else(|| format!("Failed to parse grammar: the stand-in reads a list of texts, not {grammar}"))
+    };
+    let options = request.grammar.as_ref().map(derived).transpose()?;
+    Ok(options.map(|options| Format::Options(options, Constrain::Grammar)))
+}
+
+/// The texts that a grammar derives that is a list of them (GBNF).
+fn derived(grammar: &str) -> Option<Vec<String>> {
+    let mut rest = grammar.trim().strip_prefix("root ::=")?.trim_start();
+    let mut options = Vec::new();
+    loop {
+        let mut letters = rest.strip_prefix('"')?.char_indices();
+        let mut option = String::new();
+        let end = loop {
+            match letters.next()? {
+                (end, '"') => break end,
+                (_, '\\') => option.push(match letters.next()?.1 {
+                    'n' => '\n',
+                    'r' => '\r',
+                    't' => '\t',
+                    letter @ ('"' | '\\') => letter,
+                    _ => return None,
+                }),
+                (_, letter) => option.push(letter),
+            }
+        };
+        options.push(option);
+        rest = rest.get(end + 2..)?.trim_start();
+        match rest.strip_prefix('|') {
+            Some(more) => rest = more.trim_start(),
+            None => return rest.is_empty().then_some(options),
+        }
+    }
 }
 
 /// A message; its content is a text or a list of parts.
@@ -215,10 +279,16 @@ fn finish_reason(said: &Said) -> &'static str {
     }
 }
 
-/// Made-up log-probabilities: every word is as likely.
-fn logprobs(words: &[&str]) -> Json {
-    let token = |word: &&str| json!({"token": word, "logprob": -0.25, "bytes": word.as_bytes(), "top_logprobs": []});
-    json!({"content": words.iter().map(token).collect::<Vec<_>>(), "refusal": null})
+/// Log-probabilities: the model's of its alternatives, where it has any; else made up, every word as likely.
+fn logprobs(words: &[&str], alternatives: &[(String, f64)]) -> Json {
+    let token = |word: &str, logprob: f64, top: Json| json!({"token": word, "logprob": logprob, "bytes": word.as_bytes(), "top_logprobs": top});
+    let top: Json = alternatives
+        .iter()
+        .map(|(word, logprob)| json!({"token": word, "logprob": logprob, "bytes": word.as_bytes()}))
+        .collect();
+    let own = |word: &&str| alternatives.iter().find(|(other, _)| other == word).map_or(-0.25, |(_, logprob)| *logprob);
+    let content: Vec<Json> = words.iter().map(|word| token(word, own(word), top.clone())).collect();
+    json!({"content": content, "refusal": null})
 }
 
 /// A completion in one piece.
@@ -233,7 +303,8 @@ fn completion(head: &Head, said: &Said) -> String {
         annotations: [],
         tool_calls: calls.unwrap_or_default(),
     };
-    let logprobs = head.logprobs.then(|| logprobs(&words(said.content.as_deref().unwrap_or_default())));
+    let logprobs =
+        head.logprobs.then(|| logprobs(&words(said.content.as_deref().unwrap_or_default()), &said.alternatives));
     let completion = Completion {
         id: &id(head),
         object: "chat.completion",
@@ -286,7 +357,7 @@ fn stream(head: &Head, said: &Said) -> Vec<String> {
             }
             events.push(piece(first, Json::Null, None));
             for word in words(text) {
-                let logprobs = if head.logprobs { logprobs(&[word]) } else { Json::Null };
+                let logprobs = if head.logprobs { logprobs(&[word], &said.alternatives) } else { Json::Null };
                 events.push(piece(json!({name: word}), logprobs, None));
             }
         }
@@ -339,5 +410,19 @@ impl Wire for OpenAi {
             (format!("x-ratelimit-remaining-{name}"), bucket.left().to_string()),
             (format!("x-ratelimit-reset-{name}"), format!("{}ms", (bucket.full_in().as_secs_f64() * 1e3).ceil())),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn grammars_of_options_are_read_back() {
+        let options = ["left", "with \"quotes\" and \\", "two\nlines | bars", "ö"].map(String::from).to_vec();
+        let crate::models::Held::By(grammar) = crate::models::Held::in_grammar(&options) else { unreachable!() };
+        assert_eq!(derived(&grammar).unwrap(), options);
+        assert_eq!(derived(r#"root ::= "a" | b"#), None);
     }
 }

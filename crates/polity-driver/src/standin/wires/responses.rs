@@ -53,6 +53,7 @@ impl Wire for Responses {
             longest: request["max_output_tokens"].as_u64(),
             stream: false,
             logprobs: false,
+            alternatives: 0,
             include_usage: true,
         })
     }
