@@ -5,6 +5,7 @@
 //!
 //! Start reading at [`society::Society::poll`], then [`policy::Policy`], [`world::SplitWorld`] and [`method::Method`].
 
+pub mod agreement;
 pub mod ask;
 pub mod council;
 pub mod digest;

@@ -196,6 +196,12 @@ pub trait Method: Send + Sync + Sized + 'static {
     /// Opens the method for teams of `members`, working `rounds` rounds, or says what does not fit.
     fn open(params: Self::Params, members: usize, rounds: u32) -> Result<Self, Invalid>;
 
+    /// Whether it can work on such an item; if not, what it needs.
+    fn suits(item: &Item) -> Result<(), &'static str> {
+        let _ = item;
+        Ok(())
+    }
+
     /// Works on one item. May await only the desk.
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault>;
 }
@@ -394,6 +400,7 @@ pub(crate) trait MethodHost: Send + Sync {
     fn run(&self, start: Start<'_>) -> Result<Worked, Bug>;
     fn records(&self) -> &'static [Records];
     fn tools(&self) -> &'static [&'static str];
+    fn suits(&self, item: &Item) -> Result<(), &'static str>;
 }
 
 pub(crate) struct Host<M: Method>(pub M);
@@ -444,5 +451,9 @@ impl<M: Method> MethodHost for Host<M> {
 
     fn tools(&self) -> &'static [&'static str] {
         M::TOOLS
+    }
+
+    fn suits(&self, item: &Item) -> Result<(), &'static str> {
+        M::suits(item)
     }
 }

@@ -55,6 +55,13 @@ impl Method for AgentCoder {
         Ok(AgentCoder { params, most })
     }
 
+    fn suits(item: &polity_kernel::items::Item) -> Result<(), &'static str> {
+        match item.program {
+            Some(_) => Ok(()),
+            None => Err("it writes programs; items of the shape `humaneval` want one"),
+        }
+    }
+
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
         let (designer, executor) = (desk.cast("test designer"), desk.cast("test executor"));
         let Some(mut held) = propose(desk, PROGRAM).await.into_iter().next().flatten() else {

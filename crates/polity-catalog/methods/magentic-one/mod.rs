@@ -88,10 +88,10 @@ impl Method for MagenticOne {
         let mut satisfied = false;
         while desk.round() < self.turns && !satisfied {
             let stalled = self.params.replan && state.stalls >= self.params.max_stalls;
-            let tasks = match state.tasks.take().filter(|_| !stalled) {
-                Some(tasks) => tasks,
-                None => {
-                    let plan = ledger::plan(desk, leader, &can, None, &state.heard).await;
+            let tasks = match state.tasks.take() {
+                Some(tasks) if !stalled => tasks,
+                before => {
+                    let plan = ledger::plan(desk, leader, &can, before.as_ref(), &state.heard).await;
                     state.plans += 1;
                     state.stalls = 0;
                     desk.record(leader, PLANNED, state.plans.to_string());

@@ -97,6 +97,13 @@ impl Method for MetaGpt {
         }
     }
 
+    fn suits(item: &polity_kernel::items::Item) -> Result<(), &'static str> {
+        match item.program {
+            Some(_) => Ok(()),
+            None => Err("it writes programs; items of the shape `humaneval` want one"),
+        }
+    }
+
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
         // Who takes which part: by role, else by place in the team.
         let part = |desk: &Desk<'_>, role: &str, place: usize| {

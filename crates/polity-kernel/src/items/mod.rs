@@ -32,6 +32,8 @@ pub struct Item {
     pub topic: Option<String>,
     /// What there is to choose from, where it is a choice; the answers are `A`, `B` and so on.
     pub options: Vec<String>,
+    /// Two answers to the question, one of which people prefer: what is asked for is a judgement, and `options` are the answers.
+    pub pair: bool,
     /// How answers are read and compared.
     pub scorer: Scorer,
     /// The program that is wanted, where one is.
@@ -89,6 +91,14 @@ impl Item {
     #[must_use]
     pub fn hidden(&self, task: Task) -> Option<Hidden> {
         let Item { gold, difficulty, lure, topic, program, .. } = self;
+        if self.pair {
+            // To whoever judges the better answer is the right one.
+            let letter = gold.as_ref()?.bytes().next()?;
+            let better = self.options.get(usize::from(letter.checked_sub(b'A')?))?.clone();
+            let gold = if matches!(task, Task::Choose | Task::Rate | Task::Check) { better } else { gold.clone()? };
+            let (difficulty, lure, topic) = (*difficulty, lure.clone(), topic.clone());
+            return Some(Hidden { gold, difficulty, lure, topic, wrong: Arc::default(), task });
+        }
         let (gold, wrong) = match (task, program) {
             (Task::Test, Some(program)) => (program.assertions.join("\n"), program.wrong_tests.clone()),
             (Task::Test, None) => return None,

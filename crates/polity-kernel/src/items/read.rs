@@ -25,6 +25,8 @@ pub enum Shape {
     /// Multiple choice: `question`, `choices` (a list) or `A`, `B`, `C`, `D`, and `answer` (a letter, a number from 0, or an option's
     /// text); scored by letter. `subject` is the topic.
     Choice,
+    /// Preferences: `question`, `answer_a`, `answer_b`, and `label` (`A` or `B`): which of the two people prefer. For judges; scored by letter.
+    Preference,
     /// As HumanEval: `prompt`, `entry_point`, `canonical_solution`, `test`; scored by the tests, in the sandbox. Difficulty is the number
     /// of lines of the solution, less 6 and over 5.
     Humaneval,
@@ -40,6 +42,7 @@ impl Shape {
         };
         match () {
             () if has("canonical_solution") && has("test") && has("entry_point") => Shape::Humaneval,
+            () if has("answer_a") && has("answer_b") && has("label") => Shape::Preference,
             () if has("problem") && has("solution") => Shape::Math,
             () if has("choices") || has("A") && has("B") => Shape::Choice,
             () if has("question") && first_answer().is_some_and(|answer| answer.contains("####")) => Shape::Gsm8k,
@@ -52,14 +55,14 @@ impl Shape {
             Shape::Plain => Scorer::Exact,
             Shape::Gsm8k => Scorer::Number,
             Shape::Math => Scorer::Math,
-            Shape::Choice => Scorer::Choice,
+            Shape::Choice | Shape::Preference => Scorer::Choice,
             Shape::Humaneval => Scorer::Code,
         }
     }
 
     fn question(self) -> &'static str {
         match self {
-            Shape::Plain | Shape::Gsm8k | Shape::Choice => "question",
+            Shape::Plain | Shape::Gsm8k | Shape::Choice | Shape::Preference => "question",
             Shape::Math => "problem",
             Shape::Humaneval => "prompt",
         }
@@ -69,6 +72,7 @@ impl Shape {
         match self {
             Shape::Plain => None,
             Shape::Gsm8k | Shape::Choice => Some("answer"),
+            Shape::Preference => Some("label"),
             Shape::Math => Some("solution"),
             Shape::Humaneval => Some("canonical_solution"),
         }
@@ -104,6 +108,10 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
         Shape::Choice if table.index("choices").is_ok() => vec![column("shape", "choices")?],
         Shape::Choice => ["A", "B", "C", "D", "E", "F"].iter().map_while(|name| table.index(name).ok()).collect(),
         _ => Vec::new(),
+    };
+    let choices = match shape {
+        Shape::Preference => vec![column("shape", "answer_a")?, column("shape", "answer_b")?],
+        _ => choices,
     };
     if shape == Shape::Choice && choices.is_empty() {
         return Err(invalid("shape", "multiple choice needs a column `choices`, or `A`, `B` and so on".into()));
@@ -144,6 +152,11 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
                 Some(last_number(end).ok_or_else(none)?)
             }
             (Shape::Math, Some(raw)) => Some(boxed(raw).unwrap_or(raw).to_owned()),
+            (Shape::Preference, Some(raw)) => {
+                let known = |letter: &String| letter == "A" || letter == "B";
+                let none = || invalid("answer", format!("row {row}: the label is `A` or `B`, not `{raw}`"));
+                Some(Some(raw.trim().to_ascii_uppercase()).filter(known).ok_or_else(none)?)
+            }
             (Shape::Choice, Some(raw)) => {
                 let index = raw.parse::<usize>().ok().filter(|i| *i < options.len()).and_then(letter_of);
                 let none = || invalid("answer", format!("row {row}: `{raw}` is none of the options"));
@@ -163,11 +176,13 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
             code.map(|(entry, tests)| Arc::new(program(&asked, &text(entry, row), &text(tests, row), solution)));
         Ok(Item {
             index: i,
-            question: worded(asked, &options),
+            // The two answers of a pair are shown to judges under names, not in the question.
+            question: if shape == Shape::Preference { asked } else { worded(asked, &options) },
             gold,
             difficulty: difficulty.map_or(declared, |c| all.number(c, row)),
             lure: lure.map(|c| text(c, row)),
             topic: topic.map(|c| text(c, row)),
+            pair: shape == Shape::Preference,
             options,
             scorer: source.scorer.unwrap_or(shape.scorer()),
             program,
@@ -176,8 +191,8 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
     if source.scorer == Some(Scorer::Code) && shape != Shape::Humaneval {
         return Err(invalid("scorer", "only items of the shape `humaneval` have tests to score programs by".into()));
     }
-    if source.scorer == Some(Scorer::Choice) && shape != Shape::Choice {
-        return Err(invalid("scorer", "only items of the shape `choice` have options".into()));
+    if source.scorer == Some(Scorer::Choice) && !matches!(shape, Shape::Choice | Shape::Preference) {
+        return Err(invalid("scorer", "only items of the shapes `choice` and `preference` have options".into()));
     }
     (0..count).map(item).collect()
 }

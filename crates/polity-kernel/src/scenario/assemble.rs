@@ -581,6 +581,9 @@ fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &In
         }
     };
     let method = open(tree)?;
+    if let Some((i, why)) = items.iter().enumerate().find_map(|(i, item)| Some((i, method.suits(item).err()?))) {
+        return Err(wrong("method", tree.get("method"), tree, format!("it can not work on item {i}: {why}"), None));
+    }
     let mut later = Vec::new();
     for (at, tree) in changes(scenario, tree, &["method"])? {
         later.push((at, open(&tree)?));

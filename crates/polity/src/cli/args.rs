@@ -398,6 +398,14 @@ pub enum Verb {
         #[arg(long)]
         limit: Option<usize>,
     },
+    /// How far judges agree with labels and with each other (Cohen's and Fleiss' kappa), and whether they lean to what is shown first
+    Agreement {
+        /// Run folder of an evaluation.
+        run: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Show what models were asked and what came back, also of a run that is under way or was killed.
     Calls {
         /// Run folder.
@@ -490,6 +498,7 @@ impl Verb {
             | Verb::List { json, .. }
             | Verb::Compare { json, .. }
             | Verb::Calls { json, .. }
+            | Verb::Agreement { json, .. }
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }

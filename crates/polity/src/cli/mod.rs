@@ -1,5 +1,6 @@
 //! The command line. Everything for people goes to standard error; with `--json` the last line of standard output is one object.
 
+mod agreement;
 mod answer;
 mod args;
 mod asked;
@@ -301,6 +302,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Calls { run, agent, round, item, purpose, limit, json, full } => {
             calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
         }
+        Verb::Agreement { run, json } => agreement::agreement(&run, json),
         Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),
         Verb::Ctl { run, order } => ctl::ctl(&run, &order),
         Verb::Report { run } => {

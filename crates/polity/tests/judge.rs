@@ -1,0 +1,82 @@
+//! Judges of pairs in whole runs, and what `polity agreement` says of them.
+#![allow(clippy::unwrap_used, clippy::panic)] // clippy.toml lets tests fail loudly; their helpers are no tests to it.
+
+use serde_json::{Value as Json, json};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn polity(folder: &Path, args: &[&str]) -> (bool, String, String) {
+    let out = Command::new(env!("CARGO_BIN_EXE_polity")).current_dir(folder).args(args).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (out.status.success(), text(&out.stdout), text(&out.stderr))
+}
+
+/// Judges at work on `n` pairs, half of which have the better answer first; what the command says of the run.
+fn judged(folder: &Path, n: u32, model: &str, method: &Json) -> Json {
+    let pair = |i: u32| {
+        let (label, a, b) = if i % 2 == 0 { ("A", "good", "bad") } else { ("B", "bad", "good") };
+        json!({"question": format!("question {i}?"), "answer_a": format!("{a} {i}"), "answer_b": format!("{b} {i}"), "label": label})
+            .to_string()
+    };
+    fs::write(folder.join("pairs.jsonl"), (0..n).map(pair).collect::<Vec<_>>().join("\n")).unwrap();
+    let scenario = json!({
+        "seed": 3, "rounds": 2, "agents": 3, "model": model, "method": method,
+        "items": {"file": "pairs.jsonl", "shape": "preference"},
+    });
+    fs::write(folder.join("judge.yaml"), scenario.to_string()).unwrap();
+    let (ok, _, errors) = polity(folder, &["run", "judge.yaml", "--out", "run"]);
+    assert!(ok, "{errors}");
+    let (ok, out, errors) = polity(folder, &["agreement", "run", "--json"]);
+    assert!(ok, "{errors}");
+    serde_json::from_str(&out).unwrap()
+}
+
+#[test]
+fn who_knows_agrees_with_everything() {
+    for way in ["pairwise", "rubric", "jury", "debate", "critic"] {
+        let folder = tempfile::tempdir().unwrap();
+        let found =
+            judged(folder.path(), 20, "sim/perfect", &json!({"kind": "judge", "way": way, "both_orders": true}));
+        assert_eq!(found["team"]["kappa"], json!(1.0), "{way}: {found}");
+        assert_eq!(found["team"]["items"], json!(20), "{way}");
+        if way == "jury" {
+            assert_eq!(found["fleiss"], json!(1.0));
+            assert!(found["judges"].as_array().unwrap().iter().all(|judge| judge["steady"] == json!(1.0)));
+        }
+    }
+}
+
+#[test]
+fn who_guesses_leans_to_what_comes_first_and_a_jury_does_better_than_its_members() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = judged(folder.path(), 600, "sim/small", &json!({"kind": "judge", "way": "jury"}));
+    let number = |value: &Json| value.as_f64().unwrap();
+    let judges = found["judges"].as_array().unwrap();
+    // One standard error of a share of 600 is 0.02.
+    assert!(judges.iter().all(|judge| number(&judge["first_bias"]) > 0.04), "{found}");
+    assert!(judges.iter().all(|judge| (0.55..0.8).contains(&number(&judge["agreement"]))), "{found}");
+    assert!(number(&found["team"]["agreement"]) > judges.iter().map(|j| number(&j["agreement"])).sum::<f64>() / 3.0);
+    assert!((0.0..0.9).contains(&number(&found["fleiss"])), "{found}");
+    // In both orders the lean shows as verdicts that are not kept.
+    let folder = tempfile::tempdir().unwrap();
+    let found = judged(folder.path(), 600, "sim/small", &json!({"kind": "judge", "way": "jury", "both_orders": true}));
+    let judges = found["judges"].as_array().unwrap();
+    assert!(judges.iter().all(|judge| number(&judge["steady"]) < 0.95), "{found}");
+    assert!(judges.iter().all(|judge| number(&judge["first_bias"]).abs() < 0.09), "{found}");
+}
+
+#[test]
+fn wrong_wishes_are_told_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("q.jsonl"), r#"{"question": "1 + 1?", "answer": "2"}"#).unwrap();
+    let scenario = json!({
+        "rounds": 1, "agents": 1, "model": "sim/medium", "method": {"kind": "judge"},
+        "items": {"file": "q.jsonl", "answer": "answer"},
+    });
+    fs::write(folder.path().join("wrong.yaml"), scenario.to_string()).unwrap();
+    let (ok, _, errors) = polity(folder.path(), &["run", "wrong.yaml", "--out", "run"]);
+    assert!(!ok && errors.contains("items of the shape `preference`"), "{errors}");
+    let (ok, _, errors) = polity(folder.path(), &["agreement", "nowhere"]);
+    assert!(!ok && errors.contains("nowhere"), "{errors}");
+}
