@@ -7,6 +7,7 @@
 
 pub mod agreement;
 pub mod ask;
+pub mod calibration;
 pub mod council;
 pub mod digest;
 pub mod distance;

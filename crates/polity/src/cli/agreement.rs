@@ -55,11 +55,12 @@ fn rater(name: &str, verdicts: &Verdicts, labels: &Verdicts, swapped: &Verdicts)
     }
 }
 
-fn columns<const N: usize>(run: &Path, table: &str, names: [&str; N]) -> Result<[ColumnData; N], Failure> {
+/// Columns of a table of a run, whole.
+pub(super) fn columns<const N: usize>(run: &Path, table: &str, names: [&str; N]) -> Result<[ColumnData; N], Failure> {
     let broken = |message: String| Failure::new(Exit::Folder, message);
     let read = read_table(&RealDisk, &run.join("tables"), table, &names, usize::MAX).map_err(|error| match error {
         TableError::Rounds { .. } => broken(format!(
-            "{}: the run has no table `{table}` yet; agreement is of evaluations, which record items and acts",
+            "{}: the run has no table `{table}` yet; only evaluations have it, from their first rounds on",
             run.display()
         )),
         error => broken(error.to_string()),

@@ -398,11 +398,19 @@ pub enum Verb {
         #[arg(long)]
         limit: Option<usize>,
     },
-    /// How far judges agree with labels and with each other (Cohen's and Fleiss' kappa), and whether they lean to what is shown first
+    /// How far judges agree with labels and with each other (Cohen's and Fleiss' kappa), and whether they lean to what is shown first.
     Agreement {
         /// Run folder of an evaluation.
         run: PathBuf,
         /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Parameters of a simulated model that fit the answers of a recorded evaluation, by model.
+    Calibrate {
+        /// Run folder of an evaluation.
+        run: PathBuf,
+        /// Print one JSON object a model.
         #[arg(long)]
         json: bool,
     },
@@ -499,6 +507,7 @@ impl Verb {
             | Verb::Compare { json, .. }
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
+            | Verb::Calibrate { json, .. }
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }

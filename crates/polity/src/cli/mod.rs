@@ -4,6 +4,7 @@ mod agreement;
 mod answer;
 mod args;
 mod asked;
+mod calibrate;
 mod calls;
 mod compare;
 mod ctl;
@@ -302,6 +303,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Calls { run, agent, round, item, purpose, limit, json, full } => {
             calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
         }
+        Verb::Calibrate { run, json } => calibrate::calibrate(&run, json, registry),
         Verb::Agreement { run, json } => agreement::agreement(&run, json),
         Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),
         Verb::Ctl { run, order } => ctl::ctl(&run, &order),

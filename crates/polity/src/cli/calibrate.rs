@@ -1,0 +1,96 @@
+//! `polity calibrate`: the parameters of a simulated model that fit the answers of a recorded evaluation.
+
+use super::agreement::columns;
+use super::output::{json, note, print_line, print_text};
+use super::{Exit, Failure, failure};
+use polity_driver::disk::RealDisk;
+use polity_driver::run::Folder;
+use polity_kernel::calibration::{Answered, Fit, fit};
+use polity_kernel::registry::Registry;
+use polity_kernel::scenario::{Assembled, assemble};
+use polity_kernel::transport::InMemory;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What fits the answers of a model.
+#[derive(Debug, Serialize)]
+struct Fitted {
+    model: String,
+    #[serde(flatten)]
+    fit: Fit,
+}
+
+pub fn calibrate(run: &Path, as_json: bool, registry: &Registry) -> Result<Exit, Failure> {
+    let wrong = |error| failure(&error, None);
+    let folder = Folder::read(Arc::new(RealDisk), run).map_err(wrong)?;
+    let manifest = folder.manifest().map_err(wrong)?;
+    let prepared = folder.prepared(&manifest).map_err(wrong)?;
+    let machine = assemble(&prepared.tree, registry, &prepared.inputs, 1, Box::new(InMemory::default()))
+        .map_err(|error| Failure::new(Exit::Folder, error.to_string()))?;
+    let Assembled::Evaluation(evaluation) = machine else {
+        let message = format!("{} is a society; parameters are fitted to evaluations", run.display());
+        return Err(Failure::new(Exit::Input, message));
+    };
+    let [item, round, who, kind, text] = columns(run, "acts", ["item", "round", "agent", "kind", "text"])?;
+    let whole = |data: &polity_driver::tables::ColumnData| -> Vec<Option<u32>> {
+        data.numbers().into_iter().map(|x| x.map(|x| x as u32)).collect()
+    };
+    // The first answer of every member to every item: it has heard nobody yet.
+    let mut first: BTreeMap<(u32, u32), String> = BTreeMap::new();
+    let rows = whole(&item).into_iter().zip(whole(&round)).zip(whole(&who)).zip(kind.texts()).zip(text.texts());
+    for ((((item, round), who), kind), text) in rows {
+        if let (Some(item), Some(0), Some(who), Some("answer"), Some(text)) = (item, round, who, kind.as_deref(), text)
+        {
+            first.entry((item, who)).or_insert(text);
+        }
+    }
+    let mut by_model: BTreeMap<&str, Vec<Answered>> = BTreeMap::new();
+    for ((index, who), text) in &first {
+        let (Some(item), Some(member)) =
+            (evaluation.items().get(*index as usize), evaluation.team().get(*who as usize))
+        else {
+            continue;
+        };
+        if let Some(right) = item.is_right(text).filter(|_| !member.misleads) {
+            let answer = item.extracted(text).unwrap_or_default();
+            let answered = Answered { item: *index, difficulty: item.difficulty, right, answer };
+            by_model.entry(member.model.as_str()).or_default().push(answered);
+        }
+    }
+    if by_model.is_empty() {
+        let message = format!(
+            "{}: there are no answers that could be scored by reading them; `direct`, `self-consistency` and `debate` on \
+             items with right answers give such",
+            run.display()
+        );
+        return Err(Failure::new(Exit::Input, message));
+    }
+    let mut out = String::new();
+    for (model, answers) in by_model {
+        let Some(fit) = fit(&answers) else {
+            note(&format!(
+                "{model}: {} answers tell nothing of its parameters (all right, or all wrong)",
+                answers.len()
+            ));
+            continue;
+        };
+        if as_json {
+            print_line(&json(&Fitted { model: model.into(), fit }));
+            continue;
+        }
+        let Fit { answers, accuracy, skill, difficulty_response, correlation, lure } = fit;
+        let with = |(x, error): (f64, f64)| format!("{x:.3} ± {error:.3}");
+        let plain = |x: Option<f64>| x.map_or("not to be told".into(), |x| format!("{x:.3}"));
+        out.push_str(&format!(
+            "{model}: {answers} answers, {accuracy:.3} right\n  skill {}\n  difficulty_response {}\n  correlation {}\n  lure {}\n",
+            with(skill),
+            difficulty_response.map_or("not to be told".into(), with),
+            plain(correlation),
+            plain(lure)
+        ));
+    }
+    print_text(&out);
+    Ok(Exit::Done)
+}
