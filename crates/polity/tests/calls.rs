@@ -441,7 +441,7 @@ fn the_command_tells_the_journal_of_a_run_in_any_state() {
         String::from_utf8(output.stdout).unwrap()
     };
     let shown = show(&["--full"]);
-    assert!(shown.starts_with("== item 0, round 0, agent 0, question 0 | sim/medium | "), "{shown}");
+    assert!(shown.starts_with("== item 0, round 0, agent 0, question 0 | solve | sim/medium | "), "{shown}");
     let answer = all[0]["answer"].as_str().unwrap().lines().next().unwrap();
     assert!(shown.contains("-> answer") && shown.contains(answer), "{shown}");
 }

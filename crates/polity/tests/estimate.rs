@@ -108,7 +108,8 @@ fn model(draws: &mut Draws) -> Value {
         "skill": draws.range(-1.0, 3.0), "difficulty_response": draws.range(0.3, 1.5), "correlation": draws.range(0.0, 0.5),
         "lure": draws.range(0.1, 0.5), "conformity": draws.range(0.0, 0.9), "persuadability": draws.range(0.0, 0.7),
         "discernment": draws.range(0.2, 0.9), "verbosity": 10 + draws.below(250),
-        "latency_ms": {"median": 500.0, "spread": 0.3},
+        "topics": {}, "critic": {"sensitivity": 1.0, "leniency": 0.3, "blindness": 0.4, "first_bias": 0.1, "heed": 0.5},
+        "latency_ms": {"median": 500.0, "spread": 0.3, "per_token": 10.0},
         "price": {"input": price, "output": price * draws.range(2.0, 8.0)},
         "failures": {"broken_json": faulty, "refusal": faulty / 2.0, "truncation": faulty / 2.0, "wrong_tool": 0.0},
     })
@@ -299,7 +300,7 @@ fn a_provider_that_fails_is_paid_no_more_than_the_sample_may_cost() {
     };
     let prepared = prepared(&scenario, &folder);
     let truth = run(&at(&[]).0, &prepared, Path::new("run")).unwrap().totals.cost_usd;
-    let cases: [(&[&str], f64); 2] = [(&[], 1.0), (&["429=0.1", "cut-stream=0.1"], 0.05)];
+    let cases: [(&[&str], f64); 2] = [(&[], 1.0), (&["429=0.1", "cut-stream=0.1"], 0.1)];
     for (faults, part) in cases {
         let (engine, standin) = at(faults);
         let forecast = engine.estimate(&prepared, Basis::Sample(truth * part), &mut Unwatched).unwrap().unwrap();

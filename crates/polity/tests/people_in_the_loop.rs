@@ -271,7 +271,7 @@ fn a_person_debates_with_models() {
         for question in pending(&folder, "run") {
             let unfit = answer(&folder, "run", &question, &["18"]);
             assert!(text(&unfit.stderr).contains("2 values are wanted") || unfit.status.code() == Some(2), "{unfit:?}");
-            let taken = answer(&folder, "run", &question, &["18", "As I said, \"nine\" at two."]);
+            let taken = answer(&folder, "run", &question, &["As I said, \"nine\" at two.", "18"]);
             assert!(taken.status.success(), "{}", text(&taken.stderr));
             read.push(question["prompt"].as_str().unwrap().to_string());
         }

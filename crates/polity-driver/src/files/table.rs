@@ -380,7 +380,7 @@ mod tests {
             ("{\"a\":null}\n", "line 1, column a: null is not a value; remove the row or fill it"),
             (
                 "{\"a\":[1]}\n",
-                "line 1, column a: a list or an object is not a single value; give each part a key of its own",
+                "line 1, column a: a list (of other things than words) or an object is not a single value; give each part a key of its own",
             ),
             (
                 "{\"a\":1}\n{\"a\":\"x\"}\n",
