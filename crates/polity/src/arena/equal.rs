@@ -34,6 +34,16 @@ impl Unit {
         }
     }
 
+    /// The value of `--equal`.
+    #[must_use]
+    pub fn flag(self) -> &'static str {
+        match self {
+            Unit::Tokens => "tokens",
+            Unit::Calls => "calls",
+            Unit::Usd => "usd",
+        }
+    }
+
     /// The word for tables.
     #[must_use]
     pub fn word(self) -> &'static str {

@@ -6,6 +6,8 @@
 
 mod entrant;
 mod equal;
+mod files;
+mod inspect;
 mod score;
 mod sheet;
 pub mod tables;
@@ -13,6 +15,7 @@ mod task;
 
 pub use entrant::Entrant;
 pub use equal::{Pilot, Trial, Unit};
+pub use files::write;
 pub use score::{Duel, Entry, LEVEL, Score};
 pub use sheet::{Ledger, Row, SOLVE, Sheet, Spent};
 pub use tables::{COORDINATION, Grid};
@@ -84,7 +87,7 @@ pub struct Comparison {
     pub status: &'static str,
     /// Its folder.
     pub folder: String,
-    /// The task's file.
+    /// The task: its file's name.
     pub task: String,
     /// How that is written.
     pub shape: String,
@@ -105,6 +108,9 @@ pub struct Comparison {
     /// What was measured to make budgets equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pilot: Option<Pilot>,
+    /// The command that makes it again.
+    #[serde(skip)]
+    pub command: String,
     /// Answers to items, by method and repeat.
     #[serde(skip)]
     pub sheets: Vec<Vec<Sheet>>,
@@ -195,10 +201,23 @@ impl<'a> Arena<'a> {
             repeats: self.wish.repeats,
             simulated: methods.iter().any(|score| score.simulated),
             compared: score::duels(&methods),
+            command: self.command(&entrants, equal),
             methods,
             pilot,
             sheets,
         })
+    }
+
+    fn command(&self, entrants: &[Entrant], equal: Option<Unit>) -> String {
+        let Wish { model, limit, seed, repeats, edits, .. } = self.wish;
+        let mut words = vec!["polity compare".to_owned()];
+        words.extend(entrants.iter().map(|entrant| entrant.label.clone()));
+        words.push(format!("--task {} --model {model} --seed {seed}", self.task.path().display()));
+        words.extend(limit.map(|limit| format!("--limit {limit}")));
+        words.extend((*repeats > 1).then(|| format!("--repeats {repeats}")));
+        words.extend(equal.map(|unit| format!("--equal {}", unit.flag())));
+        words.extend(edits.iter().map(|(path, value)| format!("-P '{path}={}'", value.to_json())));
+        words.join(" ")
     }
 
     /// Measures what methods use, and gives those whose size nobody asked for the one that comes closest to what the most expensive uses.

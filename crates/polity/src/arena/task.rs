@@ -47,6 +47,12 @@ impl Task {
         })
     }
 
+    /// The file, as given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Its name for people: the file's, without its ending.
     #[must_use]
     pub fn name(&self) -> String {

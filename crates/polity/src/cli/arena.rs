@@ -3,7 +3,7 @@
 use super::args::{Answering, Common, Edits, Equal, Spending, Trying};
 use super::output::{self, note, print_line};
 use super::{Exit, Failure, edits as read_edits, failure, progress, story};
-use crate::arena::{Arena, COORDINATION, Entrant, Grid, Halt, Task, Unit, Wish, Witness, tables};
+use crate::arena::{self, Arena, COORDINATION, Entrant, Grid, Halt, Task, Unit, Wish, Witness, tables};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::DriveError;
 use polity_driver::drive::{Stop, Watch};
@@ -188,6 +188,8 @@ pub fn compare(
         Ok(found) => found,
         Err(halt) => return halted(halt, &out, common),
     };
+    arena::write(&engine.disk, &out, &comparison, engine.registry, !common.no_report)
+        .map_err(|error| failure(&error, None))?;
     if let Some(pilot) = &comparison.pilot {
         note(&format!(
             "equal {}: {:.6} an item, as {} uses on the first {} items",
@@ -212,7 +214,13 @@ pub fn compare(
     if comparison.simulated {
         note("answers come from simulated models: this is no evidence about any real model");
     }
-    note(&format!("folder {}", comparison.folder));
+    note(&format!(
+        "folder {}: table.md, table.tex, frontier.svg, methods.parquet, items.jsonl, references.bib, inspect",
+        comparison.folder
+    ));
+    if !common.no_report {
+        note(&format!("report {}", out.join("report.html").display()));
+    }
     if common.json {
         comparison.methods.iter().for_each(|score| print_line(&output::json(score)));
         print_line(&output::json(&comparison));
