@@ -32,6 +32,10 @@ pub fn write(
     put("frontier.svg", &svg_file(&frontiers(comparison)))?;
     put("references.bib", &references(comparison, registry))?;
     let logs = out.join("inspect");
+    // Logs of other teams, from a command before this one, are not this comparison's.
+    if disk.exists(&logs).map_err(DriveError::disk(&logs))? {
+        disk.remove_dir_all(&logs).map_err(DriveError::disk(&logs))?;
+    }
     create_dir_durably(disk.as_ref(), &logs).map_err(DriveError::disk(&logs))?;
     for (score, sheets) in comparison.methods.iter().zip(&comparison.sheets) {
         let log = serde_json::to_string(&inspect::log(comparison, score, sheets)).map_err(unwritten)?;

@@ -211,7 +211,11 @@ impl<'a> Arena<'a> {
     fn command(&self, entrants: &[Entrant], equal: Option<Unit>) -> String {
         let Wish { model, limit, seed, repeats, edits, .. } = self.wish;
         let mut words = vec!["polity compare".to_owned()];
-        words.extend(entrants.iter().map(|entrant| entrant.label.clone()));
+        let sized = |entrant: &Entrant| entrant.sized && !entrant.label.contains('@');
+        words.extend(entrants.iter().map(|entrant| match sized(entrant) {
+            true => format!("{}@{}", entrant.label, entrant.members),
+            false => entrant.label.clone(),
+        }));
         words.push(format!("--task {} --model {model} --seed {seed}", self.task.path().display()));
         words.extend(limit.map(|limit| format!("--limit {limit}")));
         words.extend((*repeats > 1).then(|| format!("--repeats {repeats}")));
@@ -347,7 +351,8 @@ impl<'a> Arena<'a> {
         Budget {
             cost_usd: cost_usd.map(|most| (most - self.paid.2).max(0.0)),
             tokens: tokens.map(|most| most.saturating_sub(self.paid.1)),
-            calls: calls.map(|most| most.saturating_sub(self.paid.0)),
+            // A run that has come to its wall goes on only with another one. Where nobody asks for a wall any more, it is out of reach.
+            calls: Some(calls.map_or(u64::MAX, |most| most.saturating_sub(self.paid.0))),
             seconds: seconds.map(|most| (most - self.began.elapsed().as_secs_f64()).max(0.0)),
             ..Budget::default()
         }
