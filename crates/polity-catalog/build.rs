@@ -57,10 +57,11 @@ fn main() -> io::Result<()> {
             prompts.sort();
             let _ = writeln!(
                 register,
-                "    {kind}::{module}::register(registry, polity_kernel::registry::LeafFiles {{ readme: {}, scenario: {}, golden: {}, prompts: &[{}], folder: {:?} }});",
+                "    {kind}::{module}::register(registry, polity_kernel::registry::LeafFiles {{ readme: {}, scenario: {}, golden: {}, cite: {}, prompts: &[{}], folder: {:?} }});",
                 text("README.md"),
                 text("scenario.yaml"),
                 text("golden.json"),
+                text("cite.bib"),
                 prompts.join(", "),
                 path.display().to_string(),
             );

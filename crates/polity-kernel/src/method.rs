@@ -120,6 +120,8 @@ pub enum Coordination {
 /// What a list says of a method besides its card.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Facts {
+    /// What tables of results call it, where that is shorter than its name.
+    pub short: Option<&'static str>,
     /// Its usual team.
     pub usual: Usual,
     /// Its form of collaboration, where that is declared.
@@ -184,6 +186,8 @@ pub trait Method: Send + Sync + Sized + 'static {
     const SUMMARY: &'static str;
     /// What it records. The first is the members' standing answer, which accuracy and agreement are measured on.
     const RECORDS: &'static [Records];
+    /// What tables of results call it (`sc`), where that is shorter; command lines understand it, scenarios do not.
+    const SHORT: Option<&'static str> = None;
     /// The team that it works with where nothing else is said.
     const USUAL: Usual = Usual { members: 3, rounds: 1 };
     /// How its agents collaborate.

@@ -24,6 +24,8 @@ pub struct LeafFiles {
     pub scenario: &'static str,
     /// `golden.json`: what that society must give.
     pub golden: &'static str,
+    /// `cite.bib`: the BibTeX entries of its sources; empty where there are none.
+    pub cite: &'static str,
     /// Templates: `mind/*.md` of a world, which is what it says to model-driven agents; `prompts/*.md` of other leaves.
     pub prompts: Prompts,
     /// The folder itself, where the leaf was built: files that the scenario names are found from here.
@@ -169,7 +171,7 @@ impl Registry {
 
     /// Adds a method.
     pub fn method<M: Method>(&mut self, files: LeafFiles) {
-        let facts = Facts { usual: M::USUAL, form: M::FORM, tools: M::TOOLS, records: M::RECORDS };
+        let facts = Facts { short: M::SHORT, usual: M::USUAL, form: M::FORM, tools: M::TOOLS, records: M::RECORDS };
         self.facts.insert(M::NAME, facts);
         self.methods.put::<M::Params>(
             M::NAME,
@@ -211,6 +213,12 @@ impl Registry {
     #[must_use]
     pub fn methods(&self) -> Vec<&Card> {
         self.methods.cards()
+    }
+
+    /// The name of a method by that or by its short name.
+    #[must_use]
+    pub fn method_named(&self, name: &str) -> Option<&'static str> {
+        self.facts.iter().find(|(own, facts)| **own == name || facts.short == Some(name)).map(|(own, _)| *own)
     }
 
     /// What is said of a method besides its card.

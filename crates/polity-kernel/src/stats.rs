@@ -1,4 +1,4 @@
-//! Statistics over the runs of a sweep: means, percentile bootstrap intervals, contrasts.
+//! Statistics over the runs of a sweep and the items of an evaluation: means, percentile bootstrap intervals, contrasts, tests of pairs.
 //!
 //! An interval is the 2.5 % to 97.5 % quantile (linearly interpolated, as in R's type 7 and in NumPy) of [`RESAMPLES`] means of
 //! samples drawn with replacement (Efron and Tibshirani: "An Introduction to the Bootstrap", 1993, chapter 13). The draws are
@@ -139,9 +139,107 @@ fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     Some(low + (high - low) * at.fract())
 }
 
+/// The exact test of pairs with two outcomes (McNemar 1947, in its binomial form): how likely it is, if neither side were better, that of
+/// `more + fewer` pairs that differ at least as many as here fall on one side. Two-sided; 1 where no pair differs.
+///
+/// Of means over repeats of an item it is the sign test, whose pairs are items.
+#[must_use]
+pub fn mcnemar(more: u64, fewer: u64) -> f64 {
+    let n = more + fewer;
+    let log_factorial = |k: u64| libm::lgamma(k as f64 + 1.0);
+    let log_chance =
+        |k: u64| log_factorial(n) - log_factorial(k) - log_factorial(n - k) - n as f64 * std::f64::consts::LN_2;
+    let tail: f64 = (0..=more.min(fewer)).map(|k| libm::exp(log_chance(k))).sum();
+    (2.0 * tail).min(1.0)
+}
+
+/// p values as they stand after as many tests as there are (Holm 1979, step-down): the i-th smallest of m is multiplied by m - i, counted
+/// from 0, and is no less than those before it. In the order of the given ones.
+#[must_use]
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let mut adjusted = vec![0.0; p.len()];
+    let mut least = 0.0_f64;
+    for (rank, at) in order.into_iter().enumerate() {
+        least = least.max((p[at] * (p.len() - rank) as f64).min(1.0));
+        adjusted[at] = least;
+    }
+    adjusted
+}
+
+/// pass^k of one item: the chance that `k` of its `n` tries, drawn without replacement, are all right when `right` are: C(right, k) / C(n, k),
+/// without bias for the chance that k further tries all are (Yao et al., "tau-bench", 2024). `None` for more tries than were made.
+#[must_use]
+pub fn pass_hat(right: u32, n: u32, k: u32) -> Option<f64> {
+    (k <= n).then(|| (0..k).map(|i| f64::from(right.saturating_sub(i)) / f64::from(n - i)).product())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_of_pairs_have_the_known_answers() {
+        // scipy.stats.binomtest(k, n, 0.5).pvalue
+        for (more, fewer, p) in [
+            (0, 0, 1.0),
+            (1, 0, 1.0),
+            (6, 0, 0.03125),
+            (9, 2, 0.065_429_687_5),
+            (25, 11, 0.028_816_719_7),
+            (10, 10, 1.0),
+        ] {
+            assert!((mcnemar(more, fewer) - p).abs() < 1e-7, "{more} {fewer}: {}", mcnemar(more, fewer));
+            assert_eq!(mcnemar(more, fewer), mcnemar(fewer, more));
+        }
+        // Pascal's triangle, where whole numbers hold it.
+        for n in 1..=60_u64 {
+            let mut row = vec![1_u64];
+            for _ in 0..n {
+                row = (0..=row.len()).map(|k| if k == 0 || k == row.len() { 1 } else { row[k - 1] + row[k] }).collect();
+            }
+            for k in 0..=n / 2 {
+                let tail: u64 = row[..=k as usize].iter().sum();
+                let p = (2.0 * tail as f64 / 2f64.powi(n as i32)).min(1.0);
+                assert!((mcnemar(k, n - k) - p).abs() < 1e-10, "{k} of {n}");
+            }
+        }
+        // Nothing overflows, and nothing is negative.
+        let far = mcnemar(6_000, 4_000);
+        assert!((0.0..1e-80).contains(&far), "{far}");
+    }
+
+    #[test]
+    fn many_tests_are_paid_for() {
+        // R: p.adjust(c(0.01, 0.04, 0.03, 0.005), "holm")
+        let found = holm(&[0.01, 0.04, 0.03, 0.005]);
+        for (found, expected) in found.iter().zip([0.03, 0.06, 0.06, 0.02]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
+    }
+
+    #[test]
+    fn passes_are_what_enumeration_gives() {
+        for n in 1..=6_u32 {
+            for right in 0..=n {
+                for k in 1..=n {
+                    // All subsets of k tries of which the first `right` are right.
+                    let subsets = (0..1_u32 << n).filter(|set| set.count_ones() == k);
+                    let (mut all, mut passed) = (0, 0);
+                    for set in subsets {
+                        all += 1;
+                        passed += u32::from(set >> right == 0);
+                    }
+                    let expected = f64::from(passed) / f64::from(all);
+                    assert!((pass_hat(right, n, k).unwrap() - expected).abs() < 1e-12, "{right} of {n}, {k}");
+                }
+            }
+        }
+        assert_eq!(pass_hat(3, 3, 4), None);
+    }
     use crate::rng::normal_quantile;
     use proptest::prelude::*;
 

@@ -7,6 +7,7 @@
 #[global_allocator]
 static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+pub mod arena;
 pub mod cli;
 pub mod conformance;
 mod own;

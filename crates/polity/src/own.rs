@@ -26,6 +26,7 @@ macro_rules! leaf_files {
             readme: include_str!("../README.md"),
             scenario: include_str!("../scenario.yaml"),
             golden: include_str!("../golden.json"),
+            cite: "",
             prompts: &[$(($prompt, include_str!(concat!("../mind/", $prompt, ".md")))),*],
             folder: env!("CARGO_MANIFEST_DIR"),
         }

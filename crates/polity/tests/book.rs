@@ -229,6 +229,11 @@ fn commands_of_minds() {
 }
 
 #[test]
+fn commands_of_the_arena() {
+    check_page("arena.md");
+}
+
+#[test]
 fn commands_of_the_sandbox() {
     check_page("sandbox.md");
 }

@@ -181,6 +181,8 @@ fn manual_and_completions_name_every_verb() {
     let page = text(&polity(folder.path(), &["man"]).stdout);
     for verb in [
         "run",
+        "eval",
+        "compare",
         "resume",
         "replay",
         "fork",

@@ -29,6 +29,7 @@ const STEPS: &str = include_str!("prompts/steps.md");
 impl Method for BestOfN {
     const NAME: &'static str = "best-of-n";
     const SUMMARY: &'static str = "Many answers, each alone; a judge names the best";
+    const SHORT: Option<&'static str> = Some("bon");
     const RECORDS: &'static [Records] = &ANSWERS;
     const USUAL: Usual = Usual { members: 5, rounds: 1 };
     const FORM: Option<Form> = Some(Form {

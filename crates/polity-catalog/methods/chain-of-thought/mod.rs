@@ -26,6 +26,7 @@ const STEPS: &str = include_str!("prompts/steps.md");
 impl Method for ChainOfThought {
     const NAME: &'static str = "chain-of-thought";
     const SUMMARY: &'static str = "One member reasons step by step, then answers";
+    const SHORT: Option<&'static str> = Some("single");
     const RECORDS: &'static [Records] = &ANSWERS;
     const USUAL: Usual = Usual { members: 1, rounds: 1 };
     const FORM: Option<Form> = Some(Form {

@@ -48,6 +48,7 @@ impl Method for MixtureOfAgents {
     const NAME: &'static str = "mixture-of-agents";
     const SUMMARY: &'static str =
         "Layers of members who see what the layer before proposed; an aggregator brings it together";
+    const SHORT: Option<&'static str> = Some("moa");
     const RECORDS: &'static [Records] = &ANSWERS;
     const USUAL: Usual = Usual { members: 6, rounds: 3 };
     const FORM: Option<Form> = Some(Form {

@@ -26,6 +26,7 @@ const STEPS: &str = include_str!("prompts/steps.md");
 impl Method for SelfConsistency {
     const NAME: &'static str = "self-consistency";
     const SUMMARY: &'static str = "Many answers, each alone; the most frequent wins";
+    const SHORT: Option<&'static str> = Some("sc");
     const RECORDS: &'static [Records] = &ANSWERS;
     const USUAL: Usual = Usual { members: 8, rounds: 1 };
     const FORM: Option<Form> = Some(Form {

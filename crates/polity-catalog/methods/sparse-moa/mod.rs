@@ -52,6 +52,7 @@ impl Method for SparseMoa {
     const NAME: &'static str = "sparse-moa";
     const SUMMARY: &'static str =
         "A mixture of agents where a judge passes on the best proposals and a moderator stops early (SMoA)";
+    const SHORT: Option<&'static str> = Some("smoa");
     const RECORDS: &'static [Records] = &ANSWERS;
     const USUAL: Usual = Usual { members: 4, rounds: 3 };
     const FORM: Option<Form> = Some(Form {

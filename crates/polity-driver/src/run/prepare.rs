@@ -117,6 +117,12 @@ impl Prepared {
         Prepared { tree, name, source, inputs, edits: Vec::new(), design: None, files: Vec::new() }
     }
 
+    /// The files it reads, as the scenario names them, with the digests of their bytes.
+    #[must_use]
+    pub fn input_digests(&self) -> Vec<(&str, &str)> {
+        self.files.iter().map(|file| (file.entry.path.as_str(), file.entry.digest.as_str())).collect()
+    }
+
     /// Takes the inputs of another over, so that they need not be read again.
     pub(crate) fn share(&mut self, other: &Prepared) {
         for file in &other.files {

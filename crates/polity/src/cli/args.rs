@@ -39,6 +39,17 @@ pub struct Common {
     pub no_report: bool,
 }
 
+/// On how much methods are tried.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub struct Trying {
+    /// Items: the first so many (default: all).
+    #[arg(long, value_name = "N", env = "POLITY_LIMIT")]
+    pub limit: Option<u32>,
+    /// Runs of each method, each with a seed of its own; from two on there is pass^k, too.
+    #[arg(long, value_name = "K", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+}
+
 /// What `run` and `sweep` change in a scenario.
 #[derive(Debug, ClapArgs)]
 pub struct Edits {
@@ -260,14 +271,55 @@ pub enum Verb {
         #[command(flatten)]
         answering: Answering,
     },
-    /// Compare runs: parameters that differ, metrics side by side, the first round whose digests differ.
+    /// Let a method work on the items of a file, and say how many it solves and what that takes. The same command with the same --out goes
+    /// on where it was interrupted.
+    Eval {
+        /// Name of the method (polity list methods), with the number of members of its team if it is not to be the usual one: debate, sc@8
+        #[arg(long, value_name = "NAME[@MEMBERS]")]
+        method: String,
+        /// What it works on.
+        #[arg(long, value_name = "FILE")]
+        task: PathBuf,
+        #[command(flatten)]
+        trying: Trying,
+        /// Run folder; with --repeats a folder of runs (default: runs/eval-METHOD-SEED).
+        #[arg(long, env = "POLITY_OUT")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        edits: Edits,
+        #[command(flatten)]
+        spending: Spending,
+        #[command(flatten)]
+        answering: Answering,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Compare methods on the same items (with --task): accuracy against cost, with intervals, and which differences are real. Or compare
+    /// runs: parameters that differ, metrics side by side, the first round whose digests differ.
     Compare {
-        /// Run folders.
-        #[arg(required = true, num_args = 2..)]
-        runs: Vec<PathBuf>,
-        /// Print one JSON object as the last line on standard output.
-        #[arg(long)]
-        json: bool,
+        /// Methods, as for eval: single sc@8 debate. Or run folders.
+        #[arg(required = true, value_name = "METHOD|RUN")]
+        what: Vec<String>,
+        /// What methods work on.
+        #[arg(long, value_name = "FILE")]
+        task: Option<PathBuf>,
+        /// Give all methods the budget that the most expensive one uses: those whose number of members nobody said get as many as come
+        /// closest, by a pilot on a tenth of the items.
+        #[arg(long, value_enum, default_value = "none", requires = "task")]
+        equal: Equal,
+        #[command(flatten)]
+        trying: Trying,
+        /// Folder of the comparison (default: runs/compare-TASK-SEED).
+        #[arg(long, env = "POLITY_OUT")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        edits: Edits,
+        #[command(flatten)]
+        spending: Spending,
+        #[command(flatten)]
+        answering: Answering,
+        #[command(flatten)]
+        common: Common,
     },
     /// Go on with a run or a sweep that was killed or stopped.
     Resume {
@@ -504,13 +556,14 @@ impl Verb {
         match self {
             Verb::Validate { json, .. }
             | Verb::List { json, .. }
-            | Verb::Compare { json, .. }
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
             | Verb::Calibrate { json, .. }
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }
+            | Verb::Eval { common, .. }
+            | Verb::Compare { common, .. }
             | Verb::Estimate { common, .. }
             | Verb::Sweep { common, .. }
             | Verb::Resume { common, .. }
@@ -530,6 +583,19 @@ impl Verb {
             | Verb::Reference => false,
         }
     }
+}
+
+/// In what budgets are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Equal {
+    /// Tokens of requests and replies.
+    Tokens,
+    /// Calls of models.
+    Calls,
+    /// US dollars.
+    Usd,
+    /// In nothing: each method has its usual team.
+    None,
 }
 
 /// What can be listed.

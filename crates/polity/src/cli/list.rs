@@ -4,8 +4,19 @@ use super::args::Listed;
 use super::output::{json, note, print_line};
 use super::{Exit, Failure};
 use polity_driver::models::{Providers, prices};
+use polity_kernel::method::Facts;
 use polity_kernel::registry::{Card, Registry};
 use polity_kernel::topology;
+use serde::Serialize;
+
+/// A method as JSON.
+#[derive(Serialize)]
+struct Method<'a> {
+    #[serde(flatten)]
+    card: &'a Card,
+    #[serde(flatten)]
+    facts: Option<&'a Facts>,
+}
 
 pub fn list(what: Listed, as_json: bool, registry: &Registry) -> Result<Exit, Failure> {
     let cards: Vec<&Card> = match what {
@@ -36,7 +47,12 @@ pub fn list(what: Listed, as_json: bool, registry: &Registry) -> Result<Exit, Fa
             return Ok(Exit::Done);
         }
     };
-    if as_json {
+    if as_json && what == Listed::Methods {
+        // A method is also a team and a form of collaboration.
+        let all: Vec<Method<'_>> =
+            cards.into_iter().map(|card| Method { card, facts: registry.facts(card.name) }).collect();
+        print_line(&json(&all));
+    } else if as_json {
         print_line(&json(&cards));
     } else {
         let width = cards.iter().map(|c| c.name.len()).max().unwrap_or(0);

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod answer;
+mod arena;
 mod args;
 mod asked;
 mod calibrate;
@@ -225,7 +226,23 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             let flags = edits.flags().into_iter().chain(seeds).chain(answering.flags()?).collect();
             sweep::sweep(&file, &common, &answering, limits, out, &edits.set, flags, registry)
         }
-        Verb::Compare { runs, json } => compare::compare(&runs, json),
+        Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
+            let wished = arena::Wished { task: &task, trying, edits: &edits, spending, out };
+            with_engine(&common, &answering, registry, |engine, stop| {
+                arena::eval(engine, &method, wished, &answering, &common, stop)
+            })
+        }
+        Verb::Compare { what, task: None, common, .. } => {
+            let runs: Vec<PathBuf> = what.iter().map(PathBuf::from).collect();
+            arena::no_methods(&runs, registry)?;
+            compare::compare(&runs, common.json)
+        }
+        Verb::Compare { what, task: Some(task), equal, trying, out, edits, spending, answering, common } => {
+            let wished = arena::Wished { task: &task, trying, edits: &edits, spending, out };
+            with_engine(&common, &answering, registry, |engine, stop| {
+                arena::compare(engine, &what, equal, wished, &answering, &common, stop)
+            })
+        }
         Verb::Resume { run, common, limits, spending, answering, listening } if is_sweep(&RealDisk, &run) => {
             if listening.listen.is_some() {
                 return Err(Failure::new(

@@ -4,6 +4,7 @@ use super::bars::{BarChart, BarSet};
 use super::heat::Heat;
 use super::histogram::Distribution;
 use super::lines::{Lines, MOST_SERIES};
+use super::scatter::Scatter;
 use super::svg::{Canvas, NARROW, WIDE, colour};
 use super::table::{self, MOST_ROWS};
 use super::{Bar, Figure, text};
@@ -117,6 +118,21 @@ fn parts(figure: &Figure, id: &str) -> Parts {
                 total: bars.len(),
             }
         }
+        Figure::Scatter { title, x_label, y_label, points, caption } => {
+            let chart = Scatter { x_label, y_label, points };
+            let (columns, rows) = chart.table();
+            Parts {
+                title: title.clone(),
+                caption: caption.clone(),
+                legend: Vec::new(),
+                named: false,
+                charts: chart.has_points().then(|| both(|canvas| chart.draw(canvas, id))),
+                notes: Vec::new(),
+                columns,
+                total: rows.len(),
+                rows,
+            }
+        }
         Figure::Heat { title, x_label, y_label, rounds, bins, cells, caption } => {
             let chart = Heat::new(x_label, y_label, rounds, bins, cells);
             let (columns, rows, total) = chart.table(MOST_ROWS);
@@ -133,6 +149,38 @@ fn parts(figure: &Figure, id: &str) -> Parts {
             }
         }
     }
+}
+
+/// The look of charts that stand alone.
+const ALONE: &str = "text { font: 12px system-ui, sans-serif; fill: #1b1d20 } .middle { text-anchor: middle } .end { text-anchor: end } \
+    .tick { fill: #5c6167 } .grid { stroke: #e9e9e4 } .axis { stroke: #5c6167 } .whisker { stroke: #1b1d20; stroke-width: 1.25 } \
+    .line { fill: none; stroke: #0072b2; stroke-width: 2 } .dot.c0 { fill: #0072b2 } .dot.c6 { fill: #555a60 } \
+    .value { paint-order: stroke; stroke: #fff; stroke-width: 3px } .title { font-weight: 600; font-size: 14px }";
+
+/// Height of a title above its chart.
+const TITLE: f64 = 36.0;
+
+/// Scatter charts one below the other, as a file of their own; others are left out.
+pub(super) fn svg_file(figures: &[Figure]) -> String {
+    let mut body = String::new();
+    let mut top = 0.0;
+    for (i, figure) in figures.iter().enumerate() {
+        let Figure::Scatter { title, x_label, y_label, points, .. } = figure else { continue };
+        let id = format!("chart-{}", i + 1);
+        let (baseline, chart) = (top + 24.0, Scatter { x_label, y_label, points }.draw(&WIDE, &id));
+        body.push_str(&format!(
+            "<text class=\"title\" id=\"{id}-title\" x=\"2\" y=\"{baseline}\">{}</text>\n",
+            text::escape(title)
+        ));
+        let place = format!("<svg y=\"{}\" width=\"{}\" height=\"{}\"", top + TITLE, WIDE.width, WIDE.height);
+        body.push_str(&chart.replacen("<svg class=\"wide\"", &place, 1));
+        top += TITLE + WIDE.height;
+    }
+    let width = WIDE.width;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{top}\" viewBox=\"0 0 {width} {top}\">\n\
+         <style>{ALONE}</style>\n<rect width=\"{width}\" height=\"{top}\" fill=\"#fff\"/>\n{body}</svg>\n"
+    )
 }
 
 fn bar_chart<'a>(x_label: &'a str, y_label: &'a str, bars: &[Bar]) -> BarChart<'a> {

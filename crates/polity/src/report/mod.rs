@@ -12,6 +12,7 @@ mod heat;
 mod histogram;
 mod lines;
 mod scale;
+mod scatter;
 mod svg;
 mod table;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod tests;
 mod text;
 
 pub use bins::{BinAxis, Bins, automatic_edges, histogram};
+pub use scatter::frontier;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -113,6 +115,19 @@ pub enum Figure {
         /// What is seen.
         caption: String,
     },
+    /// Named points, with the frontier of those that no other beats: less of the one, more of the other.
+    Scatter {
+        /// Heading.
+        title: String,
+        /// Name and unit of what there should be little of.
+        x_label: String,
+        /// Name and unit of what there should be much of.
+        y_label: String,
+        /// The points.
+        points: Vec<Point>,
+        /// What is seen.
+        caption: String,
+    },
     /// The distribution of a quantity over rounds, each round as shares in per cent.
     Heat {
         /// Heading.
@@ -157,6 +172,19 @@ pub struct Bar {
     pub interval: Option<(f64, f64)>,
 }
 
+/// A point of a scatter chart. One that is not finite is not drawn.
+#[derive(Clone, Debug, Default)]
+pub struct Point {
+    /// Name.
+    pub label: String,
+    /// Place on the horizontal axis.
+    pub x: f64,
+    /// Place on the vertical axis.
+    pub y: f64,
+    /// Lower and upper end of an interval around `y`.
+    pub interval: Option<(f64, f64)>,
+}
+
 /// A table; the page shows its first 200 rows.
 #[derive(Clone, Debug, Default)]
 pub struct DataTable {
@@ -189,6 +217,11 @@ pub fn render(report: &Report) -> String {
     out.push_str("</main>\n<footer><p>Made by Polity. This page loads nothing and runs no script.</p></footer>\n");
     out.push_str("</body>\n</html>\n");
     out
+}
+
+/// Scatter charts alone, one below the other, as an SVG file: no script, nothing loaded.
+pub fn svg_file(figures: &[Figure]) -> String {
+    figure::svg_file(figures)
 }
 
 fn header(report: &Report, title: &str) -> String {

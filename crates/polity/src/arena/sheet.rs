@@ -1,0 +1,164 @@
+//! What a run of an evaluation came to: its items and what was spent on them, by who and what for. A fold of the run's tables.
+
+use polity_driver::DriveError;
+use polity_driver::disk::Disk;
+use polity_driver::tables::{ColumnData, TableError, read_table};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The kind of work that is no coordination: `calls.purpose` of a question to solve the item.
+pub const SOLVE: &str = "solve";
+
+/// What answers took. Each counts as if it had been asked for, also where another question had the answer: what a method uses does not depend
+/// on who asked first. Questions that a budget denied, and runs of programs, are no calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spent {
+    /// Answers of models.
+    pub calls: u64,
+    /// Tokens of their requests.
+    pub tokens_in: u64,
+    /// Tokens of the replies.
+    pub tokens_out: u64,
+    /// US dollars.
+    pub cost_usd: f64,
+}
+
+impl Spent {
+    /// Tokens of requests and replies.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.tokens_in + self.tokens_out
+    }
+
+    /// Adds what others took.
+    pub fn add(&mut self, other: &Spent) {
+        self.calls += other.calls;
+        self.tokens_in += other.tokens_in;
+        self.tokens_out += other.tokens_out;
+        self.cost_usd += other.cost_usd;
+    }
+}
+
+/// An item with the team's answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Row of the data set.
+    pub item: u32,
+    /// The question.
+    #[serde(skip)]
+    pub question: String,
+    /// The team's answer.
+    pub answer: Option<String>,
+    /// What was read in it.
+    pub extracted: Option<String>,
+    /// The right answer.
+    pub gold: Option<String>,
+    /// Whether it is right; `None` where nobody can tell.
+    pub correct: Option<bool>,
+    /// What its tests said.
+    pub note: Option<String>,
+    /// Rounds the method took.
+    pub rounds: u32,
+    /// What was spent on it.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// By (who, what for): the member's role, its name where it has been given one, else `members`; and the kind of work.
+pub type Ledger = BTreeMap<(String, String), Spent>;
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    /// In order of the data set.
+    pub rows: Vec<Row>,
+    /// Who spent what for what.
+    pub ledger: Ledger,
+}
+
+fn unreadable(error: TableError) -> DriveError {
+    DriveError::Folder(error.to_string())
+}
+
+/// The columns of a table by name.
+struct Columns(Vec<(String, ColumnData)>);
+
+impl Columns {
+    fn read(disk: &dyn Disk, run: &Path, table: &str, names: &[&str]) -> Result<Columns, DriveError> {
+        read_table(disk, &run.join("tables"), table, names, usize::MAX).map(Columns).map_err(unreadable)
+    }
+
+    fn find(&self, name: &str) -> Option<&ColumnData> {
+        self.0.iter().find(|(column, _)| column == name).map(|(_, data)| data)
+    }
+
+    fn texts(&self, name: &str) -> Vec<Option<String>> {
+        self.find(name).map_or(Vec::new(), ColumnData::texts)
+    }
+
+    fn numbers(&self, name: &str) -> Vec<f64> {
+        self.find(name).map_or(Vec::new(), |data| data.numbers().into_iter().map(Option::unwrap_or_default).collect())
+    }
+}
+
+impl Sheet {
+    /// Reads the tables of a run that has ended. `scenario`: what its manifest holds, for the roles of the team.
+    pub fn read(disk: &dyn Disk, run: &Path, scenario: &serde_json::Value) -> Result<Sheet, DriveError> {
+        let columns = ["item", "question", "answer", "extracted", "gold", "correct", "note", "rounds"];
+        let items = Columns::read(disk, run, "items", &columns)?;
+        let correct = match items.find("correct") {
+            Some(ColumnData::Bool(values)) => values.clone(),
+            _ => Vec::new(),
+        };
+        let (mut answers, mut extracted) = (items.texts("answer").into_iter(), items.texts("extracted").into_iter());
+        let (mut gold, mut notes) = (items.texts("gold").into_iter(), items.texts("note").into_iter());
+        let (mut questions, rounds) = (items.texts("question").into_iter(), items.numbers("rounds"));
+        let mut rows: Vec<Row> = items
+            .numbers("item")
+            .into_iter()
+            .enumerate()
+            .map(|(i, item)| Row {
+                item: item as u32,
+                question: questions.next().flatten().unwrap_or_default(),
+                answer: answers.next().flatten(),
+                extracted: extracted.next().flatten(),
+                gold: gold.next().flatten(),
+                correct: correct.get(i).copied().flatten(),
+                note: notes.next().flatten(),
+                rounds: rounds.get(i).copied().unwrap_or_default() as u32,
+                spent: Spent::default(),
+            })
+            .collect();
+        rows.sort_by_key(|row| row.item);
+        let mut ledger = Ledger::new();
+        let columns = ["item", "agent", "purpose", "model", "outcome", "tokens_in", "tokens_out", "cost_usd"];
+        let calls = Columns::read(disk, run, "calls", &columns)?;
+        let (item, agent, cost) = (calls.numbers("item"), calls.numbers("agent"), calls.numbers("cost_usd"));
+        let (tokens_in, tokens_out) = (calls.numbers("tokens_in"), calls.numbers("tokens_out"));
+        let (models, outcomes) = (calls.texts("model"), calls.texts("outcome"));
+        let is = |column: &[Option<String>], i: usize, word: &str| column[i].as_deref() == Some(word);
+        for (i, purpose) in calls.texts("purpose").into_iter().enumerate() {
+            let tool = models[i].as_deref().is_some_and(|model| model.starts_with("tool/"));
+            if tool || is(&outcomes, i, "denied") {
+                continue;
+            }
+            let spent =
+                Spent { calls: 1, tokens_in: tokens_in[i] as u64, tokens_out: tokens_out[i] as u64, cost_usd: cost[i] };
+            let who = who(scenario, agent[i] as usize);
+            ledger.entry((who, purpose.unwrap_or_default())).or_default().add(&spent);
+            if let Ok(at) = rows.binary_search_by_key(&(item[i] as u32), |row| row.item) {
+                rows[at].spent.add(&spent);
+            }
+        }
+        Ok(Sheet { rows, ledger })
+    }
+}
+
+/// What a member is called in ledgers.
+fn who(scenario: &serde_json::Value, agent: usize) -> String {
+    let team = scenario.get("team").and_then(|team| team.as_array()).filter(|team| !team.is_empty());
+    let member = team.and_then(|team| team.get(agent % team.len()));
+    let text = |key: &str| member.and_then(|member| member.get(key)?.as_str());
+    text("role").or_else(|| text("name")).unwrap_or("members").to_owned()
+}

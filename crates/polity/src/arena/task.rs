@@ -1,0 +1,160 @@
+//! The task: a file of items, and the scenario of a method at work on them.
+
+use super::{Entrant, Wish};
+use polity_driver::DriveError;
+use polity_driver::files::table::read_table;
+use polity_driver::run::{Manifest, Prepared, prepare};
+use polity_kernel::items::Shape;
+use polity_kernel::population::Table;
+use polity_kernel::scenario::Scenario;
+use polity_kernel::tree::{Node, Value};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Columns of plain items that are taken for what they are called.
+const PLAIN: [&str; 2] = ["answer", "difficulty"];
+
+/// A file of items.
+#[derive(Clone, Debug)]
+pub struct Task {
+    path: PathBuf,
+    /// Its name in the scenario; the folder is not part of it, so that the same task is the same scenario from everywhere.
+    file: String,
+    /// How it is written, told by its columns.
+    pub shape: Shape,
+    /// Rows.
+    pub rows: u32,
+    /// Of [`PLAIN`] those that a plain file has.
+    columns: Vec<&'static str>,
+}
+
+impl Task {
+    /// Looks at a file. Errors: [`DriveError::Input`] for one that can not be read or holds nothing.
+    pub fn read(path: &Path) -> Result<Task, DriveError> {
+        let table = read_table(path).map_err(|error| DriveError::Input(error.to_string()))?;
+        let shape = Shape::of(&table);
+        let fits = |name: &&str| match *name {
+            "difficulty" => table.number_column(name).is_ok(),
+            name => table.index(name).is_ok(),
+        };
+        let columns = if shape == Shape::Plain { PLAIN.into_iter().filter(fits).collect() } else { Vec::new() };
+        Ok(Task {
+            path: path.to_path_buf(),
+            file: path.file_name().map_or("items".into(), |name| name.to_string_lossy().into_owned()),
+            shape,
+            rows: rows(&table, path)?,
+            columns,
+        })
+    }
+
+    /// The file, as given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its name for people: the file's, without its ending.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.path.file_stem().map_or("task".into(), |stem| stem.to_string_lossy().into_owned())
+    }
+
+    /// What was found out about it.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let columns = match self.columns.as_slice() {
+            [] => String::new(),
+            columns => format!(", with the columns {}", columns.join(" and ")),
+        };
+        format!("{}: {} items of the shape `{}`{columns}", self.path.display(), self.rows, self.shape_word())
+    }
+
+    /// The shape as scenarios write it.
+    #[must_use]
+    pub fn shape_word(&self) -> String {
+        let word = serde_json::to_value(self.shape).unwrap_or_default();
+        word.as_str().unwrap_or("plain").to_owned()
+    }
+
+    /// The number of items for a wish. Errors: [`DriveError::Input`] for none, and for more than there are.
+    pub fn count(&self, limit: Option<u32>) -> Result<u32, DriveError> {
+        match limit {
+            None => Ok(self.rows),
+            Some(0) => Err(DriveError::Input("--limit 0: there must be one item at least".into())),
+            Some(limit) if limit > self.rows => Err(DriveError::Input(format!(
+                "--limit {limit}: {} has {} items. (A scenario with `items.count` draws more than there are, with replacement: -P items.count={limit})",
+                self.path.display(),
+                self.rows
+            ))),
+            Some(limit) => Ok(limit),
+        }
+    }
+
+    /// The scenario of a method at work on the first `count` items, ready to be run in `out`.
+    ///
+    /// Errors: those of scenarios; [`DriveError::Input`] for items without right answers.
+    pub fn scenario(
+        &self,
+        entrant: &Entrant,
+        wish: &Wish,
+        count: u32,
+        seed: u64,
+        out: &Path,
+    ) -> Result<Prepared, DriveError> {
+        let mut items = json!({ "file": self.file, "shape": self.shape_word(), "count": count });
+        self.columns.iter().for_each(|column| items[*column] = (*column).into());
+        let tree = json!({
+            "polity": polity_kernel::scenario::VERSION,
+            "name": format!("{} on {}", entrant.slug(), self.name()),
+            "seed": seed,
+            "rounds": entrant.rounds,
+            "agents": entrant.members,
+            "model": wish.model,
+            "method": { "kind": entrant.method },
+            "items": items,
+        });
+        let mut tree = Node::from_json(&tree);
+        // A team that is listed says itself how many it is.
+        if !entrant.sized
+            && let Some((_, Node { value: Value::List(team), .. })) = wish.edits.iter().find(|(path, _)| path == "team")
+        {
+            tree.edit("agents", Node::built(Value::Int(team.len() as i64)))?;
+        }
+        let source = out.join(SCENARIO).display().to_string();
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let mut prepared = prepare(tree, &source, folder, "eval", wish.edits.clone())?;
+        // They stand in the scenario that lies with the run.
+        prepared.edits.clear();
+        let read = Scenario::read(&prepared.tree)?;
+        if read.items.is_none_or(|items| items.shape == Shape::Plain && items.answer.is_none()) {
+            return Err(DriveError::Input(format!(
+                "{} names no right answers, so nothing can be scored; say which column holds them: -P items.answer=COLUMN",
+                self.path.display()
+            )));
+        }
+        Ok(prepared)
+    }
+}
+
+/// The name of the scenario beside a run: with the run's own copy of the items, so that it needs nothing else.
+pub(super) const SCENARIO: &str = "scenario.yaml";
+
+/// The text of that file. JSON is YAML, too.
+pub(super) fn scenario_beside(manifest: &Manifest) -> Result<String, DriveError> {
+    let mut scenario = manifest.scenario.clone();
+    if let Some(file) = scenario.pointer_mut("/items/file")
+        && let Some(entry) = manifest.inputs.iter().find(|entry| Some(entry.path.as_str()) == file.as_str())
+    {
+        *file = format!("inputs/{}", entry.stored).into();
+    }
+    let text = serde_json::to_string_pretty(&scenario);
+    text.map(|text| text + "\n").map_err(|e| DriveError::Folder(format!("{SCENARIO} can not be written: {e}")))
+}
+
+fn rows(table: &Table, path: &Path) -> Result<u32, DriveError> {
+    match u32::try_from(table.rows()) {
+        Ok(0) => Err(DriveError::Input(format!("{} has no rows", path.display()))),
+        Ok(rows) => Ok(rows),
+        Err(_) => Err(DriveError::Input(format!("{} has more rows than items can be numbered", path.display()))),
+    }
+}

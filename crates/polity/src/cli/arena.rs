@@ -1,0 +1,229 @@
+//! `polity eval` and `polity compare METHOD ... --task FILE`: methods at work on the items of a file.
+
+use super::args::{Answering, Common, Edits, Equal, Spending, Trying};
+use super::output::{self, note, print_line};
+use super::{Exit, Failure, edits as read_edits, failure, progress, story};
+use crate::arena::{self, Arena, COORDINATION, Entrant, Grid, Halt, Task, Unit, Wish, Witness, tables};
+use comfy_table::{ContentArrangement, Table, presets};
+use polity_driver::DriveError;
+use polity_driver::drive::{Stop, Watch};
+use polity_driver::run::{Engine, Summary, new_folder};
+use polity_kernel::registry::Registry;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Rows of a table on the terminal.
+const MOST_ROWS: usize = 60;
+
+/// What a command line asks for, whichever methods it names.
+pub struct Wished<'a> {
+    pub task: &'a Path,
+    pub trying: Trying,
+    pub edits: &'a Edits,
+    pub spending: Spending,
+    pub out: Option<PathBuf>,
+}
+
+impl Wished<'_> {
+    fn wish(&self, answering: &Answering) -> Result<Wish, Failure> {
+        let input = |message: &str| Failure::new(Exit::Input, message);
+        let Edits { model, seed, set, .. } = self.edits;
+        let model =
+            model.clone().ok_or_else(|| input("which model? For instance --model sim/medium (polity list models)"))?;
+        if self.trying.repeats > 1 && answering.cache.is_some() {
+            // A repeat asks the same words again, and would be told what the first was.
+            return Err(input(
+                "--repeats with --cache would count the kept answers of one run several times; leave one of them out",
+            ));
+        }
+        let mut edits = read_edits(set)?;
+        edits.extend(answering.flags()?);
+        let Trying { limit, repeats } = self.trying;
+        Ok(Wish { model, limit, repeats, seed: seed.unwrap_or(1), edits, budget: self.spending.budget() })
+    }
+
+    fn entrant(&self, word: &str, registry: &Registry) -> Result<Entrant, Failure> {
+        Entrant::read(word, self.edits.agents, self.edits.rounds, registry).map_err(|error| failure(&error, None))
+    }
+
+    fn folder(&self, engine: &Engine<'_>, name: &str, seed: u64) -> Result<PathBuf, Failure> {
+        match &self.out {
+            Some(out) => Ok(out.clone()),
+            None => new_folder(engine.disk.as_ref(), name, seed).map_err(|error| failure(&error, None)),
+        }
+    }
+}
+
+/// Shows runs as they are made.
+struct Teller<'a> {
+    stop: Stop,
+    /// Where each run is to have a report of its own.
+    reports: Option<&'a Engine<'a>>,
+}
+
+impl Witness for Teller<'_> {
+    fn see(
+        &mut self,
+        what: &str,
+        run: &mut dyn FnMut(&mut dyn Watch) -> Result<Summary, DriveError>,
+    ) -> Result<Summary, DriveError> {
+        note(what);
+        let mut bar = progress::Bar::new(self.stop.clone());
+        let summary = run(&mut bar)?;
+        bar.finish();
+        if let Some(engine) = self.reports
+            && summary.status == "done"
+        {
+            let written = story::write_report(engine.disk.as_ref(), Path::new(&summary.run), engine.registry);
+            written.map_err(|failure| DriveError::Folder(failure.message))?;
+        }
+        Ok(summary)
+    }
+}
+
+/// Says that runs were taken for methods, or methods for runs.
+pub fn no_methods(runs: &[PathBuf], registry: &Registry) -> Result<(), Failure> {
+    let name = |run: &PathBuf| run.to_string_lossy().split('@').next().unwrap_or_default().to_owned();
+    let method = runs.iter().find(|run| !run.exists() && registry.method_named(&name(run)).is_some());
+    if let Some(method) = method {
+        let message = format!(
+            "`{}` is a method: say on what methods are to be compared, for instance --task data/gsm8k-20.jsonl --model sim/medium",
+            method.display()
+        );
+        return Err(Failure::new(Exit::Input, message));
+    }
+    match runs {
+        [_] => Err(Failure::new(Exit::Input, "a comparison needs two runs at least, or methods and a --task")),
+        _ => Ok(()),
+    }
+}
+
+fn halted(halt: Halt, out: &Path, common: &Common) -> Result<Exit, Failure> {
+    let how = format!("the same command with --out {} goes on", out.display());
+    let summary = match halt {
+        Halt::Stopped(summary) => summary,
+        Halt::Failed(error) => {
+            let mut failure = failure(&error, None);
+            if failure.exit != Exit::Input {
+                failure.message.push_str(&format!("\nwhat was recorded is kept: {how}"));
+            }
+            return Err(failure);
+        }
+    };
+    let reason = summary.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+    note(&format!("{}{reason}; {how}", summary.status));
+    if common.json {
+        let object = json!({ "status": summary.status, "folder": out.display().to_string(), "run": summary.run, "reason": summary.reason });
+        print_line(&object.to_string());
+    }
+    Ok(if summary.status == "budget" { Exit::Budget } else { Exit::Stopped })
+}
+
+fn show(grid: &Grid) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(&grid.columns);
+    table.add_rows(grid.rows.iter().take(MOST_ROWS));
+    note(&table.to_string());
+    if grid.rows.len() > MOST_ROWS {
+        note(&format!(" ... {} more rows", grid.rows.len() - MOST_ROWS));
+    }
+}
+
+/// `polity eval`.
+pub fn eval(
+    engine: &Engine<'_>,
+    method: &str,
+    wished: Wished<'_>,
+    answering: &Answering,
+    common: &Common,
+    stop: Stop,
+) -> Result<Exit, Failure> {
+    let entrant = wished.entrant(method, engine.registry)?;
+    let wish = wished.wish(answering)?;
+    let task = Task::read(wished.task).map_err(|error| failure(&error, None))?;
+    note(&task.words());
+    let out = wished.folder(engine, &format!("eval-{}", entrant.method), wish.seed)?;
+    let mut teller = Teller { stop, reports: (!common.no_report).then_some(engine) };
+    let (score, _) = match Arena::new(engine, &task, &wish, &mut teller).eval(&entrant, &out) {
+        Ok(found) => found,
+        Err(halt) => return halted(halt, &out, common),
+    };
+    show(&tables::methods(std::slice::from_ref(&score)));
+    show(&tables::ledger(std::slice::from_ref(&score)));
+    if score.simulated {
+        note("answers come from simulated models");
+    }
+    note(&format!("run folder {}", score.run));
+    if common.json {
+        print_line(&output::json(&score));
+    }
+    Ok(Exit::Done)
+}
+
+/// `polity compare` of methods.
+pub fn compare(
+    engine: &Engine<'_>,
+    methods: &[String],
+    equal: Equal,
+    wished: Wished<'_>,
+    answering: &Answering,
+    common: &Common,
+    stop: Stop,
+) -> Result<Exit, Failure> {
+    let unit = match equal {
+        Equal::Tokens => Some(Unit::Tokens),
+        Equal::Calls => Some(Unit::Calls),
+        Equal::Usd => Some(Unit::Usd),
+        Equal::None => None,
+    };
+    let entrants: Vec<Entrant> =
+        methods.iter().map(|word| wished.entrant(word, engine.registry)).collect::<Result<_, _>>()?;
+    let wish = wished.wish(answering)?;
+    let task = Task::read(wished.task).map_err(|error| failure(&error, None))?;
+    note(&task.words());
+    let out = wished.folder(engine, &format!("compare-{}", task.name()), wish.seed)?;
+    let mut teller = Teller { stop, reports: None };
+    let comparison = match Arena::new(engine, &task, &wish, &mut teller).compare(entrants, unit, &out) {
+        Ok(found) => found,
+        Err(halt) => return halted(halt, &out, common),
+    };
+    arena::write(&engine.disk, &out, &comparison, engine.registry, !common.no_report)
+        .map_err(|error| failure(&error, None))?;
+    if let Some(pilot) = &comparison.pilot {
+        note(&format!(
+            "equal {}: {:.6} an item, as {} uses on the first {} items",
+            pilot.unit.word(),
+            pilot.allowance,
+            pilot.set_by,
+            pilot.items
+        ));
+        show(&tables::pilot(&comparison));
+        note(&format!(
+            "the pilot took {} calls, {} tokens and {:.4} USD, which are no part of the methods' own",
+            pilot.spent.calls,
+            pilot.spent.tokens(),
+            pilot.spent.cost_usd
+        ));
+    }
+    show(&tables::methods(&comparison.methods));
+    comparison.warnings().iter().for_each(|warning| output::warn(warning));
+    show(&tables::duels(&comparison));
+    show(&tables::ledger(&comparison.methods));
+    note(COORDINATION);
+    if comparison.simulated {
+        note("answers come from simulated models: this is no evidence about any real model");
+    }
+    note(&format!(
+        "folder {}: table.md, table.tex, frontier.svg, methods.parquet, items.jsonl, references.bib, inspect",
+        comparison.folder
+    ));
+    if !common.no_report {
+        note(&format!("report {}", out.join("report.html").display()));
+    }
+    if common.json {
+        comparison.methods.iter().for_each(|score| print_line(&output::json(score)));
+        print_line(&output::json(&comparison));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,356 @@
+//! `polity eval` and `polity compare` of methods: against plain runs and plain statistics, interrupted and gone on with, wrong requests, and
+//! logs that Inspect AI reads.
+//!
+//! `POLITY_ITEMS=10000 cargo test --release -p polity --test arena` is the campaign: an evaluation of so many items, killed and resumed.
+
+// Helpers of tests may panic and print as tests do.
+#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+
+mod harness;
+
+use harness::{Said, arg, assert_same_tables, from_env, polity, said, scratch, tables};
+use polity_driver::disk::RealDisk;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn gsm8k() -> String {
+    root().join("data/gsm8k-test-200.jsonl").display().to_string()
+}
+
+/// The command in a folder, with its report.
+fn command_in(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
+    command.args(args).current_dir(folder).env_remove("POLITY_OUT").stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What it printed for programs.
+fn printed(folder: &Path, args: &[&str]) -> (Said, String) {
+    let output = command_in(folder, args).output().unwrap();
+    (said(&output), String::from_utf8(output.stdout.clone()).unwrap())
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// All that a comparison says, by file: what is not a run.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for part in [folder.to_path_buf(), folder.join("inspect")] {
+        for entry in std::fs::read_dir(part).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                all.insert(path.strip_prefix(folder).unwrap().display().to_string(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn an_evaluation_is_a_plain_run_of_its_scenario() {
+    let folder = scratch("arena-eval");
+    let (out, again) = (folder.join("eval"), folder.join("run"));
+    let task = gsm8k();
+    let args = ["eval", "--method", "debate", "--task", &task, "--model", "sim/medium", "--limit", "20", "--seed", "5"];
+    let found = polity(&[&args[..], &["--out", arg(&out)]].concat());
+    assert_eq!(found.code, Some(0), "{}", found.notes);
+    let keys = [
+        "method",
+        "items",
+        "accuracy",
+        "low",
+        "high",
+        "calls",
+        "tokens_in",
+        "tokens_out",
+        "cost_usd",
+        "run",
+        "simulated",
+    ];
+    keys.iter().for_each(|key| assert!(!found.json[key].is_null(), "{key}: {}", found.json));
+    let ran = polity(&["run", arg(&out.join("scenario.yaml")), "--out", arg(&again)]);
+    assert_eq!(ran.code, Some(0), "{}", ran.notes);
+    assert_same_tables(&tables(&RealDisk, &out), &tables(&RealDisk, &again), "eval and run");
+    for key in ["calls", "tokens_in", "tokens_out", "simulated"] {
+        assert_eq!(found.json[key], ran.json[key], "{key}");
+    }
+    assert!((found.json["cost_usd"].as_f64().unwrap() - ran.json["cost_usd"].as_f64().unwrap()).abs() < 1e-12);
+    // Recounted from the table.
+    let text = |table: &str| {
+        let file = folder.join(format!("{table}.jsonl"));
+        let args = ["export", arg(&again), "--table", table, "--format", "jsonl", "--out", arg(&file)];
+        assert!(command_in(&folder, &args).status().unwrap().success());
+        lines(&file)
+    };
+    let items = text("items");
+    let right = items.iter().filter(|item| item["correct"] == true).count() as f64;
+    assert!((found.json["accuracy"].as_f64().unwrap() - right / items.len() as f64).abs() < 1e-12 && items.len() == 20);
+    let mut ledger: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
+    for call in text("calls") {
+        let entry = ledger.entry(call["purpose"].as_str().unwrap().into()).or_default();
+        let number = |key: &str| call[key].as_u64().unwrap();
+        *entry = (entry.0 + 1, entry.1 + number("tokens_in"), entry.2 + number("tokens_out"));
+    }
+    assert_eq!(ledger.keys().collect::<Vec<_>>(), ["reconsider", "solve"]);
+    for entry in found.json["ledger"].as_array().unwrap() {
+        let number = |key: &str| entry[key].as_u64().unwrap();
+        let expected = ledger[entry["purpose"].as_str().unwrap()];
+        assert_eq!((number("calls"), number("tokens_in"), number("tokens_out")), expected, "{entry}");
+    }
+    let (all, solve) = (ledger.values().map(|x| x.1 + x.2).sum::<u64>(), ledger["solve"].1 + ledger["solve"].2);
+    let coordination = found.json["coordination"].as_f64().unwrap();
+    assert!((coordination - (all - solve) as f64 / all as f64).abs() < 1e-12);
+    // What was done is not done again, and another request does not take the folder over.
+    let same = polity(&[&args[..], &["--out", arg(&out)]].concat());
+    assert_eq!(same.json, found.json);
+    let other = polity(&[&args[..], &["--out", arg(&out), "-P", "settings.temperature=0.5"]].concat());
+    assert!(other.code == Some(2) && other.notes.contains("`settings`"), "{}", other.notes);
+}
+
+/// Binomial tail by Pascal's triangle.
+fn mcnemar(more: u64, fewer: u64) -> f64 {
+    let n = (more + fewer) as usize;
+    let mut row = vec![1.0_f64];
+    for _ in 0..n {
+        row = (0..=row.len()).map(|k| if k == 0 || k == row.len() { 1.0 } else { row[k - 1] + row[k] }).collect();
+    }
+    (2.0 * row[..=more.min(fewer) as usize].iter().sum::<f64>() / 2f64.powi(n as i32)).min(1.0)
+}
+
+#[test]
+fn a_comparison_that_was_interrupted_ends_with_the_same_bytes_and_plain_statistics() {
+    let task = gsm8k();
+    let args = ["compare", "single", "sc", "debate@3", "dylan", "--task", &task, "--model", "sim/medium"];
+    let args = [&args[..], &["--limit", "30", "--seed", "2", "--equal", "tokens", "--out", "all", "--json"]].concat();
+    let whole = scratch("arena-whole");
+    let (found, stdout) = printed(&whole, &args);
+    assert_eq!(found.code, Some(0), "{}", found.notes);
+    let expected = files(&whole.join("all"));
+    let names = ["frontier.svg", "items.jsonl", "methods.jsonl", "methods.parquet", "references.bib", "report.html"];
+    names.iter().for_each(|name| assert!(expected.contains_key(*name), "{name}"));
+
+    // Walls of calls stop it in the pilot and in the runs; kills wherever they find it.
+    let broken = scratch("arena-broken");
+    for calls in ["3", "40", "260", "700"] {
+        let (stopped, _) = printed(&broken, &[&args[..], &["--max-calls", calls]].concat());
+        assert_eq!((stopped.code, &stopped.json["status"]), (Some(7), &"budget".into()), "{}", stopped.notes);
+        assert!(stopped.notes.contains("the same command with --out all goes on"), "{}", stopped.notes);
+    }
+    let mut killed = 0;
+    for milliseconds in [30, 90, 150, 60] {
+        let mut process = command_in(&broken, &args).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        killed += u32::from(process.try_wait().unwrap().is_none());
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    assert!(killed > 0, "every process had ended before it was killed");
+    let (went_on, printed_then) = printed(&broken, &args);
+    assert_eq!(went_on.code, Some(0), "{}", went_on.notes);
+    assert!(printed_then == stdout, "{printed_then}\n{stdout}");
+    let after = files(&broken.join("all"));
+    assert_eq!(after.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    after.iter().for_each(|(name, bytes)| assert!(*bytes == expected[name], "{name} differs"));
+
+    // One object a method, then all.
+    let methods: Vec<Value> = stdout.lines().take(4).map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(stdout.lines().count(), 5);
+    assert_eq!(Value::from(methods.clone()), found.json["methods"]);
+    assert_eq!(methods, lines(&whole.join("all/methods.jsonl")));
+    let members: Vec<u64> = methods.iter().map(|method| method["members"].as_u64().unwrap()).collect();
+    assert_eq!((members[0], members[2]), (1, 3), "one member, and a size that was asked for, stay");
+    let pilot = &found.json["pilot"];
+    let trials = pilot["trials"].as_array().unwrap();
+    let allowance = pilot["allowance"].as_f64().unwrap();
+    let usual = trials[..4].iter().map(|trial| trial["per_item"].as_f64().unwrap()).fold(0.0, f64::max);
+    assert!(allowance == usual && pilot["set_by"] == "debate@3", "{pilot}");
+    // No size that was tried comes closer.
+    for method in ["sc", "dylan"] {
+        let own: Vec<_> = trials.iter().filter(|trial| trial["method"] == method).collect();
+        let distance = |trial: &Value| (trial["per_item"].as_f64().unwrap() - allowance).abs();
+        let best = own.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap();
+        let chosen = methods.iter().find(|m| m["method"] == method).unwrap();
+        assert_eq!(best["members"], chosen["members"], "{method}: {own:?}");
+        assert!(own.len() > 1, "{method} was fitted");
+    }
+
+    // Pairs, counted anew from the items.
+    let mut right: BTreeMap<String, BTreeMap<u64, bool>> = BTreeMap::new();
+    for row in lines(&whole.join("all/items.jsonl")) {
+        let method = right.entry(row["method"].as_str().unwrap().into()).or_default();
+        method.insert(row["item"].as_u64().unwrap(), row["correct"].as_bool().unwrap());
+    }
+    let duels = found.json["compared"].as_array().unwrap();
+    assert_eq!(duels.len(), 6);
+    let mut plain: Vec<f64> = Vec::new();
+    for duel in duels {
+        let (a, b) = (&right[duel["a"].as_str().unwrap()], &right[duel["b"].as_str().unwrap()]);
+        assert_eq!(a.len(), 30);
+        let more = a.iter().filter(|(item, right)| **right && !b[*item]).count() as u64;
+        let fewer = a.iter().filter(|(item, right)| !**right && b[*item]).count() as u64;
+        assert_eq!((&duel["a_only"], &duel["b_only"]), (&more.into(), &fewer.into()));
+        let difference = (more as f64 - fewer as f64) / 30.0;
+        assert!((duel["difference"].as_f64().unwrap() - difference).abs() < 1e-12, "{duel}");
+        let (low, high) = (duel["low"].as_f64().unwrap(), duel["high"].as_f64().unwrap());
+        // The bootstrap's standard error of a mean has a closed form; its interval lies close to the normal one.
+        let variance = (more + fewer) as f64 / 30.0 - difference * difference;
+        let half = 1.96 * (variance / 30.0).sqrt();
+        assert!((low - difference + half).abs() < 0.06 && (high - difference - half).abs() < 0.06, "{duel}");
+        plain.push(mcnemar(more, fewer));
+        assert!((duel["p"].as_f64().unwrap() - mcnemar(more, fewer)).abs() < 1e-10, "{duel}");
+    }
+    // Holm, by its definition: the largest of the products of all p no larger.
+    for (duel, p) in duels.iter().zip(&plain) {
+        let products = plain.iter().filter(|other| *other <= p).map(|other| {
+            let no_smaller = plain.iter().filter(|third| *third >= other).count();
+            (other * no_smaller as f64).min(1.0)
+        });
+        let holm = products.fold(0.0, f64::max);
+        assert!((duel["p_holm"].as_f64().unwrap() - holm).abs() < 1e-9, "{duel} {holm}");
+        assert_eq!(duel["verdict"], if holm < 0.05 { "real" } else { "not told apart" });
+    }
+    inspect_reads(&whole.join("all"), &methods);
+}
+
+/// Inspect's own command and library read the logs.
+fn inspect_reads(folder: &Path, methods: &[Value]) {
+    let script =
+        Command::new("bash").args(["scripts/python-clients.sh", "inspect"]).current_dir(root()).output().unwrap();
+    if script.status.code() == Some(75) {
+        eprintln!("SKIPPED: {}", String::from_utf8_lossy(&script.stderr).trim());
+        return;
+    }
+    assert!(script.status.success(), "{}", String::from_utf8_lossy(&script.stderr));
+    let logs = folder.join("inspect");
+    let inspect = |args: &[&str]| {
+        let output = Command::new(root().join("target/venv-inspect/bin/inspect")).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let listed = inspect(&["log", "list", "--log-dir", arg(&logs)]);
+    assert_eq!(listed.lines().filter(|line| line.trim().ends_with(".json")).count(), methods.len(), "{listed}");
+    for entry in std::fs::read_dir(&logs).unwrap().take(2) {
+        let path = entry.unwrap().path();
+        let log: Value = serde_json::from_str(&inspect(&["log", "dump", arg(&path)])).unwrap();
+        let method = methods.iter().find(|method| method["method"] == log["eval"]["task"]).unwrap();
+        assert_eq!(log["results"]["scores"][0]["metrics"]["accuracy"]["value"], method["accuracy"]);
+        assert_eq!(log["samples"].as_array().unwrap().len(), 30);
+        let right = log["samples"].as_array().unwrap().iter().filter(|s| s["scores"]["polity"]["value"] == "C").count();
+        assert!((right as f64 / 30.0 - method["accuracy"].as_f64().unwrap()).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn repeats_are_runs_with_seeds_of_their_own_and_have_pass_k() {
+    let folder = scratch("arena-repeats");
+    let task = gsm8k();
+    let args =
+        ["compare", "single", "sc@3", "--task", &task, "--model", "sim/medium", "--limit", "12", "--repeats", "3"];
+    let (found, _) = printed(&folder, &[&args[..], &["--out", "c", "--json"]].concat());
+    assert_eq!(found.code, Some(0), "{}", found.notes);
+    let rows = lines(&folder.join("c/items.jsonl"));
+    assert_eq!(rows.len(), 2 * 3 * 12);
+    for method in found.json["methods"].as_array().unwrap() {
+        let right = |item: u64| {
+            let own = rows.iter().filter(|row| row["method"] == method["method"] && row["item"] == item);
+            own.filter(|row| row["correct"] == true).count() as f64
+        };
+        let mean = |of: &dyn Fn(f64) -> f64| (0..12).map(|item| of(right(item))).sum::<f64>() / 12.0;
+        let (accuracy, pass) = (method["accuracy"].as_f64().unwrap(), &method["pass"]);
+        assert!((accuracy - mean(&|c| c / 3.0)).abs() < 1e-12 && pass["1"].as_f64() == Some(accuracy), "{method}");
+        // C(c, 2) / C(3, 2), and all three.
+        assert!((pass["2"].as_f64().unwrap() - mean(&|c| c * (c - 1.0) / 6.0)).abs() < 1e-12, "{method}");
+        assert!((pass["3"].as_f64().unwrap() - mean(&|c| f64::from(u8::from(c == 3.0)))).abs() < 1e-12, "{method}");
+        assert_eq!(method["runs"].as_array().unwrap().len(), 3);
+    }
+    let cached = [&args[..], &["--out", "d", "--cache", "kept"]].concat();
+    assert_eq!(printed(&folder, &cached).0.code, Some(2), "kept answers are no repeats");
+}
+
+#[test]
+fn wrong_requests_are_told_what_to_do() {
+    let folder = scratch("arena-wrong");
+    std::fs::write(folder.join("open.jsonl"), "{\"question\": \"Why?\"}\n{\"question\": \"How?\"}\n").unwrap();
+    let task = gsm8k();
+    let on = ["--task", &task, "--model", "sim/medium"];
+    let eval = |more: &[&'static str]| [&["eval"], &on[..], more].concat();
+    let compare = |more: &[&'static str]| [&["compare"], more, &on[..]].concat();
+    let cases: Vec<(Vec<&str>, &str)> = vec![
+        (eval(&["--method", "debat"]), "did you mean `debate`"),
+        (eval(&["--method", "sc@0"]), "1 to 10,000"),
+        (eval(&["--method", "sc", "--limit", "201"]), "has 200 items"),
+        (eval(&["--method", "sc", "--limit", "0"]), "one item at least"),
+        (vec!["eval", "--method", "sc", "--task", "no.jsonl", "--model", "sim/medium"], "no.jsonl"),
+        (vec!["eval", "--method", "sc", "--task", "open.jsonl", "--model", "sim/medium"], "names no right answers"),
+        (vec!["eval", "--method", "sc", "--task", &task], "which model?"),
+        (eval(&["--method", "sc", "-P", "metod.kind=x"]), "metod"),
+        (compare(&["sc", "--equal", "tokens"]), "--equal needs two methods"),
+        (compare(&["sc"]), "two methods at least"),
+        (compare(&["sc", "sc"]), "named twice"),
+        (compare(&["single", "smoa@1", "--limit", "5"]), "smoa@1"),
+        (vec!["compare", "sc", "debate"], "--task"),
+        (vec!["compare", "sc"], "--task"),
+    ];
+    for (args, words) in cases {
+        let (said, _) = printed(&folder, &[&args[..], &["--json"]].concat());
+        assert_eq!(said.code, Some(2), "{args:?}: {}", said.notes);
+        assert!(said.notes.contains(words), "{args:?}: {}", said.notes);
+        assert_eq!(said.json["status"], "error", "{args:?}");
+    }
+    assert!(!folder.join("runs").exists(), "nothing was begun");
+}
+
+#[test]
+fn what_a_list_says_of_methods() {
+    let (listed, _) = printed(&root(), &["list", "methods", "--json"]);
+    let methods = listed.json.as_array().unwrap().clone();
+    for method in &methods {
+        assert!(method["usual"]["members"].as_u64().unwrap() > 0 && method["tools"].is_array(), "{method}");
+        assert!(method["form"]["structure"].is_string() && method["parameters"].is_object(), "{method}");
+    }
+    let short = |name: &str| methods.iter().find(|m| m["name"] == name).unwrap()["short"].clone();
+    assert_eq!((short("self-consistency"), short("chain-of-thought")), ("sc".into(), "single".into()));
+    // Two methods under one name would be one too many.
+    let mut names: Vec<&str> =
+        methods.iter().flat_map(|m| [m["name"].as_str(), m["short"].as_str()]).flatten().collect();
+    names.sort_unstable();
+    let all = names.len();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}
+
+#[test]
+fn an_evaluation_of_many_items_is_one_run_killed_or_not() {
+    let items = from_env("POLITY_ITEMS", 200);
+    let folder = scratch("arena-many");
+    let one = std::fs::read_to_string(gsm8k()).unwrap();
+    let many: String = one.lines().cycle().take(items as usize).map(|line| format!("{line}\n")).collect();
+    std::fs::write(folder.join("many.jsonl"), many).unwrap();
+    let eval = ["eval", "--method", "debate", "--task", "many.jsonl", "--model", "sim/medium", "--no-report", "--json"];
+    let whole = printed(&folder, &[&eval[..], &["--out", "whole"]].concat()).0;
+    assert_eq!((whole.code, &whole.json["items"]), (Some(0), &items.into()), "{}", whole.notes);
+    assert_eq!(whole.json["calls"], items * 6);
+    let killed = [&eval[..], &["--out", "killed"]].concat();
+    for milliseconds in [40, 120, u64::from(items) / 10] {
+        let mut process = command_in(&folder, &killed).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    let mut went_on = printed(&folder, &killed).0;
+    assert_eq!(went_on.code, Some(0), "{}", went_on.notes);
+    (went_on.json["run"], went_on.json["runs"]) = (whole.json["run"].clone(), whole.json["runs"].clone());
+    assert_eq!(went_on.json, whole.json);
+    let runs = ["whole", "killed"].map(|run| tables(&RealDisk, &folder.join(run)));
+    assert_same_tables(&runs[1], &runs[0], "killed and not");
+}
