@@ -23,6 +23,7 @@ macro_rules! template {
             readme: include_str!(concat!("../src/cli/new/templates/", $folder, "/README.md")),
             scenario: include_str!(concat!("../src/cli/new/templates/", $folder, "/scenario.yaml")),
             golden: include_str!(concat!("../src/cli/new/templates/", $folder, "/golden.json")),
+            cite: "",
             folder: concat!(env!("CARGO_MANIFEST_DIR"), "/src/cli/new/templates/", $folder),
         }
     };

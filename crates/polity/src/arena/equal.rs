@@ -109,7 +109,7 @@ pub(super) fn fit<E>(
 
 /// The size to be tried next; `None` when those around the target are known. Use is taken to grow with the size.
 fn next(known: &BTreeMap<u32, f64>, target: f64) -> Option<u32> {
-    let below = known.iter().filter(|(_, used)| **used <= target).next_back();
+    let below = known.iter().rfind(|(_, used)| **used <= target);
     let above = known.iter().find(|(_, used)| **used > target);
     let guess = match (below, above) {
         (Some((_, used)), _) if *used == target => return None,

@@ -261,7 +261,7 @@ fn report(comparison: &Comparison, registry: &Registry) -> Report {
         figures,
         table: Some(table(grid, caption)),
     };
-    let warnings = comparison.warnings().join(".\n\n");
+    let warnings: Vec<String> = comparison.warnings().iter().map(|warning| format!("{warning}.")).collect();
     let pairs = format!(
         "Differences are of the same items, so chance that both share cancels. p is the exact McNemar test (with repeats the sign test over \
          items), and p (Holm) the same after as many tests as there are pairs. A difference counts as real below {}.",
@@ -270,10 +270,10 @@ fn report(comparison: &Comparison, registry: &Registry) -> Report {
     let mut sections = vec![
         section(
             "Accuracy and cost",
-            warnings,
+            warnings.join("\n\n"),
             frontiers(comparison),
             tables::methods(&comparison.methods),
-            "The methods. Use is per item and run; dollars are of all together.",
+            "The methods, with 95 % intervals of their accuracy. Use is per item and run; dollars are of all together.",
         ),
         section("Differences", pairs, Vec::new(), tables::duels(comparison), "All pairs of methods."),
         section(

@@ -32,8 +32,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use task::{SCENARIO, scenario_beside};
 
-/// Of the items a tenth is the pilot's, but no fewer than so many.
-const LEAST_PILOT: u32 = 5;
+/// Items of a pilot at least, where nobody said how many.
+pub const LEAST_PILOT: u32 = 5;
 
 /// A use that is further from the allowance than this part of it is told of.
 const UNLIKE: f64 = 0.25;
@@ -49,6 +49,8 @@ pub struct Wish {
     pub seed: u64,
     /// Runs of each method.
     pub repeats: u32,
+    /// Items of the pilot; without it a tenth, but [`LEAST_PILOT`] at least.
+    pub pilot: Option<u32>,
     /// Changes of the scenario.
     pub edits: Vec<(String, Node)>,
     /// What all runs together may spend in this folder, and this process in seconds.
@@ -128,7 +130,14 @@ impl Comparison {
                 100.0 * part
             ))
         };
-        self.methods.iter().filter_map(unlike).collect()
+        let mut warnings: Vec<String> = self.methods.iter().filter_map(unlike).collect();
+        let fitted = |score: &&Score| {
+            self.pilot.iter().flat_map(|pilot| &pilot.trials).filter(|trial| trial.method == score.method).count() > 1
+        };
+        if self.methods.iter().filter(fitted).any(|score| unlike(score).is_some()) {
+            warnings.push("a pilot of more items comes closer (--pilot)".into());
+        }
+        warnings
     }
 }
 
@@ -209,7 +218,7 @@ impl<'a> Arena<'a> {
     }
 
     fn command(&self, entrants: &[Entrant], equal: Option<Unit>) -> String {
-        let Wish { model, limit, seed, repeats, edits, .. } = self.wish;
+        let Wish { model, limit, seed, repeats, pilot, edits, .. } = self.wish;
         let mut words = vec!["polity compare".to_owned()];
         let sized = |entrant: &Entrant| entrant.sized && !entrant.label.contains('@');
         words.extend(entrants.iter().map(|entrant| match sized(entrant) {
@@ -220,13 +229,14 @@ impl<'a> Arena<'a> {
         words.extend(limit.map(|limit| format!("--limit {limit}")));
         words.extend((*repeats > 1).then(|| format!("--repeats {repeats}")));
         words.extend(equal.map(|unit| format!("--equal {}", unit.flag())));
+        words.extend(pilot.map(|pilot| format!("--pilot {pilot}")));
         words.extend(edits.iter().map(|(path, value)| format!("-P '{path}={}'", value.to_json())));
         words.join(" ")
     }
 
     /// Measures what methods use, and gives those whose size nobody asked for the one that comes closest to what the most expensive uses.
     fn pilot(&mut self, entrants: &mut [Entrant], unit: Unit, count: u32, out: &Path) -> Result<Pilot, Halt> {
-        let items = (count / 10).max(LEAST_PILOT).min(count);
+        let items = self.wish.pilot.unwrap_or((count / 10).max(LEAST_PILOT)).min(count);
         let (mut trials, mut spent) = (Vec::new(), Spent::default());
         let mut used = Vec::new();
         for entrant in entrants.iter() {

@@ -26,11 +26,9 @@ fn share(x: Option<f64>) -> String {
     x.map_or("-".into(), |x| format!("{x:.3}"))
 }
 
-fn interval(low: Option<f64>, high: Option<f64>) -> String {
-    match (low, high) {
-        (Some(low), Some(high)) => format!("{low:.3} to {high:.3}"),
-        _ => "-".into(),
-    }
+/// A difference of shares.
+fn signed(x: Option<f64>) -> String {
+    x.map_or("-".into(), |x| format!("{x:+.3}"))
 }
 
 /// A chance; small ones keep their first digits.
@@ -41,8 +39,7 @@ fn chance(p: f64) -> String {
 /// One row a method. Use is per item and repeat.
 #[must_use]
 pub fn methods(scores: &[Score]) -> Grid {
-    let columns =
-        ["method", "members", "accuracy", "95 % interval", "calls/item", "tokens/item", "USD", "coordination"];
+    let columns = ["method", "members", "accuracy", "low", "high", "calls/item", "tokens/item", "USD", "coordination"];
     let mut grid = Grid::new(columns);
     for score in scores {
         let tries = (score.items * score.runs.len()).max(1) as f64;
@@ -50,11 +47,12 @@ pub fn methods(scores: &[Score]) -> Grid {
             score.method.clone(),
             score.members.to_string(),
             share(score.accuracy),
-            interval(score.low, score.high),
+            share(score.low),
+            share(score.high),
             format!("{:.2}", score.spent.calls as f64 / tries),
             format!("{:.0}", score.spent.tokens() as f64 / tries),
             format!("{:.4}", score.spent.cost_usd),
-            format!("{:.0} %", 100.0 * score.coordination),
+            format!("{:.2}", score.coordination),
         ]);
     }
     let mut more = |name: String, cell: &dyn Fn(&Score) -> String| {
@@ -62,7 +60,7 @@ pub fn methods(scores: &[Score]) -> Grid {
         grid.rows.iter_mut().zip(scores).for_each(|(row, score)| row.push(cell(score)));
     };
     if scores.iter().any(|score| score.of_allowance.is_some()) {
-        let of = |score: &Score| score.of_allowance.map_or("-".into(), |part| format!("{:.0} %", 100.0 * part));
+        let of = |score: &Score| score.of_allowance.map_or("-".into(), |part| format!("{part:.2}"));
         more("of allowance".into(), &of);
     }
     if let Some((k, _)) = scores.iter().find_map(|score| score.pass.last_key_value()) {
@@ -80,12 +78,14 @@ pub fn methods(scores: &[Score]) -> Grid {
 /// One row a pair of methods.
 #[must_use]
 pub fn duels(comparison: &Comparison) -> Grid {
-    let mut grid = Grid::new(["pair", "difference", "95 % interval", "only first", "only second", "p", "p (Holm)", ""]);
+    let mut grid =
+        Grid::new(["pair", "difference", "low", "high", "only first", "only second", "p", "p (Holm)", "verdict"]);
     for duel in &comparison.compared {
         grid.add([
             format!("{} - {}", duel.a, duel.b),
-            duel.difference.map_or("-".into(), |x| format!("{x:+.3}")),
-            interval(duel.low, duel.high),
+            signed(duel.difference),
+            signed(duel.low),
+            signed(duel.high),
             duel.a_only.to_string(),
             duel.b_only.to_string(),
             chance(duel.p),
@@ -111,7 +111,7 @@ pub fn ledger(scores: &[Score]) -> Grid {
                 entry.spent.tokens_in.to_string(),
                 entry.spent.tokens_out.to_string(),
                 format!("{:.4}", entry.spent.cost_usd),
-                format!("{:.0} %", 100.0 * entry.spent.tokens() as f64 / all),
+                format!("{:.2}", entry.spent.tokens() as f64 / all),
             ]);
         }
     }
@@ -126,7 +126,7 @@ pub fn pilot(comparison: &Comparison) -> Grid {
         for trial in &pilot.trials {
             let amount =
                 if trial.per_item < 1.0 { format!("{:.6}", trial.per_item) } else { format!("{:.1}", trial.per_item) };
-            let part = format!("{:.0} %", 100.0 * trial.per_item / pilot.allowance);
+            let part = format!("{:.2}", trial.per_item / pilot.allowance);
             grid.add([trial.method.clone(), trial.members.to_string(), amount, part]);
         }
     }

@@ -19,6 +19,8 @@ const MOST_ROWS: usize = 60;
 pub struct Wished<'a> {
     pub task: &'a Path,
     pub trying: Trying,
+    /// Items of the pilot.
+    pub pilot: Option<u32>,
     pub edits: &'a Edits,
     pub spending: Spending,
     pub out: Option<PathBuf>,
@@ -39,7 +41,8 @@ impl Wished<'_> {
         let mut edits = read_edits(set)?;
         edits.extend(answering.flags()?);
         let Trying { limit, repeats } = self.trying;
-        Ok(Wish { model, limit, repeats, seed: seed.unwrap_or(1), edits, budget: self.spending.budget() })
+        let pilot = self.pilot;
+        Ok(Wish { model, limit, repeats, pilot, seed: seed.unwrap_or(1), edits, budget: self.spending.budget() })
     }
 
     fn entrant(&self, word: &str, registry: &Registry) -> Result<Entrant, Failure> {

@@ -307,6 +307,9 @@ pub enum Verb {
         /// closest, by a pilot on a tenth of the items.
         #[arg(long, value_enum, default_value = "none", requires = "task")]
         equal: Equal,
+        /// Items of that pilot (default: a tenth, but five at least). Methods that stop early need more.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        pilot: Option<u32>,
         #[command(flatten)]
         trying: Trying,
         /// Folder of the comparison (default: runs/compare-TASK-SEED).

@@ -227,7 +227,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             sweep::sweep(&file, &common, &answering, limits, out, &edits.set, flags, registry)
         }
         Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
-            let wished = arena::Wished { task: &task, trying, edits: &edits, spending, out };
+            let wished = arena::Wished { task: &task, trying, pilot: None, edits: &edits, spending, out };
             with_engine(&common, &answering, registry, |engine, stop| {
                 arena::eval(engine, &method, wished, &answering, &common, stop)
             })
@@ -237,8 +237,8 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             arena::no_methods(&runs, registry)?;
             compare::compare(&runs, common.json)
         }
-        Verb::Compare { what, task: Some(task), equal, trying, out, edits, spending, answering, common } => {
-            let wished = arena::Wished { task: &task, trying, edits: &edits, spending, out };
+        Verb::Compare { what, task: Some(task), equal, pilot, trying, out, edits, spending, answering, common } => {
+            let wished = arena::Wished { task: &task, trying, pilot, edits: &edits, spending, out };
             with_engine(&common, &answering, registry, |engine, stop| {
                 arena::compare(engine, &what, equal, wished, &answering, &common, stop)
             })
