@@ -167,8 +167,8 @@ pub enum Relation {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Break {
-    /// In which arm.
-    pub arm: String,
+    /// In which arm; in both, if it is left out.
+    pub arm: Option<String>,
     /// By which changes.
     pub set: BTreeMap<String, Node>,
 }
@@ -290,10 +290,11 @@ impl Claim {
         let nothing = "a claim that does not reproduce has no mechanism to break";
         Invalid::unless(self.reproduces || self.breaks.is_empty(), "breaks", nothing)?;
         for (name, broken) in &self.breaks {
-            known(&broken.arm, arms, &format!("breaks.{name:?}.arm"))?;
-            let about = [Some(&self.of), self.against.as_ref()].contains(&Some(&broken.arm));
-            let other = "this claim is not about that arm";
-            Invalid::unless(about, &format!("breaks.{name:?}.arm"), other)?;
+            let Some(arm) = &broken.arm else { continue };
+            let at = format!("breaks.{name:?}.arm");
+            known(arm, arms, &at)?;
+            let about = self.arms().any(|other| other == arm);
+            Invalid::unless(about, &at, "this claim is not about that arm")?;
         }
         Ok(())
     }

@@ -100,7 +100,10 @@ impl Method for Discussion {
         let members = desk.workers();
         let mut table: Table = desk.restore()?.unwrap_or_else(|| Table::of(members.len()));
         let slots = self.params.paradigm.slots(members.len(), self.params.debate_rounds);
-        while desk.round() < self.turns {
+        // Those who vote do so after a few turns; those who agree go on until they do.
+        let votes = self.share(1, members.len()).is_none();
+        let turns = if votes { self.turns.min(VOTE_TURN) } else { self.turns };
+        while desk.round() < turns {
             for slot in &slots {
                 speak(desk, &members, slot, &mut table).await;
                 if self.share(desk.round() + 1, members.len()).is_some_and(|share| table.agreed(share)) {
@@ -112,9 +115,6 @@ impl Method for Discussion {
                 desk.record(by, DRAFT, &draft.answer);
             }
             desk.end_round(&table).await?;
-            if self.share(1, members.len()).is_none() && desk.round() >= VOTE_TURN {
-                break;
-            }
         }
         let stands: Vec<Stand> = table.stands.iter().flatten().cloned().collect();
         let decided = match self.params.decision {
@@ -122,7 +122,7 @@ impl Method for Discussion {
                 let by = desk.cast("judge");
                 judge::best(desk, by, &stands).await
             }
-            _ if self.share(1, members.len()).is_none() => self.voted(desk, &members, &stands).await,
+            _ if votes => self.voted(desk, &members, &stands).await,
             // What was on the table last, as the paper's code has it.
             _ => return Ok(verdict(table.draft.map(|draft| draft.answer))),
         };

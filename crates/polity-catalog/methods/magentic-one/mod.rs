@@ -44,6 +44,8 @@ struct State {
     heard: Vec<Stand>,
     stalls: u32,
     plans: u32,
+    /// Whether the last answer settles the question.
+    satisfied: bool,
 }
 
 /// Indices of [`Method::RECORDS`].
@@ -85,8 +87,7 @@ impl Method for MagenticOne {
             workers.iter().map(|i| format!("{}: {}", desk.team[*i].name, desk.team[*i].persona)).collect();
         let can = can.join("\n");
         let mut state: State = desk.restore()?.unwrap_or_default();
-        let mut satisfied = false;
-        while desk.round() < self.turns && !satisfied {
+        while desk.round() < self.turns && !state.satisfied {
             let stalled = self.params.replan && state.stalls >= self.params.max_stalls;
             let tasks = match state.tasks.take().filter(|_| !stalled) {
                 Some(tasks) => tasks,
@@ -101,7 +102,7 @@ impl Method for MagenticOne {
             let progress = ledger::progress(desk, leader, &tasks, &names, &state.heard).await;
             match progress {
                 // Nothing has been answered yet: there is nothing that could settle it.
-                Some(progress) if progress.satisfied && !state.heard.is_empty() => satisfied = true,
+                Some(progress) if progress.satisfied && !state.heard.is_empty() => state.satisfied = true,
                 Some(progress) => {
                     state.stalls = ledger::stalls(state.stalls, &progress);
                     let member = workers[progress.next.min(workers.len() - 1)];

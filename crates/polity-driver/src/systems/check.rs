@@ -34,6 +34,8 @@ pub struct Asked<'a> {
     pub quick: bool,
     /// Whether mechanisms are broken, too.
     pub breaks: bool,
+    /// Whether nothing is run: only checked that everything could be.
+    pub dry: bool,
     /// The folder that holds the runs.
     pub out: &'a Path,
     /// Runs at once.
@@ -43,7 +45,7 @@ pub struct Asked<'a> {
 /// What a check came to: the object of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// `done` or `stopped`.
+    /// `done`, `stopped`, or `not run` if only the arms were to be checked.
     pub status: &'static str,
     /// The folder that holds the runs.
     pub out: String,
@@ -203,7 +205,8 @@ impl Asked<'_> {
         let mut edits: Vec<(String, Node)> =
             arm.set.iter().map(|(key, value)| (key.clone(), said(entry, key, value))).collect();
         if let Look::Broken(broken) = look
-            && let Some(broken) = claim.breaks.get(broken).filter(|broken| broken.arm == name)
+            && let Some(broken) =
+                claim.breaks.get(broken).filter(|broken| broken.arm.as_ref().is_none_or(|arm| arm == name))
         {
             edits.extend(broken.set.iter().map(|(key, value)| (key.clone(), said(entry, key, value))));
         }
@@ -297,6 +300,18 @@ impl Asked<'_> {
             }
         }
         let order: Vec<usize> = (0..bench.runs.len()).collect();
+        let mut checked = Checked {
+            status: "not run",
+            out: self.out.display().to_string(),
+            quick: self.quick,
+            runs: order.len(),
+            claims: Vec::new(),
+            failed: 0,
+        };
+        if self.dry {
+            return Ok(checked);
+        }
+        checked.status = "stopped";
         let mut values: Vec<Option<Values>> = vec![None; order.len()];
         let mut done = 0;
         engine.at_once(&order, self.jobs, &|engine, at| run(engine, &bench.runs[at]), &mut |at, of_run| {
@@ -305,14 +320,6 @@ impl Asked<'_> {
             watch.progress(done, order.len());
             Ok(())
         })?;
-        let mut checked = Checked {
-            status: "stopped",
-            out: self.out.display().to_string(),
-            quick: self.quick,
-            runs: order.len(),
-            claims: Vec::new(),
-            failed: 0,
-        };
         let Some(values) = values.into_iter().collect::<Option<Vec<Values>>>() else { return Ok(checked) };
         checked.status = "done";
         for (entry, claim, looks, lacks) in plans {

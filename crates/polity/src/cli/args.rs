@@ -178,6 +178,9 @@ pub enum Systems {
         /// Break every mechanism in the ways that the systems name, too: their claims must not hold then.
         #[arg(long)]
         breaks: bool,
+        /// Run nothing: check that every arm could be run, and say how many runs there are.
+        #[arg(long)]
+        dry_run: bool,
         /// Folder of the runs (default: a new one below runs/). A check that was stopped goes on in its folder; runs of another build that
         /// are there are taken as they are.
         #[arg(long, env = "POLITY_OUT")]

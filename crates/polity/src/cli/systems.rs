@@ -20,7 +20,7 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Systems::List { systems, json } => list(&catalogue(systems.systems, registry)?, json),
         Systems::Show { name, systems, json } => show(&catalogue(systems.systems, registry)?, &name, json),
-        Systems::Check { names, all, quick, breaks, out, limits, systems, common } => {
+        Systems::Check { names, all, quick, breaks, dry_run, out, limits, systems, common } => {
             let catalogue = catalogue(systems.systems, registry)?;
             let entries: Vec<&Entry> = match all {
                 true => catalogue.entries.iter().collect(),
@@ -29,7 +29,7 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
             with_engine(&common, &Answering::default(), registry, |engine, _| {
                 let out = folder(engine.disk.as_ref(), out)?;
                 let jobs = limits.limits(&common).jobs.get();
-                let asked = Asked { entries: &entries, quick, breaks, out: &out, jobs };
+                let asked = Asked { entries: &entries, quick, breaks, dry: dry_run, out: &out, jobs };
                 check(engine, &asked, common.json)
             })
         }
@@ -189,17 +189,15 @@ fn check(engine: &Engine<'_>, asked: &Asked<'_>, as_json: bool) -> Result<Exit, 
     let checked = asked.check(engine, &mut bar);
     bar.clear();
     let checked = checked.map_err(told)?;
-    for claim in &checked.claims {
-        tell(claim);
-    }
+    checked.claims.iter().for_each(tell);
     summary(&checked);
     if as_json {
         print_line(&json(&checked));
     }
     Ok(match (checked.status, checked.failed) {
-        ("done", 0) => Exit::Done,
-        ("done", _) => Exit::Unmet,
-        _ => Exit::Stopped,
+        ("stopped", _) => Exit::Stopped,
+        (_, 0) => Exit::Done,
+        _ => Exit::Unmet,
     })
 }
 
@@ -244,7 +242,11 @@ fn tell(claim: &ClaimReport) {
 }
 
 fn summary(checked: &Checked) {
-    if checked.status != "done" {
+    if checked.status == "not run" {
+        note(&format!("every arm can be run: {} runs", checked.runs));
+        return;
+    }
+    if checked.status == "stopped" {
         note(&format!("stopped; the same command with --out {} goes on", checked.out));
         return;
     }
