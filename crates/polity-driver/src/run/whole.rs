@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+/// How one of several things is done; `None` if a person stopped it.
+pub(crate) type Making<'a, T, D> = dyn Fn(&Engine<'_>, T) -> Result<Option<D>, DriveError> + Sync + 'a;
+
 /// What a run that has ended came to.
 pub(crate) struct Whole {
     /// Its digest.
@@ -43,7 +46,7 @@ impl Engine<'_> {
         &self,
         tasks: &[T],
         jobs: usize,
-        make: &(dyn Fn(&Engine<'_>, T) -> Result<Option<D>, DriveError> + Sync),
+        make: &Making<'_, T, D>,
         hear: &mut dyn FnMut(T, D) -> Result<(), DriveError>,
     ) -> Result<(), DriveError> {
         let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));

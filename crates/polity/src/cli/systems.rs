@@ -219,6 +219,9 @@ fn tell(claim: &ClaimReport) {
     }
     let red = match (claim.as_expected, claim.reproduces) {
         (true, true) => "",
+        (true, false) if claim.verdict == "holds" => {
+            ", though it is said not to reproduce: without --quick that counts"
+        }
         (true, false) => ", as is known",
         (false, true) => "  <- expected to hold",
         (false, false) => "  <- said not to reproduce; take `reproduces: false` out if that is so",
