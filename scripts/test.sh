@@ -50,6 +50,12 @@ else
     cargo test --locked --workspace
 fi
 
+# Published systems: what is plainly otherwise than their entries say.
+step "claims of systems"
+claims="$(mktemp -d)"
+trap 'rm -rf "$claims"' EXIT
+"${CARGO_TARGET_DIR:-target}/debug/polity" systems check --all --quick --out "$claims"
+
 step "licences, bans, sources"
 if cargo deny --version >/dev/null 2>&1; then
     bash scripts/deny.sh

@@ -20,6 +20,7 @@ pub mod run;
 pub mod source;
 pub mod standin;
 pub mod sweep;
+pub mod systems;
 pub mod tables;
 pub mod tools;
 pub mod traces;

@@ -177,7 +177,7 @@ fn without_schema(status: u16, refusal: &'static str, answer: (u16, String)) -> 
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut sent = Vec::new();
-            while !sent.ends_with(b"\"max_tokens\":8192}") && !(sent.starts_with(b"GET") && sent.ends_with(b"\r\n\r\n"))
+            while !(sent.ends_with(b"\"max_tokens\":8192}") || sent.starts_with(b"GET") && sent.ends_with(b"\r\n\r\n"))
             {
                 let mut part = [0; 4096];
                 let length = stream.read(&mut part).unwrap();

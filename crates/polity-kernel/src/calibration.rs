@@ -5,6 +5,9 @@ use crate::rng::{normal_cdf, normal_quantile};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// A value and its standard error.
+type Sure = (f64, f64);
+
 /// An answer that a model gave alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
@@ -26,9 +29,9 @@ pub struct Fit {
     /// Share of right ones.
     pub accuracy: f64,
     /// Log-odds of a right answer to an item of difficulty 0, and its standard error.
-    pub skill: (f64, f64),
+    pub skill: Sure,
     /// Log-odds lost per unit of difficulty, and its standard error; `None` where all items are equally difficult.
-    pub difficulty_response: Option<(f64, f64)>,
+    pub difficulty_response: Option<Sure>,
     /// Correlation of the latent luck of two answers to one item; `None` without two answers to an item.
     pub correlation: Option<f64>,
     /// Probability that a wrong answer is the item's tempting one, if a wrong answer is otherwise one of 19 others alike; `None` without two
@@ -65,7 +68,7 @@ pub fn fit(answers: &[Answered]) -> Option<Fit> {
 }
 
 /// Intercept and (negative) slope of a logistic regression on difficulty, each with its standard error.
-fn logistic(answers: &[Answered], varied: bool) -> Option<((f64, f64), Option<(f64, f64)>)> {
+fn logistic(answers: &[Answered], varied: bool) -> Option<(Sure, Option<Sure>)> {
     let (mut a, mut b) = (0.0, if varied { 1.0 } else { 0.0 });
     for _ in 0..STEPS {
         let (mut ga, mut gb, mut haa, mut hab, mut hbb) = (0.0, 0.0, 0.0, 0.0, 0.0);

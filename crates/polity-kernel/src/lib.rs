@@ -29,6 +29,7 @@ pub mod scenario;
 pub mod sight;
 pub mod society;
 pub mod stats;
+pub mod system;
 pub mod topology;
 pub mod transport;
 pub mod tree;

@@ -1,7 +1,7 @@
 //! The book in `docs/book` is true: its commands are run, its scenarios are read, its code is what the tests compile.
 //!
 //! A block marked `console` holds commands (`$ ...`) and what they print. Each page has a folder of its own with copies of
-//! `scenarios/` and `data/`. A command must end with exit code 0. Lines shown must be printed in this order, on either stream; `...`
+//! `scenarios/`, `data/` and `systems/`. A command must end with exit code 0. Lines shown must be printed in this order, on either stream; `...`
 //! stands for any lines, `…` for any text within a line, and seconds may differ. A block marked `yaml` whose first line is
 //! `# NAME.yaml` is written to that file first.
 
@@ -177,7 +177,7 @@ fn differs(shown: &[&str], printed: &str) -> Option<String> {
 /// Runs a page's commands in order.
 fn check_page(name: &str) {
     let folder = tempfile::tempdir().unwrap();
-    for copied in ["scenarios", "data"] {
+    for copied in ["scenarios", "data", "systems"] {
         copy(&root().join(copied), &folder.path().join(copied));
     }
     let program = Path::new(env!("CARGO_BIN_EXE_polity")).parent().unwrap();
@@ -241,6 +241,11 @@ fn commands_of_the_sandbox() {
 #[test]
 fn commands_of_people() {
     check_page("people.md");
+}
+
+#[test]
+fn commands_of_systems() {
+    check_page("systems.md");
 }
 
 #[test]

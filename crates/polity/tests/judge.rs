@@ -15,7 +15,7 @@ fn polity(folder: &Path, args: &[&str]) -> (bool, String, String) {
 /// Judges at work on `n` pairs, half of which have the better answer first; what the command says of the run.
 fn judged(folder: &Path, n: u32, model: &str, method: &Json) -> Json {
     let pair = |i: u32| {
-        let (label, a, b) = if i % 2 == 0 { ("A", "good", "bad") } else { ("B", "bad", "good") };
+        let (label, a, b) = if i.is_multiple_of(2) { ("A", "good", "bad") } else { ("B", "bad", "good") };
         json!({"question": format!("question {i}?"), "answer_a": format!("{a} {i}"), "answer_b": format!("{b} {i}"), "label": label})
             .to_string()
     };

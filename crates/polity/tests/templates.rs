@@ -18,7 +18,6 @@ use std::process::Command;
 macro_rules! template {
     ($folder:literal) => {
         LeafFiles {
-            cite: "",
             prompts: &[],
             readme: include_str!(concat!("../src/cli/new/templates/", $folder, "/README.md")),
             scenario: include_str!(concat!("../src/cli/new/templates/", $folder, "/scenario.yaml")),

@@ -226,7 +226,7 @@ fn pure_crates_reach_for_nothing_outside() {
 /// README.md, ARCHITECTURE.md, the decisions, and the READMEs of data, leaves and models.
 fn documents() -> Vec<PathBuf> {
     let root = root();
-    let below = ["docs", "data", "crates"].into_iter().flat_map(|folder| walk(&root.join(folder), &[".md"]));
+    let below = ["docs", "data", "crates", "systems"].into_iter().flat_map(|folder| walk(&root.join(folder), &[".md"]));
     [root.join("README.md"), root.join("ARCHITECTURE.md")].into_iter().chain(below).collect()
 }
 
@@ -247,7 +247,7 @@ fn as_path(mention: &str) -> Option<String> {
     if mention.is_empty() || !mention.chars().all(plain) || mention.starts_with('/') {
         return None;
     }
-    let roots = ["crates/", "docs/", "scenarios/", "data/", "scripts/", ".ci/"];
+    let roots = ["crates/", "docs/", "scenarios/", "systems/", "data/", "scripts/", ".ci/"];
     let endings = [".md", ".rs", ".toml", ".sh", ".tsv", ".png"];
     let file = !mention.contains('/') && endings.iter().any(|end| mention.ends_with(end));
     if !file && !roots.iter().any(|root| mention.starts_with(root)) {

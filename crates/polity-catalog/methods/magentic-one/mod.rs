@@ -44,6 +44,7 @@ struct State {
     heard: Vec<Stand>,
     stalls: u32,
     plans: u32,
+    /// Whether the last answer settles the question.
     satisfied: bool,
 }
 

@@ -6,6 +6,7 @@ mod folder;
 mod interview;
 mod manifest;
 mod prepare;
+mod whole;
 
 pub use calls::{Shown, Texts, Wanted, calls};
 pub use estimate::{Basis, COVERAGE, Forecast};
@@ -15,6 +16,7 @@ pub use interview::Interviewed;
 pub use manifest::{Build, InputEntry, Manifest, Origin};
 pub(crate) use prepare::from_folder;
 pub use prepare::{Prepared, SetKey, prepare};
+pub(crate) use whole::Whole;
 
 use crate::DriveError;
 use crate::budget::Gate;

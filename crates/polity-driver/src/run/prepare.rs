@@ -171,6 +171,16 @@ impl Prepared {
         Ok(prepared)
     }
 
+    /// Rows an act, an agent or a call are what fills disks; of many runs they are kept only where the scenario says so.
+    pub(crate) fn record_little(&mut self) -> Result<(), TreeError> {
+        for key in ["record.acts", "record.agents", "record.calls"] {
+            if self.tree.find(key).is_none() {
+                self.tree.edit(key, Node::built(Value::Bool(false)))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes edits hold from round `at` on; at round 0 they simply hold.
     pub fn change_at(&mut self, at: u32, edits: Vec<SetKey>) -> Result<(), DriveError> {
         if edits.is_empty() {

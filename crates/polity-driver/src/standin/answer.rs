@@ -134,7 +134,7 @@ pub(super) fn answer(
     let form = asked.format.as_ref().map(|format| forms.read(format));
     let form = form.or_else(|| in_words.map(|schema| forms.read(&Format::Schema(Cow::Owned(schema)))));
     let want = form.as_ref().map_or(Want::Text, |form| form.want.clone());
-    let want = letters.map_or(want, |letters| Want::Choice(letters));
+    let want = letters.map_or(want, Want::Choice);
     let lettered = matches!((&want, &form), (Want::Choice(_), None));
     let effect = Effect {
         id: EffectId { item: 0, round: 0, actor: 0, n: 0 },

@@ -105,12 +105,7 @@ impl Arms {
             }));
         };
         let mut base = Prepared { design: None, ..scenario.clone() };
-        // Rows an act, an agent or a call are what fills disks; of many runs they are kept only where the scenario says so.
-        for key in ["record.acts", "record.agents", "record.calls"] {
-            if base.tree.find(key).is_none() {
-                base.tree.edit(key, Node::built(Value::Bool(false)))?;
-            }
-        }
+        base.record_little()?;
         let design = Design::read(node, &base.tree)?;
         let read_at = node.get("read").map_or(&node.origin, |node| &node.origin);
         let (mut prepared, mut surveys) = (Vec::new(), Vec::new());

@@ -4,16 +4,13 @@ use super::HealthRow;
 use super::folder::{SweepManifest, run_folder};
 use crate::DriveError;
 use crate::disk::Disk;
-use crate::drive::{Totals, Unwatched};
+use crate::drive::Totals;
 use crate::health::{Alarm, alarms};
-use crate::run::{Engine, InputEntry, Prepared, Summary};
-use crate::tables::{ColumnData, TableError, read_closed, read_metrics};
+use crate::run::{Engine, Prepared, Whole};
+use crate::tables::{ColumnData, TableError, read_closed};
 use polity_kernel::scenario::Design;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
 
 /// A run of a design: positions of its arm and, in that, of its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,53 +139,7 @@ impl Runs<'_> {
         jobs: usize,
         hear: &mut dyn FnMut(RunId, Done) -> Result<(), DriveError>,
     ) -> Result<(), DriveError> {
-        let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let (send, receive) = mpsc::channel();
-        let engine = Engine {
-            providers: self.engine.providers.clone(),
-            disk: self.engine.disk.clone(),
-            stop: self.engine.stop.clone(),
-            budget: self.engine.budget.clone(),
-            outside: self.engine.outside.clone(),
-            // The bound is that of the whole sweep.
-            connections: (self.engine.connections / jobs.max(1)).max(1),
-            ..*self.engine
-        };
-        let work = |send: mpsc::Sender<(RunId, Result<Option<Done>, DriveError>)>| {
-            while !halt.load(Ordering::SeqCst) && !engine.stop.asked() {
-                let Some(run) = runs.get(next.fetch_add(1, Ordering::SeqCst)) else { break };
-                if send.send((*run, self.make(&engine, *run))).is_err() {
-                    break;
-                }
-            }
-        };
-        thread::scope(|scope| {
-            let work = &work;
-            for _ in 0..jobs.max(1) {
-                let send = send.clone();
-                scope.spawn(move || work(send));
-            }
-            drop(send);
-            let mut failed: Option<(RunId, DriveError)> = None;
-            for (run, result) in receive {
-                let result = match result {
-                    Ok(Some(done)) => hear(run, done),
-                    Ok(None) => Ok(()),
-                    Err(error) => {
-                        let run = self.folder(run).display().to_string();
-                        Err(DriveError::InRun { run, error: Box::new(error) })
-                    }
-                };
-                if let Err(error) = result {
-                    halt.store(true, Ordering::SeqCst);
-                    // Of several errors the same one is told, whichever came first.
-                    if failed.as_ref().is_none_or(|(other, _)| run < *other) {
-                        failed = Some((run, error));
-                    }
-                }
-            }
-            failed.map_or(Ok(()), |(_, error)| Err(error))
-        })
+        self.engine.at_once(runs, jobs, &|engine, run| self.make(engine, run), hear)
     }
 
     /// Begins a run, goes on with it, or reads what it came to; `None` if a person stopped it.
@@ -197,35 +148,12 @@ impl Runs<'_> {
         let mut prepared = self.prepared[run.arm].clone();
         let (path, seed) = super::seed(self.seed(run));
         prepared.tree.edit(&path, seed)?;
-        let manifest = dir.join("manifest.json");
-        let of = |summary: Summary| (summary.digest, summary.rounds, summary.totals);
-        let (digest, rounds, totals) = match engine.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
-            false => match engine.run(&prepared, &dir, &mut Unwatched)? {
-                summary if summary.status == "done" => of(summary),
-                _ => return Ok(None),
-            },
-            true => {
-                self.check_own(engine, &prepared, &dir)?;
-                match engine.ended(&dir)? {
-                    Some((outcome, totals)) => (outcome.digest.to_string(), outcome.rounds, totals),
-                    None => match engine.resume(&dir, &mut Unwatched)? {
-                        summary if summary.status == "done" => of(summary),
-                        _ => return Ok(None),
-                    },
-                }
-            }
+        let Some(Whole { digest, rounds, totals, metrics: mut measured }) =
+            engine.whole(&prepared, &dir, "sweep.json")?
+        else {
+            return Ok(None);
         };
         let (disk, tables) = (engine.disk.as_ref(), dir.join("tables"));
-        let mut measured = read_metrics(disk, &tables)?;
-        // What was taken away after the run had ended is no value that the run does not have.
-        if measured.is_empty()
-            && rounds > 0
-            && !disk.exists(&tables.join("metrics")).map_err(DriveError::disk(&tables))?
-        {
-            let what =
-                format!("its table of metrics is gone; put it back, or remove {} to have it made anew", dir.display());
-            return Err(DriveError::Folder(what));
-        }
         measured.extend(distances(disk, &tables, rounds)?);
         let health = alarms(disk, &tables)?;
         let design = &self.manifest.design;
@@ -235,24 +163,6 @@ impl Runs<'_> {
             .filter_map(|(name, values)| Some((name.clone(), design.read.of(values, rounds)?)))
             .collect();
         Ok(Some(Done { digest, measured: measured.into_keys().collect(), values, health, totals }))
-    }
-
-    /// A run of another scenario, or an edited `sweep.json`, is not taken for a run of this sweep.
-    fn check_own(&self, engine: &Engine<'_>, prepared: &Prepared, dir: &Path) -> Result<(), DriveError> {
-        let manifest = crate::run::Folder::read(engine.disk.clone(), dir)?.manifest()?;
-        let inputs = |entries: &mut dyn Iterator<Item = &InputEntry>| -> Vec<(String, String)> {
-            entries.map(|entry| (entry.path.clone(), entry.digest.clone())).collect()
-        };
-        let same_inputs =
-            inputs(&mut manifest.inputs.iter()) == inputs(&mut prepared.files.iter().map(|file| &file.entry));
-        match manifest.scenario == prepared.tree.to_json() && same_inputs {
-            true => Ok(()),
-            false => Err(DriveError::Folder(format!(
-                "{} is a run of another scenario, or of other data, than sweep.json says; put both back as they were, or remove the run to have it \
-                 made anew",
-                dir.display()
-            ))),
-        }
     }
 }
 

@@ -164,6 +164,67 @@ pub struct SweepLimits {
     pub memory: Option<u64>,
 }
 
+/// What can be done with published systems.
+#[derive(Debug, Subcommand)]
+pub enum Systems {
+    /// List all systems that the project knows, with what is there of each.
+    List {
+        #[command(flatten)]
+        systems: SystemsFolder,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a system: its paper, what composes it, its claims.
+    Show {
+        /// Its name, or the number of its row.
+        name: String,
+        #[command(flatten)]
+        systems: SystemsFolder,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run what the claims of systems are about, and say of each claim what was expected, what was measured and whether it holds.
+    Check {
+        /// Names of systems, or numbers of their rows.
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        names: Vec<String>,
+        /// All systems that are there.
+        #[arg(long)]
+        all: bool,
+        /// Fewer items and seeds, and no other draws of the simulated models: says only what is plain.
+        #[arg(long)]
+        quick: bool,
+        /// Break every mechanism in the ways that the systems name, too: their claims must not hold then.
+        #[arg(long)]
+        breaks: bool,
+        /// Run nothing: check that every arm could be run, and say how many runs there are.
+        #[arg(long)]
+        dry_run: bool,
+        /// Folder of the runs (default: a new one below runs/). A check that was stopped goes on in its folder; runs of another build that
+        /// are there are taken as they are.
+        #[arg(long, env = "POLITY_OUT")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        limits: SweepLimits,
+        #[command(flatten)]
+        systems: SystemsFolder,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Print the JSON Schema of system.yaml, for editors.
+    Schema,
+}
+
+/// Where systems are.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct SystemsFolder {
+    /// The folder of systems (default: `systems`, here or above).
+    #[arg(long, value_name = "FOLDER", env = "POLITY_SYSTEMS")]
+    pub systems: Option<PathBuf>,
+}
+
 /// What a stand-in for a provider serves.
 #[derive(Debug, ClapArgs)]
 pub struct Mock {
@@ -436,6 +497,9 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Published systems: which there are, what their papers claim, and whether that holds here.
+    #[command(subcommand)]
+    Systems(Systems),
     /// Print a table of a run as CSV or JSON lines.
     Export {
         /// Run folder, or sweep folder.
@@ -573,6 +637,11 @@ impl Verb {
             | Verb::Replay { common, .. }
             | Verb::Fork { common, .. }
             | Verb::Interview { common, .. } => common.json,
+            Verb::Systems(systems) => match systems {
+                Systems::List { json, .. } | Systems::Show { json, .. } => *json,
+                Systems::Check { common, .. } => common.json,
+                Systems::Schema => false,
+            },
             Verb::Export { .. }
             | Verb::Ctl { .. }
             | Verb::Prompts { .. }

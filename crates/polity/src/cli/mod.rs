@@ -25,6 +25,7 @@ mod prompts;
 mod reference;
 mod story;
 mod sweep;
+mod systems;
 mod validate;
 
 pub use args::Args;
@@ -74,6 +75,8 @@ pub enum Exit {
     Budget = 7,
     /// No answer of a model can be had; the run resumes.
     Lost = 8,
+    /// Claims are not as they are expected to be.
+    Unmet = 9,
 }
 
 /// What went wrong, ready to be shown.
@@ -313,6 +316,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                 interview::interview(engine, &asked, out.as_deref(), common.json, watch)
             })
         }
+        Verb::Systems(verb) => systems::systems(verb, registry),
         Verb::List { what, json } => list::list(what, json, registry),
         Verb::Export { run, table, format, out, limit } => {
             export::export(&run, table.as_deref(), format, out.as_deref(), limit)

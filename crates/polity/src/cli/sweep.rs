@@ -26,14 +26,14 @@ const MOST_ROWS: usize = 40;
 const MOST_FIGURES: usize = 60;
 
 impl SweepLimits {
-    fn limits(self, common: &Common) -> Limits {
+    pub(super) fn limits(self, common: &Common) -> Limits {
         let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Limits { jobs: self.jobs.or(common.threads).unwrap_or_else(cores), memory_mb: self.memory }
     }
 }
 
 /// Runs done of all, and the time left.
-struct RunsBar {
+pub(super) struct RunsBar {
     bar: ProgressBar,
     began: Instant,
     told: Instant,
@@ -42,7 +42,7 @@ struct RunsBar {
 }
 
 impl RunsBar {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let bar = ProgressBar::new(0);
         if !output::draws() {
             bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -52,6 +52,11 @@ impl RunsBar {
             bar.set_style(style);
         }
         RunsBar { bar, began: Instant::now(), told: Instant::now(), before: None }
+    }
+
+    /// Takes it off the terminal.
+    pub(super) fn clear(&self) {
+        self.bar.finish_and_clear();
     }
 }
 
@@ -94,7 +99,7 @@ pub fn sweep(
         };
         let mut bar = RunsBar::new();
         let begun = sweep::begin(engine, &prepared, folder_of(file), &out, limits.limits(common), &mut bar);
-        bar.bar.finish_and_clear();
+        bar.clear();
         finish(begun, &out, common, disk, Some(&source))
     })
 }
@@ -110,7 +115,7 @@ pub fn resume(
     with_engine(common, answering, registry, |engine, _| {
         let mut bar = RunsBar::new();
         let resumed = sweep::resume(engine, dir, limits.limits(common), &mut bar);
-        bar.bar.finish_and_clear();
+        bar.clear();
         finish(resumed, dir, common, engine.disk.as_ref(), None)
     })
 }

@@ -1,0 +1,145 @@
+//! Runs that belong together (a sweep's, the arms of claims): each in a folder of its own, begun, gone on with or only read, several at
+//! once. Which thread makes a run, and when it ends, reaches no result.
+
+use super::{Engine, Folder, InputEntry, Prepared, Summary};
+use crate::DriveError;
+use crate::drive::{Totals, Unwatched};
+use crate::tables::read_metrics;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+/// How one of several things is done; `None` if a person stopped it.
+pub(crate) type Making<'a, T, D> = dyn Fn(&Engine<'_>, T) -> Result<Option<D>, DriveError> + Sync + 'a;
+
+/// What a run that has ended came to.
+pub(crate) struct Whole {
+    /// Its digest.
+    pub digest: String,
+    /// Rounds completed.
+    pub rounds: u32,
+    /// What its answers came to.
+    pub totals: Totals,
+    /// Its metrics by name: (round, value), oldest first.
+    pub metrics: BTreeMap<String, Vec<(u32, f64)>>,
+}
+
+impl Engine<'_> {
+    /// The same engine for one of several runs at once: the bound of calls in flight is that of all together.
+    fn one_of(&self, jobs: usize) -> Engine<'_> {
+        Engine {
+            providers: self.providers.clone(),
+            disk: self.disk.clone(),
+            stop: self.stop.clone(),
+            budget: self.budget.clone(),
+            outside: self.outside.clone(),
+            connections: (self.connections / jobs.max(1)).max(1),
+            ..*self
+        }
+    }
+
+    /// Does several things on `jobs` threads, each with an engine of its share, and hands over what they came to, as they end. Stops at the
+    /// first error, or when a person asks; of several errors the one of the least task is told, whichever came first.
+    pub(crate) fn at_once<T: Copy + Ord + Send + Sync, D: Send>(
+        &self,
+        tasks: &[T],
+        jobs: usize,
+        make: &Making<'_, T, D>,
+        hear: &mut dyn FnMut(T, D) -> Result<(), DriveError>,
+    ) -> Result<(), DriveError> {
+        let (next, halt) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (send, receive) = mpsc::channel();
+        let engine = self.one_of(jobs);
+        let work = |send: mpsc::Sender<(T, Result<Option<D>, DriveError>)>| {
+            while !halt.load(Ordering::SeqCst) && !engine.stop.asked() {
+                let Some(task) = tasks.get(next.fetch_add(1, Ordering::SeqCst)) else { break };
+                if send.send((*task, make(&engine, *task))).is_err() {
+                    break;
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let work = &work;
+            for _ in 0..jobs.max(1) {
+                let send = send.clone();
+                scope.spawn(move || work(send));
+            }
+            drop(send);
+            let mut failed: Option<(T, DriveError)> = None;
+            for (task, result) in receive {
+                let result = match result {
+                    Ok(Some(done)) => hear(task, done),
+                    Ok(None) => Ok(()),
+                    Err(error) => Err(error),
+                };
+                if let Err(error) = result {
+                    halt.store(true, Ordering::SeqCst);
+                    if failed.as_ref().is_none_or(|(other, _)| task < *other) {
+                        failed = Some((task, error));
+                    }
+                }
+            }
+            failed.map_or(Ok(()), |(_, error)| Err(error))
+        })
+    }
+
+    /// Begins a run in a folder, goes on with it, or reads what it came to; `None` if a person stopped it. `says`: what said that this run
+    /// belongs there, for errors.
+    pub(crate) fn whole(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Option<Whole>, DriveError> {
+        let in_run = |error| DriveError::InRun { run: dir.display().to_string(), error: Box::new(error) };
+        self.make(prepared, dir, says).map_err(in_run)
+    }
+
+    fn make(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Option<Whole>, DriveError> {
+        let manifest = dir.join("manifest.json");
+        let of = |summary: Summary| (summary.digest, summary.rounds, summary.totals);
+        let (digest, rounds, totals) = match self.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
+            false => match self.run(prepared, dir, &mut Unwatched)? {
+                summary if summary.status == "done" => of(summary),
+                _ => return Ok(None),
+            },
+            true => {
+                self.check_own(prepared, dir, says)?;
+                match self.ended(dir)? {
+                    Some((outcome, totals)) => (outcome.digest.to_string(), outcome.rounds, totals),
+                    None => match self.resume(dir, &mut Unwatched)? {
+                        summary if summary.status == "done" => of(summary),
+                        _ => return Ok(None),
+                    },
+                }
+            }
+        };
+        let tables = dir.join("tables");
+        let metrics = read_metrics(self.disk.as_ref(), &tables)?;
+        // What was taken away after the run had ended is no value that the run does not have.
+        if metrics.is_empty()
+            && rounds > 0
+            && !self.disk.exists(&tables.join("metrics")).map_err(DriveError::disk(&tables))?
+        {
+            let what =
+                format!("its table of metrics is gone; put it back, or remove {} to have it made anew", dir.display());
+            return Err(DriveError::Folder(what));
+        }
+        Ok(Some(Whole { digest, rounds, totals, metrics }))
+    }
+
+    /// A run of another scenario is not taken for one that belongs there.
+    fn check_own(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<(), DriveError> {
+        let manifest = Folder::read(self.disk.clone(), dir)?.manifest()?;
+        let inputs = |entries: &mut dyn Iterator<Item = &InputEntry>| -> Vec<(String, String)> {
+            entries.map(|entry| (entry.path.clone(), entry.digest.clone())).collect()
+        };
+        let same_inputs =
+            inputs(&mut manifest.inputs.iter()) == inputs(&mut prepared.files.iter().map(|file| &file.entry));
+        match manifest.scenario == prepared.tree.to_json() && same_inputs {
+            true => Ok(()),
+            false => Err(DriveError::Folder(format!(
+                "{} is a run of another scenario, or of other data, than {says} says; put both back as they were, or remove the run to have it \
+                 made anew",
+                dir.display()
+            ))),
+        }
+    }
+}

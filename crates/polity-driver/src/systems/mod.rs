@@ -1,0 +1,185 @@
+//! Published systems: the index of all that the project knows (`systems/index.tsv`), and those of them that are there
+//! (`systems/NAME/system.yaml`), whose claims can be checked.
+
+mod check;
+
+pub use check::{Asked, Broken, Checked, ClaimReport, DRAWS, Drawn};
+
+use crate::DriveError;
+use crate::files::{self, read_bytes};
+use polity_kernel::registry::Registry;
+use polity_kernel::system::System;
+use polity_kernel::tree::{Invalid, TreeError, nearest};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The file of a system in its folder.
+const FILE: &str = "system.yaml";
+/// The index of all systems.
+const INDEX: &str = "index.tsv";
+/// The columns of the index.
+const COLUMNS: [&str; 5] = ["id", "name", "group", "role", "works_when"];
+
+/// A row of the index: facts, no claim that any of it is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its number.
+    pub id: u32,
+    /// What people call it.
+    pub name: String,
+    /// What kind of system it is.
+    pub group: String,
+    /// What the project means to do with it.
+    pub role: String,
+    /// What must be shown so that it counts as working.
+    pub works_when: String,
+}
+
+/// A system that is there.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Name of its folder.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What its file says.
+    pub system: System,
+}
+
+/// All systems of a folder.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    /// The rows of the index, in order.
+    pub rows: Vec<Row>,
+    /// Systems that are there, in order of name.
+    pub entries: Vec<Entry>,
+}
+
+impl Catalogue {
+    /// Reads the index and all systems of a folder.
+    ///
+    /// # Errors
+    /// With file and place: what can not be read, systems that fit no row or no leaf.
+    pub fn read(folder: &Path, registry: &Registry) -> Result<Catalogue, DriveError> {
+        let rows = read_index(&folder.join(INDEX))?;
+        let unreadable = |error: std::io::Error| {
+            DriveError::Input(format!("the folder {} can not be read: {error}", folder.display()))
+        };
+        let mut names = Vec::new();
+        for found in std::fs::read_dir(folder).map_err(unreadable)? {
+            let found = found.map_err(unreadable)?;
+            if found.path().join(FILE).is_file() {
+                names.push(found.file_name().to_string_lossy().into_owned());
+            }
+        }
+        names.sort();
+        let known: BTreeSet<u32> = rows.iter().map(|row| row.id).collect();
+        let mut taken: BTreeMap<u32, String> = BTreeMap::new();
+        let mut entries = Vec::new();
+        for name in names {
+            let folder = folder.join(&name);
+            let check = |system: &System| {
+                for (i, id) in system.ids.iter().enumerate() {
+                    let at = format!("ids[{i}]");
+                    Invalid::unless(known.contains(id), &at, format!("{INDEX} has no row {id}"))?;
+                    if let Some(other) = taken.get(id) {
+                        return Err(Invalid { key: at, message: format!("row {id} is the system `{other}` already") });
+                    }
+                }
+                check_leaves(system, registry)
+            };
+            let system = read_system(&folder.join(FILE), &check)?;
+            taken.extend(system.ids.iter().map(|id| (*id, name.clone())));
+            entries.push(Entry { name, folder, system });
+        }
+        Ok(Catalogue { rows, entries })
+    }
+
+    /// The system that a row is, if it is there.
+    #[must_use]
+    pub fn of(&self, id: u32) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.system.ids.contains(&id))
+    }
+
+    /// The system of this name, or of this row.
+    ///
+    /// # Errors
+    /// Says which is nearest, or that it is planned.
+    pub fn find(&self, name: &str) -> Result<&Entry, DriveError> {
+        let found = self.entries.iter().find(|entry| entry.name == name);
+        if let Some(entry) = found.or_else(|| self.of(name.parse().ok()?)) {
+            return Ok(entry);
+        }
+        if let Some(row) = self.row(name) {
+            let what = format!("`{name}` is planned: no code of this build is {} ({})", row.name, row.works_when);
+            return Err(DriveError::Input(what));
+        }
+        let names = self.entries.iter().map(|entry| entry.name.as_str());
+        let meant = nearest(name, names).map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+        Err(DriveError::Input(format!("there is no system `{name}`{meant}; `polity systems list` has all")))
+    }
+
+    /// The row with this number or name.
+    #[must_use]
+    pub fn row(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| name.parse() == Ok(row.id) || row.name == name)
+    }
+}
+
+fn read_index(path: &Path) -> Result<Vec<Row>, DriveError> {
+    let wrong = |what: String| DriveError::Input(format!("{}: {what}", path.display()));
+    let bytes = read_bytes(path).map_err(|error| DriveError::Input(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".into()))?;
+    let mut lines = text.lines();
+    if lines.next() != Some(COLUMNS.join("\t").as_str()) {
+        return Err(wrong(format!("its first line must be the columns {}, with tabs between", COLUMNS.join(", "))));
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for (i, line) in lines.enumerate() {
+        let at = |what: &str| wrong(format!("line {}: {what}", i + 2));
+        let cells: Vec<&str> = line.split('\t').collect();
+        let [id, name, group, role, works_when] = cells[..] else {
+            return Err(at(&format!("it has {} cells, not {}", cells.len(), COLUMNS.len())));
+        };
+        let id = id.parse().map_err(|_| at("the id is no whole number"))?;
+        if rows.last().is_some_and(|row| row.id >= id) {
+            return Err(at("ids rise from line to line"));
+        }
+        let text = |cell: &str| cell.to_string();
+        rows.push(Row { id, name: text(name), group: text(group), role: text(role), works_when: text(works_when) });
+    }
+    Ok(rows)
+}
+
+/// An error in a file, shown there.
+fn shown(error: &TreeError, path: &Path, text: &str) -> DriveError {
+    let shown = files::render(error, &path.display().to_string(), text, false);
+    DriveError::Input(shown.trim_end().to_string())
+}
+
+fn read_system(path: &Path, check: &dyn Fn(&System) -> Result<(), Invalid>) -> Result<System, DriveError> {
+    let (text, tree) =
+        files::read_file(path).map_err(|error| DriveError::Input(error.render(false).trim_end().to_string()))?;
+    let checked = System::read(&tree).and_then(|system| match check(&system) {
+        Ok(()) => Ok(system),
+        Err(invalid) => Err(tree.blame("", invalid)),
+    });
+    checked.map_err(|error| shown(&error, path, &text))
+}
+
+fn check_leaves(system: &System, registry: &Registry) -> Result<(), Invalid> {
+    let kinds = [
+        ("worlds", registry.worlds()),
+        ("policies", registry.policies()),
+        ("methods", registry.methods()),
+        ("metrics", registry.metrics()),
+    ];
+    let known: Vec<String> =
+        kinds.iter().flat_map(|(kind, cards)| cards.iter().map(move |card| format!("{kind}/{}", card.name))).collect();
+    for (i, leaf) in system.leaves.iter().enumerate() {
+        let meant =
+            nearest(leaf, known.iter().map(String::as_str)).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+        Invalid::unless(known.contains(leaf), &format!("leaves[{i}]"), format!("there is no leaf `{leaf}`{meant}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,273 @@
+//! `polity systems`: published systems, those that are there and those that are planned, and whether their claims hold.
+
+use super::args::{Answering, Systems};
+use super::output::{json, note, print_line};
+use super::sweep::RunsBar;
+use super::{Exit, Failure, failure, with_engine};
+use polity_driver::DriveError;
+use polity_driver::disk::Disk;
+use polity_driver::run::{Engine, new_folder};
+use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
+use polity_kernel::registry::Registry;
+use polity_kernel::system::{self, Status};
+use serde_json::{Value, json as object};
+use std::path::{Path, PathBuf};
+
+/// The folder of systems, where none is named: here or above.
+const FOLDER: &str = "systems";
+
+pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
+    match verb {
+        Systems::List { systems, json } => list(&catalogue(systems.systems, registry)?, json),
+        Systems::Show { name, systems, json } => show(&catalogue(systems.systems, registry)?, &name, json),
+        Systems::Check { names, all, quick, breaks, dry_run, out, limits, systems, common } => {
+            let catalogue = catalogue(systems.systems, registry)?;
+            let entries: Vec<&Entry> = match all {
+                true => catalogue.entries.iter().collect(),
+                false => names.iter().map(|name| catalogue.find(name)).collect::<Result<_, _>>().map_err(told)?,
+            };
+            with_engine(&common, &Answering::default(), registry, |engine, _| {
+                let out = folder(engine.disk.as_ref(), out)?;
+                let jobs = limits.limits(&common).jobs.get();
+                let asked = Asked { entries: &entries, quick, breaks, dry: dry_run, out: &out, jobs };
+                check(engine, &asked, common.json)
+            })
+        }
+        Systems::Schema => {
+            print_line(&serde_json::to_string_pretty(&system::schema()).unwrap_or_default());
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn told(error: DriveError) -> Failure {
+    failure(&error, None)
+}
+
+/// The folder that is named, else the nearest one above.
+fn catalogue(named: Option<PathBuf>, registry: &Registry) -> Result<Catalogue, Failure> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let above = || here.ancestors().map(|folder| folder.join(FOLDER)).find(|folder| folder.join("index.tsv").is_file());
+    let folder = named.or_else(above).ok_or_else(|| {
+        let what = "there is no folder `systems` with an index.tsv here or above; name one with --systems (it is in Polity's repository)";
+        Failure::new(Exit::Input, what)
+    })?;
+    // Shown as a person here would name it, where that can be.
+    let folder = folder.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(folder);
+    Catalogue::read(&folder, registry).map_err(told)
+}
+
+/// The folder of a check: a new one, so that what another build has run is not taken for what this one does.
+fn folder(disk: &dyn Disk, named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    match named {
+        Some(folder) => Ok(folder),
+        None => new_folder(disk, "systems", 1).map_err(told),
+    }
+}
+
+fn claims(entry: &Entry) -> usize {
+    entry.system.claims.len() + entry.system.elsewhere.len()
+}
+
+fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
+    let row = |row: &polity_driver::systems::Row| {
+        let entry = catalogue.of(row.id);
+        let status = entry.map_or(Status::Planned, |entry| entry.system.status).word();
+        let system = entry.map_or("", |entry| entry.name.as_str());
+        (status, system.to_string(), entry.map_or(0, claims))
+    };
+    if as_json {
+        let of = |it: &polity_driver::systems::Row| {
+            let (status, system, claims) = row(it);
+            object!({
+                "id": it.id, "name": it.name, "status": status, "claims": claims, "group": it.group, "role": it.role,
+                "system": Some(system).filter(|name| !name.is_empty()), "works_when": it.works_when,
+            })
+        };
+        print_line(&json(&catalogue.rows.iter().map(of).collect::<Vec<Value>>()));
+        return Ok(Exit::Done);
+    }
+    for it in &catalogue.rows {
+        let (status, system, claims) = row(it);
+        let what = match claims {
+            0 => String::new(),
+            n => format!("  polity systems check {system}   ({n} claims)"),
+        };
+        print_line(format!("{:>4}  {status:7}  {}{what}", it.id, it.name).trim_end());
+    }
+    let there = catalogue.rows.iter().filter(|row| catalogue.of(row.id).is_some()).count();
+    note(&format!(
+        "{} systems: {there} are there ({} entries, {} claims), {} are planned",
+        catalogue.rows.len(),
+        catalogue.entries.len(),
+        catalogue.entries.iter().map(claims).sum::<usize>(),
+        catalogue.rows.len() - there
+    ));
+    Ok(Exit::Done)
+}
+
+fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failure> {
+    let entry = match catalogue.find(name) {
+        Ok(entry) => entry,
+        // A planned one is a row of the index and nothing else.
+        Err(error) => return planned(catalogue, name, as_json).ok_or_else(|| told(error)),
+    };
+    let system = &entry.system;
+    if as_json {
+        let claims: Vec<Value> = system
+            .claims
+            .iter()
+            .map(|claim| {
+                object!({
+                    "name": claim.name, "text": claim.text, "source": claim.source, "expected": claim.expected(),
+                    "reproduces": claim.reproduces, "found": claim.found, "breaks": claim.breaks.keys().collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let elsewhere: Vec<Value> = system
+            .elsewhere
+            .iter()
+            .map(|claim| {
+                object!({
+                    "name": claim.name, "text": claim.text, "source": claim.source, "command": claim.command,
+                    "measured": claim.measured,
+                })
+            })
+            .collect();
+        print_line(&json(&object!({
+            "system": entry.name, "name": system.name, "title": system.title, "paper": system.paper,
+            "authors": system.authors, "year": system.year, "ids": system.ids, "status": system.status,
+            "leaves": system.leaves, "needs": system.needs, "seeds": system.seeds, "items": system.items,
+            "simulated": system.simulated, "claims": claims, "elsewhere": elsewhere,
+        })));
+        return Ok(Exit::Done);
+    }
+    print_line(&format!("{} ({}): {}", entry.name, system.status.word(), system.name));
+    print_line(&format!("  {}, \"{}\", {}. {}", system.authors, system.title, system.year, system.paper));
+    for id in &system.ids {
+        if let Some(row) = catalogue.rows.iter().find(|row| row.id == *id) {
+            print_line(&format!("  {id}, {}: {}", row.name, row.works_when));
+        }
+    }
+    print_line(&format!("  composed of {}", system.leaves.join(", ")));
+    if !system.needs.is_empty() {
+        print_line(&format!("  needs {}", system.needs.join(", ")));
+    }
+    for claim in &system.claims {
+        print_line(&format!("  {}: {} ({})", claim.name, claim.text, claim.source));
+        print_line(&format!("    expected: {}", claim.expected()));
+        if let Some(found) = claim.found {
+            let why = claim.why.as_deref().map_or(String::new(), |why| format!(": {why}"));
+            print_line(&format!("    does not reproduce here; {found} was measured{why}"));
+        }
+        let breaks: Vec<&str> = claim.breaks.keys().map(String::as_str).collect();
+        if !breaks.is_empty() {
+            print_line(&format!("    must not hold with: {}", breaks.join(", ")));
+        }
+    }
+    for claim in &system.elsewhere {
+        print_line(&format!("  {}: {} ({})", claim.name, claim.text, claim.source));
+        print_line(&format!("    measured by `{}`: {}", claim.command, claim.measured));
+    }
+    Ok(Exit::Done)
+}
+
+fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<Exit> {
+    let row = catalogue.row(name)?;
+    match as_json {
+        true => print_line(&json(&object!({
+            "id": row.id, "name": row.name, "status": Status::Planned.word(), "claims": [], "group": row.group,
+            "role": row.role, "works_when": row.works_when,
+        }))),
+        false => print_line(&format!("{}, {} (planned): {}", row.id, row.name, row.works_when)),
+    }
+    Some(Exit::Done)
+}
+
+fn check(engine: &Engine<'_>, asked: &Asked<'_>, as_json: bool) -> Result<Exit, Failure> {
+    let mut bar = RunsBar::new();
+    let checked = asked.check(engine, &mut bar);
+    bar.clear();
+    let checked = checked.map_err(told)?;
+    checked.claims.iter().for_each(tell);
+    summary(&checked);
+    if as_json {
+        print_line(&json(&checked));
+    }
+    Ok(match (checked.status, checked.failed) {
+        ("stopped", _) => Exit::Stopped,
+        (_, 0) => Exit::Done,
+        _ => Exit::Unmet,
+    })
+}
+
+fn figure(measured: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
+    match (measured, low.zip(high)) {
+        (Some(x), Some((low, high))) => format!("{x:.4} [{low:.4}, {high:.4}]"),
+        (Some(x), None) => format!("{x:.4}"),
+        _ => "-".into(),
+    }
+}
+
+/// A claim on the terminal.
+fn tell(claim: &ClaimReport) {
+    let simulated = if claim.simulated { ", simulated models" } else { "" };
+    note(&format!("{} / {}: {} ({}{simulated})", claim.system, claim.claim, claim.text, claim.source));
+    note(&format!("  expected  {}", claim.expected));
+    if claim.seeds > 0 {
+        note(&format!("  measured  {} over {} seeds", figure(claim.measured, claim.low, claim.high), claim.seeds));
+    }
+    let red = match (claim.as_expected, claim.reproduces) {
+        (true, true) => "",
+        (true, false) if claim.verdict == "holds" => {
+            ", though it is said not to reproduce: without --quick that counts"
+        }
+        (true, false) => ", as is known",
+        (false, true) => "  <- expected to hold",
+        (false, false) => "  <- said not to reproduce; take `reproduces: false` out if that is so",
+    };
+    let red = match claim.breaks.iter().any(|broken| broken.verdict == "holds") {
+        true => "  <- holds with its mechanism broken",
+        false => red,
+    };
+    note(&format!("  verdict   {}{red}", claim.verdict));
+    if let Some(why) = &claim.note {
+        note(&format!("  note      {why}"));
+    }
+    for draw in claim.draws.iter().filter(|draw| draw.verdict != claim.verdict) {
+        let measured = figure(draw.measured, draw.low, draw.high);
+        note(&format!("  with the models of draw {}: {} ({measured})", draw.draw, draw.verdict));
+    }
+    for broken in &claim.breaks {
+        let measured = figure(broken.measured, broken.low, broken.high);
+        note(&format!("  with {}: {} ({measured})", broken.name, broken.verdict));
+    }
+}
+
+fn summary(checked: &Checked) {
+    if checked.status == "not run" {
+        note(&format!("every arm can be run: {} runs", checked.runs));
+        return;
+    }
+    if checked.status == "stopped" {
+        note(&format!("stopped; the same command with --out {} goes on", checked.out));
+        return;
+    }
+    let count = |verdict: &str| checked.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    note(&format!(
+        "{} claims: {} hold, {} do not, {} are not told apart, {} not checked, {} measured elsewhere; {} are not as expected",
+        checked.claims.len(),
+        count("holds"),
+        count("does not hold"),
+        count("not told apart"),
+        count("not checked"),
+        count("measured elsewhere"),
+        checked.failed
+    ));
+    if checked.quick {
+        note(&format!(
+            "a quick check has few items and seeds, and no other draws of the simulated models ({DRAWS} without --quick)"
+        ));
+    }
+    note(&format!("{} runs in {}", checked.runs, checked.out));
+}

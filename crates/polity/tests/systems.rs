@@ -1,0 +1,506 @@
+//! `polity systems`: reading errors with their places, findings, checks made twice, killed and resumed, mechanisms broken, the table in the book.
+//!
+//! `POLITY_SYSTEMS=all cargo test -p polity --test systems` breaks the mechanisms of all systems with all their items.
+
+// Helpers of tests may panic as tests do.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("systems-{name}"));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[derive(Debug)]
+struct Said {
+    code: Option<i32>,
+    json: Value,
+    notes: String,
+}
+
+fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
+    command.arg("systems").args(args).current_dir(folder).env_remove("POLITY_OUT").env_remove("POLITY_SYSTEMS");
+    command
+}
+
+fn systems(folder: &Path, args: &[&str]) -> Said {
+    let output = command(folder, args).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    Said {
+        code: output.status.code(),
+        json: serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap_or_default(),
+        notes: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// What a check found, without its folder.
+fn check(folder: &Path, args: &[&str], out: &Path) -> Said {
+    let args: Vec<&str> =
+        ["check"].iter().chain(args).copied().chain(["--json", "--out", out.to_str().unwrap()]).collect();
+    let mut said = systems(folder, &args);
+    if let Some(object) = said.json.as_object_mut() {
+        object.remove("out");
+    }
+    said
+}
+
+fn claim<'a>(said: &'a Said, name: &str) -> &'a Value {
+    said.json["claims"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|claim| claim["claim"] == name)
+        .unwrap_or_else(|| panic!("{said:?}"))
+}
+
+const SYSTEM: &str = "\
+name: Voting
+title: Votes
+paper: nowhere
+authors: Nobody
+year: 2026
+ids: [7]
+status: works
+leaves: [methods/self-consistency]
+seeds: 6
+items: 40
+simulated: true
+arms:
+  many: {scenario: scenario.yaml}
+  one: {scenario: scenario.yaml, set: {agents: 1}}
+claims:
+  - name: more-calls
+    text: Many samples cost as many calls.
+    source: here
+    metric: calls
+    of: many
+    against: one
+    scale: ratio
+    is: within
+    than: 5
+    tolerance: 0.1
+    breaks:
+      few: {arm: many, set: {agents: 3}}
+  - name: ahead
+    text: Many samples are more accurate than one.
+    source: here
+    metric: accuracy
+    of: many
+    against: one
+    is: more
+";
+
+const SCENARIO: &str = "\
+polity: 1
+rounds: 1
+agents: 5
+model: sim/medium
+method: {kind: self-consistency}
+items: {file: items.jsonl, answer: answer, difficulty: difficulty, count: 8}
+";
+
+/// A folder with a small system of its own, `systems/voting`, whose file is changed.
+fn own(name: &str, change: impl Fn(String) -> String) -> PathBuf {
+    let folder = scratch(name);
+    let voting = folder.join("systems/voting");
+    fs::create_dir_all(&voting).unwrap();
+    let header = "id\tname\tgroup\trole\tworks_when\n";
+    fs::write(
+        folder.join("systems/index.tsv"),
+        format!("{header}7\tVotes\tmethod\tbuild\tIt votes.\n9\tLater\tmethod\tbuild\tNever.\n"),
+    )
+    .unwrap();
+    fs::copy(root().join("data/gsm8k-20.jsonl"), voting.join("items.jsonl")).unwrap();
+    fs::write(voting.join("scenario.yaml"), SCENARIO).unwrap();
+    fs::write(voting.join("system.yaml"), change(SYSTEM.into())).unwrap();
+    folder
+}
+
+// ------------------------------------------------------------------ what there is
+
+#[test]
+fn every_row_of_the_index_is_listed_and_only_what_is_there_has_claims() {
+    let said = systems(&root(), &["list", "--json"]);
+    let rows = said.json.as_array().unwrap();
+    assert_eq!(rows.len(), 376);
+    let mut found = BTreeSet::new();
+    for row in rows {
+        let (planned, claims) = (row["status"] == "planned", row["claims"].as_u64().unwrap());
+        assert_eq!(planned, row["system"].is_null(), "{row}");
+        assert!(if planned { claims == 0 } else { claims >= 2 }, "{row}");
+        if !planned {
+            found.insert(row["id"].as_u64().unwrap());
+        }
+    }
+    let wanted = [0, 1, 5, 17, 24, 31, 50, 67, 73, 86, 100, 101, 107, 153, 161, 296];
+    assert!(wanted.iter().all(|id| found.contains(id)), "{found:?}");
+    // A folder without a system is no system.
+    let folders =
+        fs::read_dir(root().join("systems")).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    for folder in folders {
+        for file in ["system.yaml", "README.md"] {
+            assert!(folder.join(file).is_file(), "{} has no {file}", folder.display());
+        }
+    }
+}
+
+/// Every system of which a run can show something has a mechanism that a claim of it stands on, and all arms and breaks can be run.
+#[test]
+fn every_system_has_a_mechanism_to_break_and_all_arms_can_be_run() {
+    for row in systems(&root(), &["list", "--json"]).json.as_array().unwrap() {
+        let Some(name) = row["system"].as_str() else { continue };
+        let shown = systems(&root(), &["show", name, "--json"]).json;
+        let claims = shown["claims"].as_array().unwrap();
+        let breaks: usize = claims.iter().map(|claim| claim["breaks"].as_array().unwrap().len()).sum();
+        assert!(claims.is_empty() || breaks > 0, "{name} breaks nothing");
+    }
+    let folder = scratch("dry");
+    let said = check(&root(), &["--all", "--breaks", "--dry-run"], &folder.join("out"));
+    assert_eq!((said.code, said.json["status"].as_str()), (Some(0), Some("not run")), "{said:?}");
+    assert!(said.json["runs"].as_u64() > Some(500) && !folder.join("out").exists(), "{said:?}");
+}
+
+#[test]
+fn unknown_names_are_told_the_nearest() {
+    let said = systems(&root(), &["check", "dylam", "--json"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.notes.contains("no system `dylam`, did you mean `dylan`?"), "{said:?}");
+    let folder = own("names", |text| text);
+    let said = systems(&folder, &["check", "9"]);
+    assert!(said.code == Some(2) && said.notes.contains("`9` is planned: no code of this build is Later"), "{said:?}");
+    let said = systems(&folder, &["show", "7", "--json"]);
+    assert_eq!((said.code, said.json["system"].as_str()), (Some(0), Some("voting")), "{said:?}");
+    let said = systems(&folder, &["show", "Later", "--json"]);
+    assert_eq!((said.code, said.json["status"].as_str()), (Some(0), Some("planned")), "{said:?}");
+    fs::remove_dir_all(folder.join("systems")).unwrap();
+    let said = systems(Path::new("/"), &["list"]);
+    assert!(said.code == Some(2) && said.notes.contains("name one with --systems"), "{said:?}");
+}
+
+// ------------------------------------------------------------------ what is wrong is told with its place
+
+#[test]
+fn mistakes_are_told_with_their_places() {
+    let line = |needle: &str| 1 + SYSTEM.lines().position(|line| line.contains(needle)).unwrap();
+    let cases: [(&str, &str, &str, usize); 14] = [
+        ("year: 2026", "yaer: 2026", "unknown key `yaer`; did you mean `year`?", line("year:")),
+        ("ids: [7]", "ids: [8]", "index.tsv has no row 8", line("ids:")),
+        ("ids: [7]", "ids: []", "at least one row of the index", line("ids:")),
+        ("status: works", "status: work", "unknown choice `work`; did you mean `works`?", line("status:")),
+        (
+            "self-consistency]",
+            "self-consistent]",
+            "no leaf `methods/self-consistent`, did you mean `methods/self- consistency`?",
+            line("leaves:"),
+        ),
+        ("seeds: 6", "seeds: 5", "at least 6 seeds", line("seeds:")),
+        (
+            "    of: many\n    against: one\n    scale",
+            "    of: mani\n    against: one\n    scale",
+            "no arm `mani`, did you mean `many`?",
+            line("    of:"),
+        ),
+        (
+            "    against: one\n    scale",
+            "    against: many\n    scale",
+            "not compared with itself",
+            line("    against:"),
+        ),
+        ("    than: 5\n", "    than: many\n", "expected a number", line("    than:")),
+        ("    tolerance: 0.1", "    tolerance: 0", "`within` needs a tolerance", line("tolerance:")),
+        (
+            "    is: more",
+            "    is: more\n    tolerance: 0.1",
+            "`more` and `less` have no tolerance",
+            1 + SYSTEM.lines().count(),
+        ),
+        (
+            "    is: more",
+            "    is: more\n    reproduces: false",
+            "says what was measured",
+            3 + line("- name: ahead") - 3,
+        ),
+        ("few: {arm: many,", "few: {arm: some,", "no arm `some`", line("few:")),
+        ("name: ahead", "name: more-calls", "two claims have this name", line("name: ahead")),
+    ];
+    for (i, (from, to, told, at)) in cases.into_iter().enumerate() {
+        assert!(SYSTEM.contains(from), "{from}");
+        let folder = own(&format!("mistake-{i}"), |text| text.replacen(from, to, 1));
+        let said = systems(&folder, &["list", "--json"]);
+        // Long messages are broken into lines.
+        let notes = said.notes.replace("\n  │ ", " ");
+        assert!(said.code == Some(2) && notes.contains(told), "{to}: {said:?}");
+        assert!(said.notes.contains(&format!("system.yaml:{at}:")), "{to}: not at line {at}: {said:?}");
+    }
+    let folder = own("mistake-index", |text| text);
+    let index = folder.join("systems/index.tsv");
+    let text = fs::read_to_string(&index).unwrap();
+    for (from, to, told) in [
+        ("9\tLater", "6\tLater", "line 3: ids rise"),
+        ("9\tLater", "Later", "line 3: it has 4 cells, not 5"),
+        ("id\tname", "name\tid", "its first line must be the columns id, name"),
+    ] {
+        fs::write(&index, text.replace(from, to)).unwrap();
+        let said = systems(&folder, &["list"]);
+        assert!(said.code == Some(2) && said.notes.contains(told), "{said:?}");
+    }
+}
+
+#[test]
+fn mistakes_in_arms_are_told_before_anything_runs() {
+    let cases = [
+        ("set: {agents: 1}", "set: {agent: 1}", "unknown key `agent`; did you mean `agents`?"),
+        ("set: {agents: 1}", "set: {method.kid: 1}", "method.kid"),
+        ("simulated: true", "simulated: false", "its arm `many` asks simulated models"),
+        ("one: {scenario: scenario.yaml", "one: {scenario: other.yaml", "there is no file"),
+    ];
+    for (i, (from, to, told)) in cases.into_iter().enumerate() {
+        let folder = own(&format!("arm-{i}"), |text| text.replacen(from, to, 1));
+        let out = folder.join("out");
+        let said = check(&folder, &["voting"], &out);
+        assert!(said.code == Some(2) && said.notes.contains(told), "{to}: {said:?}");
+        assert!(!out.exists());
+    }
+    // What is measured is known once something has run.
+    let folder = own("arm-metric", |text| text.replace("metric: accuracy", "metric: acuracy"));
+    let said = check(&folder, &["voting", "--quick"], &folder.join("out"));
+    assert!(said.code == Some(2) && said.notes.contains("measures `acuracy`, did you mean `accuracy`?"), "{said:?}");
+}
+
+#[test]
+fn the_schema_takes_every_system_and_refuses_what_is_none() {
+    let said = Command::new(env!("CARGO_BIN_EXE_polity")).args(["systems", "schema"]).output().unwrap();
+    let schema: Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let mut taken = 0;
+    for entry in fs::read_dir(root().join("systems")).unwrap() {
+        let path = entry.unwrap().path().join("system.yaml");
+        if path.is_file() {
+            let (_, tree) = polity_driver::files::read_file(&path).unwrap();
+            let wrong: Vec<String> =
+                schema.iter_errors(&tree.to_json()).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
+            taken += 1;
+        }
+    }
+    assert!(taken >= 15);
+    let good = polity_driver::files::yaml::parse(SYSTEM).unwrap().to_json();
+    assert!(schema.is_valid(&good));
+    for (path, value) in
+        [("/year", json!("new")), ("/seeds", json!(2)), ("/claims/0/is", json!("bigger")), ("/arms/one", json!({}))]
+    {
+        let mut wrong = good.clone();
+        *wrong.pointer_mut(path).unwrap() = value;
+        assert!(!schema.is_valid(&wrong), "{path}");
+    }
+}
+
+// ------------------------------------------------------------------ what is found
+
+/// Every file of every run, but what holds times.
+fn runs(out: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for run in fs::read_dir(out.join("voting")).unwrap().map(|entry| entry.unwrap().path()) {
+        for table in ["items", "metrics"] {
+            for part in fs::read_dir(run.join("tables").join(table)).unwrap().map(|entry| entry.unwrap().path()) {
+                found.insert(part.strip_prefix(out).unwrap().to_path_buf(), fs::read(&part).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_check_says_what_is_found_twice_the_same_and_where_other_models_differ() {
+    let folder = own("twice", |text| text);
+    let first = check(&folder, &["voting", "--breaks", "--jobs", "1"], &folder.join("first"));
+    let second = check(&folder, &["voting", "--breaks", "--jobs", "3"], &folder.join("second"));
+    assert_eq!((first.code, &first.json), (Some(0), &second.json), "{first:?}");
+    assert_eq!(runs(&folder.join("first")), runs(&folder.join("second")));
+    // 6 seeds of two arms with four draws each; those of the break besides, of one arm.
+    assert_eq!(first.json["runs"], 6 * (2 * 4 + 1));
+    let calls = claim(&first, "more-calls");
+    assert_eq!(calls["expected"], "calls of many to that of one: 4.9 to 5.1");
+    assert_eq!((&calls["measured"], &calls["low"], &calls["high"]), (&json!(5.0), &json!(5.0), &json!(5.0)));
+    assert_eq!((calls["verdict"].as_str(), &calls["simulated"]), (Some("holds"), &json!(true)));
+    assert_eq!(calls["draws"].as_array().unwrap().len(), 3);
+    // The mechanism is broken: three calls are not five.
+    assert_eq!(
+        (&calls["breaks"][0]["measured"], calls["breaks"][0]["verdict"].as_str()),
+        (&json!(3.0), Some("does not hold"))
+    );
+    // What was run is read and not run again: the same command in the folder of the first.
+    let before = fs::metadata(folder.join("first/voting")).unwrap().modified().unwrap();
+    let again = check(&folder, &["voting", "--breaks"], &folder.join("first"));
+    assert_eq!(again.json, first.json);
+    assert_eq!(fs::metadata(folder.join("first/voting")).unwrap().modified().unwrap(), before);
+    // Draws of the models are other models.
+    let accuracy = claim(&first, "ahead");
+    let measured: BTreeSet<String> =
+        accuracy["draws"].as_array().unwrap().iter().map(|draw| draw["measured"].to_string()).collect();
+    assert!(measured.len() > 1 && !measured.contains(&accuracy["measured"].to_string()), "{accuracy}");
+}
+
+#[test]
+fn claims_that_are_not_as_expected_have_an_exit_code_of_their_own() {
+    // Expected to hold, and does not.
+    let folder = own("unmet", |text| text.replace("than: 5\n", "than: 4\n"));
+    let said = check(&folder, &["voting", "--quick"], &folder.join("out"));
+    assert_eq!((said.code, said.json["failed"].as_u64()), (Some(9), Some(1)), "{said:?}");
+    assert_eq!(claim(&said, "more-calls")["verdict"], "does not hold");
+    assert!(said.notes.contains("<- expected to hold"), "{said:?}");
+    // Said not to reproduce, and does not: that is as expected, and said.
+    let known = |text: String| {
+        text.replace("than: 5\n", "than: 4\n    reproduces: false\n    found: 5\n    why: five are asked\n")
+    };
+    let without = |text: String| text.replace("    breaks:\n      few: {arm: many, set: {agents: 3}}\n", "");
+    let folder = own("known", |text| without(known(text)));
+    let said = check(&folder, &["voting", "--quick"], &folder.join("out"));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let report = claim(&said, "more-calls");
+    assert_eq!(
+        (report["verdict"].as_str(), &report["found"], &report["reproduces"]),
+        (Some("does not hold"), &json!(5.0), &json!(false))
+    );
+    assert!(said.notes.contains("does not hold, as is known") && said.notes.contains("five are asked"), "{said:?}");
+    // Said not to reproduce, and holds: that must not go unseen.
+    let folder = own("silently", |text| without(known(text)).replace("than: 4", "than: 5"));
+    let said = check(&folder, &["voting"], &folder.join("out"));
+    assert!(said.code == Some(9) && said.notes.contains("<- said not to reproduce"), "{said:?}");
+    // Few items find much by chance.
+    let said = check(&folder, &["voting", "--quick"], &folder.join("quick"));
+    assert!(said.code == Some(0) && said.notes.contains("holds, though it is said not to reproduce"), "{said:?}");
+    // A break that changes nothing breaks nothing.
+    let folder = own("unbroken", |text| {
+        text.replace("few: {arm: many, set: {agents: 3}}", "few: {arm: many, set: {agents: 5}}")
+    });
+    let said = check(&folder, &["voting", "--quick", "--breaks"], &folder.join("out"));
+    assert!(said.code == Some(9) && said.notes.contains("<- holds with its mechanism broken"), "{said:?}");
+}
+
+#[test]
+fn what_the_machine_lacks_is_told_and_not_taken_for_a_finding() {
+    let folder = own("lacks", |text| text.replace("seeds: 6", "needs: [tool/telescope]\nseeds: 6"));
+    let said = check(&folder, &["voting"], &folder.join("out"));
+    assert_eq!((said.code, said.json["runs"].as_u64()), (Some(0), Some(0)), "{said:?}");
+    let report = claim(&said, "more-calls");
+    assert_eq!((report["verdict"].as_str(), &report["measured"]), (Some("not checked"), &Value::Null));
+    assert!(report["note"].as_str().unwrap().contains("tool/telescope"), "{report}");
+}
+
+#[test]
+fn a_check_that_is_killed_goes_on_where_it_was() {
+    let folder = own("killed", |text| text);
+    let whole = check(&folder, &["voting"], &folder.join("whole"));
+    assert_eq!(whole.code, Some(0), "{whole:?}");
+    let out = folder.join("killed");
+    let args = ["check", "voting", "--jobs", "1", "--json", "--out", out.to_str().unwrap()];
+    for after in [3, 20] {
+        let mut child = command(&folder, &args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begun = || fs::read_dir(out.join("voting")).map_or(0, Iterator::count);
+        while begun() < after && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(begun() < 48, "it was done before it was killed");
+    }
+    let resumed = check(&folder, &["voting"], &out);
+    assert_eq!((resumed.code, &resumed.json), (Some(0), &whole.json), "{resumed:?}");
+    assert_eq!(runs(&out), runs(&folder.join("whole")));
+}
+
+/// No mechanism, no claim: with every break that a system names, its claim is not found to hold, where it is without.
+#[test]
+fn a_broken_mechanism_turns_its_claim_red() {
+    let folder = scratch("breaks");
+    let all = std::env::var("POLITY_SYSTEMS").is_ok_and(|which| which == "all");
+    let few = ["dylan", "deceptive-moa", "sparse-moa", "--quick", "--breaks"];
+    let args: &[&str] = if all { &["--all", "--breaks"] } else { &few };
+    let said = check(&root(), args, &folder.join("out"));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let mut red = 0;
+    for claim in said.json["claims"].as_array().unwrap() {
+        for broken in claim["breaks"].as_array().unwrap() {
+            assert_ne!(broken["verdict"], "holds", "{claim}");
+            red += u32::from(claim["verdict"] == "holds");
+        }
+    }
+    assert!(red >= 4, "only {red} claims that hold were broken: {said:?}");
+}
+
+// ------------------------------------------------------------------ the book
+
+/// The table of `docs/book/src/systems.md`.
+fn coverage() -> String {
+    let rows = systems(&root(), &["list", "--json"]).json;
+    let rows = rows.as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let mut out = String::from(
+        "| system | paper | rows | status | claims | of them said not to reproduce | answers |\n|---|---|---|---|---|---|---|\n",
+    );
+    let names: BTreeSet<String> = rows.iter().filter_map(|row| Some(row["system"].as_str()?.to_string())).collect();
+    for name in &names {
+        let it = systems(&root(), &["show", name, "--json"]).json;
+        let claims = it["claims"].as_array().unwrap();
+        let not = claims.iter().filter(|claim| claim["reproduces"] == false).count();
+        let elsewhere = it["elsewhere"].as_array().unwrap().len();
+        let ids: Vec<String> = it["ids"].as_array().unwrap().iter().map(Value::to_string).collect();
+        out += &format!(
+            "| `{name}` | {}, {} | {} | {} | {} | {not} | {} |\n",
+            text(&it["title"]),
+            it["year"],
+            ids.join(", "),
+            text(&it["status"]),
+            if elsewhere > 0 {
+                format!("{} ({elsewhere} measured elsewhere)", claims.len() + elsewhere)
+            } else {
+                claims.len().to_string()
+            },
+            if it["simulated"] == true { "simulated" } else { "none" },
+        );
+    }
+    let mut groups: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for row in rows {
+        let group = groups.entry(text(&row["group"])).or_default();
+        group.0 += 1;
+        group.1 += u32::from(row["status"] != "planned");
+    }
+    out += "\n| group | systems | there, whole or in part |\n|---|---|---|\n";
+    for (group, (all, there)) in &groups {
+        out += &format!("| {group} | {all} | {there} |\n");
+    }
+    let there: u32 = groups.values().map(|(_, there)| there).sum();
+    out + &format!("| all | {} | {there} |\n", rows.len())
+}
+
+#[test]
+fn the_books_table_is_that_of_the_systems() {
+    let path = root().join("docs/book/src/systems.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (begin, end) = ("<!-- coverage: POLITY_BLESS=1 cargo test -p polity --test systems -->\n", "<!-- end -->");
+    let (head, rest) = text.split_once(begin).unwrap();
+    let (_, tail) = rest.split_once(end).unwrap();
+    let made = format!("{head}{begin}\n{}\n{end}{tail}", coverage());
+    if std::env::var_os("POLITY_BLESS").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    assert!(
+        fs::read_to_string(&path).unwrap() == made,
+        "write it anew: POLITY_BLESS=1 cargo test -p polity --test systems"
+    );
+}
