@@ -107,7 +107,7 @@ fn wrong_wishes_are_told_what_there_is() {
     });
     fs::write(folder.path().join("wrong.yaml"), scenario.to_string()).unwrap();
     let (ok, _, errors) = polity(folder.path(), &["run", "wrong.yaml", "--out", "run"]);
-    assert!(!ok && errors.contains("items of the shape `preference`"), "{errors}");
+    assert!(!ok && errors.contains("judges compare pairs of answers"), "{errors}");
     let (ok, _, errors) = polity(folder.path(), &["agreement", "nowhere"]);
     assert!(!ok && errors.contains("nowhere"), "{errors}");
 }

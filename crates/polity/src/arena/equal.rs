@@ -114,8 +114,9 @@ fn next(known: &BTreeMap<u32, f64>, target: f64) -> Option<u32> {
     let guess = match (below, above) {
         (Some((_, used)), _) if *used == target => return None,
         (Some((low, used)), Some((high, more))) => {
-            let part = (target - used) / (more - used);
-            let guess = f64::from(*low) + (f64::from(*high) - f64::from(*low)) * part;
+            // Use grows as a power of the size, about: in proportion where all work alone, faster where all read all.
+            let part = libm::log(target / used) / libm::log(more / used);
+            let guess = f64::from(*low) * libm::pow(f64::from(*high) / f64::from(*low), part);
             let (least, most) = (low + 1, high.checked_sub(1)?);
             if least > most {
                 return None;
