@@ -300,7 +300,7 @@ fn a_provider_that_fails_is_paid_no_more_than_the_sample_may_cost() {
     };
     let prepared = prepared(&scenario, &folder);
     let truth = run(&at(&[]).0, &prepared, Path::new("run")).unwrap().totals.cost_usd;
-    let cases: [(&[&str], f64); 2] = [(&[], 1.0), (&["429=0.1", "cut-stream=0.1"], 0.1)];
+    let cases: [(&[&str], f64); 2] = [(&[], 1.0), (&["429=0.1", "cut-stream=0.1"], 0.05)];
     for (faults, part) in cases {
         let (engine, standin) = at(faults);
         let forecast = engine.estimate(&prepared, Basis::Sample(truth * part), &mut Unwatched).unwrap().unwrap();

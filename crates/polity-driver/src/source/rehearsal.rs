@@ -22,6 +22,9 @@ const DONORS: (usize, usize) = (2, 8);
 const MOST_DONORS: usize = 32;
 /// Rounds in which donors are asked in any case; later on in those that are powers of two.
 const EARLY_ROUNDS: u32 = 4;
+/// Part of the money that is spent on donors while others stand for their kind of question already: kinds that come later, in other rounds, need
+/// some, too.
+const ON_MORE: f64 = 0.5;
 /// Letters of a token: more than any text of words has, so that prompts are counted from below.
 const MOST_LETTERS_A_TOKEN: u64 = 6;
 /// Letters that a token of a reply has, for replies that are as long as they may be.
@@ -133,6 +136,8 @@ pub(crate) struct Rehearsal {
     /// By unit.
     heard: BTreeMap<Alike, BTreeMap<u32, Vec<Heard>>>,
     measured: BTreeMap<String, Measured>,
+    /// Kinds of questions that somebody was asked.
+    kinds: BTreeSet<Alike>,
     /// Questions that wait for donors.
     held: BTreeMap<EffectId, Effect>,
     ready: Vec<Answer>,
@@ -168,6 +173,7 @@ impl Rehearsal {
             units: BTreeMap::new(),
             heard: BTreeMap::new(),
             measured: BTreeMap::new(),
+            kinds: BTreeSet::new(),
             held: BTreeMap::new(),
             ready: Vec::new(),
             reserved: BTreeMap::new(),
@@ -260,18 +266,20 @@ impl Rehearsal {
         self.cohorts.is_none() || round < EARLY_ROUNDS || round.is_power_of_two()
     }
 
-    /// Asks, if the most that it can take is within the limit; else it is handed back.
-    fn ask(&mut self, effect: Effect) -> Option<Effect> {
+    /// Asks, if the most that it can take is within this part of the limit; else it is handed back.
+    fn ask(&mut self, effect: Effect, part: f64) -> Option<Effect> {
+        let alike = self.alike(effect.id, &effect.request);
         let Donors::Asked(live, limit) = &mut self.donors else { return Some(effect) };
         let most = self.providers.for_model(&effect.request.model).map(|provider| provider.most(&effect.request));
         let most = self.prices.applied(&effect.request.model, most.unwrap_or_default()).cost_usd;
         let reserved: f64 = self.reserved.values().sum();
-        if self.spent + reserved + most > *limit {
+        if self.spent + reserved + most > *limit * part {
             return Some(effect);
         }
         self.reserved.insert(effect.id, most);
         self.asked += 1;
         live.start(vec![effect]);
+        self.kinds.insert(alike);
         None
     }
 
@@ -360,32 +368,38 @@ impl Rehearsal {
             let (what, model) = (effect.request.purpose.clone(), effect.request.model.clone());
             if asked.contains(&alike) {
                 self.held.insert(id, effect);
-            } else if self.ask_as_donor(effect) {
-                asked.insert(alike);
-            } else {
-                self.short = true;
-                self.lost.get_or_insert(match &self.donors {
-                    Donors::Asked(_, limit) => format!(
-                        "a sample for {limit} USD has no room for a single question `{what}` to `{model}`; give it more with --max-cost, \
-                         or ask nobody with --no-ask"
-                    ),
-                    _ => format!(
-                        "the earlier run holds no answer of `{model}` to a question like `{what}` of this scenario; leave --from out, and \
-                         a sample is asked"
-                    ),
-                });
-                return;
+                continue;
+            }
+            match self.ask_as_donor(effect) {
+                None => drop(asked.insert(alike)),
+                // What is set aside for those under way may be left over.
+                Some(effect) if self.under_way() > 0 => drop(self.held.insert(id, effect)),
+                Some(_) => {
+                    self.short = true;
+                    self.lost.get_or_insert(match &self.donors {
+                        Donors::Asked(_, limit) => format!(
+                            "a sample for {limit} USD has no room for a single question `{what}` to `{model}`; give it more with --max-cost, \
+                             or ask nobody with --no-ask"
+                        ),
+                        _ => format!(
+                            "the earlier run holds no answer of `{model}` to a question like `{what}` of this scenario; leave --from out, and \
+                             a sample is asked"
+                        ),
+                    });
+                    return;
+                }
             }
         }
     }
 
-    fn ask_as_donor(&mut self, effect: Effect) -> bool {
+    /// Asks, and makes a donor of the unit; what there is no money for is handed back.
+    fn ask_as_donor(&mut self, effect: Effect) -> Option<Effect> {
         let (class, unit) = (self.class(effect.id, &effect.request), self.unit(effect.id));
-        if self.ask(effect).is_some() {
-            return false;
+        let back = self.ask(effect, 1.0);
+        if back.is_none() {
+            self.units.entry(class).or_default().first(unit);
         }
-        self.units.entry(class).or_default().first(unit);
-        true
+        back
     }
 
     /// A reply that nobody gave, for bounds.
@@ -433,7 +447,8 @@ impl Rehearsal {
             let (id, key) = (effect.id, (self.class(effect.id, &effect.request), self.unit(effect.id)));
             let donates = self.units.get(&key.0).is_some_and(|units| units.index.contains_key(&key.1));
             let asks = (donates || chosen.contains(&key)) && self.is_asked_in(id.round);
-            match if asks { self.ask(effect) } else { Some(effect) } {
+            let part = if self.kinds.contains(&self.alike(id, &effect.request)) { ON_MORE } else { 1.0 };
+            match if asks { self.ask(effect, part) } else { Some(effect) } {
                 Some(effect) => {
                     self.held.insert(id, effect);
                 }
@@ -480,7 +495,7 @@ impl Source for Rehearsal {
             for Broken { id, usage, again } in broken {
                 self.spent += usage.cost_usd;
                 self.reserved.remove(&id);
-                if let Some(effect) = again.and_then(|effect| self.ask(effect)) {
+                if let Some(effect) = again.and_then(|effect| self.ask(effect, 1.0)) {
                     self.held.insert(id, effect);
                 }
             }
