@@ -10,6 +10,7 @@ use crate::drive::Past;
 use crate::models::Providers;
 use crate::models::human::is_person;
 use crate::models::prices::Prices;
+use crate::tools::is_tool;
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
 use polity_kernel::scenario::{Assembled, Budget, Limits};
 use polity_kernel::world::Activation;
@@ -280,7 +281,7 @@ impl Gate {
         let joins = |scope: &mut Scope| {
             let counts = |effect: &&Effect| {
                 let ours = scope.cohort.is_none() || scope.cohort == cohort_of(machine, effect.id);
-                ours && !is_person(&effect.request.model)
+                ours && is_call(&effect.request.model)
             };
             let asking: Vec<u32> = effects.iter().filter(counts).map(|effect| effect.id.actor).collect();
             scope.groups.extend(asking);
@@ -342,8 +343,7 @@ impl Gate {
         let mut now = Vec::new();
         let bounded = self.bounded();
         for effect in effects {
-            // People cost nothing, and are no calls.
-            if is_person(&effect.request.model) {
+            if !is_call(&effect.request.model) {
                 now.push(effect);
                 continue;
             }
@@ -437,7 +437,7 @@ impl Gate {
 
     /// What an answer took. One that was had while no price was known takes what it costs by those that are.
     fn amount(&self, answer: &Answer) -> Amount {
-        if is_person(&answer.request.model) {
+        if !is_call(&answer.request.model) {
             return Amount::default();
         }
         let told = Amount::of(&answer.usage);
@@ -519,6 +519,11 @@ impl Gate {
     pub fn exhausted(&self) -> Option<&str> {
         self.exhausted.as_deref()
     }
+}
+
+/// Whether a model is asked: people and tools cost nothing, and are no calls.
+fn is_call(model: &str) -> bool {
+    !is_person(model) && !is_tool(model)
 }
 
 fn cohort_of(machine: &Assembled, id: EffectId) -> Option<u16> {

@@ -11,6 +11,7 @@ use crate::journal::JournalWriter;
 use crate::models::human::is_person;
 use crate::recorder::Recorder;
 use crate::source::{Broken, Source};
+use crate::tools::is_tool;
 use polity_kernel::ask::{Answer, Effect, EffectId, Rung, Usage};
 use polity_kernel::digest::{Digest, Kind, RowHash};
 use polity_kernel::event::Event;
@@ -123,6 +124,8 @@ pub struct Totals {
     pub calls: u64,
     /// Those of people, given or not in time. They are no calls.
     pub people: u64,
+    /// Those of tools, for instance programs that were run. They are no calls.
+    pub tools: u64,
     /// Those that were there already, or on their way to another question of the very same words.
     pub cache_hits: u64,
     /// Calls that were not made because a budget did not hold them.
@@ -175,6 +178,7 @@ impl Totals {
         self.answers += other.answers;
         self.calls += other.calls;
         self.people += other.people;
+        self.tools += other.tools;
         self.cache_hits += other.cache_hits;
         let mut rungs = other.rungs;
         for rung in Rung::ALL {
@@ -202,6 +206,10 @@ impl Totals {
         self.answers += 1;
         if is_person(&answer.request.model) {
             self.people += 1;
+            return;
+        }
+        if is_tool(&answer.request.model) {
+            self.tools += 1;
             return;
         }
         if answer.usage.shared {

@@ -140,27 +140,7 @@ fn a_comparison_that_was_interrupted_ends_with_the_same_bytes_and_plain_statisti
     names.iter().for_each(|name| assert!(expected.contains_key(*name), "{name}"));
 
     // Walls of calls stop it in the pilot and in the runs; kills wherever they find it.
-    let broken = scratch("arena-broken");
-    for calls in ["3", "40", "260", "700"] {
-        let (stopped, _) = printed(&broken, &[&args[..], &["--max-calls", calls]].concat());
-        assert_eq!((stopped.code, &stopped.json["status"]), (Some(7), &"budget".into()), "{}", stopped.notes);
-        assert!(stopped.notes.contains("the same command with --out all goes on"), "{}", stopped.notes);
-    }
-    let mut killed = 0;
-    for milliseconds in [30, 90, 150, 60] {
-        let mut process = command_in(&broken, &args).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(milliseconds));
-        killed += u32::from(process.try_wait().unwrap().is_none());
-        process.kill().unwrap();
-        process.wait().unwrap();
-    }
-    assert!(killed > 0, "every process had ended before it was killed");
-    let (went_on, printed_then) = printed(&broken, &args);
-    assert_eq!(went_on.code, Some(0), "{}", went_on.notes);
-    assert!(printed_then == stdout, "{printed_then}\n{stdout}");
-    let after = files(&broken.join("all"));
-    assert_eq!(after.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
-    after.iter().for_each(|(name, bytes)| assert!(*bytes == expected[name], "{name} differs"));
+    interrupted(&whole, &args, &stdout, &["3", "40", "260", "700"], &[30, 90, 150, 60]);
 
     // One object a method, then all.
     let methods: Vec<Value> = stdout.lines().take(4).map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -220,6 +200,59 @@ fn a_comparison_that_was_interrupted_ends_with_the_same_bytes_and_plain_statisti
         assert_eq!(duel["verdict"], if holm < 0.05 { "real" } else { "not told apart" });
     }
     inspect_reads(&whole.join("all"), &methods);
+}
+
+/// Stopped by walls of calls and by kills, a comparison ends with the bytes that it has had in `whole`.
+fn interrupted(whole: &Path, args: &[&str], stdout: &str, walls: &[&str], kills: &[u64]) {
+    let expected = files(&whole.join("all"));
+    let broken = scratch(&format!("{}-broken", whole.file_name().unwrap().to_str().unwrap()));
+    for calls in walls {
+        let (stopped, _) = printed(&broken, &[args, &["--max-calls", calls]].concat());
+        assert_eq!((stopped.code, &stopped.json["status"]), (Some(7), &"budget".into()), "{}", stopped.notes);
+        assert!(stopped.notes.contains("the same command with --out all goes on"), "{}", stopped.notes);
+    }
+    let mut killed = 0;
+    for milliseconds in kills {
+        let mut process = command_in(&broken, args).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(*milliseconds));
+        killed += u32::from(process.try_wait().unwrap().is_none());
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    assert!(killed > 0, "every process had ended before it was killed");
+    let (went_on, printed_then) = printed(&broken, args);
+    assert_eq!(went_on.code, Some(0), "{}", went_on.notes);
+    assert!(printed_then == stdout, "{printed_then}\n{stdout}");
+    let after = files(&broken.join("all"));
+    assert_eq!(after.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    after.iter().for_each(|(name, bytes)| assert!(*bytes == expected[name], "{name} differs"));
+}
+
+/// Every method that works on such items, the one after the other in the same comparison.
+#[test]
+fn a_comparison_of_all_methods_that_was_interrupted_ends_with_the_same_bytes() {
+    let items = from_env("POLITY_COMPARED", 8).to_string();
+    let folder = scratch("arena-methods");
+    let listed = printed(&folder, &["list", "methods", "--json"]).0.json;
+    let suits = |method: &&Value| {
+        let name = method["name"].as_str().unwrap();
+        let tried = ["eval", "--method", name, "--task", &gsm8k(), "--model", "sim/medium", "--limit", "1", "--json"];
+        let tried = printed(&folder, &[&tried[..], &["--no-report", "--out", name]].concat()).0;
+        assert!(matches!(tried.code, Some(0 | 2)), "{name}: {}", tried.notes);
+        tried.code == Some(0)
+    };
+    let methods: Vec<&str> =
+        listed.as_array().unwrap().iter().filter(suits).map(|method| method["name"].as_str().unwrap()).collect();
+    assert!(methods.len() >= 15, "{methods:?}");
+    let task = gsm8k();
+    let args = ["--task", &task, "--model", "sim/medium", "--limit", &items, "--seed", "2", "--out", "all", "--json"];
+    let args = [&["compare"][..], &methods, &args].concat();
+    let (found, stdout) = printed(&folder, &args);
+    assert_eq!(found.code, Some(0), "{}", found.notes);
+    assert!(
+        found.json["methods"].as_array().unwrap().iter().all(|method| !method["ledger"].as_array().unwrap().is_empty())
+    );
+    interrupted(&folder, &args, &stdout, &["5", "100", "400"], &[50, 120, 300, 80]);
 }
 
 /// Inspect's own command and library read the logs.

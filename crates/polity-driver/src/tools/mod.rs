@@ -16,6 +16,12 @@ use std::time::Instant;
 /// The provider's name.
 const NAME: &str = "tool";
 
+/// Whether it is a tool. Its runs are no calls: they cost nothing, and no budget holds them.
+#[must_use]
+pub fn is_tool(model: &str) -> bool {
+    model.split_once('/').is_some_and(|(provider, _)| provider == NAME)
+}
+
 /// The future of a tool's work.
 pub type Working<'a> = Pin<Box<dyn Future<Output = Result<Value, Trouble>> + Send + 'a>>;
 

@@ -3,6 +3,7 @@
 use polity_driver::DriveError;
 use polity_driver::disk::Disk;
 use polity_driver::tables::{ColumnData, TableError, read_table};
+use polity_driver::tools::is_tool;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -139,7 +140,7 @@ impl Sheet {
         let (models, outcomes) = (calls.texts("model"), calls.texts("outcome"));
         let is = |column: &[Option<String>], i: usize, word: &str| column[i].as_deref() == Some(word);
         for (i, purpose) in calls.texts("purpose").into_iter().enumerate() {
-            let tool = models[i].as_deref().is_some_and(|model| model.starts_with("tool/"));
+            let tool = models[i].as_deref().is_some_and(is_tool);
             if tool || is(&outcomes, i, "denied") {
                 continue;
             }

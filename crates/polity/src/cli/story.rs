@@ -59,7 +59,7 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     if let Some(reason) = &summary.reason {
         facts.push(format!("ended early: {reason}"));
     }
-    let by_models = summary.totals.answers - summary.totals.people;
+    let by_models = summary.totals.answers - summary.totals.people - summary.totals.tools;
     if by_models > 0 {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
         let cost = match summary.simulated || summary.totals.cost_usd > 0.0 {
@@ -80,6 +80,9 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     }
     if summary.totals.people > 0 {
         facts.push(format!("{} questions to people", summary.totals.people));
+    }
+    if summary.totals.tools > 0 {
+        facts.push(format!("{} runs of tools", summary.totals.tools));
     }
     let orders = orders(run);
     if !orders.is_empty() {
