@@ -121,6 +121,11 @@ impl<'a> Door<'a> {
         heard.pop().unwrap_or_else(|| Err(crate::ask::Unanswered::Failed("no answer was recorded".into())))
     }
 
+    /// Whether anything was asked in this round.
+    pub(crate) fn has_asked(&self) -> bool {
+        !self.book.next.is_empty()
+    }
+
     /// Ends the turn's run: the questions still open, or the bug that was met.
     pub fn close(self) -> Result<Vec<Effect>, Bug> {
         self.book.close()

@@ -30,6 +30,8 @@ struct Instance {
     verdict: Option<(Verdict, Score)>,
     /// Held at the border of a round where the scenario changes.
     held: bool,
+    /// The last round in which its method did something, while only the score is waited for.
+    scoring: Option<u32>,
 }
 
 impl Instance {
@@ -38,7 +40,8 @@ impl Instance {
     }
 
     fn passed(&self, round: u32) -> bool {
-        self.verdict.is_some() || self.round > round
+        // Its last round stays open until it has a score: that is where it is reported.
+        self.verdict.is_some() || self.scoring.unwrap_or(self.round) > round
     }
 }
 
@@ -109,7 +112,8 @@ impl Evaluation {
     pub fn models(&self) -> Vec<String> {
         let scored_by = self.plan.items.iter().any(|item| item.scorer == Scorer::Code).then_some(Ran::PYTHON);
         let tools = self.method.tools().iter().copied().chain(scored_by).map(str::to_owned);
-        self.plan.team.iter().map(|member| member.model.clone()).chain(tools).collect()
+        let judge = self.plan.items.iter().find_map(|item| item.judge.as_deref()).map(str::to_owned);
+        self.plan.team.iter().map(|member| member.model.clone()).chain(tools).chain(judge).collect()
     }
 
     /// What the method records.
@@ -207,6 +211,7 @@ impl Evaluation {
                 instance.held = ran.verdict.is_none() && ran.wanted.is_empty();
                 instance.asks += ran.wanted.len() as u32;
                 instance.open = ran.wanted.clone();
+                instance.scoring = ran.scoring;
                 effects.extend(ran.wanted);
                 if ran.verdict.is_some() {
                     instance.verdict = ran.verdict;

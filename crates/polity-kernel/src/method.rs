@@ -50,7 +50,7 @@ pub struct Score {
     pub extracted: Option<String>,
     /// Whether it is right; `None` where nobody can tell.
     pub correct: Option<bool>,
-    /// What its tests said, where there are tests.
+    /// What its tests or its judge said, where there are such.
     pub note: Option<String>,
 }
 
@@ -335,17 +335,37 @@ impl Desk<'_> {
         Ok(typed(heard, &want))
     }
 
-    /// What an answer is worth.
+    /// The last round in which the method did something: one that was begun, and in which nothing happened, is none.
+    fn last_round(&self) -> u32 {
+        let busy = self.log != Log::default() || self.door.has_asked() || self.round == 0;
+        if busy { self.round } else { self.round - 1 }
+    }
+
+    /// What an answer is worth. What is asked for that is asked in the method's last round, by nobody of the team: it has the number behind
+    /// whoever runs programs for the method.
     async fn scored(&mut self, verdict: &Verdict) -> Score {
         let Some(answer) = &verdict.answer else {
             return Score { correct: self.item.gold.as_ref().map(|_| false), ..Score::default() };
         };
         let extracted = self.item.extracted(answer);
+        let scorer = self.team.len() as u32 + 1;
+        self.door.set_round(self.last_round());
+        if let Some(request) = self.item.to_judge(answer) {
+            let hidden = self.item.hidden(Task::Check);
+            let heard = self.door.ask(Ask { actor: scorer, request, hidden, default: None }).await;
+            return match heard.as_ref().map(Item::judged) {
+                Ok(Some((right, why))) => Score { extracted, correct: Some(right), note: Some(why.into()) },
+                Ok(None) => {
+                    Score { extracted, correct: None, note: Some("the judge said neither right nor wrong".into()) }
+                }
+                Err(why) => Score { extracted, correct: None, note: Some(why.to_string()) },
+            };
+        }
         let Some(program) = self.item.program.as_ref().filter(|_| self.item.scorer == Scorer::Code) else {
             return Score { extracted, correct: self.item.is_right(answer), note: None };
         };
         let proof = program.scored(answer);
-        let ran = self.run(&proof).await;
+        let ran = self.run_for(scorer, &proof).await;
         let note = match &ran {
             Ok(Ran { ended, errors, .. }) => {
                 let last = errors.trim().lines().last().map(|line| format!(": {line}"));
@@ -359,8 +379,12 @@ impl Desk<'_> {
 
     /// Runs a Python program in the sandbox ([`Ran::PYTHON`]). Who asks is nobody of the team: it has the number behind the last member.
     pub async fn run(&mut self, proof: &Proof) -> Result<Ran, Unanswered> {
+        self.run_for(self.team.len() as u32, proof).await
+    }
+
+    async fn run_for(&mut self, actor: u32, proof: &Proof) -> Result<Ran, Unanswered> {
         let request = Request { purpose: "run".into(), ..Ran::request(proof.program.as_str()) };
-        let ask = Ask { actor: self.team.len() as u32, request, hidden: None, default: None };
+        let ask = Ask { actor, request, hidden: None, default: None };
         let value = self.door.ask(ask).await?;
         Ran::read(&value).map_err(|why| Unanswered::Invalid { raw: format!("{value:?}"), why })
     }
@@ -385,6 +409,8 @@ pub(crate) struct Worked {
     pub checkpoint: Option<Vec<u8>>,
     /// Questions that wait for answers; none for a finished method and for one that is held.
     pub wanted: Vec<Effect>,
+    /// The last round in which the method did something, once it has ended and only its score is waited for.
+    pub scoring: Option<u32>,
 }
 
 /// Everything a method starts from.
@@ -426,8 +452,10 @@ impl<M: Method> MethodHost for Host<M> {
             checkpoint: None,
             hold_at,
         };
+        let mut last = None;
         let done = poll_once(async {
             let verdict = self.0.run(&mut desk).await?;
+            last = Some(desk.last_round());
             let score = desk.scored(&verdict).await;
             Ok::<_, Fault>((verdict, score))
         });
@@ -436,16 +464,17 @@ impl<M: Method> MethodHost for Host<M> {
         let bug = |message: String| Bug::Method { item: item.index, round, message };
         match done {
             Some(Ok((verdict, score))) => {
-                if log != Log::default() || ended.is_empty() && round == 0 {
+                if last == Some(round) {
                     ended.push((round, log));
                 }
-                Ok(Worked { verdict: Some((verdict, score)), ended, round, checkpoint, wanted: Vec::new() })
+                let verdict = Some((verdict, score));
+                Ok(Worked { verdict, ended, round, checkpoint, wanted: Vec::new(), scoring: None })
             }
             Some(Err(fault)) => Err(bug(fault.0)),
             None if wanted.is_empty() && hold_at != Some(round) => {
                 Err(bug("the method awaits something that is not its own desk".into()))
             }
-            None => Ok(Worked { verdict: None, ended, round, checkpoint, wanted }),
+            None => Ok(Worked { verdict: None, ended, round, checkpoint, wanted, scoring: last }),
         }
     }
 

@@ -111,3 +111,80 @@ fn wrong_wishes_are_told_what_there_is() {
     let (ok, _, errors) = polity(folder.path(), &["agreement", "nowhere"]);
     assert!(!ok && errors.contains("nowhere"), "{errors}");
 }
+
+#[test]
+fn a_model_scores_answers_and_its_work_is_not_the_methods() {
+    let folder = tempfile::tempdir().unwrap();
+    let task = format!("{}/../../data/gsm8k-20.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let evaluated = |out: &str, judge: Option<&str>| {
+        let mut args: Vec<String> =
+            ["eval", "--method", "debate", "--task", &task, "--model", "sim/medium", "--seed", "4", "--no-report"]
+                .map(String::from)
+                .to_vec();
+        args.extend(["--json".into(), "--out".into(), out.into()]);
+        if let Some(judge) = judge {
+            args.extend(["-P".into(), "items.scorer=judge".into(), "-P".into(), format!("items.judge={judge}")]);
+        }
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let (ok, out, errors) = polity(folder.path(), &args);
+        assert!(ok, "{errors}");
+        (serde_json::from_str::<Json>(&out).unwrap(), errors)
+    };
+    let (exact, _) = evaluated("exact", None);
+    let (knows, notes) = evaluated("knows", Some("sim/perfect"));
+    // Who knows what is right scores as a comparison does, and the method's own calls are as many.
+    for key in ["accuracy", "low", "high", "calls", "unanswered"] {
+        assert_eq!(knows[key], exact[key], "{key}");
+    }
+    assert!(exact.get("scoring").is_none() && notes.contains("no part of the methods' own"), "{notes}");
+    assert_eq!(knows["scoring"]["calls"], 20 - knows["unanswered"].as_u64().unwrap());
+    let (guesses, _) = evaluated("guesses", Some("sim/small"));
+    assert_ne!(guesses["accuracy"], exact["accuracy"], "a weak judge errs");
+    assert_eq!(guesses["calls"], exact["calls"]);
+
+    let wrong = |set: &str| {
+        let args = ["eval", "--method", "single", "--task", &task, "--model", "sim/medium", "-P", set];
+        let (ok, _, errors) = polity(folder.path(), &args);
+        assert!(!ok);
+        errors
+    };
+    assert!(wrong("items.scorer=judge").contains("`judge: provider/model` belong together"));
+    assert!(wrong("items.judge=sim/small").contains("`scorer: judge` and"));
+}
+
+/// A score that is waited for must not lose an item, whichever round its method ends in.
+#[test]
+fn every_item_of_every_method_is_there_with_its_score() {
+    let folder = tempfile::tempdir().unwrap();
+    let task = |name: &str| format!("{}/../../data/{name}", env!("CARGO_MANIFEST_DIR"));
+    let (ok, listed, errors) = polity(folder.path(), &["list", "methods", "--json"]);
+    assert!(ok, "{errors}");
+    let mut tried = 0;
+    for method in serde_json::from_str::<Vec<Json>>(&listed).unwrap() {
+        let name = method["name"].as_str().unwrap();
+        for (file, sets) in [
+            ("gsm8k-20.jsonl", &["-P", "items.scorer=judge", "-P", "items.judge=sim/perfect"][..]),
+            ("humaneval-60.jsonl", &[]),
+        ] {
+            let (task, out) = (task(file), format!("{name}-{}", sets.len()));
+            let args = ["eval", "--method", name, "--task", &task, "--model", "sim/medium", "--limit", "4", "--json"];
+            let args = [&args[..], &["--no-report", "--out", &out], sets].concat();
+            let (ok, found, errors) = polity(folder.path(), &args);
+            if !ok {
+                assert!(errors.contains("it can not work on item 0"), "{errors}");
+                continue;
+            }
+            tried += 1;
+            let found: Json = serde_json::from_str(&found).unwrap();
+            assert_eq!((&found["items"], &found["unscored"]), (&4.into(), &0.into()), "{name}: {errors}");
+            // Every question is in the table of calls, also those that came after the method's last round.
+            let (ok, rows, errors) = polity(folder.path(), &["export", &out, "--table", "calls", "--format", "jsonl"]);
+            assert!(ok, "{errors}");
+            let (ok, items, errors) = polity(folder.path(), &["export", &out, "--table", "items", "--format", "jsonl"]);
+            assert!(ok, "{errors}");
+            let asked = |line: &str| serde_json::from_str::<Json>(line).unwrap()["asks"].as_u64().unwrap();
+            assert_eq!(rows.lines().count() as u64, items.lines().map(asked).sum::<u64>(), "{name}");
+        }
+    }
+    assert!(tried >= 30, "{tried}");
+}

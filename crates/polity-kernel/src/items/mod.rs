@@ -11,7 +11,7 @@ pub use answers::{boxed, last_number};
 pub use code::{Program, Proof, program};
 pub use read::{Shape, read};
 
-use crate::ask::{Hidden, Task};
+use crate::ask::{Hidden, Message, Part, Request, Role, Task, Value, Want};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -38,6 +38,8 @@ pub struct Item {
     pub scorer: Scorer,
     /// The program that is wanted, where one is.
     pub program: Option<Arc<Program>>,
+    /// The model that scores answers, where one does.
+    pub judge: Option<Arc<str>>,
 }
 
 /// How answers to an item are read and compared.
@@ -55,14 +57,23 @@ pub enum Scorer {
     Choice,
     /// A program, by its tests; in the sandbox.
     Code,
+    /// As a whole, by a model (`items.judge`) that reads it beside the right one, if the data set names that.
+    Judge,
 }
+
+/// The kind of work of a model that scores answers ([`Request::purpose`]). It is no part of what a method takes.
+pub const SCORING: &str = "score";
+/// What a model that scores is told behind question and answer.
+const SCORE: &str = include_str!("score.md");
+/// What it says of an answer.
+const VERDICTS: [&str; 2] = ["right", "wrong"];
 
 impl Item {
     /// What stands in an answer for the answer itself; `None` when nothing is found. It is recorded, so that scoring can be audited.
     #[must_use]
     pub fn extracted(&self, answer: &str) -> Option<String> {
         let found = match self.scorer {
-            Scorer::Exact => Some(answer.trim().to_owned()),
+            Scorer::Exact | Scorer::Judge => Some(answer.trim().to_owned()),
             Scorer::Number => last_number(answer),
             Scorer::Math => Some(answers::formula(answer)),
             Scorer::Choice => answers::letter(answer, &self.options),
@@ -75,16 +86,40 @@ impl Item {
     #[must_use]
     pub fn same(&self, a: &str, b: &str) -> bool {
         match self.scorer {
-            Scorer::Exact => same_answer(a, b),
+            Scorer::Exact | Scorer::Judge => same_answer(a, b),
             _ => matches!((self.extracted(a), self.extracted(b)), (Some(a), Some(b)) if same_answer(&a, &b)),
         }
     }
 
-    /// Whether an answer is right, as far as that can be told by reading it. `None`: there is no right answer, or only tests can tell.
+    /// Whether an answer is right, as far as that can be told by reading it. `None`: there is no right answer, or only tests or a judge can
+    /// tell.
     #[must_use]
     pub fn is_right(&self, answer: &str) -> Option<bool> {
         let gold = self.gold.as_ref()?;
-        (self.scorer != Scorer::Code).then(|| self.same(answer, gold))
+        (!matches!(self.scorer, Scorer::Code | Scorer::Judge)).then(|| self.same(answer, gold))
+    }
+
+    /// The question to the model that scores an answer, if one does. Its reply is read by [`Item::judged`].
+    #[must_use]
+    pub fn to_judge(&self, answer: &str) -> Option<Request> {
+        let model = self.judge.as_ref().filter(|_| self.scorer == Scorer::Judge)?;
+        let mut question = format!("The question:\n{}", self.question);
+        if let Some(gold) = &self.gold {
+            question.push_str(&format!("\n\nThe right answer, as the data set has it:\n{gold}"));
+        }
+        let shown = Part::Said { by: "The answer to be scored".into(), answer: answer.into(), reasons: String::new() };
+        let parts = vec![Part::Text(question), shown, Part::Text(SCORE.trim_end().into())];
+        let verdict = Want::Choice(VERDICTS.map(String::from).to_vec());
+        let want = Want::Record(vec![("reasons".into(), Want::Text), ("answer".into(), verdict)]);
+        let messages = vec![Message { role: Role::User, parts }];
+        Some(Request { purpose: SCORING.into(), ..Request::new(&**model, messages, want) })
+    }
+
+    /// What such a model says: whether the answer is right, and why.
+    #[must_use]
+    pub fn judged(verdict: &Value) -> Option<(bool, &str)> {
+        let Some(Value::Choice(said)) = verdict.field(1) else { return None };
+        Some((*said == 0, verdict.field(0).and_then(Value::as_text)?))
     }
 
     /// What a simulated model may know of a question about the item.

@@ -120,6 +120,7 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
         Shape::Humaneval => Some((column("shape", "entry_point")?, column("shape", "test")?)),
         _ => None,
     };
+    let judge: Option<Arc<str>> = source.judge.as_deref().map(Arc::from);
     let rows = table.rows() as u32;
     let count = source.count.unwrap_or(rows);
     if count == 0 || count > 10_000_000 {
@@ -186,8 +187,13 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
             options,
             scorer: source.scorer.unwrap_or(shape.scorer()),
             program,
+            judge: judge.clone(),
         })
     };
+    if source.judge.is_some() != (source.scorer == Some(Scorer::Judge)) {
+        let what = "`scorer: judge` and `judge: provider/model` belong together: the model that scores the answers";
+        return Err(invalid(if source.judge.is_some() { "judge" } else { "scorer" }, what.into()));
+    }
     if source.scorer == Some(Scorer::Code) && shape != Shape::Humaneval {
         return Err(invalid("scorer", "only items of the shape `humaneval` have tests to score programs by".into()));
     }

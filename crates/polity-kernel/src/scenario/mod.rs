@@ -282,6 +282,8 @@ pub struct ItemSource {
     pub topic: Option<String>,
     /// How answers are read and compared, where it is not as usual for the shape.
     pub scorer: Option<Scorer>,
+    /// With `scorer: judge` the model that scores the answers, `provider/model`. What it takes is no part of what the method takes.
+    pub judge: Option<String>,
     /// Number of items: fewer than the file has takes the first, more draws by seed.
     pub count: Option<u32>,
 }

@@ -46,6 +46,9 @@ pub struct Score {
     pub spent: Spent,
     /// Share of the tokens that were not spent on solving the item: every purpose but `solve`.
     pub coordination: f64,
+    /// What a model that scores the answers took, where one does; no part of what the method took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scoring: Option<Spent>,
     /// Use per item as a share of the allowance, where budgets were to be equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_allowance: Option<f64>,
@@ -81,7 +84,8 @@ impl Score {
             .collect();
         let values: Vec<f64> = by_item.iter().flatten().copied().collect();
         let accuracy = stats::estimate(Sample { key: 0, values: &values });
-        let mut spent = Spent::default();
+        let (mut spent, mut scoring) = (Spent::default(), Spent::default());
+        sheets.iter().for_each(|sheet| scoring.add(&sheet.scoring));
         let mut ledger = Ledger::new();
         for (who, part) in sheets.iter().flat_map(|sheet| &sheet.ledger) {
             spent.add(part);
@@ -101,6 +105,7 @@ impl Score {
             high: accuracy.high,
             spent,
             coordination: 1.0 - solving as f64 / spent.tokens().max(1) as f64,
+            scoring: Some(scoring).filter(|scoring| scoring.calls > 0),
             of_allowance: None,
             unscored: rows().filter(|row| row.correct.is_none()).count(),
             unanswered: rows().filter(|row| row.answer.is_none()).count(),

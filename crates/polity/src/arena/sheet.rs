@@ -4,6 +4,7 @@ use polity_driver::DriveError;
 use polity_driver::disk::Disk;
 use polity_driver::tables::{ColumnData, TableError, read_table};
 use polity_driver::tools::is_tool;
+use polity_kernel::items::SCORING;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::path::Path;
 pub const SOLVE: &str = "solve";
 
 /// What answers took. Each counts as if it had been asked for, also where another question had the answer: what a method uses does not depend
-/// on who asked first. Questions that a budget denied, and runs of programs, are no calls.
+/// on who asked first. Questions that a budget denied, runs of programs, and questions to a model that scores answers are no calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spent {
     /// Answers of models.
@@ -76,6 +77,8 @@ pub struct Sheet {
     pub rows: Vec<Row>,
     /// Who spent what for what.
     pub ledger: Ledger,
+    /// What a model that scores the answers took: no part of what the method takes.
+    pub scoring: Spent,
 }
 
 fn unreadable(error: TableError) -> DriveError {
@@ -132,7 +135,7 @@ impl Sheet {
             })
             .collect();
         rows.sort_by_key(|row| row.item);
-        let mut ledger = Ledger::new();
+        let (mut ledger, mut scoring) = (Ledger::new(), Spent::default());
         let columns = ["item", "agent", "purpose", "model", "outcome", "tokens_in", "tokens_out", "cost_usd"];
         let calls = Columns::read(disk, run, "calls", &columns)?;
         let (item, agent, cost) = (calls.numbers("item"), calls.numbers("agent"), calls.numbers("cost_usd"));
@@ -146,13 +149,17 @@ impl Sheet {
             }
             let spent =
                 Spent { calls: 1, tokens_in: tokens_in[i] as u64, tokens_out: tokens_out[i] as u64, cost_usd: cost[i] };
+            if purpose.as_deref() == Some(SCORING) {
+                scoring.add(&spent);
+                continue;
+            }
             let who = who(scenario, agent[i] as usize);
             ledger.entry((who, purpose.unwrap_or_default())).or_default().add(&spent);
             if let Ok(at) = rows.binary_search_by_key(&(item[i] as u32), |row| row.item) {
                 rows[at].spent.add(&spent);
             }
         }
-        Ok(Sheet { rows, ledger })
+        Ok(Sheet { rows, ledger, scoring })
     }
 }
 

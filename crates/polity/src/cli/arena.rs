@@ -3,7 +3,7 @@
 use super::args::{Answering, Common, Edits, Equal, Spending, Trying};
 use super::output::{self, note, print_line};
 use super::{Exit, Failure, edits as read_edits, failure, progress, story};
-use crate::arena::{self, Arena, COORDINATION, Entrant, Grid, Halt, Task, Unit, Wish, Witness, tables};
+use crate::arena::{self, Arena, COORDINATION, Entrant, Grid, Halt, Score, Spent, Task, Unit, Wish, Witness, tables};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::DriveError;
 use polity_driver::drive::{Stop, Watch};
@@ -133,6 +133,20 @@ fn show(grid: &Grid) {
     }
 }
 
+/// Says what it took to score the answers, where that is a model's work.
+fn show_scoring(methods: &[Score]) {
+    let mut all = Spent::default();
+    methods.iter().filter_map(|score| score.scoring.as_ref()).for_each(|spent| all.add(spent));
+    if all.calls > 0 {
+        note(&format!(
+            "scoring the answers took {} calls, {} tokens and {:.4} USD, which are no part of the methods' own",
+            all.calls,
+            all.tokens(),
+            all.cost_usd
+        ));
+    }
+}
+
 /// `polity eval`.
 pub fn eval(
     engine: &Engine<'_>,
@@ -154,6 +168,7 @@ pub fn eval(
     };
     show(&tables::methods(std::slice::from_ref(&score)));
     show(&tables::ledger(std::slice::from_ref(&score)));
+    show_scoring(std::slice::from_ref(&score));
     if score.simulated {
         note("answers come from simulated models");
     }
@@ -213,6 +228,7 @@ pub fn compare(
     comparison.warnings().iter().for_each(|warning| output::warn(warning));
     show(&tables::duels(&comparison));
     show(&tables::ledger(&comparison.methods));
+    show_scoring(&comparison.methods);
     note(COORDINATION);
     if comparison.simulated {
         note("answers come from simulated models: this is no evidence about any real model");
