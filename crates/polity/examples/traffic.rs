@@ -5,11 +5,12 @@ mod common;
 
 use common::{Standin, polity, run};
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -136,6 +137,34 @@ fn outage(folder: &Path) {
     );
 }
 
+/// An evaluation: how much of the time its connections are busy, start and end of the process within.
+fn evaluation(folder: &Path) {
+    const CONNECTIONS: u32 = 32;
+    const SECONDS: f64 = 0.4;
+    let standin = Standin::start(&["--latency-ms", &(SECONDS * 1e3).to_string()]);
+    let task = folder.join("items.jsonl");
+    let item = |i: u32| format!("{{\"question\": \"What is {i} and {i}?\", \"answer\": \"{}\"}}", 2 * i);
+    fs::write(&task, (0..600).map(item).collect::<Vec<_>>().join("\n")).unwrap();
+    let out = folder.join("evaluation");
+    let began = Instant::now();
+    let told = Command::new(std::env::current_exe().unwrap())
+        .args(["eval", "--method", "debate", "--model", "openai/medium", "--no-report", "--json"])
+        .args(["--max-connections", &CONNECTIONS.to_string()])
+        .args([OsStr::new("--task"), task.as_os_str(), OsStr::new("--out"), out.as_os_str()])
+        .env("OPENAI_BASE_URL", &standin.1)
+        .env("OPENAI_API_KEY", "none")
+        .output()
+        .unwrap();
+    let seconds = began.elapsed().as_secs_f64();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let answered = stats(standin.address())["answered"].as_f64().unwrap();
+    println!(
+        "evaluation: debates on 600 items, {answered} calls of {SECONDS} s over {CONNECTIONS} connections in {seconds:.1} s: {:.1} % of the \
+         time of the connections is used",
+        100.0 * answered * SECONDS / (f64::from(CONNECTIONS) * seconds)
+    );
+}
+
 fn main() -> ExitCode {
     if let Some(code) = common::as_polity() {
         return code;
@@ -154,6 +183,7 @@ fn main() -> ExitCode {
         schedule(&folder, name);
     }
     outage(&folder);
+    evaluation(&folder);
     let _ = fs::remove_dir_all(&folder);
     ExitCode::SUCCESS
 }

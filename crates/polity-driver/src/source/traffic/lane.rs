@@ -60,7 +60,7 @@ impl Crowd {
 
     /// What is long past says nothing of now.
     fn forget(&mut self) {
-        if self.answered + self.turned_away > LOOK.max(2 * self.room as usize) {
+        if self.answered + self.turned_away > LOOK.max((self.room as usize).saturating_mul(2)) {
             (self.answered, self.turned_away) = (self.answered / 2, self.turned_away / 2);
         }
     }
@@ -271,6 +271,13 @@ mod tests {
         });
         lane.answered(1.0);
         assert_eq!(fill(&mut lane).len(), 32 + 1);
+    }
+
+    #[test]
+    fn a_lane_without_a_bound_counts_like_any_other() {
+        let mut lane = lane(usize::MAX, Declared::default(), Instant::now());
+        (0..10_000).for_each(|_| lane.answered(1.0));
+        assert!(lane.crowd.answered > 0 && lane.crowd.room.is_finite());
     }
 
     #[test]
