@@ -14,7 +14,7 @@ use crate::population::{NumberColumn, Population, TextColumn};
 use crate::registry::Prompts;
 use crate::rng::{AHEAD, Draws, Stream, first_blocks};
 use crate::scenario::TextSource;
-use crate::sight::{Act, ActArgument, Acts, Interface, NumberSlot, Sight, Sights, TextSlot};
+use crate::sight::{Act, ActArgument, Acts, Interface, NumberSlot, Sight, Sights, TableSlot, TextSlot};
 use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::{AgentId, Bug, Plain};
@@ -112,6 +112,11 @@ impl Binding<'_> {
     /// The slot of a text that the policy needs to see.
     pub fn text(&self, name: &str) -> Result<TextSlot, Invalid> {
         self.interface.text(self.world, name).map_err(unfit)
+    }
+
+    /// The slot of a table that the policy needs to see, and where these of its columns stand in a row.
+    pub fn table<const N: usize>(&self, name: &str, columns: [&str; N]) -> Result<(TableSlot, [usize; N]), Invalid> {
+        self.interface.table(self.world, name, columns).map_err(unfit)
     }
 
     /// The act of that name, and what it carries.

@@ -12,10 +12,18 @@ use serde::{Deserialize, Serialize};
 pub struct Field {
     /// Its name, in kebab-case.
     pub name: &'static str,
-    /// Whether it is a number or a text.
+    /// Whether it is a number, a text or a table.
     pub kind: FieldKind,
+    /// The columns of a table, in kebab-case; all are numbers.
+    #[serde(skip_serializing_if = "no_columns")]
+    pub columns: &'static [&'static str],
     /// One line: meaning and unit.
     pub doc: &'static str,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn no_columns(columns: &&'static [&'static str]) -> bool {
+    columns.is_empty()
 }
 
 /// The type of a field.
@@ -26,19 +34,27 @@ pub enum FieldKind {
     Number,
     /// A text.
     Text,
+    /// Any number of rows of numbers: a feed, a list of offers. Who sees none costs nothing.
+    Table,
 }
 
 impl Field {
     /// A number.
     #[must_use]
     pub const fn number(name: &'static str, doc: &'static str) -> Self {
-        Field { name, kind: FieldKind::Number, doc }
+        Field { name, kind: FieldKind::Number, columns: &[], doc }
     }
 
     /// A text.
     #[must_use]
     pub const fn text(name: &'static str, doc: &'static str) -> Self {
-        Field { name, kind: FieldKind::Text, doc }
+        Field { name, kind: FieldKind::Text, columns: &[], doc }
+    }
+
+    /// A table with these columns.
+    #[must_use]
+    pub const fn table(name: &'static str, columns: &'static [&'static str], doc: &'static str) -> Self {
+        Field { name, kind: FieldKind::Table, columns, doc }
     }
 }
 
@@ -104,6 +120,10 @@ pub struct NumberSlot(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextSlot(pub usize);
 
+/// Slot of a table in a sight, and the number of its columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableSlot(pub usize, pub usize);
+
 fn missing<'a>(what: &str, name: &str, world: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let list: Vec<&str> = known.clone().collect();
     let near = nearest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
@@ -114,7 +134,11 @@ fn missing<'a>(what: &str, name: &str, world: &str, known: impl Iterator<Item = 
 impl Interface {
     fn slot(&self, world: &str, name: &str, kind: FieldKind) -> Result<usize, String> {
         let fields = || self.sight.iter().filter(|f| f.kind == kind).map(|f| f.name);
-        let what = if kind == FieldKind::Number { "number to see called" } else { "text to see called" };
+        let what = match kind {
+            FieldKind::Number => "number to see called",
+            FieldKind::Text => "text to see called",
+            FieldKind::Table => "table to see called",
+        };
         fields().position(|f| f == name).ok_or_else(|| missing(what, name, world, fields()))
     }
 
@@ -126,6 +150,25 @@ impl Interface {
     /// The slot of the text `name`.
     pub fn text(&self, world: &str, name: &str) -> Result<TextSlot, String> {
         self.slot(world, name, FieldKind::Text).map(TextSlot)
+    }
+
+    /// The slot of the table `name`, and where these of its columns stand in a row.
+    pub fn table<const N: usize>(
+        &self,
+        world: &str,
+        name: &str,
+        columns: [&str; N],
+    ) -> Result<(TableSlot, [usize; N]), String> {
+        let slot = self.slot(world, name, FieldKind::Table)?;
+        let field = self.sight.iter().filter(|f| f.kind == FieldKind::Table).nth(slot);
+        let known = field.map_or(&[][..], |field| field.columns);
+        let mut places = [0; N];
+        for (place, column) in places.iter_mut().zip(columns) {
+            let what = format!("column in the table `{name}` called");
+            let found = known.iter().position(|known| *known == column);
+            *place = found.ok_or_else(|| missing(&what, column, world, known.iter().copied()))?;
+        }
+        Ok((TableSlot(slot, known.len()), places))
     }
 
     /// The number of the act `name`, and what it carries.
@@ -154,11 +197,31 @@ impl Numbers {
     }
 }
 
+/// Tables, one a row of the sights: spans of values that lie one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Tables {
+    /// Empty as long as nobody sees anything.
+    spans: Vec<(u32, u32)>,
+    values: Vec<f64>,
+}
+
+impl Tables {
+    fn alone(values: &[f64]) -> Self {
+        Tables { spans: vec![(0, values.len() as u32)], values: values.to_vec() }
+    }
+
+    fn of(&self, row: usize) -> &[f64] {
+        let span = self.spans.get(row).copied().unwrap_or_default();
+        self.values.get(span.0 as usize..span.1 as usize).unwrap_or_default()
+    }
+}
+
 /// The sights of a run of agents, in columns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sights {
     numbers: Vec<Numbers>,
     texts: Vec<Vec<String>>,
+    tables: Vec<Tables>,
     rows: usize,
 }
 
@@ -176,6 +239,7 @@ impl Sights {
         let count = |kind| interface.sight.iter().filter(|f| f.kind == kind).count();
         self.numbers.resize(count(FieldKind::Number), Numbers::default());
         self.texts.resize(count(FieldKind::Text), Vec::new());
+        self.tables.resize(count(FieldKind::Table), Tables::default());
         self.clear(rows);
     }
 
@@ -188,6 +252,10 @@ impl Sights {
         }
         for texts in &mut self.texts {
             texts.clear();
+        }
+        for tables in &mut self.tables {
+            tables.spans.clear();
+            tables.values.clear();
         }
     }
 
@@ -225,6 +293,19 @@ impl Sights {
         }
     }
 
+    /// Writes the table that one row sees, all of it: `fill` appends its rows, the values of each in the order of the columns.
+    pub fn put_table(&mut self, row: usize, slot: TableSlot, fill: impl FnOnce(&mut Vec<f64>)) {
+        let rows = self.rows;
+        if let Some(tables) = self.tables.get_mut(slot.0) {
+            tables.spans.resize(rows, (0, 0));
+            let start = tables.values.len() as u32;
+            fill(&mut tables.values);
+            if let Some(span) = tables.spans.get_mut(row) {
+                *span = (start, tables.values.len() as u32);
+            }
+        }
+    }
+
     /// The sight of one row.
     #[inline]
     #[must_use]
@@ -241,6 +322,7 @@ impl Sights {
                 .map(|i| Numbers { values: vec![sight.number(NumberSlot(i))], step: 0 })
                 .collect(),
             texts: (0..self.texts.len()).map(|i| vec![sight.text(TextSlot(i)).to_string()]).collect(),
+            tables: self.tables.iter().map(|tables| Tables::alone(tables.of(row))).collect(),
             rows: 1,
         }
     }
@@ -260,6 +342,13 @@ impl<'a> Sight<'a> {
     pub fn number(self, slot: NumberSlot) -> f64 {
         let numbers = self.sights.numbers.get(slot.0);
         numbers.and_then(|numbers| numbers.values.get(self.row * numbers.step)).copied().unwrap_or(0.0)
+    }
+
+    /// The rows of a table.
+    #[inline]
+    pub fn table(self, slot: TableSlot) -> std::slice::ChunksExact<'a, f64> {
+        let values = self.sights.tables.get(slot.0).map_or(&[][..], |tables| tables.of(self.row));
+        values.chunks_exact(slot.1.max(1))
     }
 
     #[inline(always)]
@@ -382,6 +471,27 @@ mod tests {
         assert_eq!(sights.keep(2).row(0).text(TextSlot(0)), "x");
         assert_eq!(sights.keep(1).row(0).number(NumberSlot(0)), 7.0);
         assert_eq!(sights.row(0).text(TextSlot(0)), "");
+    }
+
+    #[test]
+    fn tables_are_seen_by_those_who_have_one() {
+        let columns = &["who", "price"];
+        let interface = Interface {
+            sight: vec![Field::number("a", ""), Field::table("offers", columns, "")],
+            ..Interface::default()
+        };
+        let (slot, [price]) = interface.table("w", "offers", ["price"]).unwrap();
+        assert_eq!((slot, price), (TableSlot(0, 2), 1));
+        let error = interface.table("w", "offers", ["prize"]).unwrap_err();
+        assert!(error.contains("no column in the table `offers` called `prize`; did you mean `price`"), "{error}");
+        let mut sights = Sights::new(&interface, 4);
+        sights.put_table(2, slot, |rows| rows.extend([7.0, 0.5, 8.0, 0.25]));
+        sights.put_table(0, slot, |rows| rows.extend([1.0, 2.0]));
+        let prices = |row: usize| sights.row(row).table(slot).map(|offer| offer[price]).collect::<Vec<_>>();
+        assert_eq!([prices(0), prices(1), prices(2), prices(3)], [vec![2.0], vec![], vec![0.5, 0.25], vec![]]);
+        assert_eq!(sights.keep(2).row(0).table(slot).count(), 2);
+        sights.reset(&interface, 4);
+        assert_eq!(sights.row(2).table(slot).count(), 0);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::mail::{Arena, Inbox};
 use crate::policy::{Commons, Person};
 use crate::population::Population;
 use crate::rng::{Draws, Stream};
-use crate::sight::{Act, Acts, Interface, NumberSlot, Sights, TextSlot};
+use crate::sight::{Act, Acts, Interface, NumberSlot, Sights, TableSlot, TextSlot};
 use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::{AgentId, Bug, Plain, tree_reduce};
@@ -33,9 +33,16 @@ pub struct Setup<'a> {
 pub struct SightRow<'a> {
     sights: &'a mut Sights,
     row: usize,
+    who: AgentId,
+    topology: &'a Topology,
 }
 
-impl SightRow<'_> {
+impl<'a> SightRow<'a> {
+    /// Whom the agent hears.
+    pub fn neighbours(&self) -> impl Iterator<Item = AgentId> + 'a {
+        self.topology.neighbours(self.who)
+    }
+
     /// Shows a number.
     #[inline]
     pub fn number(&mut self, slot: usize, value: f64) {
@@ -45,6 +52,11 @@ impl SightRow<'_> {
     /// Shows a text.
     pub fn text(&mut self, slot: usize, value: impl Into<String>) {
         self.sights.put_text(self.row, TextSlot(slot), value);
+    }
+
+    /// Shows a table: `fill` appends its rows, the values of each in the order of the columns.
+    pub fn table(&mut self, slot: usize, fill: impl FnOnce(&mut Vec<f64>)) {
+        self.sights.put_table(self.row, TableSlot(slot, 0), fill);
     }
 }
 
@@ -271,6 +283,12 @@ pub trait World: Send + Sync + Sized + 'static {
     fn apply(&self, state: &mut Self::State, deeds: &Deeds<'_>, future: &mut Future);
     /// Ends a round. `Some(reason)` ends the run.
     fn settle(&self, state: &mut Self::State, draws: &mut Draws) -> Option<String>;
+    /// A digest of the state that the world keeps up with every change, for states that are too large to be hashed each round. `None`: all
+    /// of it is hashed.
+    fn digest(&self, state: &Self::State) -> Option<Digest> {
+        let _ = state;
+        None
+    }
     /// Rebuilds what follows from the rest of the state and is not saved with it (`#[serde(skip)]`).
     fn restore(&self, state: &mut Self::State) {
         let _ = state;
@@ -450,7 +468,8 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         if let Ok(rows) = downcast::<Vec<W::Row>>(rows.as_ref()) {
             for (i, row) in rows.iter().enumerate() {
                 let person = Person { id: first + i as u32, population: &commons.population };
-                self.world.observe(&self.common, row, person, &mut SightRow { sights, row: i });
+                let mut sight = SightRow { sights, row: i, who: person.id, topology: &commons.topology };
+                self.world.observe(&self.common, row, person, &mut sight);
             }
         }
     }
@@ -626,7 +645,8 @@ impl<W: World> WorldHost for WholeHost<W> {
         if let Some(state) = &self.state {
             for row in 0..n {
                 let person = Person { id: first + row as u32, population: &commons.population };
-                self.world.observe(state, person, &mut SightRow { sights, row });
+                let mut sight = SightRow { sights, row, who: person.id, topology: &commons.topology };
+                self.world.observe(state, person, &mut sight);
             }
         }
     }
@@ -662,7 +682,7 @@ impl<W: World> WorldHost for WholeHost<W> {
         sights.clear(1);
         if let Some(state) = &self.state {
             let person = Person { id: who, population: &commons.population };
-            self.world.observe(state, person, &mut SightRow { sights, row: 0 });
+            self.world.observe(state, person, &mut SightRow { sights, row: 0, who, topology: &commons.topology });
         }
     }
 
@@ -695,7 +715,11 @@ impl<W: World> WorldHost for WholeHost<W> {
         let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
         let end = self.world.settle(state, &mut draws);
         // Whether it has changed or not: to know that would take a copy of it.
-        digest.add(hash_value(RowHash::new(Kind::Common, round), 0, state));
+        let row = RowHash::new(Kind::Common, round);
+        digest.add(match self.world.digest(state) {
+            None => hash_value(row, 0, state),
+            Some(kept) => hash_value(row, 0, &kept),
+        });
         Ok(end)
     }
 

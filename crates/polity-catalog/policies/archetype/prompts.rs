@@ -102,7 +102,7 @@ impl Prompts {
         let mut all = self.common.clone();
         let mean = |slot: &Slot| match slot {
             Slot::Number(slot) => number(known.means.get(slot.0).copied().unwrap_or(0.0)),
-            Slot::Text(_) => Value::from(""),
+            Slot::Text(_) | Slot::Table(..) => Value::from(""),
         };
         let traits: Vec<(String, &str)> = cells.traits(known.cell).map(|(name, level)| (snake(name), level)).collect();
         // People count from one.

@@ -7,7 +7,7 @@ use polity_kernel::Invalid;
 use polity_kernel::policy::{Binding, Fault, Turn};
 use polity_kernel::population::Cell;
 use polity_kernel::scenario::TextSource;
-use polity_kernel::sight::{FieldKind, NumberSlot, Sight, Sights, TextSlot};
+use polity_kernel::sight::{FieldKind, NumberSlot, Sight, Sights, TableSlot, TextSlot};
 use std::collections::BTreeMap;
 
 /// The templates that lie beside this file, by name, for lists.
@@ -137,6 +137,7 @@ pub fn fields(binding: &Binding<'_>) -> Result<Fields, Invalid> {
         let slot = match field.kind {
             FieldKind::Number => Slot::Number(binding.number(field.name)?),
             FieldKind::Text => Slot::Text(binding.text(field.name)?),
+            FieldKind::Table => Slot::Table(binding.table(field.name, [])?.0, field.columns),
         };
         fields.push((snake(field.name), field.doc, slot));
     }
@@ -160,6 +161,8 @@ pub enum Slot {
     Number(NumberSlot),
     /// A text.
     Text(TextSlot),
+    /// A table with these columns.
+    Table(TableSlot, &'static [&'static str]),
 }
 
 impl Prompts {
@@ -246,6 +249,10 @@ impl Prompts {
         let shown = |slot: Slot| match slot {
             Slot::Number(slot) => number(sight.number(slot)),
             Slot::Text(slot) => Value::from(sight.text(slot)),
+            Slot::Table(slot, columns) => sight
+                .table(slot)
+                .map(|row| map(columns.iter().zip(row).map(|(name, value)| (*name, number(*value)))))
+                .collect(),
         };
         put("sight", &|| map(self.fields.iter().map(|(name, _, slot)| (name.as_str(), shown(*slot)))));
         let seen = |(name, doc, slot): &(String, &'static str, Slot)| {

@@ -1,0 +1,233 @@
+//! Somebody who uses a social platform, by rules. See README.md for the sources and the equations.
+
+use polity_kernel::Invalid;
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::sight::{NumberSlot, TableSlot};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.policy::<User>(files);
+}
+
+/// Parameters of users. Probabilities are those of one post that is read, or of one visit.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Likes a post that is not too far away, if it is all that one is interested in.
+    like: f64,
+    /// Dislikes a post that is too far away.
+    dislike: f64,
+    /// Passes a post on (independent cascade).
+    share: f64,
+    /// Comments on a post.
+    comment: f64,
+    /// Writes a post in a visit.
+    post: f64,
+    /// Follows the author of a post that it likes and does not follow.
+    follow: f64,
+    /// Difference of stance up to which a post is not too far away (bounded confidence).
+    tolerance: f64,
+    /// Part of the way that its stance moves towards the mean of the posts read that are not too far away.
+    pull: f64,
+    /// How far votes sway it: the odds of a like are multiplied by e to this power for a post with more likes than dislikes, and divided
+    /// by it for one with fewer; dislikes the other way round.
+    herd: f64,
+    /// Passes a post on only where at least so many posts of its feed come from the same root (complex contagion); 1: each by itself.
+    threshold: u32,
+    /// How probable it is that a post too far away raises its emotion by a step, of three.
+    arousal: f64,
+    /// How probable it is that its emotion falls by a step in a visit without such a post.
+    calm: f64,
+    /// A step of emotion multiplies the probabilities of sharing and commenting by this.
+    heat: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            like: 0.1,
+            dislike: 0.02,
+            share: 0.02,
+            comment: 0.02,
+            post: 0.1,
+            follow: 0.02,
+            tolerance: 0.6,
+            pull: 0.05,
+            herd: 0.0,
+            threshold: 1,
+            arousal: 0.05,
+            calm: 0.3,
+            heat: 1.5,
+        }
+    }
+}
+
+/// The highest emotion.
+const MOST: u8 = 2;
+
+/// A user by rules.
+pub struct User {
+    params: Params,
+    active: NumberSlot,
+    stance: NumberSlot,
+    feed: TableSlot,
+    columns: [usize; 8],
+    acts: Acts,
+}
+
+struct Acts {
+    post: u16,
+    share: u16,
+    comment: u16,
+    like: u16,
+    dislike: u16,
+    follow: u16,
+    think: u16,
+}
+
+/// What a user carries from visit to visit: its emotion, 0 calm, 1 moved, 2 roused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mood {
+    emotion: u8,
+}
+
+impl Policy for User {
+    const NAME: &'static str = "user";
+    const SUMMARY: &'static str =
+        "A user of a social platform by rules: cascades, bounded confidence, herding, emotion";
+    type Params = Params;
+    type State = Mood;
+
+    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let Params { like, dislike, share, comment, post, follow, arousal, calm, pull, .. } = params;
+        let parts = [
+            ("like", like),
+            ("dislike", dislike),
+            ("share", share),
+            ("comment", comment),
+            ("post", post),
+            ("follow", follow),
+            ("arousal", arousal),
+            ("calm", calm),
+            ("pull", pull),
+        ];
+        let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
+        for (key, part) in parts {
+            if !(0.0..=1.0).contains(&part) {
+                return Err(invalid(key, format!("must lie in 0..=1, is {part}")));
+            }
+        }
+        let positive = [("tolerance", params.tolerance), ("heat", params.heat)];
+        if let Some((key, value)) = positive.into_iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0)) {
+            return Err(invalid(key, format!("must be 0 or more, is {value}")));
+        }
+        if !params.herd.is_finite() || params.herd.abs() > 50.0 {
+            return Err(invalid("herd", format!("must lie in -50..=50, is {}", params.herd)));
+        }
+        if params.threshold == 0 {
+            return Err(invalid("threshold", "is at least 1".into()));
+        }
+        let names = ["post", "author", "root", "stance", "interest", "likes", "dislikes", "followed"];
+        let (feed, columns) = binding.table("feed", names)?;
+        let act = |name| binding.act(name).map(|(kind, _)| kind);
+        Ok(User {
+            params,
+            active: binding.number("active")?,
+            stance: binding.number("stance")?,
+            feed,
+            columns,
+            acts: Acts {
+                post: act("post")?,
+                share: act("share")?,
+                comment: act("comment")?,
+                like: act("like")?,
+                dislike: act("dislike")?,
+                follow: act("follow")?,
+                think: act("think")?,
+            },
+        })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) -> Mood {
+        Mood::default()
+    }
+
+    async fn act(&self, mood: &mut Mood, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        if turn.sight.number(self.active) == 0.0 {
+            return Ok(());
+        }
+        let Params { like, dislike, share, comment, post, follow, tolerance, pull, herd, .. } = self.params;
+        let Params { threshold, arousal, calm, heat, .. } = self.params;
+        let stance = turn.sight.number(self.stance);
+        let sight = turn.sight;
+        let [number, author, root, of, interest, likes, dislikes, followed] = self.columns;
+        let heated = (0..mood.emotion).fold(1.0, |all, _| all * heat);
+        let (mut near, mut sum, mut roused) = (0u32, 0.0, false);
+        for row in sight.table(self.feed) {
+            let difference = row[of] - stance;
+            let is_near = difference.abs() <= tolerance;
+            if is_near {
+                (near, sum) = (near + 1, sum + difference);
+            }
+            // One draw a post decides between what is done with it.
+            let mut draw = turn.draws.unit();
+            let mut does = |p: f64| {
+                let chosen = draw >= 0.0 && draw < p;
+                draw -= p;
+                chosen
+            };
+            let taste = (0.5 + row[interest] / 2.0).clamp(0.0, 1.0);
+            let sway = herd * sign(row[likes] - row[dislikes]);
+            if is_near {
+                if does(odds(like * taste, sway)) {
+                    turn.act(self.acts.like, row[number]);
+                    if row[followed] == 0.0 && turn.draws.chance(follow) {
+                        turn.act(self.acts.follow, row[author]);
+                    }
+                } else if does(share * taste * heated) {
+                    let alike = || sight.table(self.feed).filter(|other| other[root] == row[root]).count();
+                    if threshold <= 1 || alike() >= threshold as usize {
+                        turn.act(self.acts.share, row[number]);
+                    }
+                } else if does(comment * taste * heated) {
+                    turn.act(self.acts.comment, row[number]);
+                }
+            } else if does(odds(dislike, -sway)) {
+                turn.act(self.acts.dislike, row[number]);
+            } else if does(comment * heated / 2.0) {
+                turn.act(self.acts.comment, row[number]);
+            } else {
+                roused |= does(arousal);
+            }
+        }
+        if near > 0 && pull > 0.0 {
+            turn.act(self.acts.think, (stance + pull * sum / f64::from(near)).clamp(-1.0, 1.0));
+        }
+        if turn.draws.chance(post) {
+            turn.act(self.acts.post, 0.0);
+        }
+        if roused {
+            mood.emotion = (mood.emotion + 1).min(MOST);
+        } else if mood.emotion > 0 && turn.draws.chance(calm) {
+            mood.emotion -= 1;
+        }
+        Ok(())
+    }
+}
+
+fn sign(x: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x.signum() }
+}
+
+/// A probability whose odds are multiplied by e to the power of `sway`.
+fn odds(p: f64, sway: f64) -> f64 {
+    if sway == 0.0 || p <= 0.0 || p >= 1.0 {
+        return p;
+    }
+    let odds = p / (1.0 - p) * libm::exp(sway);
+    odds / (1.0 + odds)
+}

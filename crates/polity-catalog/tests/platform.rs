@@ -1,0 +1,264 @@
+//! `platform` against a plain platform that keeps lists and sorts all posts for every reader; what is refused; interventions.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use common::{metric, open, refused};
+use polity_kernel::Invalid;
+use polity_kernel::machine::{Machine, Then};
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::sight::{NumberSlot, TableSlot};
+use polity_kernel::society::Society;
+use polity_kernel::topology::Topology;
+use polity_kernel::transport::InMemory;
+use polity_kernel::tree::Node;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const POST: u16 = 0;
+const SHARE: u16 = 1;
+const LIKE: u16 = 4;
+const DISLIKE: u16 = 5;
+const SHOWN: u16 = 6;
+
+/// Reports every post that it is shown, so that a test sees its feed, and does this and that at random.
+struct Witness {
+    active: NumberSlot,
+    feed: TableSlot,
+}
+
+#[derive(Deserialize, schemars::JsonSchema)]
+struct Nothing {}
+
+impl Policy for Witness {
+    const NAME: &'static str = "witness";
+    const SUMMARY: &'static str = "";
+    type Params = Nothing;
+    type State = ();
+
+    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        Ok(Witness { active: binding.number("active")?, feed: binding.table("feed", [])?.0 })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+
+    async fn act(&self, (): &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        if turn.sight.number(self.active) == 0.0 {
+            return Ok(());
+        }
+        let sight = turn.sight;
+        for row in sight.table(self.feed) {
+            turn.act(SHOWN, row[0]);
+        }
+        for row in sight.table(self.feed) {
+            match turn.draws.below(12) {
+                0 => turn.act(LIKE, row[0]),
+                1 => turn.act(DISLIKE, row[0]),
+                2 => turn.act(SHARE, row[0]),
+                _ => {}
+            }
+        }
+        if turn.draws.chance(0.5) {
+            turn.act(POST, 0.0);
+        }
+        Ok(())
+    }
+}
+
+fn witnessed(scenario: &Value, shards: usize) -> Society {
+    let mut registry = Registry::new();
+    polity_catalog::register_all(&mut registry);
+    registry.policy::<Witness>(LeafFiles::default());
+    match assemble(&Node::from_json(scenario), &registry, &Inputs::default(), shards, Box::new(InMemory::default())) {
+        Ok(Assembled::Society(society)) => *society,
+        Ok(_) => panic!("a society was asked for"),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+struct PlainPost {
+    author: u32,
+    origin: usize,
+    round: u32,
+    likes: i64,
+    dislikes: i64,
+}
+
+/// Lists, and nothing kept between feeds.
+struct Plain {
+    follows: Vec<Vec<u32>>,
+    posts: Vec<PlainPost>,
+    /// Origins that each has dealt with, oldest first.
+    dealt: Vec<Vec<usize>>,
+    seed: u64,
+}
+
+impl Plain {
+    fn new(topology: &Topology, agents: u32) -> Self {
+        let seed = Draws::new(SEED, Stream::Seat, 0, u32::MAX).u64();
+        let follows = (0..agents).map(|who| topology.neighbours(who).collect()).collect();
+        Plain { follows, posts: Vec::new(), dealt: vec![Vec::new(); agents as usize], seed }
+    }
+
+    fn hot(&self, post: usize) -> f64 {
+        let PlainPost { likes, dislikes, round, .. } = self.posts[post];
+        let score = (likes - dislikes) as f64;
+        let order = score.abs().max(1.0).log10();
+        let sign = if score > 0.0 {
+            1.0
+        } else if score < 0.0 {
+            -1.0
+        } else {
+            0.0
+        };
+        sign * order + f64::from(round) * 3600.0 / 45_000.0
+    }
+
+    fn feed(&self, who: u32, by_hot: bool) -> Vec<usize> {
+        let mut candidates: Vec<usize> = match by_hot {
+            true => (0..self.posts.len()).filter(|post| self.posts[*post].origin == *post).collect(),
+            false => {
+                let followed = |post: &usize| self.follows[who as usize].contains(&self.posts[*post].author);
+                (0..self.posts.len()).filter(followed).collect()
+            }
+        };
+        let key = |post: usize| if by_hot { self.hot(post) } else { 0.0 };
+        // By score, and the newer first.
+        candidates.sort_by(|a, b| key(*b).partial_cmp(&key(*a)).unwrap().then(b.cmp(a)));
+        candidates.truncate(200);
+        let own = |post: usize| self.posts[post].author == who || self.posts[self.posts[post].origin].author == who;
+        let lately: Vec<usize> = self.dealt[who as usize].iter().rev().take(16).copied().collect();
+        let mut shown: Vec<usize> = Vec::new();
+        for post in candidates {
+            let origin = self.posts[post].origin;
+            let again = shown.iter().any(|shown| self.posts[*shown].origin == origin);
+            if !own(post) && !lately.contains(&origin) && !again && shown.len() < 20 {
+                shown.push(post);
+            }
+        }
+        shown
+    }
+
+    fn apply(&mut self, who: u32, kind: u16, value: f64, round: u32) {
+        let post = value as usize;
+        if kind == POST {
+            let origin = self.posts.len();
+            self.posts.push(PlainPost { author: who, origin, round, likes: 0, dislikes: 0 });
+            return;
+        }
+        let origin = self.posts[post].origin;
+        self.dealt[who as usize].push(origin);
+        match kind {
+            LIKE => self.posts[origin].likes += 1,
+            DISLIKE => self.posts[origin].dislikes += 1,
+            SHARE => self.posts.push(PlainPost { author: who, origin, round, likes: 0, dislikes: 0 }),
+            _ => {}
+        }
+    }
+}
+
+const SEED: u64 = 5;
+
+fn scenario(agents: u32, rounds: u32, world: Value) -> Value {
+    let mut all = json!({"kind": "platform"});
+    all.as_object_mut().unwrap().extend(world.as_object().unwrap().clone());
+    json!({
+        "seed": SEED, "rounds": rounds, "agents": agents, "topology": {"kind": "erdos-renyi", "mean_degree": 12},
+        "world": all, "cohorts": [{"policy": {"kind": "witness"}}]
+    })
+}
+
+#[test]
+fn feeds_agree_with_a_plain_platform_post_by_post() {
+    let none = json!({"followed": 0, "interest": 0, "hot": 0, "recent": 0, "random": 0});
+    for (by_hot, shards) in [(false, 1), (true, 1), (false, 4), (true, 4)] {
+        let mut weights = none.clone();
+        weights[if by_hot { "hot" } else { "followed" }] = json!(1);
+        if !by_hot {
+            weights["recent"] = json!(0.5);
+        }
+        let hours = vec![0.2; 24];
+        let scenario = scenario(1000, 20, json!({"weights": weights, "hours": hours}));
+        let mut society = witnessed(&scenario, shards);
+        let mut plain = Plain::new(&society.commons().topology, 1000);
+        let (mut feeds, mut full) = (0, 0);
+        for round in 0.. {
+            let before = plain.posts.len();
+            let Then::Round(_) = society.poll(Vec::new()).unwrap().then else { break };
+            let all: Vec<(u32, u16, f64)> =
+                society.acts().flat_map(|block| block.rows.iter().map(|act| (act.who, act.kind, act.value))).collect();
+            for who in 0..1000u32 {
+                let of = |kind: u16| all.iter().filter(move |act| act.0 == who && act.1 == kind);
+                let shown: Vec<usize> = of(SHOWN).map(|act| act.2 as usize).collect();
+                let active = Draws::new(plain.seed, Stream::World, round, who).chance(0.2);
+                let expected = if active { plain.feed(who, by_hot) } else { Vec::new() };
+                assert_eq!(shown, expected, "round {round}, user {who}, hot {by_hot}, {before} posts");
+                feeds += usize::from(active);
+                full += usize::from(shown.len() == 20);
+            }
+            all.iter().for_each(|(who, kind, value)| plain.apply(*who, *kind, *value, round));
+        }
+        assert!(feeds > 3000 && full > 1000, "there was something to compare: {feeds} feeds, {full} full");
+    }
+}
+
+fn by_rules(agents: u32, rounds: u32, world: Value, policy: Value) -> Value {
+    let mut scenario = scenario(agents, rounds, world);
+    let mut user = json!({"kind": "user"});
+    user.as_object_mut().unwrap().extend(policy.as_object().unwrap().clone());
+    scenario["cohorts"] = json!([{"policy": user}]);
+    scenario
+}
+
+fn last(scenario: &Value) -> impl Fn(&str) -> f64 + use<> {
+    let mut society = open(scenario, &Inputs::default(), 1).unwrap();
+    let mut reports = Vec::new();
+    while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+        reports.push(*report);
+    }
+    move |name: &str| reports.iter().map(|report| metric(report, name)).next_back().unwrap()
+}
+
+#[test]
+fn a_seed_spreads_as_far_as_people_pass_it_on() {
+    let world = json!({"seeds": [{"author": 7}, {"author": 8}], "hours": vec![0.3; 24]});
+    let spread = |share: f64, more: Value| {
+        let mut policy = json!({"share": share, "tolerance": 2, "post": 0.02});
+        policy.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let found = last(&by_rules(800, 24, world.clone(), policy));
+        [found("cascade-scale"), found("cascade-depth"), found("cascade-breadth")]
+    };
+    let [scale, depth, breadth] = spread(0.05, json!({}));
+    assert!(scale > 30.0 && depth >= 2.0 && breadth >= 5.0 && breadth < scale, "{scale} {depth} {breadth}");
+    assert_eq!(spread(0.0, json!({})), [2.0, 0.0, 0.0]);
+    // Who wants to hear it from several passes less on.
+    assert!(spread(0.05, json!({"threshold": 3}))[0] < scale / 2.0);
+}
+
+#[test]
+fn who_is_banned_does_nothing_and_sees_nothing() {
+    let all: Vec<u32> = (0..200).collect();
+    let found = last(&by_rules(200, 6, json!({"banned": all}), json!({})));
+    assert_eq!([found("active"), found("posts")], [0.0, 0.0]);
+    // A change of the scenario bans at a round.
+    let mut scenario = by_rules(200, 6, json!({"hours": vec![0.5; 24]}), json!({}));
+    scenario["changes"] = json!([{"at": 4, "set": {"world.banned": all}}]);
+    let found = last(&scenario);
+    assert_eq!([found("active"), found("likes")], [0.0, 0.0]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let told = |world: Value| refused(&by_rules(20, 2, world, json!({})));
+    assert!(told(json!({"feed": 300})).contains("at most `candidates` (200)"));
+    assert!(told(json!({"hours": [0.5]})).contains("24 probabilities"));
+    assert!(told(json!({"seeds": [{"author": 20}]})).contains("there is no agent 20; there are 20"));
+    assert!(told(json!({"seeds": [{"author": 1, "topic": 32}]})).contains("topics are 0 to 31"));
+    assert!(told(json!({"stance": "opinion"})).contains("opinion"));
+    assert!(told(json!({"minutes": 0})).contains("minutes"));
+    assert!(refused(&by_rules(20, 2, json!({}), json!({"like": 2}))).contains("like"));
+    assert!(refused(&by_rules(20, 2, json!({}), json!({"threshold": 0}))).contains("threshold"));
+}

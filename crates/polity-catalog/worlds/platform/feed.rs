@@ -1,0 +1,269 @@
+//! Feeds: candidates from several sources, ranked by a sum of weights.
+
+use super::store::{NOWHERE, Post, Store, TOPICS, dot};
+use super::{Params, Shape};
+use polity_kernel::rng::{Draws, Stream};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BinaryHeap;
+
+/// What a post is ranked by: the sum of these times what they stand for. A source whose weight is 0 brings no candidates.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Weights {
+    /// 1 for posts of whom the reader follows. Candidates: the newest of these.
+    followed: f64,
+    /// Likeness of the post to the reader's interests, -1 to 1. Candidates: the newest of the reader's two main topics.
+    interest: f64,
+    /// Reddit's hot score, less what it would be for a post of this moment without votes. Candidates: the hottest.
+    hot: f64,
+    /// Half of it every 24 hours: 1 for a post of this round.
+    recent: f64,
+    /// A draw from 0 to 1, anew for each reader, post and round. Candidates: drawn from all live posts.
+    random: f64,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Weights { followed: 1.0, interest: 1.0, hot: 0.1, recent: 0.5, random: 0.0 }
+    }
+}
+
+impl Weights {
+    pub fn are_finite(&self) -> bool {
+        [self.followed, self.interest, self.hot, self.recent, self.random].iter().all(|weight| weight.is_finite())
+    }
+}
+
+/// Seconds by which a post must be newer to outweigh ten times the votes (Reddit's published ranking).
+const SECONDS: f64 = 45_000.0;
+/// Hours in which a post loses half of what it has for being new.
+const HALF: f64 = 24.0;
+/// Topics of a reader from which candidates come.
+const MAIN: usize = 2;
+/// Turns the draws of feeds apart from others of the same round and reader.
+const APART: u64 = 0x5EED_F00D;
+
+/// Reddit's hot score of a post that appeared at `seconds`: `sign(s) * log10(max(|s|, 1)) + seconds / 45000` for a score s of likes less
+/// dislikes (`_sorts.pyx` of the published code).
+pub fn hot(likes: u32, dislikes: u32, seconds: f64) -> f64 {
+    let score = f64::from(likes) - f64::from(dislikes);
+    let order = libm::log10(score.abs().max(1.0));
+    let sign = if score == 0.0 { 0.0 } else { score.signum() };
+    sign * order + seconds / SECONDS
+}
+
+/// The topics that somebody is most interested in, the first of equals.
+fn main_topics(interests: &[f32]) -> [usize; MAIN] {
+    let mut main = [usize::MAX; MAIN];
+    for n in 0..MAIN {
+        let mut best = f32::NEG_INFINITY;
+        for (topic, interest) in interests.iter().enumerate() {
+            if *interest > best && !main[..n].contains(&topic) {
+                (best, main[n]) = (*interest, topic);
+            }
+        }
+    }
+    main
+}
+
+/// A post that may be shown.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    post: u32,
+    followed: bool,
+}
+
+/// The recommender.
+pub struct Feeds<'a> {
+    pub params: &'a Params,
+}
+
+impl Feeds<'_> {
+    fn seconds(&self, round: u32) -> f64 {
+        f64::from(round) * self.params.minutes * 60.0
+    }
+
+    /// Finds what is the same for all readers: the posts' hot scores, and the hottest.
+    pub fn refresh(&self, store: &mut Store) {
+        store.live.hot.clear();
+        let community = self.params.shape == Shape::Community;
+        if self.params.weights.hot == 0.0 && !community {
+            return;
+        }
+        let live = store.live.first as usize..store.posts.len();
+        for i in live.clone() {
+            let Post { likes, dislikes, round, .. } = store.posts[i];
+            store.posts[i].hot = hot(likes, dislikes, self.seconds(round));
+        }
+        if community {
+            return;
+        }
+        let mut hottest: Vec<(f64, u32)> = live
+            .map(|i| (store.posts[i], i as u32))
+            .filter(|(post, i)| post.origin == *i)
+            .map(|(post, i)| (post.hot, i))
+            .collect();
+        let most = self.params.candidates as usize;
+        let order = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
+        if hottest.len() > most {
+            hottest.select_nth_unstable_by(most, order);
+            hottest.truncate(most);
+        }
+        hottest.sort_unstable_by(order);
+        store.live.hot = hottest.into_iter().map(|(_, post)| post).collect();
+    }
+
+    /// The newest live posts of whom somebody follows.
+    fn of_followed(&self, store: &Store, follows: impl Iterator<Item = u32>, most: usize, found: &mut Vec<Candidate>) {
+        let latest = |who: u32| store.people.latest.get(who as usize).copied();
+        let is_live = |post: &u32| *post != NOWHERE && *post >= store.live.first;
+        let mut heads: BinaryHeap<u32> = follows.filter_map(latest).filter(is_live).collect();
+        let end = found.len() + most;
+        while let Some(post) = heads.pop() {
+            if found.len() == end {
+                break;
+            }
+            found.push(Candidate { post, followed: true });
+            heads.extend(Some(store.posts[post as usize].before).filter(is_live));
+        }
+    }
+
+    fn newest_of(&self, store: &Store, topic: usize, most: usize, found: &mut Vec<Candidate>) {
+        let newest = store.live.by_topic.get(topic).into_iter().flat_map(|posts| posts.iter().rev());
+        let live = newest.take_while(|post| **post >= store.live.first).take(most);
+        found.extend(live.map(|post| Candidate { post: *post, followed: false }));
+    }
+
+    fn candidates(
+        &self,
+        store: &Store,
+        who: u32,
+        follows: impl Iterator<Item = u32>,
+        draws: &mut Draws,
+    ) -> Vec<Candidate> {
+        let (weights, most) = (&self.params.weights, self.params.candidates as usize);
+        let mut found = Vec::with_capacity(most + most / 4);
+        if let Some(topic) = store.people.query.get(&who) {
+            self.newest_of(store, usize::from(*topic), most / 4, &mut found);
+        }
+        if self.params.shape == Shape::Community {
+            let groups = store.people.groups[who as usize];
+            let joined = (0..TOPICS).filter(|topic| groups >> topic & 1 == 1);
+            let each = most / (groups.count_ones() as usize).max(1);
+            joined.for_each(|topic| self.newest_of(store, topic, each, &mut found));
+            return found;
+        }
+        let others = [weights.interest, weights.hot, weights.random].iter().filter(|weight| **weight != 0.0).count();
+        if weights.followed != 0.0 {
+            // Half of all, if anything else is asked for.
+            self.of_followed(store, follows, if others > 0 { most / 2 } else { most }, &mut found);
+        }
+        let each = |left: usize| most.saturating_sub(found.len()) / left.max(1);
+        let each = each(others);
+        if weights.interest != 0.0 {
+            let interests = store.people.interests(who);
+            for topic in main_topics(interests) {
+                self.newest_of(store, topic, each / MAIN, &mut found);
+            }
+        }
+        if weights.hot != 0.0 {
+            found.extend(store.live.hot.iter().take(each).map(|post| Candidate { post: *post, followed: false }));
+        }
+        if weights.random != 0.0 {
+            let (first, n) = (store.live.first, store.posts.len() as u32);
+            let live = u64::from(n - first);
+            let drawn = (0..if live > 0 { each } else { 0 }).map(|_| first + draws.below(live) as u32);
+            found.extend(drawn.map(|post| Candidate { post, followed: false }));
+        }
+        found
+    }
+
+    /// Appends somebody's feed, from the best post down, in the columns of the world's table.
+    pub fn write(&self, store: &Store, who: u32, graph: impl Iterator<Item = u32>, rows: &mut Vec<f64>) {
+        let (posts, people) = (&store.posts, &store.people);
+        let of = |ties: &std::collections::BTreeMap<u32, Vec<u32>>| ties.get(&who).cloned().unwrap_or_default();
+        let (more, fewer, muted) = (of(&people.more), of(&people.fewer), of(&people.muted));
+        let follows = graph.filter(|whom| fewer.binary_search(whom).is_err()).chain(more);
+        let mut draws = Draws::new(store.seed ^ APART, Stream::World, store.round, who);
+        let found = self.candidates(store, who, follows, &mut draws);
+        let (own, lately) = (people.interests(who), people.lately(who));
+        let now = self.seconds(store.round);
+        let weights = &self.params.weights;
+        let hotness =
+            if self.params.shape == Shape::Community { weights.hot.max(f64::MIN_POSITIVE) } else { weights.hot };
+        // What is new counts by rounds, and there are few.
+        let mut halved: Vec<f64> = Vec::new();
+        let mut recent = |round: u32| {
+            let age = (store.round - round) as usize;
+            while halved.len() <= age {
+                let hours = halved.len() as f64 * self.params.minutes / 60.0;
+                halved.push(weights.recent * libm::exp2(-hours / HALF));
+            }
+            halved[age]
+        };
+        let mut ranked: Vec<(f64, Candidate, f32)> = Vec::with_capacity(found.len());
+        for candidate in found {
+            let post = &posts[candidate.post as usize];
+            let origin = if post.origin == candidate.post { post } else { &posts[post.origin as usize] };
+            let mutes = |author: u32| !muted.is_empty() && muted.binary_search(&author).is_ok();
+            if [post.author, origin.author].iter().any(|author| *author == who || mutes(*author))
+                || lately.contains(&post.origin)
+            {
+                continue;
+            }
+            let likeness = dot(own, store.vector(candidate.post));
+            let mut score = weights.interest * f64::from(likeness)
+                + weights.followed * f64::from(u8::from(candidate.followed))
+                + recent(post.round);
+            if hotness != 0.0 {
+                score += hotness * (origin.hot - now / SECONDS);
+            }
+            if weights.random != 0.0 {
+                score += weights.random * draws.unit();
+            }
+            ranked.push((score, candidate, likeness));
+        }
+        let order = |a: &(f64, Candidate, f32), b: &(f64, Candidate, f32)| {
+            b.0.total_cmp(&a.0).then(b.1.post.cmp(&a.1.post)).then(b.1.followed.cmp(&a.1.followed))
+        };
+        let most = self.params.feed as usize;
+        // Those that can be shown come first; the others are put in order only where they are needed.
+        let (first, mut sorted) = (3 * most, ranked.len());
+        if ranked.len() > first {
+            ranked.select_nth_unstable_by(first, order);
+            sorted = first;
+        }
+        ranked[..sorted].sort_unstable_by(order);
+        let mut shown: Vec<u32> = Vec::with_capacity(most);
+        let mut at = 0;
+        while shown.len() < most && at < ranked.len() {
+            if at == sorted {
+                ranked[at..].sort_unstable_by(order);
+                sorted = ranked.len();
+            }
+            let (_, Candidate { post: number, followed }, likeness) = ranked[at];
+            at += 1;
+            let post = &posts[number as usize];
+            // A post and its shares are shown once.
+            if shown.contains(&post.origin) {
+                continue;
+            }
+            shown.push(post.origin);
+            let origin = &posts[post.origin as usize];
+            rows.extend([
+                f64::from(number),
+                f64::from(post.author),
+                f64::from(post.root),
+                f64::from(post.stance),
+                f64::from(likeness),
+                f64::from(origin.likes),
+                f64::from(origin.dislikes),
+                f64::from(origin.shares),
+                (now - self.seconds(post.round)) / 3600.0,
+                f64::from(u8::from(followed)),
+                f64::from(post.seed),
+            ]);
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! A social platform: people on a follow graph read ranked feeds, post and react. See README.md.
+
+mod feed;
+mod store;
+
+use feed::{Feeds, Weights};
+use polity_kernel::Invalid;
+use polity_kernel::digest::Digest;
+use polity_kernel::policy::Person;
+use polity_kernel::population::NumberColumn;
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::topology::Topology;
+use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use store::{Did, Kind, NOWHERE, Store, TOPICS};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.world::<Platform>(files);
+}
+
+/// Which platform it is like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// People follow people: candidates come from whom one follows, from one's interests, from what is hot, and by chance.
+    #[default]
+    Follow,
+    /// People join communities, one a topic: candidates come from these alone.
+    Community,
+}
+
+/// A post that is put on the platform from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Seed {
+    /// The round at whose end it appears; everybody may see it in the next.
+    #[serde(default)]
+    at: u32,
+    /// Under whose name.
+    author: u32,
+    /// What it argues for, -1 to 1.
+    #[serde(default)]
+    stance: f32,
+    /// Its topic, 0 to 31.
+    #[serde(default)]
+    topic: u8,
+    /// Likes less dislikes that it has from the start, as in experiments on herding (Muchnik et al., 2013).
+    #[serde(default)]
+    score: i32,
+}
+
+/// Parameters of the platform.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Which platform it is like.
+    shape: Shape,
+    /// Posts that a feed shows.
+    feed: u32,
+    /// Posts of which a feed shows the best.
+    candidates: u32,
+    /// Posts that are candidates at all: the newest so many.
+    live: u32,
+    /// What a post is ranked by.
+    weights: Weights,
+    /// Minutes that a round lasts.
+    minutes: f64,
+    /// The hour of day at which the run begins.
+    hour: f64,
+    /// By hour of day from midnight on: how probable it is that somebody of usual activity looks at the feed within a round.
+    hours: Vec<f64>,
+    /// Part of the way that somebody's interests move towards what it likes.
+    learning: f32,
+    /// A column of the population: how many times as active as usual.
+    activity: Option<String>,
+    /// A column of the population: what people think at the start, -1 to 1. Without one it is drawn evenly.
+    stance: Option<String>,
+    /// Posts from outside, by whose shares the scalars `cascade-...` are counted, all together.
+    seeds: Vec<Seed>,
+    /// Who can not post or react any more.
+    banned: Vec<u32>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            shape: Shape::Follow,
+            feed: 20,
+            candidates: 200,
+            live: 100_000,
+            weights: Weights::default(),
+            minutes: 60.0,
+            hour: 8.0,
+            hours: HOURS.to_vec(),
+            learning: 0.02,
+            activity: None,
+            stance: None,
+            seeds: Vec::new(),
+            banned: Vec::new(),
+        }
+    }
+}
+
+/// Hardly anybody at night, most in the evening; the mean is 0.1.
+const HOURS: [f64; 24] = [
+    0.06, 0.04, 0.02, 0.02, 0.02, 0.03, 0.06, 0.09, 0.11, 0.11, 0.11, 0.12, 0.13, 0.12, 0.11, 0.11, 0.12, 0.13, 0.15,
+    0.16, 0.17, 0.17, 0.14, 0.10,
+];
+
+/// A social platform.
+pub struct Platform {
+    params: Params,
+    agents: u32,
+    activity: Option<NumberColumn>,
+    stance: Option<NumberColumn>,
+}
+
+/// What agents see.
+const ACTIVE: usize = 0;
+const STANCE: usize = 1;
+const FEED: usize = 0;
+/// Columns of the feed.
+const COLUMNS: &[&str] =
+    &["post", "author", "root", "stance", "interest", "likes", "dislikes", "shares", "age", "followed", "seed"];
+
+impl Platform {
+    fn feeds(&self) -> Feeds<'_> {
+        Feeds { params: &self.params }
+    }
+
+    /// Whether somebody looks at the feed in a round: a draw of its own, so that it can be asked again.
+    fn is_active(&self, store: &Store, who: u32) -> bool {
+        if self.params.banned.contains(&who) {
+            return false;
+        }
+        let hour = self.params.hour + f64::from(store.round) * self.params.minutes / 60.0;
+        let usual = self.params.hours.get(hour.rem_euclid(24.0) as usize).copied().unwrap_or(0.0);
+        let own = store.people.activity.get(who as usize).map_or(1.0, |own| f64::from(*own));
+        Draws::new(store.seed, Stream::World, store.round, who).chance(usual * own)
+    }
+
+    fn check(params: &Params, setup: &Setup<'_>) -> Result<(), Invalid> {
+        let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
+        let (feed, candidates, live) = (params.feed, params.candidates, params.live);
+        if feed == 0 || feed > candidates {
+            return invalid("feed", format!("must be at least 1 and at most `candidates` ({candidates}), is {feed}"));
+        }
+        if candidates > 10_000 || candidates > live {
+            return invalid(
+                "candidates",
+                format!("must be at most 10,000 and at most `live` ({live}), is {candidates}"),
+            );
+        }
+        if live > 10_000_000 {
+            return invalid("live", format!("must be at most 10,000,000, is {live}"));
+        }
+        if params.hours.len() != 24 {
+            return invalid("hours", format!("has 24 probabilities, one an hour, not {}", params.hours.len()));
+        }
+        if let Some(p) = params.hours.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+            return invalid("hours", format!("probabilities lie in 0..=1, not {p}"));
+        }
+        if !(params.minutes > 0.0 && params.minutes <= 10_080.0) {
+            return invalid("minutes", format!("must be above 0 and at most a week (10,080), is {}", params.minutes));
+        }
+        if !(0.0..=1.0).contains(&params.learning) {
+            return invalid("learning", format!("must lie in 0..=1, is {}", params.learning));
+        }
+        if !params.weights.are_finite() {
+            return invalid("weights", "must be finite numbers".into());
+        }
+        for (i, seed) in params.seeds.iter().enumerate() {
+            let at = |key: &str| format!("seeds[{i}].{key}");
+            if seed.author >= setup.agents {
+                return invalid(
+                    &at("author"),
+                    format!("there is no agent {}; there are {}", seed.author, setup.agents),
+                );
+            }
+            if usize::from(seed.topic) >= TOPICS {
+                return invalid(&at("topic"), format!("topics are 0 to {}, not {}", TOPICS - 1, seed.topic));
+            }
+            if !(-1.0..=1.0).contains(&seed.stance) {
+                return invalid(&at("stance"), format!("must lie in -1..=1, is {}", seed.stance));
+            }
+        }
+        if let Some(who) = params.banned.iter().find(|who| **who >= setup.agents) {
+            return invalid("banned", format!("there is no agent {who}; there are {}", setup.agents));
+        }
+        Ok(())
+    }
+
+    /// Puts the posts from outside on the platform whose time has come.
+    fn sow(&self, store: &mut Store, ended: Option<u32>) {
+        for (i, seed) in self.params.seeds.iter().enumerate() {
+            if seed.at.checked_sub(1) == ended {
+                store.sow(seed, i as u32 + 1, self.params.live);
+            }
+        }
+    }
+}
+
+impl World for Platform {
+    const NAME: &'static str = "platform";
+    const SUMMARY: &'static str = "A social platform: ranked feeds, posts, shares, reactions (X- or Reddit-like)";
+    type Params = Params;
+    type State = Store;
+
+    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+        Platform::check(&params, setup)?;
+        let column = |key: &str, name: &Option<String>| {
+            let found = name.as_ref().map(|name| setup.population.table().number_column(name)).transpose();
+            found.map_err(|error| Invalid { key: key.into(), message: error.to_string() })
+        };
+        let (activity, stance) = (column("activity", &params.activity)?, column("stance", &params.stance)?);
+        let within = |key: &str, column: Option<NumberColumn>, low: f64, high: f64| {
+            let Some(column) = column else { return Ok(()) };
+            let value = |who: u32| setup.population.number(column, who);
+            match (0..setup.agents).find(|who| !(low..=high).contains(&value(*who))) {
+                None => Ok(()),
+                Some(who) => Err(Invalid {
+                    key: key.into(),
+                    message: format!("must lie in {low}..={high}; agent {who} has {}", value(who)),
+                }),
+            }
+        };
+        within("activity", activity, 0.0, 1e6)?;
+        within("stance", stance, -1.0, 1.0)?;
+        Ok(Platform { agents: setup.agents, params, activity, stance })
+    }
+
+    fn interface(&self) -> Interface {
+        let number = Field::number;
+        let act = |name, argument, doc| ActKind { name, argument, doc };
+        let post = || ActArgument::Number { low: 0.0, high: f64::from(u32::MAX) };
+        let user = || ActArgument::Number { low: 0.0, high: f64::from(self.agents.max(1) - 1) };
+        let topic = || ActArgument::Number { low: 0.0, high: TOPICS as f64 - 1.0 };
+        let column = |name, doc, range| WorldColumn { name, doc, range };
+        Interface {
+            sight: vec![
+                number("active", "1 in rounds in which the agent looks at its feed, else 0"),
+                number("stance", "what the agent has said to think, -1 to 1"),
+                Field::table(
+                    "feed",
+                    COLUMNS,
+                    "posts from the best down: number, author, the post that it shares, stance, likeness to the reader's interests (-1 to \
+                     1), likes, dislikes, shares, hours since it appeared, whether the reader follows its author, number of the seed that it \
+                     is or comes from (0: none)",
+                ),
+            ],
+            // In the order of `Kind`.
+            acts: vec![
+                act("post", ActArgument::Text, "write a post; without words it says what its author thinks"),
+                act("share", post(), "pass a post on to one's followers"),
+                act("quote", post(), "pass it on with words of one's own: its stance is the author's"),
+                act("comment", post(), "write below it"),
+                act("like", post(), "like it"),
+                act("dislike", post(), "dislike it"),
+                act("report", post(), "report it; counted, and nothing else"),
+                act("follow", user(), "follow a user"),
+                act("unfollow", user(), "follow a user no longer"),
+                act("mute", user(), "see nothing of a user any more"),
+                act("search", topic(), "look for a topic: its newest posts are candidates of the next feed"),
+                act("join", topic(), "join the community of a topic"),
+                act("leave", topic(), "leave it"),
+                act("think", ActArgument::Number { low: -1.0, high: 1.0 }, "change one's stance"),
+            ],
+            columns: vec![
+                column("stance", "what the agent thinks", Some((-1.0, 1.0))),
+                column("followers", "how many follow the agent", None),
+                column("posts", "posts that it has written or passed on", None),
+                column("attention", "likes, dislikes, comments and shares that its posts have had", None),
+            ],
+            scalars: vec![
+                number("active", "agents that looked at their feed in the round"),
+                number("posts", "posts written in the round"),
+                number("shares", "posts shared or quoted in the round"),
+                number("comments", "comments written in the round"),
+                number("likes", "likes given in the round"),
+                number("dislikes", "dislikes given in the round"),
+                number("follows", "ties that were made in the round, less those that were cut"),
+                number("refused", "acts of the round on posts or users that do not exist, or on one's own"),
+                number(
+                    "distance",
+                    "mean difference of stance between who shared, liked or commented in the round and the post",
+                ),
+                number("cascade-scale", "users that have shared a seed, its authors among them"),
+                number("cascade-depth", "most shares from a seed to one of its shares"),
+                number("cascade-breadth", "most shares at one depth"),
+            ],
+        }
+    }
+
+    fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Store {
+        let mut store = Store::new(setup.agents, draws.u64());
+        for who in 0..setup.agents {
+            let person = Person { id: who, population: setup.population };
+            let mut own = Draws::new(store.seed, Stream::Seat, 0, who);
+            let stance = self.stance.map_or_else(|| own.range(-1.0, 1.0), |column| person.number(column));
+            let activity = self.activity.map_or(1.0, |column| person.number(column));
+            store.people.join(stance as f32, activity as f32, &mut own);
+        }
+        if let Topology::Graph(_) = setup.topology {
+            for who in 0..setup.agents {
+                for followed in setup.topology.neighbours(who) {
+                    store.people.followers[followed as usize] += 1;
+                }
+            }
+        }
+        self.sow(&mut store, None);
+        self.restore(&mut store);
+        store
+    }
+
+    fn observe(&self, store: &Store, person: Person<'_>, sight: &mut SightRow<'_>) {
+        if !self.is_active(store, person.id) {
+            return;
+        }
+        sight.number(ACTIVE, 1.0);
+        sight.number(STANCE, f64::from(store.people.stance[person.id as usize]));
+        let follows = sight.neighbours();
+        sight.table(FEED, |rows| self.feeds().write(store, person.id, follows, rows));
+    }
+
+    fn apply(&self, store: &mut Store, deeds: &Deeds<'_>, _: &mut Future) {
+        let who = deeds.person.id;
+        if who as usize >= store.people.stance.len() || self.params.banned.contains(&who) {
+            return;
+        }
+        store.people.query.remove(&who);
+        for (i, act) in deeds.acts().iter().enumerate() {
+            let did = Did { who, value: act.value, text: deeds.text(i) };
+            if let Some(kind) = Kind::ALL.get(usize::from(act.kind)) {
+                store.apply(*kind, &did, &self.params, &mut || deeds.neighbours());
+            }
+        }
+    }
+
+    fn settle(&self, store: &mut Store, _: &mut Draws) -> Option<String> {
+        let active = (0..store.people.stance.len() as u32).filter(|who| self.is_active(store, *who)).count();
+        store.end_round(active as u32);
+        self.sow(store, Some(store.round - 1));
+        self.feeds().refresh(store);
+        None
+    }
+
+    fn digest(&self, store: &Store) -> Option<Digest> {
+        Some(store.digest)
+    }
+
+    fn restore(&self, store: &mut Store) {
+        store.index(self.params.live);
+        self.feeds().refresh(store);
+    }
+
+    fn column(&self, store: &Store, who: u32, column: usize) -> f64 {
+        let (who, people) = (who as usize, &store.people);
+        match column {
+            0 => f64::from(people.stance[who]),
+            1 => f64::from(people.followers[who]),
+            2 => f64::from(people.posts[who]),
+            _ => f64::from(people.attention[who]),
+        }
+    }
+
+    fn scalar(&self, store: &Store, i: usize) -> f64 {
+        store.scalar(i)
+    }
+}
+
+/// Whether a number names something, and what.
+fn named(value: f64, below: usize) -> Option<u32> {
+    (value >= 0.0 && value < below as f64 && value.fract() == 0.0).then_some(value as u32).filter(|id| *id != NOWHERE)
+}

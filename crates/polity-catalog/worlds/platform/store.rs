@@ -1,0 +1,559 @@
+//! What the platform holds, in columns: people, posts, ties, and what was done in the round.
+
+use super::{Params, Seed, named};
+use polity_kernel::digest::{Digest, Kind as Hashed, RowHash};
+use polity_kernel::rng::{Draws, Stream};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Topics; a vector of interests or of a post has a number for each.
+pub const TOPICS: usize = 32;
+/// No post.
+pub const NOWHERE: u32 = u32::MAX;
+/// Posts that somebody has dealt with lately, and is not shown again.
+const LATELY: usize = 16;
+/// How far vectors are spread around their topic: the deviation of each of their numbers, before they are made 1 long.
+const SPREAD: f64 = 0.12;
+/// Letters of a post that are kept.
+const LONGEST: usize = 5_000;
+
+/// A vector of length 1.
+pub type Vector = [f32; TOPICS];
+
+/// The product of two vectors; summed in eight lanes, so that it is the same on every machine and quick.
+#[inline]
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut lanes = [0.0f32; 8];
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
+            *lane += a * b;
+        }
+    }
+    ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]))
+}
+
+/// A vector around a topic.
+fn around(topic: u8, draws: &mut Draws) -> Vector {
+    let mut vector = [0.0; TOPICS];
+    for (i, x) in vector.iter_mut().enumerate() {
+        let center = if i == usize::from(topic) { 1.0 } else { 0.0 };
+        *x = (center + SPREAD * draws.normal()) as f32;
+    }
+    unit(&mut vector);
+    vector
+}
+
+fn unit(vector: &mut [f32]) {
+    let length = dot(vector, vector).sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|x| *x /= length);
+    }
+}
+
+/// What can be done, in the order of the world's acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Post,
+    Share,
+    Quote,
+    Comment,
+    Like,
+    Dislike,
+    Report,
+    Follow,
+    Unfollow,
+    Mute,
+    Search,
+    Join,
+    Leave,
+    Think,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 14] = [
+        Kind::Post,
+        Kind::Share,
+        Kind::Quote,
+        Kind::Comment,
+        Kind::Like,
+        Kind::Dislike,
+        Kind::Report,
+        Kind::Follow,
+        Kind::Unfollow,
+        Kind::Mute,
+        Kind::Search,
+        Kind::Join,
+        Kind::Leave,
+        Kind::Think,
+    ];
+}
+
+/// Something that somebody did.
+pub struct Did<'a> {
+    pub who: u32,
+    pub value: f64,
+    pub text: Option<&'a str>,
+}
+
+/// People, a row each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct People {
+    pub stance: Vec<f32>,
+    pub activity: Vec<f32>,
+    /// [`TOPICS`] numbers each, of length 1.
+    interests: Vec<f32>,
+    /// Communities, a bit a topic.
+    pub groups: Vec<u32>,
+    pub followers: Vec<u32>,
+    pub posts: Vec<u32>,
+    pub attention: Vec<u32>,
+    /// The newest post of each.
+    pub latest: Vec<u32>,
+    /// [`LATELY`] each, as a ring; and where it goes on.
+    lately: Vec<u32>,
+    next: Vec<u8>,
+    /// Whom they follow besides those of the graph, and whom no more; sorted.
+    pub more: BTreeMap<u32, Vec<u32>>,
+    pub fewer: BTreeMap<u32, Vec<u32>>,
+    pub muted: BTreeMap<u32, Vec<u32>>,
+    /// Topics that are looked for.
+    pub query: BTreeMap<u32, u8>,
+}
+
+impl People {
+    pub fn join(&mut self, stance: f32, activity: f32, draws: &mut Draws) {
+        let topic = draws.below(TOPICS as u64) as u8;
+        self.stance.push(stance);
+        self.activity.push(activity);
+        self.interests.extend(around(topic, draws));
+        self.groups.push(1 << topic | 1 << draws.below(TOPICS as u64));
+        self.followers.push(0);
+        self.posts.push(0);
+        self.attention.push(0);
+        self.latest.push(NOWHERE);
+        self.lately.extend([NOWHERE; LATELY]);
+        self.next.push(0);
+    }
+
+    pub fn interests(&self, who: u32) -> &[f32] {
+        let start = who as usize * TOPICS;
+        self.interests.get(start..start + TOPICS).unwrap_or_default()
+    }
+
+    /// Posts that somebody has dealt with lately.
+    pub fn lately(&self, who: u32) -> &[u32] {
+        let start = who as usize * LATELY;
+        self.lately.get(start..start + LATELY).unwrap_or_default()
+    }
+
+    fn dealt_with(&mut self, who: u32, post: u32) {
+        let next = &mut self.next[who as usize];
+        self.lately[who as usize * LATELY + usize::from(*next)] = post;
+        *next = (*next + 1) % LATELY as u8;
+    }
+
+    fn learns(&mut self, who: u32, of: &[f32], rate: f32) {
+        let start = who as usize * TOPICS;
+        let own = &mut self.interests[start..start + TOPICS];
+        own.iter_mut().zip(of).for_each(|(own, of)| *own += rate * (of - *own));
+        unit(own);
+    }
+}
+
+/// A post. What is shared and what is shared again are posts, too. A row fills a line of the processor's cache: feeds look at hundreds of
+/// posts that lie anywhere, and at several things of each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Post {
+    pub author: u32,
+    /// The post whose content it shows: itself, unless it is a share.
+    pub origin: u32,
+    /// The post at the beginning of its chain of shares and quotes.
+    pub root: u32,
+    pub round: u32,
+    /// The post of the same author before it.
+    pub before: u32,
+    pub likes: u32,
+    pub dislikes: u32,
+    pub shares: u32,
+    comments: u32,
+    /// The seed that it is or comes from, from 1; 0: none.
+    pub seed: u32,
+    pub stance: f32,
+    depth: u16,
+    pub topic: u8,
+    /// The hot score, as of the round's beginning.
+    pub hot: f64,
+}
+
+/// A post to be added.
+struct New {
+    author: u32,
+    topic: u8,
+    stance: f32,
+    /// The post that it shares, quotes or comments on, and whether it shows its content.
+    of: Option<(u32, bool)>,
+    seed: u32,
+}
+
+/// How the seeds have spread, all together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Cascade {
+    users: BTreeSet<(u32, u32)>,
+    /// Shares by depth.
+    at: Vec<u32>,
+}
+
+/// What was done in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Done {
+    active: u32,
+    posts: u32,
+    shares: u32,
+    comments: u32,
+    likes: u32,
+    dislikes: u32,
+    follows: i32,
+    refused: u32,
+    /// Sum of differences of stance, and their number.
+    distance: f64,
+    engaged: u32,
+}
+
+/// Candidates, found anew from the posts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Live {
+    /// The oldest post that is a candidate.
+    pub first: u32,
+    /// Vectors of live posts, as a ring by number of the post.
+    vectors: Vec<f32>,
+    /// Live posts by topic, oldest first.
+    pub by_topic: Vec<VecDeque<u32>>,
+    /// The hottest, from the top.
+    pub hot: Vec<u32>,
+}
+
+/// All that changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Store {
+    pub seed: u64,
+    pub round: u32,
+    pub people: People,
+    pub posts: Vec<Post>,
+    /// Words, of the posts that have some.
+    words: BTreeMap<u32, String>,
+    cascade: Cascade,
+    now: Done,
+    last: Done,
+    /// Kept up with every act.
+    pub digest: Digest,
+    #[serde(skip)]
+    pub live: Live,
+}
+
+impl Store {
+    pub fn new(agents: u32, seed: u64) -> Self {
+        let mut store = Store { seed, ..Store::default() };
+        let n = agents as usize;
+        store.people.interests.reserve_exact(n * TOPICS);
+        store.people.lately.reserve_exact(n * LATELY);
+        store
+    }
+
+    /// The vector of a live post.
+    pub fn vector(&self, post: u32) -> &[f32] {
+        let ring = self.live.vectors.len() / TOPICS;
+        let start = if ring == 0 { 0 } else { post as usize % ring * TOPICS };
+        self.live.vectors.get(start..start + TOPICS).unwrap_or_default()
+    }
+
+    fn note(&mut self, kind: u8, who: u32, what: u64, value: f64) {
+        let hash = RowHash::new(Hashed::Row, self.round).words(u64::from(who) << 8 | u64::from(kind), what);
+        self.digest.add(hash.number(value).finish());
+    }
+
+    /// Finds anew what follows from the posts.
+    pub fn index(&mut self, live: u32) {
+        let n = self.posts.len() as u32;
+        let ring = live as usize;
+        self.live = Live {
+            first: n.saturating_sub(live),
+            vectors: vec![0.0; ring * TOPICS],
+            by_topic: vec![VecDeque::new(); TOPICS],
+            hot: Vec::new(),
+        };
+        for post in self.live.first..n {
+            self.enter(post, ring);
+        }
+    }
+
+    /// Makes a post a candidate, in the place of the oldest.
+    fn enter(&mut self, post: u32, ring: usize) {
+        let (origin, topic) = (self.posts[post as usize].origin, self.posts[post as usize].topic);
+        // A share looks like what it shares.
+        let vector = around(topic, &mut Draws::new(self.seed, Stream::Seat, 1, origin));
+        let start = post as usize % ring * TOPICS;
+        if let Some(place) = self.live.vectors.get_mut(start..start + TOPICS) {
+            place.copy_from_slice(&vector);
+        }
+        if let Some(posts) = self.live.by_topic.get_mut(usize::from(topic)) {
+            posts.push_back(post);
+        }
+        self.live.first = (post + 1).saturating_sub(ring as u32);
+        while let Some(posts) = self.live.by_topic.get_mut(usize::from(topic))
+            && posts.front().is_some_and(|oldest| *oldest < self.live.first)
+        {
+            posts.pop_front();
+        }
+    }
+
+    fn add(&mut self, new: &New, live: u32) -> u32 {
+        let post = self.posts.len() as u32;
+        let (origin, root, depth) = match new.of.map(|(of, shows)| (self.posts[of as usize], shows)) {
+            None => (post, post, 0),
+            Some((of, shows)) => (if shows { of.origin } else { post }, of.root, of.depth.saturating_add(1)),
+        };
+        let author = new.author as usize;
+        let before = std::mem::replace(&mut self.people.latest[author], post);
+        self.posts.push(Post {
+            author: new.author,
+            origin,
+            root,
+            round: self.round,
+            before,
+            likes: 0,
+            dislikes: 0,
+            shares: 0,
+            comments: 0,
+            seed: new.seed,
+            stance: new.stance,
+            depth,
+            topic: new.topic,
+            hot: 0.0,
+        });
+        self.people.posts[author] += 1;
+        if new.seed > 0 && self.cascade.users.insert((new.seed, new.author)) {
+            let depth = usize::from(depth);
+            self.cascade.at.resize(self.cascade.at.len().max(depth + 1), 0);
+            self.cascade.at[depth] += 1;
+        }
+        if !self.live.vectors.is_empty() {
+            self.enter(post, live as usize);
+        }
+        post
+    }
+
+    /// A post from outside.
+    pub fn sow(&mut self, seed: &Seed, number: u32, live: u32) {
+        let Seed { author, stance, topic, score, .. } = *seed;
+        let post = self.add(&New { author, topic, stance, of: None, seed: number }, live) as usize;
+        let votes = score.unsigned_abs();
+        if score > 0 {
+            self.posts[post].likes = votes
+        } else {
+            self.posts[post].dislikes = votes
+        }
+        self.note(u8::MAX, author, post as u64, f64::from(score));
+    }
+
+    /// Does what somebody did; what names nobody and nothing is counted as refused.
+    pub fn apply<N: Iterator<Item = u32>>(
+        &mut self,
+        kind: Kind,
+        did: &Did<'_>,
+        params: &Params,
+        follows: &mut dyn FnMut() -> N,
+    ) {
+        let done = match kind {
+            Kind::Post => self.write(did, params),
+            Kind::Share | Kind::Quote | Kind::Comment => self.answer(kind, did, params),
+            Kind::Like | Kind::Dislike | Kind::Report => self.react(kind, did, params),
+            Kind::Follow | Kind::Unfollow | Kind::Mute => self.tie(kind, did, follows),
+            Kind::Search | Kind::Join | Kind::Leave => self.turn_to(kind, did),
+            Kind::Think => {
+                let fits = (-1.0..=1.0).contains(&did.value);
+                if fits {
+                    self.people.stance[did.who as usize] = did.value as f32;
+                }
+                fits.then_some(())
+            }
+        };
+        match done {
+            Some(()) => self.note(kind as u8, did.who, self.posts.len() as u64, did.value),
+            None => self.now.refused += 1,
+        }
+    }
+
+    fn keep_words(&mut self, post: u32, text: Option<&str>) {
+        if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+            // Control characters would be orders to a terminal.
+            let kept = text.chars().filter(|c| !c.is_control() || *c == '\n').take(LONGEST).collect();
+            self.words.insert(post, kept);
+        }
+    }
+
+    fn write(&mut self, did: &Did<'_>, params: &Params) -> Option<()> {
+        let author = did.who;
+        // What it is about is a draw by its author's interests.
+        let mut draws = Draws::new(self.seed, Stream::World, self.round, author);
+        let (_, topic) = (draws.unit(), self.topic_of(author, &mut draws));
+        let stance = self.people.stance[author as usize];
+        let post = self.add(&New { author, topic, stance, of: None, seed: 0 }, params.live);
+        self.keep_words(post, did.text);
+        self.now.posts += 1;
+        Some(())
+    }
+
+    fn topic_of(&self, who: u32, draws: &mut Draws) -> u8 {
+        let weights: Vec<f64> = self.people.interests(who).iter().map(|x| f64::from(x.max(0.0)).powi(2)).collect();
+        draws.weighted(&weights).unwrap_or(0) as u8
+    }
+
+    /// A post, by its number, that is somebody else's.
+    fn other(&self, did: &Did<'_>) -> Option<usize> {
+        let post = named(did.value, self.posts.len())? as usize;
+        (self.posts[post].author != did.who).then_some(post)
+    }
+
+    fn engages(&mut self, did: &Did<'_>, origin: usize, params: &Params) {
+        let author = self.posts[origin].author as usize;
+        self.people.attention[author] += 1;
+        self.now.distance += f64::from((self.people.stance[did.who as usize] - self.posts[origin].stance).abs());
+        self.now.engaged += 1;
+        if params.learning > 0.0 && origin as u32 >= self.live.first {
+            let vector: Vec<f32> = self.vector(origin as u32).to_vec();
+            self.people.learns(did.who, &vector, params.learning);
+        }
+    }
+
+    fn answer(&mut self, kind: Kind, did: &Did<'_>, params: &Params) -> Option<()> {
+        let of = self.other(did)?;
+        let origin = self.posts[of].origin as usize;
+        self.engages(did, origin, params);
+        self.people.dealt_with(did.who, origin as u32);
+        let share = kind == Kind::Share;
+        let stance = if share { self.posts[origin].stance } else { self.people.stance[did.who as usize] };
+        if kind == Kind::Comment {
+            self.posts[origin].comments += 1;
+            self.now.comments += 1;
+            return Some(());
+        }
+        self.posts[origin].shares += 1;
+        self.now.shares += 1;
+        let (topic, seed) = (self.posts[origin].topic, self.posts[of].seed);
+        let new = New { author: did.who, topic, stance, of: Some((of as u32, share)), seed };
+        let post = self.add(&new, params.live);
+        self.keep_words(post, did.text);
+        Some(())
+    }
+
+    fn react(&mut self, kind: Kind, did: &Did<'_>, params: &Params) -> Option<()> {
+        let origin = self.posts[self.other(did)?].origin as usize;
+        self.people.dealt_with(did.who, origin as u32);
+        match kind {
+            Kind::Like => {
+                self.posts[origin].likes += 1;
+                self.now.likes += 1;
+                self.engages(did, origin, params);
+            }
+            Kind::Dislike => {
+                self.posts[origin].dislikes += 1;
+                self.now.dislikes += 1;
+                let author = self.posts[origin].author as usize;
+                self.people.attention[author] += 1;
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn tie<N: Iterator<Item = u32>>(
+        &mut self,
+        kind: Kind,
+        did: &Did<'_>,
+        follows: &mut dyn FnMut() -> N,
+    ) -> Option<()> {
+        let whom = named(did.value, self.people.stance.len()).filter(|whom| *whom != did.who)?;
+        let of_graph = follows().any(|followed| followed == whom);
+        let has = |ties: &BTreeMap<u32, Vec<u32>>| ties.get(&did.who).is_some_and(|of| of.binary_search(&whom).is_ok());
+        let people = &mut self.people;
+        let does = has(&people.more) || of_graph && !has(&people.fewer);
+        match kind {
+            Kind::Follow if !does => {
+                if of_graph {
+                    cut(&mut people.fewer, did.who, whom)
+                } else {
+                    tied(&mut people.more, did.who, whom)
+                }
+                people.followers[whom as usize] += 1;
+                self.now.follows += 1;
+            }
+            Kind::Unfollow if does => {
+                if of_graph {
+                    tied(&mut people.fewer, did.who, whom)
+                } else {
+                    cut(&mut people.more, did.who, whom)
+                }
+                people.followers[whom as usize] -= 1;
+                self.now.follows -= 1;
+            }
+            Kind::Mute => tied(&mut people.muted, did.who, whom),
+            // Once is enough.
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn turn_to(&mut self, kind: Kind, did: &Did<'_>) -> Option<()> {
+        let topic = named(did.value, TOPICS)?;
+        let groups = &mut self.people.groups[did.who as usize];
+        match kind {
+            Kind::Join => *groups |= 1 << topic,
+            Kind::Leave => *groups &= !(1 << topic),
+            _ => drop(self.people.query.insert(did.who, topic as u8)),
+        }
+        Some(())
+    }
+
+    pub fn end_round(&mut self, active: u32) {
+        self.now.active = active;
+        self.last = std::mem::take(&mut self.now);
+        self.note(u8::MAX - 1, active, self.posts.len() as u64, self.last.distance);
+        self.round += 1;
+    }
+
+    /// A scalar, in the order of the interface.
+    pub fn scalar(&self, i: usize) -> f64 {
+        let last = &self.last;
+        let of = f64::from;
+        match i {
+            0 => of(last.active),
+            1 => of(last.posts),
+            2 => of(last.shares),
+            3 => of(last.comments),
+            4 => of(last.likes),
+            5 => of(last.dislikes),
+            6 => f64::from(last.follows),
+            7 => of(last.refused),
+            8 => last.distance / f64::from(last.engaged.max(1)),
+            9 => self.cascade.users.len() as f64,
+            10 => self.cascade.at.len().saturating_sub(1) as f64,
+            _ => of(self.cascade.at.get(1..).unwrap_or_default().iter().copied().max().unwrap_or(0)),
+        }
+    }
+}
+
+fn tied(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
+    let of = ties.entry(who).or_default();
+    if let Err(place) = of.binary_search(&whom) {
+        of.insert(place, whom);
+    }
+}
+
+fn cut(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
+    if let Some(of) = ties.get_mut(&who)
+        && let Ok(place) = of.binary_search(&whom)
+    {
+        of.remove(place);
+    }
+}
