@@ -126,9 +126,13 @@ impl Plain {
             }
         };
         let key = |post: usize| if by_hot { self.hot(post) } else { 0.0 };
-        // By score, and the newer first.
         candidates.sort_by(|a, b| key(*b).partial_cmp(&key(*a)).unwrap().then(b.cmp(a)));
         candidates.truncate(200);
+        if !by_hot {
+            // The newest round first; within it posts before shares, and the newer first.
+            let key = |post: usize| (self.posts[post].round, self.posts[post].origin == post, post);
+            candidates.sort_by_key(|post| std::cmp::Reverse(key(*post)));
+        }
         let own = |post: usize| self.posts[post].author == who || self.posts[self.posts[post].origin].author == who;
         let lately: Vec<usize> = self.dealt[who as usize].iter().rev().take(16).copied().collect();
         let mut shown: Vec<usize> = Vec::new();

@@ -74,6 +74,25 @@ struct Candidate {
     followed: bool,
 }
 
+/// A candidate that was looked at.
+#[derive(Clone, Copy)]
+struct Ranked {
+    score: f64,
+    likeness: f32,
+    post: u32,
+    followed: bool,
+    /// Whether it is no share.
+    own: bool,
+}
+
+impl Ranked {
+    /// From the best down; of equals the posts themselves before shares, then the newer ones.
+    fn order(&self, other: &Ranked) -> std::cmp::Ordering {
+        let key = |ranked: &Ranked| (ranked.own, ranked.post, ranked.followed);
+        other.score.total_cmp(&self.score).then_with(|| key(other).cmp(&key(self)))
+    }
+}
+
 /// The recommender.
 pub struct Feeds<'a> {
     pub params: &'a Params,
@@ -202,7 +221,7 @@ impl Feeds<'_> {
             }
             halved[age]
         };
-        let mut ranked: Vec<(f64, Candidate, f32)> = Vec::with_capacity(found.len());
+        let mut ranked: Vec<Ranked> = Vec::with_capacity(found.len());
         for candidate in found {
             let post = &posts[candidate.post as usize];
             let origin = if post.origin == candidate.post { post } else { &posts[post.origin as usize] };
@@ -222,27 +241,25 @@ impl Feeds<'_> {
             if weights.random != 0.0 {
                 score += weights.random * draws.unit();
             }
-            ranked.push((score, candidate, likeness));
+            let Candidate { post: number, followed } = candidate;
+            ranked.push(Ranked { score, likeness, post: number, followed, own: post.origin == number });
         }
-        let order = |a: &(f64, Candidate, f32), b: &(f64, Candidate, f32)| {
-            b.0.total_cmp(&a.0).then(b.1.post.cmp(&a.1.post)).then(b.1.followed.cmp(&a.1.followed))
-        };
         let most = self.params.feed as usize;
         // Those that can be shown come first; the others are put in order only where they are needed.
         let (first, mut sorted) = (3 * most, ranked.len());
         if ranked.len() > first {
-            ranked.select_nth_unstable_by(first, order);
+            ranked.select_nth_unstable_by(first, Ranked::order);
             sorted = first;
         }
-        ranked[..sorted].sort_unstable_by(order);
+        ranked[..sorted].sort_unstable_by(Ranked::order);
         let mut shown: Vec<u32> = Vec::with_capacity(most);
         let mut at = 0;
         while shown.len() < most && at < ranked.len() {
             if at == sorted {
-                ranked[at..].sort_unstable_by(order);
+                ranked[at..].sort_unstable_by(Ranked::order);
                 sorted = ranked.len();
             }
-            let (_, Candidate { post: number, followed }, likeness) = ranked[at];
+            let Ranked { post: number, followed, likeness, .. } = ranked[at];
             at += 1;
             let post = &posts[number as usize];
             // A post and its shares are shown once.

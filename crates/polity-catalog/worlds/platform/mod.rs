@@ -75,6 +75,9 @@ pub struct Params {
     hours: Vec<f64>,
     /// Part of the way that somebody's interests move towards what it likes.
     learning: f32,
+    /// Part of the shares of shares that are credited to the post itself, as X does, and not to the share by which it was met. It decides
+    /// how deep cascades are, not who sees what.
+    credit: f64,
     /// A column of the population: how many times as active as usual.
     activity: Option<String>,
     /// A column of the population: what people think at the start, -1 to 1. Without one it is drawn evenly.
@@ -97,6 +100,7 @@ impl Default for Params {
             hour: 8.0,
             hours: HOURS.to_vec(),
             learning: 0.02,
+            credit: 0.0,
             activity: None,
             stance: None,
             seeds: Vec::new(),
@@ -169,6 +173,9 @@ impl Platform {
         }
         if !(0.0..=1.0).contains(&params.learning) {
             return invalid("learning", format!("must lie in 0..=1, is {}", params.learning));
+        }
+        if !(0.0..=1.0).contains(&params.credit) {
+            return invalid("credit", format!("must lie in 0..=1, is {}", params.credit));
         }
         if !params.weights.are_finite() {
             return invalid("weights", "must be finite numbers".into());

@@ -427,7 +427,7 @@ impl Store {
     }
 
     fn answer(&mut self, kind: Kind, did: &Did<'_>, params: &Params) -> Option<()> {
-        let of = self.other(did)?;
+        let mut of = self.other(did)?;
         let origin = self.posts[of].origin as usize;
         self.engages(did, origin, params);
         self.people.dealt_with(did.who, origin as u32);
@@ -440,6 +440,11 @@ impl Store {
         }
         self.posts[origin].shares += 1;
         self.now.shares += 1;
+        // A draw of each user and post.
+        let number = self.seed ^ (origin as u64) << 32;
+        if params.credit > 0.0 && Draws::new(number, Stream::World, self.round, did.who).chance(params.credit) {
+            of = origin;
+        }
         let (topic, seed) = (self.posts[origin].topic, self.posts[of].seed);
         let new = New { author: did.who, topic, stance, of: Some((of as u32, share)), seed };
         let post = self.add(&new, params.live);
