@@ -259,6 +259,11 @@ impl Sights {
         }
     }
 
+    /// Gives the memory of tables back: they are the largest part of what is seen, and each is read once.
+    pub(crate) fn release_tables(&mut self) {
+        self.tables.iter_mut().for_each(|tables| *tables = Tables::default());
+    }
+
     /// Writes a number that all rows see.
     pub fn put_all(&mut self, slot: NumberSlot, value: f64) {
         if let Some(numbers) = self.numbers.get_mut(slot.0) {

@@ -223,6 +223,7 @@ impl Shard {
                     };
                     policy.run(&mut segment.states, rows, &round, lane)?;
                 }
+                block.sights.release_tables();
                 block.tally = None;
                 if split == Split::Rows && block.suspended.is_empty() {
                     // Nobody's act is still to come: apply them while they lie in the cache.
