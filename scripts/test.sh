@@ -36,7 +36,7 @@ git ls-files '*.rs' | xargs rustfmt --check --edition 2024
 # All in the dev profile: one set of dependencies for lints' build scripts and for tests, no release build. See
 # docs/decisions/profile-of-tests.md.
 step "lints"
-cargo clippy --locked --workspace --all-targets -- -D warnings
+cargo clippy --locked --workspace --all-targets --features polity/local -- -D warnings
 
 # The tests skip what needs it where it can not be had.
 step "python clients"
@@ -49,6 +49,10 @@ if cargo nextest --version >/dev/null 2>&1; then
 else
     cargo test --locked --workspace
 fi
+
+# Models inside the process. The same packages as above, so that only what the feature changes among their dependencies is compiled again.
+step "feature local"
+cargo test --locked --workspace --features polity/local --test local
 
 # Published systems: what is plainly otherwise than their entries say.
 step "claims of systems"
