@@ -22,8 +22,8 @@ const OUT: &str = "run";
 fn a_thousand_decisions_are_valid_and_the_same_by_any_shards_and_without_the_file() {
     let folder = scratch("local-society");
     let path = folder.join("tiny.gguf");
-    let words: Vec<&str> =
-        OPTIONS.into_iter().chain(["User:", "Assistant:", "Reply with one of these, and with nothing else:"]).collect();
+    let said = ["User: Agent", "round", "where to?", "Assistant:", "Reply with one of these, and with nothing else:"];
+    let words: Vec<&str> = OPTIONS.into_iter().chain(said).collect();
     Tiny::new(&words, 3).write(&path, "llama", true);
     let model = format!("local/{}", path.display());
     let of = |settings: Json| prepared(&choosers(&model, settings), &folder);
@@ -51,6 +51,7 @@ fn a_thousand_decisions_are_valid_and_the_same_by_any_shards_and_without_the_fil
             let weights = manifest["capabilities"][&model]["weights"].as_str().unwrap();
             let sum = Command::new("sha256sum").arg(&path).output().unwrap().stdout;
             assert!(String::from_utf8(sum).unwrap().starts_with(&format!("{weights} ")), "{manifest}");
+            assert_eq!(manifest["prices"][&model]["output"], 0.0, "{manifest}");
             // Nobody is there to ask.
             std::fs::remove_file(&path).unwrap();
             assert_eq!(replay(&engine(disk, 2, None), Path::new(OUT)).unwrap().status, "same");

@@ -207,6 +207,10 @@ impl Provider for Local {
         }
     }
 
+    fn tells_costs(&self) -> bool {
+        false
+    }
+
     fn list_price(&self, _: &str) -> Option<Price> {
         Some(Price { input: 0.0, output: 0.0, cached: None })
     }

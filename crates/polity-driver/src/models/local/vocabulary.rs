@@ -42,24 +42,18 @@ impl Vocabulary {
             .map(|(id, text)| Token { id, text, kind: kinds.get(id as usize).map_or(NORMAL, |kind| *kind as u32) })
             .collect();
         let unknown = id("tokenizer.ggml.unknown_token_id").and_then(|id| texts.get(id as usize).copied());
-        let (layout, bytes): (Json, Box<dyn Fn(&str) -> Vec<u8>>) = match kind {
+        let (layout, letters) = match kind {
             "llama" => {
                 let scores = metadata.numbers("tokenizer.ggml.scores").unwrap_or_default();
                 if scores.len() != texts.len() {
                     return Err(format!("its vocabulary has {} tokens and {} scores", texts.len(), scores.len()));
                 }
                 let space_first = flag("tokenizer.ggml.add_space_prefix", true);
-                let layout = sentence_piece(&tokens, &scores, unknown, space_first);
-                (layout, Box::new(|text| text.replace(SPACE, " ").into_bytes()))
+                (sentence_piece(&tokens, &scores, unknown, space_first), None)
             }
             "gpt2" => {
                 let merges = metadata.texts("tokenizer.ggml.merges").ok_or("its vocabulary has no merges")?;
-                let layout = byte_level(&tokens, &merges, metadata.text("tokenizer.ggml.pre"))?;
-                let letters = letters();
-                (
-                    layout,
-                    Box::new(move |text| text.chars().filter_map(|letter| letters.get(&letter).copied()).collect()),
-                )
+                (byte_level(&tokens, &merges, metadata.text("tokenizer.ggml.pre"))?, Some(letters()))
             }
             other => {
                 return Err(format!(
@@ -67,10 +61,11 @@ impl Vocabulary {
                 ));
             }
         };
-        let bytes = |token: &Token<'_>| match token.kind {
-            NORMAL => bytes(token.text),
-            USER_DEFINED => token.text.as_bytes().to_vec(),
-            BYTE => byte(token.text).into_iter().collect(),
+        let bytes = |token: &Token<'_>| match (token.kind, &letters) {
+            (NORMAL, None) => token.text.replace(SPACE, " ").into_bytes(),
+            (NORMAL, Some(letters)) => token.text.chars().filter_map(|letter| letters.get(&letter).copied()).collect(),
+            (USER_DEFINED, _) => token.text.as_bytes().to_vec(),
+            (BYTE, _) => byte(token.text).into_iter().collect(),
             _ => Vec::new(),
         };
         let tokenizer = Tokenizer::from_bytes(layout.to_string()).map_err(|why| format!("its vocabulary: {why}"))?;
