@@ -51,6 +51,11 @@ fn options() -> Vec<String> {
     ["left", "right", "neither", "back"].map(String::from).to_vec()
 }
 
+/// The question, with its options.
+fn listed() -> String {
+    format!("{QUESTION}\n\nReply with one of these, and with nothing else: {}", options().join(" | "))
+}
+
 /// The prompt of a question, in the plain form.
 fn prompt(tiny: &Tiny, question: &str) -> Vec<u32> {
     let mut tokens = vec![BEGIN];
@@ -77,18 +82,35 @@ fn a_reply_is_that_of_the_plain_model() {
     assert_eq!(exchange.usage.cost_usd, 0.0);
 }
 
+/// What was weighed stands in the reply.
+fn told(raw: &str) -> Vec<f64> {
+    raw.split(", ").map(|part| part.rsplit(' ').next().unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn weights_of_eight_bits_are_read_and_computed_as_what_they_are() {
+    let tiny = Tiny::new(&WORDS, 7).rounded();
+    let path = scratch("local-eight-bits").join("tiny.gguf");
+    tiny.write(&path, "llama", true);
+    let prompt = prompt(&tiny, &listed());
+    let weights: Vec<f64> = options().iter().map(|option| tiny.weight(&prompt, option)).collect();
+    let exchange = ask(&effect(&model(&path), Want::Choice(options()), Settings::default())).unwrap();
+    let told = told(raw(&exchange.outcome));
+    // candle rounds what it multiplies with to eight bits, too.
+    assert!(told.iter().zip(&weights).all(|(a, b)| (a - b).abs() < 0.3), "{told:?} {weights:?}");
+    assert_eq!(told.len(), weights.len());
+}
+
 #[test]
 fn options_are_weighed_as_the_plain_model_weighs_them() {
     let (tiny, model) = tiny("local-options");
-    let listed = format!("{QUESTION}\n\nReply with one of these, and with nothing else: {}", options().join(" | "));
-    let prompt = prompt(&tiny, &listed);
+    let prompt = prompt(&tiny, &listed());
     let weights: Vec<f64> = options().iter().map(|option| tiny.weight(&prompt, option)).collect();
     let exchange = ask(&effect(&model, Want::Choice(options()), Settings::default())).unwrap();
     let best = (0..weights.len()).max_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap();
     let Outcome::Reply { value: Value::Choice(chosen), raw, .. } = &exchange.outcome else { panic!("{exchange:?}") };
     assert_eq!(*chosen as usize, best);
-    // What was weighed stands in the reply.
-    let told: Vec<f64> = raw.split(", ").map(|part| part.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+    let told = told(raw);
     assert!(told.iter().zip(&weights).all(|(a, b)| (a - b).abs() < 1e-3), "{told:?} {weights:?}");
     assert_eq!(told.len(), weights.len());
     // At a temperature they are drawn by their probabilities.
@@ -189,4 +211,31 @@ fn what_is_wrong_with_a_file_is_told() {
     long.request.messages = vec![Message::text(Role::User, "ä".repeat(CONTEXT as usize))].into();
     let ended = ask(&long);
     assert!(matches!(&ended, Err(Trouble::Never { why }) if why.contains("context holds 1024")), "{ended:?}");
+}
+
+/// Whatever stands in a file, somebody is told something.
+#[test]
+fn damaged_files_are_errors() {
+    let path = scratch("local-damaged").join("tiny.gguf");
+    Tiny::new(&WORDS, 7).write(&path, "llama", true);
+    let whole = std::fs::read(&path).unwrap();
+    let settings = Settings { max_tokens: Some(2), ..Settings::default() };
+    let mut refused = 0;
+    // Among the first bytes are the counts, the architecture and all sizes.
+    for at in (4..450).step_by(5) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xFF;
+        std::fs::write(&path, bytes).unwrap();
+        let providers = Providers::standard();
+        let effect = effect(&model(&path), Want::Text, settings);
+        let ended = match providers.for_model(&effect.request.model) {
+            Ok(_) => ask(&effect).map(|_| ()).map_err(|trouble| trouble.to_string()),
+            Err(why) => Err(why),
+        };
+        if let Err(why) = ended {
+            assert!(why.contains("tiny.gguf"), "{at}: {why}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 20, "{refused}");
 }

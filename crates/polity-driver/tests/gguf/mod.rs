@@ -12,7 +12,7 @@ const WIDTH: usize = 32;
 const HEADS: usize = 4;
 const SHARED_HEADS: usize = 2;
 const HEAD: usize = WIDTH / HEADS;
-const WIDE: usize = 48;
+const WIDE: usize = 64;
 const LAYERS: usize = 2;
 const EPSILON: f64 = 1e-5;
 /// Tokens of a prompt and its reply.
@@ -20,6 +20,9 @@ pub const CONTEXT: u32 = 1024;
 /// Ids of marks.
 pub const BEGIN: u32 = 1;
 pub const END: u32 = 2;
+
+/// Numbers that have one scale in eight bits (`Q8_0`).
+const BLOCK: usize = 32;
 
 /// A matrix by rows, and its name in the file.
 struct Matrix {
@@ -37,6 +40,8 @@ pub struct Tiny {
     matrices: Vec<Matrix>,
     /// Jinja, if it has a template.
     pub template: Option<String>,
+    /// Whether matrices are written in eight bits.
+    rounded: bool,
 }
 
 impl Tiny {
@@ -88,10 +93,19 @@ impl Tiny {
             scores.push(score);
             kinds.push(kind);
         }
-        Tiny { tokens: texts, scores, kinds, matrices, template: None }
+        Tiny { tokens: texts, scores, kinds, matrices, template: None, rounded: false }
     }
 
-    /// Writes it in version 3 of the format (ggml, `docs/gguf.md`), all numbers as they are.
+    /// The same with matrices of eight bits, and rounded to them.
+    pub fn rounded(mut self) -> Self {
+        for block in self.matrices.iter_mut().filter(|m| m.rows > 1).flat_map(|m| m.data.chunks_mut(BLOCK)) {
+            let scale = scale(block);
+            block.iter_mut().for_each(|x| *x = (*x / scale).round() * scale);
+        }
+        Tiny { rounded: true, ..self }
+    }
+
+    /// Writes it in version 3 of the format (ggml, `docs/gguf.md`).
     pub fn write(&self, path: &Path, architecture: &str, with_vocabulary: bool) {
         let mut out = File::default();
         let mut facts = File::default();
@@ -141,13 +155,20 @@ impl Tiny {
             let sizes: &[usize] = if matrix.rows == 1 { &[matrix.columns] } else { &[matrix.columns, matrix.rows] };
             out.u32(sizes.len() as u32);
             sizes.iter().for_each(|size| out.u64(*size as u64));
-            out.u32(0);
+            let (kind, bytes) = match self.rounded && matrix.rows > 1 {
+                true => (8, matrix.data.len() / BLOCK * (BLOCK + 2)),
+                false => (0, matrix.data.len() * 4),
+            };
+            out.u32(kind);
             out.u64(at);
-            at += (matrix.data.len() * 4).next_multiple_of(32) as u64;
+            at += bytes.next_multiple_of(32) as u64;
         }
         out.pad();
         for matrix in &self.matrices {
-            matrix.data.iter().for_each(|x| out.f32(*x));
+            match self.rounded && matrix.rows > 1 {
+                true => matrix.data.chunks(BLOCK).for_each(|block| out.eight_bits(block)),
+                false => matrix.data.iter().for_each(|x| out.f32(*x)),
+            }
             out.pad();
         }
         std::fs::write(path, out.0).unwrap();
@@ -273,6 +294,12 @@ fn norm(x: &[f64], weight: &Matrix) -> Vec<f64> {
     x.iter().zip(weight.row(0)).map(|(x, w)| x / (mean + EPSILON).sqrt() * w).collect()
 }
 
+/// A power of two, by which a block's numbers are whole ones of eight bits.
+fn scale(block: &[f32]) -> f32 {
+    let most = block.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+    (most / 127.0).log2().ceil().exp2()
+}
+
 /// Rotary positions of neighbouring pairs, in every head.
 fn rotate(mut x: Vec<f64>, at: usize) -> Vec<f64> {
     for head in x.chunks_mut(HEAD) {
@@ -305,6 +332,13 @@ impl File {
 
     fn f32(&mut self, x: f32) {
         self.0.extend(x.to_le_bytes());
+    }
+
+    /// A scale in sixteen bits, and whole numbers.
+    fn eight_bits(&mut self, block: &[f32]) {
+        let scale = scale(block);
+        self.0.extend((((scale.log2() as i32 + 15) as u16) << 10).to_le_bytes());
+        self.0.extend(block.iter().map(|x| (*x / scale).round() as i8 as u8));
     }
 
     fn text(&mut self, text: &str) {

@@ -249,11 +249,12 @@ impl Provider for Local {
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
         Box::pin(async move {
             let (file, asked) = (self.of(&effect.request.model), effect.request.clone());
-            let defect =
-                |why: String| Trouble::Fatal { why: format!("the model inside the process has a defect: {why}") };
-            let _room = self.room.acquire().await.map_err(|error| defect(error.to_string()))?;
+            let broken = |why: String| Trouble::Fatal {
+                why: format!("`{}` broke off, as it may when its file is damaged: {why}", effect.request.model),
+            };
+            let _room = self.room.acquire().await.map_err(|error| broken(error.to_string()))?;
             let answering = tokio::task::spawn_blocking(move || file.exchange(&asked, seed));
-            answering.await.map_err(|error| defect(error.to_string()))?
+            answering.await.map_err(|error| broken(error.to_string()))?
         })
     }
 }
