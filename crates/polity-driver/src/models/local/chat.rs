@@ -84,3 +84,36 @@ fn plainly(turns: &[Turn]) -> String {
     out.push_str("Assistant:");
     out
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Templates as models have them, and what Jinja itself (3.1.6, set up as Hugging Face does) makes of a conversation.
+    #[test]
+    fn templates_are_filled_as_jinja_fills_them() {
+        let peer: Vec<serde_json::Value> =
+            serde_json::from_str(include_str!("../../../tests/gguf/templates.json")).unwrap();
+        let said = [
+            (Role::System, "Be brief."),
+            (Role::User, " Where to?\n"),
+            (Role::Assistant, "Left."),
+            (Role::User, "Why?"),
+        ];
+        let turns = said.map(|(role, text)| Turn { role, text: text.into() });
+        for case in peer {
+            let template = Some(case["template"].as_str().unwrap().to_owned());
+            let chat = Chat { template, bos: "<s>".into(), eos: "</s>".into() };
+            assert_eq!(chat.prompt(&turns).as_deref(), Ok(case["prompt"].as_str().unwrap()), "{}", case["name"]);
+        }
+        let plain = Chat { template: None, bos: "<s>".into(), eos: "</s>".into() };
+        let expected = "Be brief.\n\nUser:  Where to?\n\n\nAssistant: Left.\n\nUser: Why?\n\nAssistant:";
+        assert_eq!(plain.prompt(&turns).as_deref(), Ok(expected));
+        let endless = Chat {
+            template: Some("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}".into()),
+            ..plain
+        };
+        assert!(endless.prompt(&turns).unwrap_err().contains("can not be filled"));
+    }
+}

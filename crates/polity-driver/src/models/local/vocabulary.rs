@@ -224,6 +224,20 @@ mod tests {
         Vocabulary::of(&metadata).unwrap()
     }
 
+    /// Merges learnt from the book, and what tiktoken 0.14.0 makes of texts by them, for each kind of words.
+    #[test]
+    fn tiktoken_cuts_texts_the_same() {
+        let peer: Json = serde_json::from_str(include_str!("../../../tests/gguf/tiktoken.json")).unwrap();
+        let merges: Vec<&str> = peer["merges"].as_array().unwrap().iter().filter_map(Json::as_str).collect();
+        for (words, column) in WORDS.into_iter().zip(1..) {
+            let vocabulary = bpe(&merges, words);
+            for row in peer["texts"].as_array().unwrap() {
+                let text = row[0].as_str().unwrap();
+                assert_eq!(serde_json::json!(vocabulary.tokens(text).unwrap()), row[column], "{words}: {text:?}");
+            }
+        }
+    }
+
     #[test]
     fn byte_level_tokens_are_merged_by_rank_within_words() {
         let pieces = |words: &str, text: &str| -> Vec<String> {
