@@ -63,7 +63,7 @@ impl Model {
     pub fn prompt(&self, turns: &[Turn]) -> Result<Vec<u32>, String> {
         let mut tokens = self.vocabulary.tokens(&self.chat.prompt(turns)?)?;
         // A template may have written it.
-        if let Some(bos) = self.vocabulary.bos.filter(|bos| tokens.first() != Some(bos)) {
+        if let Some(bos) = self.vocabulary.bos.filter(|bos| self.vocabulary.begins && tokens.first() != Some(bos)) {
             tokens.insert(0, bos);
         }
         Ok(tokens)

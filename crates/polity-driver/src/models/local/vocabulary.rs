@@ -13,7 +13,9 @@ const NORMAL: u32 = 1;
 const USER_DEFINED: u32 = 4;
 const BYTE: u32 = 6;
 
-/// Words of Llama 3, within which tokens are merged.
+/// How Llama 3 cuts texts into words, as files name it.
+const LLAMA_BPE: &str = "llama-bpe";
+/// Its words, within which tokens are merged.
 const LLAMA_3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// The tokens of a model.
@@ -21,8 +23,10 @@ pub(super) struct Vocabulary {
     tokenizer: Tokenizer,
     /// The bytes of each token; of those that are no text, nothing.
     pub bytes: Vec<Vec<u8>>,
-    /// The mark of the beginning, if prompts have one.
+    /// The mark of the beginning, if there is one.
     pub bos: Option<u32>,
+    /// Whether prompts begin with it.
+    pub begins: bool,
     /// The mark of the end of a reply.
     pub eos: u32,
     /// All marks that end a reply.
@@ -74,8 +78,11 @@ impl Vocabulary {
         let named = ["<|eot_id|>", "<|im_end|>", "<|end_of_text|>", "<|endoftext|>"];
         let named = named.iter().filter_map(|name| tokenizer.token_to_id(name));
         let ends = named.chain([eos]).chain(id("tokenizer.ggml.eot_token_id")).collect();
-        let bos = id("tokenizer.ggml.bos_token_id").filter(|_| flag("tokenizer.ggml.add_bos_token", kind == "llama"));
-        Ok(Vocabulary { bytes: tokens.iter().map(bytes).collect(), tokenizer, bos, eos, ends })
+        let bos = id("tokenizer.ggml.bos_token_id");
+        // Where files do not say, llama.cpp has it so (`src/llama-vocab.cpp`).
+        let usual = kind == "llama" || metadata.text("tokenizer.ggml.pre") == Some(LLAMA_BPE);
+        let begins = flag("tokenizer.ggml.add_bos_token", usual);
+        Ok(Vocabulary { bytes: tokens.iter().map(bytes).collect(), tokenizer, bos, begins, eos, ends })
     }
 
     /// How a token is written.
@@ -161,7 +168,7 @@ fn byte_level(tokens: &[Token<'_>], merges: &[&str], words: Option<&str>) -> Res
     let (first, then) = match words {
         Some("gpt-2") => (None, by(true)),
         Some("smollm") => (Some(json!({"type": "Digits", "individual_digits": true})), by(true)),
-        Some("llama-bpe") => {
+        Some(LLAMA_BPE) => {
             let split =
                 json!({"type": "Split", "pattern": {"Regex": LLAMA_3}, "behavior": "Isolated", "invert": false});
             (Some(split), by(false))
@@ -176,7 +183,7 @@ fn byte_level(tokens: &[Token<'_>], merges: &[&str], words: Option<&str>) -> Res
     };
     let cut = json!({"type": "Sequence", "pretokenizers": first.into_iter().chain([then]).collect::<Vec<_>>()});
     // Llama 3 takes words that are tokens whole, whatever the merges say.
-    let model = json!({"merges": merges, "ignore_merges": words == Some("llama-bpe")});
+    let model = json!({"merges": merges, "ignore_merges": words == Some(LLAMA_BPE)});
     Ok(layout(tokens, model, Json::Null, cut, by(false)))
 }
 
@@ -220,6 +227,7 @@ mod tests {
             ("tokenizer.ggml.merges", texts(merges)),
             ("tokenizer.ggml.token_type", Value::Array(kinds)),
             ("tokenizer.ggml.eos_token_id", Value::U32(last as u32)),
+            ("tokenizer.ggml.bos_token_id", Value::U32(last as u32)),
         ]);
         Vocabulary::of(&metadata).unwrap()
     }
@@ -252,7 +260,7 @@ mod tests {
         assert_eq!(pieces("llama-bpe", "1234"), ["123", "4"]);
         let vocabulary = bpe(&[], "gpt-2");
         assert_eq!(vocabulary.ends.into_iter().collect::<Vec<_>>(), [vocabulary.eos]);
-        assert!(vocabulary.bos.is_none());
+        assert_eq!(WORDS.map(|words| bpe(&[], words).begins), [false, false, true]);
     }
 
     /// A vocabulary of SentencePiece 0.2.3, learnt from the book as Llama's was, and what it makes of texts itself.
