@@ -40,13 +40,38 @@ impl Metadata {
             .map_err(|error| format!("{shown} is no GGUF file, or damaged: {}", first_line(&error.to_string())))?;
         let metadata = Metadata(content);
         match metadata.text("general.architecture") {
-            Some(ARCHITECTURE) => Ok((metadata, file)),
+            Some(ARCHITECTURE) => match metadata.fault() {
+                None => Ok((metadata, file)),
+                Some(why) => Err(format!("{shown} is damaged: {why}")),
+            },
             other => Err(format!(
                 "{shown} is a model of the architecture `{}`, and only `{ARCHITECTURE}` is known here (Llama, Mistral, TinyLlama, SmolLM). \
                  A server on this machine may know it: `ollama/...`, or `openai/...` with OPENAI_BASE_URL",
                 other.unwrap_or("unknown")
             )),
         }
+    }
+
+    /// What is wrong with its sizes: candle takes them at their word, and makes room for them.
+    fn fault(&self) -> Option<String> {
+        let Some(embedding) = self.0.tensor_infos.get("token_embd.weight") else {
+            return Some("it has no `token_embd.weight`".into());
+        };
+        let width = embedding.shape.dims().last().copied().unwrap_or(0) as f64;
+        let tensors = self.0.tensor_infos.len() as f64;
+        let bounds = [
+            ("block_count", 1.0, tensors),
+            ("expert_count", 0.0, tensors),
+            ("embedding_length", width, width),
+            ("attention.head_count", 1.0, width),
+            ("attention.head_count_kv", 1.0, width),
+            ("rope.dimension_count", 1.0, width),
+        ];
+        bounds.into_iter().find_map(|(name, least, most)| {
+            let size = self.number(&format!("{ARCHITECTURE}.{name}"))?;
+            (!(least..=most).contains(&size))
+                .then(|| format!("{ARCHITECTURE}.{name} is {size}, and can only be {least} to {most}"))
+        })
     }
 
     /// All of them, for candle.
