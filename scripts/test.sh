@@ -36,7 +36,7 @@ git ls-files '*.rs' | xargs rustfmt --check --edition 2024
 # All in the dev profile: one set of dependencies for lints' build scripts and for tests, no release build. See
 # docs/decisions/profile-of-tests.md.
 step "lints"
-cargo clippy --locked --workspace --all-targets -- -D warnings
+cargo clippy --locked --workspace --all-targets --features polity/local -- -D warnings
 
 # The tests skip what needs it where it can not be had.
 step "python clients"
@@ -49,6 +49,12 @@ if cargo nextest --version >/dev/null 2>&1; then
 else
     cargo test --locked --workspace
 fi
+
+# Models inside the process. The feature changes what half of the dependencies are compiled with; the profile makes that short.
+step "feature local"
+# candle looks the processors up at every product, unless it is told how many there are.
+RAYON_NUM_THREADS="$(nproc)" cargo test --locked --profile local -p polity -p polity-driver --features polity/local --test local
+cargo test --locked --profile local -p polity -p polity-driver --features polity/local --lib -- models::local
 
 # Published systems: what is plainly otherwise than their entries say.
 step "claims of systems"

@@ -331,7 +331,7 @@ fn a_key_is_nowhere_in_what_is_shown() {
         for base in bases {
             let provider = (way.open)(&base, CANARY, way.settings(Some(3_000))).unwrap();
             let trouble = ask(&*provider, &way.effect(Want::Text)).unwrap_err();
-            let shown = format!("{trouble:?} {trouble} {:?}", provider.address());
+            let shown = format!("{trouble:?} {trouble} {:?}", provider.address(way.model));
             for secret in [CANARY, password, "canary-in-query"] {
                 assert!(!shown.contains(secret), "{shown}");
             }

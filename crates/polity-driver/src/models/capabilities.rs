@@ -23,6 +23,9 @@ pub struct Capabilities {
     pub seed: Option<bool>,
     /// Tokens of a request and its reply together, at most; where requests and replies have limits of their own, of a request.
     pub context: Option<u64>,
+    /// Of a model in a file: the SHA-256 of its bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
 }
 
 impl Capabilities {
@@ -58,6 +61,7 @@ impl Capabilities {
             of(Some(false)).map(|names| format!("no {names}")),
             of(None).map(|names| format!("not known: {names}")),
             self.context.map(|tokens| format!("{tokens} tokens of context")),
+            self.weights.as_ref().map(|sum| format!("SHA-256 {sum}")),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }

@@ -11,6 +11,8 @@ pub mod google;
 pub mod human;
 pub mod keys;
 mod line;
+#[cfg(feature = "local")]
+pub mod local;
 mod mend;
 pub mod ollama;
 pub mod openai;
@@ -129,9 +131,10 @@ pub trait Provider: Send + Sync {
         let _ = model;
         None
     }
-    /// Whom it asks and all that an answer depends on besides the request, without secrets: the same request there may share an answer.
-    /// `None`: every effect is answered on its own.
-    fn address(&self) -> Option<String> {
+    /// Whom it asks for a model (full name) and all that an answer depends on besides the request, without secrets: the same request there
+    /// may share an answer. `None`: every effect is answered on its own.
+    fn address(&self, model: &str) -> Option<String> {
+        let _ = model;
         None
     }
     /// What it was last told of the limits on a model (full name), once; the run keeps within them.
@@ -151,12 +154,14 @@ pub trait Provider: Send + Sync {
     fn batching(&self) -> Option<&dyn batch::Batching> {
         None
     }
-    /// Puts the question. `seed` is the run's; only simulated models use it.
+    /// Puts the question. `seed` is the run's; what is drawn here uses it.
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a>;
 }
 
 /// Providers whose place is kept and that this build does not have.
 const LATER: [&str; 1] = ["vllm"];
+/// The provider of models inside the process, which only some builds have.
+const LOCAL: &str = "local";
 
 /// The providers of a build.
 pub struct Providers {
@@ -188,6 +193,8 @@ impl Providers {
             Box::new(ollama::Ollama::standard()),
             Box::new(human::Human),
             Box::new(Tools::standard()),
+            #[cfg(feature = "local")]
+            Box::new(local::Local::standard()),
         ])
     }
 
@@ -229,6 +236,12 @@ impl Providers {
         }
         let known: Vec<&str> = self.all.iter().map(|provider| provider.name()).collect();
         let have = known.iter().map(|name| format!("`{name}/...`")).collect::<Vec<_>>().join(", ");
+        if name == LOCAL {
+            return Err(format!(
+                "`{model}`: this build has no models inside the process: build it with `cargo build --release --features local`. Or ask a \
+                 server on this machine: `ollama/...`, or `openai/...` with OPENAI_BASE_URL"
+            ));
+        }
         if LATER.contains(&name) {
             return Err(format!(
                 "`{model}`: this build has no provider `{name}`; providers other than {have} come with a later version. \

@@ -444,7 +444,7 @@ impl<W: Wire> Provider for Remote<W> {
         own.and_then(|_| prices::listed(&format!("{}/{}", W::HOME.listed_as, self.short(model))))
     }
 
-    fn address(&self) -> Option<String> {
+    fn address(&self, _: &str) -> Option<String> {
         let place = self.line.place().ok()?;
         let settings = serde_json::to_string(&self.settings).ok()?;
         Some(match self.settings == Settings::default() {

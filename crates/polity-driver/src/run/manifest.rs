@@ -129,6 +129,12 @@ impl Manifest {
         }
     }
 
+    /// Whether all its prices are known: what cost nothing was for nothing.
+    #[must_use]
+    pub fn is_priced(&self) -> bool {
+        self.simulated || self.models.iter().all(|model| self.prices.contains_key(model))
+    }
+
     /// Digest of what determines the run: the scenario and its inputs.
     #[must_use]
     pub fn digest(&self) -> Digest {

@@ -322,7 +322,7 @@ impl Engine<'_> {
             if provider.tells_costs() || prices.know(&model) {
                 continue;
             }
-            let at = provider.address().map_or(String::new(), |address| format!(" at {address}"));
+            let at = provider.address(&model).map_or(String::new(), |address| format!(" at {address}"));
             let hint = match prices::listed(&model) {
                 Some(price) => format!(
                     "--price {model}={} is what it costs at its own provider; whether this address asks the same nobody here knows",

@@ -129,7 +129,7 @@ impl Live {
     /// What may share an answer: nothing of simulated models, which answer each effect for itself.
     fn key(&mut self, effect: &Effect) -> Option<Key> {
         let provider = self.providers.for_model(&effect.request.model).ok()?;
-        let address = provider.address().filter(|_| !provider.simulated())?;
+        let address = provider.address(&effect.request.model).filter(|_| !provider.simulated())?;
         let key = Key::of(&address, &effect.request);
         self.status().asks(address);
         key

@@ -317,7 +317,8 @@ impl Rehearsal {
     fn count(&mut self, id: EffectId, request: &Request, known: &Usage, letters: f64) {
         let provider = self.providers.for_model(&request.model).ok();
         // The very same request to a real provider is one call; in a later round it looks the same only because donors repeat themselves.
-        let address = provider.filter(|provider| !provider.simulated()).and_then(|provider| provider.address());
+        let address =
+            provider.filter(|provider| !provider.simulated()).and_then(|provider| provider.address(&request.model));
         if let Some(key) = address.and_then(|address| Key::of(&address, request))
             && !self.once.insert((id.round, key.digest))
         {

@@ -40,7 +40,7 @@ impl Model {
     fn of(full: &str, providers: &Providers) -> Model {
         let (provider, name) = full.split_once('/').unwrap_or(("", full));
         let found = providers.for_model(full).ok();
-        let address = found.and_then(|provider| provider.address());
+        let address = found.and_then(|provider| provider.address(full));
         // Behind the address may stand what else an answer depends on.
         let url = address.and_then(|address| Url::parse(address.split(' ').next()?).ok());
         Model {

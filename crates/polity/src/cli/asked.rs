@@ -111,8 +111,8 @@ fn read(disk: &dyn Disk, run: &Path) -> Result<Groups, TableError> {
     Ok(groups)
 }
 
-/// What the report shows of a run that has asked.
-pub fn sections(disk: &dyn Disk, run: &Path, simulated: bool) -> Vec<Section> {
+/// What the report shows of a run that has asked; `priced`: whether what cost nothing was for nothing.
+pub fn sections(disk: &dyn Disk, run: &Path, simulated: bool, priced: bool) -> Vec<Section> {
     let section = |title: &str, text: String, table: Option<DataTable>| Section {
         title: title.into(),
         text: Some(text),
@@ -145,7 +145,7 @@ pub fn sections(disk: &dyn Disk, run: &Path, simulated: bool) -> Vec<Section> {
          calls: of answers for which a provider was asked. {latency}",
         run.display()
     );
-    let spent = |sums: &Sums| match simulated || sums.cost_usd > 0.0 {
+    let spent = |sums: &Sums| match priced || sums.cost_usd > 0.0 {
         true => format!("{:.4}", sums.cost_usd),
         false => "not known".to_string(),
     };
@@ -263,7 +263,7 @@ mod tests {
         tables.push(1, Batch { rows: 3, columns: vec![Cells::Range(0..3), Cells::Code(vec![0, 0, 1])] }).unwrap();
         tables.close_parts(0, 0).unwrap();
         tables.finish().unwrap();
-        sections(disk.as_ref(), Path::new("run"), simulated)
+        sections(disk.as_ref(), Path::new("run"), simulated, simulated)
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn who_asked_nobody_has_no_section() {
-        assert!(sections(&SimDisk::default(), Path::new("run"), true).is_empty());
+        assert!(sections(&SimDisk::default(), Path::new("run"), true, true).is_empty());
     }
 
     #[test]

@@ -62,9 +62,11 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     let by_models = summary.totals.answers - summary.totals.people - summary.totals.tools;
     if by_models > 0 {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
+        let priced = || manifest(disk, run).is_ok_and(|manifest| manifest.is_priced());
         let cost = match summary.simulated || summary.totals.cost_usd > 0.0 {
             true => format!("${:.4}", summary.totals.cost_usd),
             false if summary.totals.calls == 0 => "no call".into(),
+            false if priced() => "$0".into(),
             false => "at a price that is not known (--price tells it)".into(),
         };
         facts.push(format!("{by_models} answers{simulated}, {cost}"));
@@ -140,15 +142,18 @@ pub fn replayed(summary: &Summary) {
     }
 }
 
-/// Writes `report.html` from the tables and the manifest.
-pub fn write_report(disk: &dyn Disk, run: &Path, registry: &Registry) -> Result<PathBuf, Failure> {
+fn manifest(disk: &dyn Disk, run: &Path) -> Result<Manifest, Failure> {
     let path = run.join("manifest.json");
     if !disk.exists(&path).unwrap_or(false) {
         return Err(folder_failure(format!("{} is no folder of a run (it has no manifest.json)", run.display())));
     }
     let bytes = disk.read(&path).map_err(folder_failure)?;
-    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(folder_failure)?;
-    let page = render(&report(disk, run, &manifest, registry));
+    serde_json::from_slice(&bytes).map_err(folder_failure)
+}
+
+/// Writes `report.html` from the tables and the manifest.
+pub fn write_report(disk: &dyn Disk, run: &Path, registry: &Registry) -> Result<PathBuf, Failure> {
+    let page = render(&report(disk, run, &manifest(disk, run)?, registry));
     let path = run.join("report.html");
     write_atomically(disk, &path, page.as_bytes())
         .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
@@ -204,7 +209,7 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
     if let Some(section) = items(disk, run) {
         sections.push(section);
     }
-    sections.extend(asked::sections(disk, run, manifest.simulated));
+    sections.extend(asked::sections(disk, run, manifest.simulated, manifest.is_priced()));
     sections.extend(ordered(run));
     sections.extend(evidence::sections(disk, run));
     let text = |key: &str| scenario.get(key).and_then(|v| v.as_str()).map(str::to_string);
