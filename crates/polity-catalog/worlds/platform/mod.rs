@@ -63,6 +63,9 @@ pub struct Params {
     feed: u32,
     /// Posts of which a feed shows the best.
     candidates: u32,
+    /// Posts of each of the reader's main topics that are looked at for the nearest ones; where no more are looked at than are wanted, the
+    /// newest are taken. All that are live: the nearest of all of these topics.
+    depth: u32,
     /// Posts that are candidates at all: the newest so many.
     live: u32,
     /// What a post is ranked by.
@@ -94,6 +97,7 @@ impl Default for Params {
             shape: Shape::Follow,
             feed: 20,
             candidates: 200,
+            depth: 0,
             live: 100_000,
             weights: Weights::default(),
             minutes: 60.0,

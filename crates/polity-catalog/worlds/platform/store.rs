@@ -19,14 +19,16 @@ const LONGEST: usize = 5_000;
 
 /// A vector of length 1.
 pub type Vector = [f32; TOPICS];
+/// That of nobody.
+const NONE: Vector = [0.0; TOPICS];
 
 /// The product of two vectors; summed in eight lanes, so that it is the same on every machine and quick.
 #[inline]
-pub fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub fn dot(a: &Vector, b: &Vector) -> f32 {
     let mut lanes = [0.0f32; 8];
-    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
-        for (lane, (a, b)) in lanes.iter_mut().zip(a.iter().zip(b)) {
-            *lane += a * b;
+    for start in [0, 8, 16, 24] {
+        for (i, lane) in lanes.iter_mut().enumerate() {
+            *lane += a[start + i] * b[start + i];
         }
     }
     ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]))
@@ -43,7 +45,7 @@ fn around(topic: u8, draws: &mut Draws) -> Vector {
     vector
 }
 
-fn unit(vector: &mut [f32]) {
+fn unit(vector: &mut Vector) {
     let length = dot(vector, vector).sqrt();
     if length > 0.0 {
         vector.iter_mut().for_each(|x| *x /= length);
@@ -101,8 +103,7 @@ pub struct Did<'a> {
 pub struct People {
     pub stance: Vec<f32>,
     pub activity: Vec<f32>,
-    /// [`TOPICS`] numbers each, of length 1.
-    interests: Vec<f32>,
+    interests: Vec<Vector>,
     /// Communities, a bit a topic.
     pub groups: Vec<u32>,
     pub followers: Vec<u32>,
@@ -126,7 +127,7 @@ impl People {
         let topic = draws.below(TOPICS as u64) as u8;
         self.stance.push(stance);
         self.activity.push(activity);
-        self.interests.extend(around(topic, draws));
+        self.interests.push(around(topic, draws));
         self.groups.push(1 << topic | 1 << draws.below(TOPICS as u64));
         self.followers.push(0);
         self.posts.push(0);
@@ -136,9 +137,8 @@ impl People {
         self.next.push(0);
     }
 
-    pub fn interests(&self, who: u32) -> &[f32] {
-        let start = who as usize * TOPICS;
-        self.interests.get(start..start + TOPICS).unwrap_or_default()
+    pub fn interests(&self, who: u32) -> &Vector {
+        self.interests.get(who as usize).unwrap_or(&NONE)
     }
 
     /// Posts that somebody has dealt with lately.
@@ -153,11 +153,11 @@ impl People {
         *next = (*next + 1) % LATELY as u8;
     }
 
-    fn learns(&mut self, who: u32, of: &[f32], rate: f32) {
-        let start = who as usize * TOPICS;
-        let own = &mut self.interests[start..start + TOPICS];
-        own.iter_mut().zip(of).for_each(|(own, of)| *own += rate * (of - *own));
-        unit(own);
+    fn learns(&mut self, who: u32, of: &Vector, rate: f32) {
+        if let Some(own) = self.interests.get_mut(who as usize) {
+            own.iter_mut().zip(of).for_each(|(own, of)| *own += rate * (of - *own));
+            unit(own);
+        }
     }
 }
 
@@ -226,7 +226,7 @@ pub struct Live {
     /// The oldest post that is a candidate.
     pub first: u32,
     /// Vectors of live posts, as a ring by number of the post.
-    vectors: Vec<f32>,
+    vectors: Vec<Vector>,
     /// Live posts by topic, oldest first.
     pub by_topic: Vec<VecDeque<u32>>,
     /// The hottest, from the top.
@@ -255,16 +255,15 @@ impl Store {
     pub fn new(agents: u32, seed: u64) -> Self {
         let mut store = Store { seed, ..Store::default() };
         let n = agents as usize;
-        store.people.interests.reserve_exact(n * TOPICS);
+        store.people.interests.reserve_exact(n);
         store.people.lately.reserve_exact(n * LATELY);
         store
     }
 
     /// The vector of a live post.
-    pub fn vector(&self, post: u32) -> &[f32] {
-        let ring = self.live.vectors.len() / TOPICS;
-        let start = if ring == 0 { 0 } else { post as usize % ring * TOPICS };
-        self.live.vectors.get(start..start + TOPICS).unwrap_or_default()
+    pub fn vector(&self, post: u32) -> &Vector {
+        let ring = self.live.vectors.len().max(1);
+        self.live.vectors.get(post as usize % ring).unwrap_or(&NONE)
     }
 
     fn note(&mut self, kind: u8, who: u32, what: u64, value: f64) {
@@ -278,7 +277,7 @@ impl Store {
         let ring = live as usize;
         self.live = Live {
             first: n.saturating_sub(live),
-            vectors: vec![0.0; ring * TOPICS],
+            vectors: vec![NONE; ring],
             by_topic: vec![VecDeque::new(); TOPICS],
             hot: Vec::new(),
         };
@@ -292,9 +291,8 @@ impl Store {
         let (origin, topic) = (self.posts[post as usize].origin, self.posts[post as usize].topic);
         // A share looks like what it shares.
         let vector = around(topic, &mut Draws::new(self.seed, Stream::Seat, 1, origin));
-        let start = post as usize % ring * TOPICS;
-        if let Some(place) = self.live.vectors.get_mut(start..start + TOPICS) {
-            place.copy_from_slice(&vector);
+        if let Some(place) = self.live.vectors.get_mut(post as usize % ring) {
+            *place = vector;
         }
         if let Some(posts) = self.live.by_topic.get_mut(usize::from(topic)) {
             posts.push_back(post);
@@ -421,7 +419,7 @@ impl Store {
         self.now.distance += f64::from((self.people.stance[did.who as usize] - self.posts[origin].stance).abs());
         self.now.engaged += 1;
         if params.learning > 0.0 && origin as u32 >= self.live.first {
-            let vector: Vec<f32> = self.vector(origin as u32).to_vec();
+            let vector = *self.vector(origin as u32);
             self.people.learns(did.who, &vector, params.learning);
         }
     }

@@ -1,0 +1,117 @@
+//! The figures of the platform in the README: `cargo run --release -p polity --example platform`.
+//!
+//! Every line is a whole process (this one, started again as `polity`): feeds, acts, the store of posts and the tables are all in it.
+#![allow(clippy::print_stdout, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use common::polity;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// People who do much: a fifth of them look at a feed of 20 out of 200 candidates in a round, and deal with about a third of it.
+const BUSY: &str = "
+polity: 1
+name: busy
+seed: 1
+topology: {kind: barabasi-albert, links: 5}
+world: {kind: platform, hours: HOURS}
+cohorts: [{policy: {kind: user, like: 0.6, share: 0.02, comment: 0.1, dislike: 0.3, post: 0.1, tolerance: 0.8}}]
+record: {agents: false}
+";
+
+/// Feeds by likeness alone, the nearest of all live posts of two topics; a twentieth of the people read, and write a post each.
+const NEAREST: &str = "
+polity: 1
+name: nearest
+seed: 1
+rounds: 8
+topology: {kind: none}
+world: {kind: platform, hours: HOURS, depth: 100000, weights: {followed: 0, interest: 1, hot: 0, recent: 0, random: 0}}
+cohorts: [{policy: {kind: user, post: 1, like: 0.2}}]
+record: {agents: false}
+";
+
+struct Ran {
+    told: Value,
+    acts: f64,
+    feeds: f64,
+    /// Milliseconds of every round.
+    rounds: Vec<f64>,
+}
+
+impl Ran {
+    fn number(&self, key: &str) -> f64 {
+        self.told[key].as_f64().unwrap()
+    }
+}
+
+/// Runs a scenario in a process of its own.
+fn run(folder: &Path, scenario: &str, args: &[&str]) -> Ran {
+    let (file, out) = (folder.join("scenario.yaml"), folder.join("run"));
+    let hour = |share: &str| format!("[{}]", vec![share; 24].join(", "));
+    let share = if scenario.contains("nearest") { "0.05" } else { "0.2" };
+    fs::write(&file, scenario.replace("HOURS", &hour(share))).unwrap();
+    let _ = fs::remove_dir_all(&out);
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let said = polity(&[&["run", file, "--out", out, "--no-report", "--json"], args].concat());
+    let told = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let table = |name: &str| polity(&["export", out, "--table", name, "--format", "jsonl"]);
+    let rows = |text: &str| text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+    let rounds = rows(&table("rounds"));
+    let feeds = rows(&table("metrics"))
+        .iter()
+        .filter(|row| row["name"] == "active")
+        .map(|row| row["value"].as_f64().unwrap())
+        .sum();
+    Ran {
+        told,
+        acts: rounds.iter().map(|round| round["acts"].as_f64().unwrap()).sum(),
+        feeds,
+        rounds: rounds.iter().map(|round| round["wall_ms"].as_f64().unwrap()).collect(),
+    }
+}
+
+fn main() -> ExitCode {
+    if let Some(code) = common::as_polity() {
+        return code;
+    }
+    let folder = common::folder("platform");
+    println!("| people | rounds | acts | acts/s | feeds/s | candidates/s at most | peak MB | bytes a user |");
+    println!("|---|---|---|---|---|---|---|---|");
+    let empty = run(&folder, BUSY, &["--agents", "10", "--rounds", "1"]).number("peak_memory_mb");
+    for (people, rounds) in [("1000", "2000"), ("10000", "200"), ("100000", "30"), ("1000000", "10")] {
+        let ran = run(&folder, BUSY, &["--agents", people, "--rounds", rounds]);
+        let (seconds, peak) = (ran.number("wall_seconds"), ran.number("peak_memory_mb"));
+        println!(
+            "| {people} | {rounds} | {:.0} | {:.0} | {:.0} | {:.1} million | {peak:.0} | {:.0} |",
+            ran.acts,
+            ran.acts / seconds,
+            ran.feeds / seconds,
+            ran.feeds * 200.0 / seconds / 1e6,
+            (peak - empty) * 1e6 / people.parse::<f64>().unwrap(),
+        );
+    }
+    let whole = fs::read_to_string("scenarios/platform.yaml").expect("started in the root of the repository");
+    let ran = run(&folder, &whole, &["--agents", "1000000"]);
+    println!(
+        "scenarios/platform.yaml, a million people, 30 rounds, usual activity: {:.1} s, {:.0} MB, {:.0} acts, {:.0} feeds",
+        ran.number("wall_seconds"),
+        ran.number("peak_memory_mb"),
+        ran.acts,
+        ran.feeds
+    );
+    let ran = run(&folder, NEAREST, &["--agents", "1000000"]);
+    // Once there are 100,000 live posts.
+    let late = &ran.rounds[4..];
+    println!(
+        "nearest of all live posts of two topics, a million people and 100,000 live posts, {:.1} % of the people a round: {:.2} s a round on the \
+         average, reading and writing included",
+        100.0 * ran.feeds / 8.0 / 1e6,
+        late.iter().sum::<f64>() / late.len() as f64 / 1e3
+    );
+    let _ = fs::remove_dir_all(&folder);
+    ExitCode::SUCCESS
+}
