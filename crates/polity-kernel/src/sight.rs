@@ -21,7 +21,6 @@ pub struct Field {
     pub doc: &'static str,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn no_columns(columns: &&'static [&'static str]) -> bool {
     columns.is_empty()
 }

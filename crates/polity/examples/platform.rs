@@ -1,7 +1,7 @@
 //! The figures of the platform in the README: `cargo run --release -p polity --example platform`.
 //!
 //! Every line is a whole process (this one, started again as `polity`): feeds, acts, the store of posts and the tables are all in it.
-#![allow(clippy::print_stdout, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
