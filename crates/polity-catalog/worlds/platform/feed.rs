@@ -1,6 +1,6 @@
 //! Feeds: candidates from several sources, ranked by a sum of weights.
 
-use super::store::{NOWHERE, Post, Store, TOPICS, Vector, dot};
+use super::store::{Code, NOWHERE, Store, TOPICS, Vector, code, dot, dot_codes};
 use super::{Params, Shape};
 use polity_kernel::rng::{Draws, Stream};
 use schemars::JsonSchema;
@@ -67,6 +67,18 @@ fn main_topics(interests: &Vector) -> [usize; MAIN] {
     main
 }
 
+/// The hottest of some posts, from the top; of equals the newer.
+fn hottest(store: &Store, of: impl Iterator<Item = u32>, most: usize) -> Vec<u32> {
+    let mut all: Vec<(f64, u32)> = of.map(|post| (store.posts[post as usize].hot, post)).collect();
+    let order = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
+    if all.len() > most {
+        all.select_nth_unstable_by(most, order);
+        all.truncate(most);
+    }
+    all.sort_unstable_by(order);
+    all.into_iter().map(|(_, post)| post).collect()
+}
+
 /// A post that may be shown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
@@ -105,32 +117,59 @@ impl Feeds<'_> {
 
     /// Finds what is the same for all readers: the posts' hot scores, and the hottest.
     pub fn refresh(&self, store: &mut Store) {
-        store.live.hot.clear();
+        let touched = std::mem::take(&mut store.live.touched);
         let community = self.params.shape == Shape::Community;
         if self.params.weights.hot == 0.0 && !community {
+            (store.live.found_for, store.live.hot) = (None, Vec::new());
             return;
         }
-        let live = store.live.first as usize..store.posts.len();
-        for i in live.clone() {
-            let Post { likes, dislikes, round, .. } = store.posts[i];
-            store.posts[i].hot = hot(likes, dislikes, self.seconds(round));
-        }
-        if community {
+        let wanted = Some((self.params.minutes, self.params.candidates));
+        let (live, most) = (store.live.first..store.posts.len() as u32, self.params.candidates as usize);
+        if store.live.found_for == wanted && self.refresh_touched(store, &touched, most) {
             return;
         }
-        let mut hottest: Vec<(f64, u32)> = live
-            .map(|i| (store.posts[i], i as u32))
-            .filter(|(post, i)| post.origin == *i)
-            .map(|(post, i)| (post.hot, i))
-            .collect();
-        let most = self.params.candidates as usize;
-        let order = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
-        if hottest.len() > most {
-            hottest.select_nth_unstable_by(most, order);
-            hottest.truncate(most);
+        for post in live.clone() {
+            self.heat(store, post);
         }
-        hottest.sort_unstable_by(order);
-        store.live.hot = hottest.into_iter().map(|(_, post)| post).collect();
+        store.live.found_for = wanted;
+        if !community {
+            let all = live.filter(|post| store.posts[*post as usize].origin == *post);
+            store.live.hot = hottest(store, all, most);
+        }
+    }
+
+    fn heat(&self, store: &mut Store, post: u32) {
+        if let Some(row) = store.posts.get_mut(post as usize) {
+            row.hot = hot(row.likes, row.dislikes, self.seconds(row.round));
+        }
+    }
+
+    /// The same from what has changed; false where that does not tell, because one of the hottest has fallen or is no longer live and nobody
+    /// knows who takes its place.
+    fn refresh_touched(&self, store: &mut Store, touched: &[u32], most: usize) -> bool {
+        let floor = store.live.hot.get(most - 1).map(|last| (store.posts[*last as usize].hot, *last));
+        for post in touched {
+            self.heat(store, *post);
+        }
+        if self.params.shape == Shape::Community {
+            return true;
+        }
+        let is_own = |post: &u32| *post >= store.live.first && store.posts[*post as usize].origin == *post;
+        let mut found: Vec<u32> = store.live.hot.iter().chain(touched).copied().filter(is_own).collect();
+        found.sort_unstable();
+        found.dedup();
+        let found = hottest(store, found.into_iter(), most);
+        // Whoever is not among them was below the floor, and has not risen.
+        let tells = floor.is_none_or(|floor| {
+            found.get(most - 1).is_some_and(|last| {
+                let hot = store.posts[*last as usize].hot;
+                hot > floor.0 || hot == floor.0 && *last >= floor.1
+            })
+        });
+        if tells {
+            store.live.hot = found;
+        }
+        tells
     }
 
     /// The newest live posts of whom somebody follows.
@@ -154,20 +193,25 @@ impl Feeds<'_> {
         found.extend(live.map(|post| Candidate { post: *post, followed: false }));
     }
 
-    /// The nearest to somebody's interests of the newest posts of a topic.
+    /// The nearest to somebody's interests of the newest posts of a topic, by their codes.
     fn nearest_of(&self, store: &Store, own: &Vector, topic: usize, most: usize, found: &mut Vec<Candidate>) {
         let depth = self.params.depth as usize;
         if depth <= most {
             return self.newest_of(store, topic, most, found);
         }
-        let newest = store.live.by_topic.get(topic).into_iter().flat_map(|posts| posts.iter().rev());
-        let live = newest.take_while(|post| **post >= store.live.first).take(depth);
-        let mut near: Vec<(f32, u32)> = live.map(|post| (dot(own, store.vector(*post)), *post)).collect();
+        let (Some(posts), Some(codes)) = (store.live.by_topic.get(topic), store.live.codes.get(topic)) else { return };
+        let own = code(own);
+        // The product above the number of the post: one comparison orders by both.
+        let key = |(post, code): (&u32, &Code)| i64::from(dot_codes(&own, code)) << 32 | i64::from(*post);
+        let skip = posts.len().saturating_sub(depth);
+        let mut near: Vec<i64> = posts.iter().zip(codes).skip(skip).map(key).collect();
         if near.len() > most {
-            near.select_nth_unstable_by(most, |a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+            near.select_nth_unstable_by(most, |a, b| b.cmp(a));
             near.truncate(most);
         }
-        found.extend(near.into_iter().map(|(_, post)| Candidate { post, followed: false }));
+        let of_key = |key: i64| Candidate { post: key as u32, followed: false };
+        // What left the window since this topic had a post is gone.
+        found.extend(near.into_iter().map(of_key).filter(|candidate| candidate.post >= store.live.first));
     }
 
     fn candidates(

@@ -34,6 +34,19 @@ pub fn dot(a: &Vector, b: &Vector) -> f32 {
     ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]))
 }
 
+/// A vector in 127ths.
+pub type Code = [i8; TOPICS];
+
+pub fn code(vector: &Vector) -> Code {
+    vector.map(|x| (x * 127.0) as i8)
+}
+
+/// The product of two codes; exact.
+#[inline]
+pub fn dot_codes(a: &Code, b: &Code) -> i32 {
+    a.iter().zip(b).map(|(a, b)| i32::from(i16::from(*a) * i16::from(*b))).sum()
+}
+
 /// A vector around a topic.
 fn around(topic: u8, draws: &mut Draws) -> Vector {
     let mut vector = [0.0; TOPICS];
@@ -229,8 +242,14 @@ pub struct Live {
     vectors: Vec<Vector>,
     /// Live posts by topic, oldest first.
     pub by_topic: Vec<VecDeque<u32>>,
+    /// Their vectors, coarsely and side by side: looking through a whole topic takes little memory.
+    pub codes: Vec<VecDeque<Code>>,
     /// The hottest, from the top.
     pub hot: Vec<u32>,
+    /// Minutes a round and length for which the hottest were found; `None`: they were not.
+    pub found_for: Option<(f64, u32)>,
+    /// Posts that came or were voted on since then.
+    pub touched: Vec<u32>,
 }
 
 /// All that changes.
@@ -279,7 +298,8 @@ impl Store {
             first: n.saturating_sub(live),
             vectors: vec![NONE; ring],
             by_topic: vec![VecDeque::new(); TOPICS],
-            hot: Vec::new(),
+            codes: vec![VecDeque::new(); TOPICS],
+            ..Live::default()
         };
         for post in self.live.first..n {
             self.enter(post, ring);
@@ -294,14 +314,17 @@ impl Store {
         if let Some(place) = self.live.vectors.get_mut(post as usize % ring) {
             *place = vector;
         }
-        if let Some(posts) = self.live.by_topic.get_mut(usize::from(topic)) {
+        let live = &mut self.live;
+        live.first = (post + 1).saturating_sub(ring as u32);
+        live.touched.push(post);
+        let topic = usize::from(topic);
+        if let (Some(posts), Some(codes)) = (live.by_topic.get_mut(topic), live.codes.get_mut(topic)) {
             posts.push_back(post);
-        }
-        self.live.first = (post + 1).saturating_sub(ring as u32);
-        while let Some(posts) = self.live.by_topic.get_mut(usize::from(topic))
-            && posts.front().is_some_and(|oldest| *oldest < self.live.first)
-        {
-            posts.pop_front();
+            codes.push_back(code(&vector));
+            while posts.front().is_some_and(|oldest| *oldest < live.first) {
+                posts.pop_front();
+                codes.pop_front();
+            }
         }
     }
 
@@ -453,6 +476,9 @@ impl Store {
     fn react(&mut self, kind: Kind, did: &Did<'_>, params: &Params) -> Option<()> {
         let origin = self.posts[self.other(did)?].origin as usize;
         self.people.dealt_with(did.who, origin as u32);
+        if kind != Kind::Report {
+            self.live.touched.push(origin as u32);
+        }
         match kind {
             Kind::Like => {
                 self.posts[origin].likes += 1;
