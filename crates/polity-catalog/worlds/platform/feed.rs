@@ -103,6 +103,12 @@ impl Feeds<'_> {
         f64::from(round) * self.params.minutes * 60.0
     }
 
+    /// How rousing a seed is; 0 for what comes from none.
+    fn rousing(&self, seed: u32) -> f64 {
+        let seed = (seed as usize).checked_sub(1).and_then(|i| self.params.seeds.get(i));
+        seed.map_or(0.0, |seed| f64::from(seed.rousing))
+    }
+
     /// Finds what is the same for all readers: the posts' hot scores, and the hottest.
     pub fn refresh(&self, store: &mut Store) {
         store.live.hot.clear();
@@ -296,6 +302,7 @@ impl Feeds<'_> {
                 (now - self.seconds(post.round)) / 3600.0,
                 f64::from(u8::from(followed)),
                 f64::from(post.seed),
+                self.rousing(post.seed),
             ]);
         }
     }
