@@ -429,7 +429,7 @@ fn a_check_that_is_killed_goes_on_where_it_was() {
 fn a_broken_mechanism_turns_its_claim_red() {
     let folder = scratch("breaks");
     let all = std::env::var("POLITY_SYSTEMS").is_ok_and(|which| which == "all");
-    let few = ["dylan", "deceptive-moa", "sparse-moa", "--quick", "--breaks"];
+    let few = ["dylan", "deceptive-moa", "sparse-moa", "s3", "--quick", "--breaks"];
     let args: &[&str] = if all { &["--all", "--breaks"] } else { &few };
     let said = check(&root(), args, &folder.join("out"));
     assert_eq!(said.code, Some(0), "{said:?}");
