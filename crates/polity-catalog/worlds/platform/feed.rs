@@ -320,7 +320,7 @@ mod tests {
         (0..people).for_each(|_| store.people.join(0.0, 1.0, &mut draws));
         for i in 0..posts {
             let topic = draws.below(TOPICS as u64) as u8;
-            store.sow(&Seed { at: 0, author: i % people, stance: 0.0, topic, score: 0 }, 0, params.live);
+            store.sow(&Seed { at: 0, author: i % people, stance: 0.0, topic, score: 0, rousing: 0.0 }, 0, params.live);
         }
         store.index(params.live);
         store
