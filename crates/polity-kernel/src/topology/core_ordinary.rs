@@ -1,5 +1,6 @@
 //! Core users and ordinary users, as on platforms where a few have most of the followers (Yang et al., "OASIS: Open Agent Social
-//! Interaction Simulations with One Million Agents", 2024, appendix E.2 and the generator of its repository).
+//! Interaction Simulations with One Million Agents", 2024, section 2.6, appendix E.2, and `generator/twitter/network.py` in forks of its
+//! repository, which has 0.2 for `follow` as section 2.6; the appendix has 0.1).
 
 use super::skips::rectangle;
 use super::{Csr, TopologyError, affordable, within};
