@@ -7,6 +7,7 @@ mod common;
 
 use common::{acts, open, play};
 use polity_catalog::metrics::agreement::Agreement;
+use polity_catalog::metrics::bimodality::Bimodality;
 use polity_catalog::metrics::clusters::Clusters;
 use polity_catalog::metrics::gini::Gini;
 use polity_catalog::metrics::histogram::Histogram;
@@ -77,6 +78,23 @@ proptest! {
         let variances = near(single::<Variance>(none, None, &values, &cuts), squares / n, n > 0.0);
         let of_samples = near(single::<Variance>(sample, None, &values, &cuts), squares / (n - 1.0), n > 1.0);
         prop_assert!(means && variances && of_samples, "{} {} {}", means, variances, of_samples);
+    }
+
+    /// (skewness^2 + 1) / kurtosis, of all values at once.
+    #[test]
+    fn bimodality(values in any_values(), cuts in cuts()) {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let moment = |power: i32| values.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / n;
+        let (skewness, kurtosis) = (moment(3) / moment(2).powf(1.5), moment(4) / moment(2).powi(2));
+        let all_equal = values.iter().all(|x| *x == values[0]);
+        match single::<Bimodality>(json!({}), None, &values, &cuts) {
+            Some(got) => {
+                prop_assert!(!all_equal && got > 0.0 && got < 1.0 + 1e-9, "{}", got);
+                prop_assert!((got - (skewness.powi(2) + 1.0) / kurtosis).abs() < 1e-7, "{}", got);
+            }
+            None => prop_assert!(all_equal),
+        }
     }
 
     /// To the last bit, whatever the cuts.
@@ -176,6 +194,24 @@ fn known_values() {
     assert_eq!(single::<Clusters>(json!({}), Some((0.0, 1.0)), &[0.1, 0.105, 0.5, 0.9], &[1]), Some(3.0));
     assert_eq!(single::<Clusters>(json!({"share": 0.3}), Some((0.0, 1.0)), &[0.1, 0.105, 0.5, 0.9], &[1]), Some(1.0));
     assert_eq!(single::<Agreement>(json!({}), None, &[-0.0, 1.0, 0.0, 2.0], &[1]), Some(0.5));
+}
+
+#[test]
+fn bimodality_of_known_distributions() {
+    let of = |values: &[f64]| single::<Bimodality>(json!({}), None, values, &[3, 4096, 5000]);
+    let near = |values: &[f64], wanted: f64| (of(values).unwrap() - wanted).abs() < 1e-6;
+    let evenly: Vec<f64> = (0..20_000).map(f64::from).collect();
+    assert!(near(&evenly, 5.0 / 9.0));
+    // Two points have 1, however unequal, and far from 0, too.
+    let two: Vec<f64> = (0..20_000).map(|i| 1e6 + f64::from(u8::from(i % 5 == 0))).collect();
+    assert!(near(&two, 1.0));
+    // Sums of many draws, without draws: binomial weights of 40.
+    let binomial = |k: i32| (1..=k).fold(1.0, |all, i| all * f64::from(41 - i) / f64::from(i)) / 1e7;
+    let bell: Vec<f64> = (0..=40).flat_map(|k| vec![f64::from(k); binomial(k) as usize]).collect();
+    assert!((of(&bell).unwrap() - 1.0 / 3.0).abs() < 0.02, "{:?}", of(&bell));
+    assert_eq!(of(&[0.1; 9000]), None);
+    assert_eq!(of(&[]), None);
+    assert_eq!(of(&[1.0, f64::INFINITY]), None);
 }
 
 /// Millions of equal but tiny deviations on a large value: what a naive sum of squares gets wrong.

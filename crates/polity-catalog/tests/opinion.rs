@@ -403,10 +403,10 @@ fn shards_do_not_change_a_run() {
         (json!({"kind": "watts-strogatz", "neighbours": 4, "rewire": 0.3}), json!({"kind": "voter", "rate": 0.5})),
     ] {
         let mut scenario = society(10_000, 4, 12, topology, policy);
-        let kinds = ["mean", "variance", "quantiles", "gini", "histogram", "clusters", "agreement"];
+        let kinds = ["mean", "variance", "quantiles", "gini", "histogram", "clusters", "agreement", "bimodality"];
         scenario["metrics"] = kinds.iter().map(|kind| json!({"kind": kind, "of": "opinion"})).collect();
         let [one, three, seven] = [1, 3, 7].map(|shards| play_with(&scenario, &Inputs::default(), shards));
-        assert_eq!(one.rounds[3].metrics.len(), 1 + 1 + 1 + 3 + 1 + 10 + 1 + 1);
+        assert_eq!(one.rounds[3].metrics.len(), 1 + 1 + 1 + 3 + 1 + 10 + 1 + 1 + 1);
         let moved = acts(&one.rounds[2]).into_iter().zip(acts(&one.rounds[3])).map(|(a, b)| (a - b).abs());
         assert_eq!(metric(&one.rounds[3], "largest-change"), moved.fold(0.0, f64::max));
         for other in [three, seven] {

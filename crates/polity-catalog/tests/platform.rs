@@ -243,6 +243,43 @@ fn a_seed_spreads_as_far_as_people_pass_it_on() {
 }
 
 #[test]
+fn a_rousing_seed_is_passed_on_by_who_is_roused() {
+    let spread = |rousing: f64, heat: f64| {
+        let seeds = json!([{"author": 7, "rousing": rousing}, {"author": 8, "rousing": rousing}]);
+        let policy = json!({"share": 0.03, "tolerance": 2, "post": 0.02, "heat": heat});
+        last(&by_rules(800, 24, json!({"seeds": seeds, "hours": vec![0.3; 24]}), policy))("cascade-scale")
+    };
+    let calm = spread(0.0, 3.0);
+    assert!(spread(0.8, 3.0) > 1.5 * calm, "{calm}");
+    // Where emotion moves nobody it makes no difference beyond other draws.
+    assert!(spread(0.8, 1.0) < 1.5 * calm);
+}
+
+#[test]
+fn the_score_of_seeds_is_what_was_given_to_them_alone() {
+    // Nobody writes: the seeds are all that there is to like, and to share.
+    let of = |policy: Value| {
+        let seeds = json!([{"author": 7, "score": 5}, {"author": 8, "score": -9}]);
+        let mut society =
+            open(&by_rules(300, 12, json!({"seeds": seeds, "hours": vec![0.3; 24]}), policy), &Inputs::default(), 1)
+                .unwrap();
+        let (mut given, mut score) = (0.0, 0.0);
+        while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+            given += metric(&report, "likes") - metric(&report, "dislikes");
+            score = metric(&report, "seed-score");
+            assert_eq!(score, given);
+        }
+        score
+    };
+    let liked = of(json!({"post": 0, "tolerance": 2}));
+    assert!(liked > 5.0, "{liked}");
+    // Likes of what others write do not count.
+    let amid = last(&by_rules(300, 12, json!({"hours": vec![0.3; 24]}), json!({"post": 0.5})));
+    assert_eq!(amid("seed-score"), 0.0);
+    assert!(of(json!({"post": 0, "tolerance": 0, "dislike": 0.5})) < -5.0);
+}
+
+#[test]
 fn who_is_banned_does_nothing_and_sees_nothing() {
     let all: Vec<u32> = (0..200).collect();
     let found = last(&by_rules(200, 6, json!({"banned": all}), json!({})));
@@ -261,6 +298,7 @@ fn what_does_not_fit_is_refused() {
     assert!(told(json!({"hours": [0.5]})).contains("24 probabilities"));
     assert!(told(json!({"seeds": [{"author": 20}]})).contains("there is no agent 20; there are 20"));
     assert!(told(json!({"seeds": [{"author": 1, "topic": 32}]})).contains("topics are 0 to 31"));
+    assert!(told(json!({"seeds": [{"author": 1, "rousing": 2}]})).contains("must lie in 0..=1, is 2"));
     assert!(told(json!({"stance": "opinion"})).contains("opinion"));
     assert!(told(json!({"minutes": 0})).contains("minutes"));
     assert!(refused(&by_rules(20, 2, json!({}), json!({"like": 2}))).contains("like"));

@@ -75,7 +75,7 @@ pub struct User {
     active: NumberSlot,
     stance: NumberSlot,
     feed: TableSlot,
-    columns: [usize; 8],
+    columns: [usize; 9],
     acts: Acts,
 }
 
@@ -131,7 +131,7 @@ impl Policy for User {
         if params.threshold == 0 {
             return Err(invalid("threshold", "is at least 1".into()));
         }
-        let names = ["post", "author", "root", "stance", "interest", "likes", "dislikes", "followed"];
+        let names = ["post", "author", "root", "stance", "interest", "likes", "dislikes", "followed", "rousing"];
         let (feed, columns) = binding.table("feed", names)?;
         let act = |name| binding.act(name).map(|(kind, _)| kind);
         Ok(User {
@@ -164,8 +164,7 @@ impl Policy for User {
         let Params { threshold, arousal, calm, heat, .. } = self.params;
         let stance = turn.sight.number(self.stance);
         let sight = turn.sight;
-        let [number, author, root, of, interest, likes, dislikes, followed] = self.columns;
-        let heated = (0..mood.emotion).fold(1.0, |all, _| all * heat);
+        let [number, author, root, of, interest, likes, dislikes, followed, rousing] = self.columns;
         let (mut near, mut sum, mut roused) = (0u32, 0.0, false);
         for row in sight.table(self.feed) {
             let difference = row[of] - stance;
@@ -173,6 +172,11 @@ impl Policy for User {
             if is_near {
                 (near, sum) = (near + 1, sum + difference);
             }
+            // What is rousing in itself is so before one decides what to do with it.
+            let stirred = row[rousing] > 0.0 && turn.draws.chance(row[rousing]);
+            roused |= stirred;
+            let emotion = (mood.emotion + u8::from(stirred)).min(MOST);
+            let heated = (0..emotion).fold(1.0, |all, _| all * heat);
             // One draw a post decides between what is done with it.
             let mut draw = turn.draws.unit();
             let mut does = |p: f64| {

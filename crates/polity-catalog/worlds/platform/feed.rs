@@ -115,6 +115,12 @@ impl Feeds<'_> {
         f64::from(round) * self.params.minutes * 60.0
     }
 
+    /// How rousing a seed is; 0 for what comes from none.
+    fn rousing(&self, seed: u32) -> f64 {
+        let seed = (seed as usize).checked_sub(1).and_then(|i| self.params.seeds.get(i));
+        seed.map_or(0.0, |seed| f64::from(seed.rousing))
+    }
+
     /// Finds what is the same for all readers: the posts' hot scores, and the hottest.
     pub fn refresh(&self, store: &mut Store) {
         let touched = std::mem::take(&mut store.live.touched);
@@ -340,6 +346,7 @@ impl Feeds<'_> {
                 (now - self.seconds(post.round)) / 3600.0,
                 f64::from(u8::from(followed)),
                 f64::from(post.seed),
+                self.rousing(post.seed),
             ]);
         }
     }
@@ -357,7 +364,7 @@ mod tests {
         (0..people).for_each(|_| store.people.join(0.0, 1.0, &mut draws));
         for i in 0..posts {
             let topic = draws.below(TOPICS as u64) as u8;
-            store.sow(&Seed { at: 0, author: i % people, stance: 0.0, topic, score: 0 }, 0, params.live);
+            store.sow(&Seed { at: 0, author: i % people, stance: 0.0, topic, score: 0, rousing: 0.0 }, 0, params.live);
         }
         store.index(params.live);
         store

@@ -51,6 +51,9 @@ pub struct Seed {
     /// Likes less dislikes that it has from the start, as in experiments on herding (Muchnik et al., 2013).
     #[serde(default)]
     score: i32,
+    /// How probable it is that it raises the emotion of who reads it by a step, as what is novel and provocative does.
+    #[serde(default)]
+    rousing: f32,
 }
 
 /// Parameters of the platform.
@@ -132,8 +135,9 @@ const ACTIVE: usize = 0;
 const STANCE: usize = 1;
 const FEED: usize = 0;
 /// Columns of the feed.
-const COLUMNS: &[&str] =
-    &["post", "author", "root", "stance", "interest", "likes", "dislikes", "shares", "age", "followed", "seed"];
+const COLUMNS: &[&str] = &[
+    "post", "author", "root", "stance", "interest", "likes", "dislikes", "shares", "age", "followed", "seed", "rousing",
+];
 
 impl Platform {
     fn feeds(&self) -> Feeds<'_> {
@@ -198,6 +202,9 @@ impl Platform {
             if !(-1.0..=1.0).contains(&seed.stance) {
                 return invalid(&at("stance"), format!("must lie in -1..=1, is {}", seed.stance));
             }
+            if !(0.0..=1.0).contains(&seed.rousing) {
+                return invalid(&at("rousing"), format!("must lie in 0..=1, is {}", seed.rousing));
+            }
         }
         if let Some(who) = params.banned.iter().find(|who| **who >= setup.agents) {
             return invalid("banned", format!("there is no agent {who}; there are {}", setup.agents));
@@ -260,7 +267,7 @@ impl World for Platform {
                     COLUMNS,
                     "posts from the best down: number, author, the post that it shares, stance, likeness to the reader's interests (-1 to \
                      1), likes, dislikes, shares, hours since it appeared, whether the reader follows its author, number of the seed that it \
-                     is or comes from (0: none)",
+                     is or comes from (0: none), how rousing that is",
                 ),
             ],
             // In the order of `Kind`.
@@ -302,6 +309,7 @@ impl World for Platform {
                 number("cascade-scale", "users that have shared a seed, its authors among them"),
                 number("cascade-depth", "most shares from a seed to one of its shares"),
                 number("cascade-breadth", "most shares at one depth"),
+                number("seed-score", "likes less dislikes that seeds have had, without those that they began with"),
             ],
         }
     }

@@ -215,6 +215,8 @@ struct Cascade {
     users: BTreeSet<(u32, u32)>,
     /// Shares by depth.
     at: Vec<u32>,
+    /// Likes less dislikes that they have had, without those that they began with.
+    score: i64,
 }
 
 /// What was done in a round.
@@ -479,15 +481,19 @@ impl Store {
         if kind != Kind::Report {
             self.live.touched.push(origin as u32);
         }
+        let Post { seed, root, .. } = self.posts[origin];
+        let of_seed = i64::from(seed > 0 && root as usize == origin);
         match kind {
             Kind::Like => {
                 self.posts[origin].likes += 1;
                 self.now.likes += 1;
+                self.cascade.score += of_seed;
                 self.engages(did, origin, params);
             }
             Kind::Dislike => {
                 self.posts[origin].dislikes += 1;
                 self.now.dislikes += 1;
+                self.cascade.score -= of_seed;
                 let author = self.posts[origin].author as usize;
                 self.people.attention[author] += 1;
             }
@@ -567,7 +573,8 @@ impl Store {
             8 => last.distance / f64::from(last.engaged.max(1)),
             9 => self.cascade.users.len() as f64,
             10 => self.cascade.at.len().saturating_sub(1) as f64,
-            _ => of(self.cascade.at.get(1..).unwrap_or_default().iter().copied().max().unwrap_or(0)),
+            11 => of(self.cascade.at.get(1..).unwrap_or_default().iter().copied().max().unwrap_or(0)),
+            _ => self.cascade.score as f64,
         }
     }
 }

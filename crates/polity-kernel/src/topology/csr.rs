@@ -42,6 +42,11 @@ impl Csr {
         Csr::assemble(n, false, each_edge)
     }
 
+    /// The same of arcs `(a, b)`, which let `a` hear `b`.
+    pub(super) fn directed(n: u32, each_arc: impl Fn(&mut dyn FnMut(u32, u32))) -> Self {
+        Csr::assemble(n, true, each_arc)
+    }
+
     fn assemble(n: u32, directed: bool, each_edge: impl Fn(&mut dyn FnMut(u32, u32))) -> Self {
         let n = n as usize;
         let mut offsets = vec![0u32; n + 1];

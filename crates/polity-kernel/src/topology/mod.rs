@@ -6,6 +6,7 @@
 
 mod barabasi_albert;
 mod configuration;
+mod core_ordinary;
 mod csr;
 mod erdos_renyi;
 mod file;
@@ -19,6 +20,7 @@ mod watts_strogatz;
 
 pub use barabasi_albert::BarabasiAlbert;
 pub use configuration::Configuration;
+pub use core_ordinary::CoreOrdinary;
 pub use csr::Csr;
 pub use erdos_renyi::ErdosRenyi;
 pub use file::File;
@@ -207,6 +209,8 @@ kinds! {
     "homophily" => Homophily(Homophily),
     /// A number of ties for each agent, and nothing else.
     "configuration" => Configuration(Configuration),
+    /// A few core users whom the others follow by topic.
+    "core-ordinary" => CoreOrdinary(CoreOrdinary),
     /// A list of edges.
     "file" => File(File),
 }
@@ -228,6 +232,7 @@ pub fn generate(spec: &TopologySpec, n: u32, population: &Population, seed: u64)
         TopologySpec::StochasticBlock(parameters) => parameters.generate(n, population, seed),
         TopologySpec::Homophily(parameters) => parameters.generate(n, population, seed),
         TopologySpec::Configuration(parameters) => parameters.generate(n, population, seed),
+        TopologySpec::CoreOrdinary(parameters) => parameters.generate(n, seed),
         TopologySpec::File(file) => Err(TopologyError::at(
             "path",
             format!("`{}` is read from disk, not generated, and fits one number of agents", file.path),
