@@ -323,9 +323,12 @@ impl World for Platform {
             let activity = self.activity.map_or(1.0, |column| person.number(column));
             store.people.join(stance as f32, activity as f32, &mut own);
         }
-        if let Topology::Graph(_) = setup.topology {
-            for who in 0..setup.agents {
-                for followed in setup.topology.neighbours(who) {
+        match setup.topology {
+            Topology::None { .. } => {}
+            // Everybody follows everybody else.
+            Topology::Complete { n } => store.people.followers.fill(n.saturating_sub(1)),
+            Topology::Graph(_) => {
+                for followed in (0..setup.agents).flat_map(|who| setup.topology.neighbours(who)) {
                     store.people.followers[followed as usize] += 1;
                 }
             }
