@@ -9,7 +9,7 @@ use crate::ask::tool::Ran;
 use crate::ask::{Answer, Effect, Heard, Message, Part, Request, Settings, Task, Unanswered, Want};
 use crate::door::{Ask, Book, Door, poll_once};
 pub use crate::items::same_answer;
-use crate::items::{Item, Proof, Scorer};
+use crate::items::{Item, Proof, Scorer, judged};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::sight::{Act, Acts};
@@ -353,7 +353,7 @@ impl Desk<'_> {
         if let Some(request) = self.item.to_judge(answer) {
             let hidden = self.item.hidden(Task::Check);
             let heard = self.door.ask(Ask { actor: scorer, request, hidden, default: None }).await;
-            return match heard.as_ref().map(Item::judged) {
+            return match heard.as_ref().map(judged) {
                 Ok(Some((right, why))) => Score { extracted, correct: Some(right), note: Some(why.into()) },
                 Ok(None) => {
                     Score { extracted, correct: None, note: Some("the judge said neither right nor wrong".into()) }

@@ -3,18 +3,20 @@
 //! A policy holds parameters only; the state of its agents lives in columns outside it. A turn is a pure function of (state at its
 //! start, sight, inbox, answers so far, random stream); its state, acts and letters commit together, when it completes.
 
+mod binding;
+
+pub use binding::Binding;
+
 use crate::ask::schema::typed;
-use crate::ask::{Answer, Effect, Heard, Hidden, Request, Settings, Unanswered, Want};
+use crate::ask::{Answer, Effect, Heard, Hidden, Request, Unanswered, Want};
 use crate::council::{Council, CouncilHost, FIRST_QUESTION, SharedBox};
 use crate::digest::{Digest, Kind, RowHash, hash_value};
 use crate::door::{Ask, Book, Door, poll_once};
 use crate::ladder::{Question, Settled};
 use crate::mail::{Arena, Bucket, Inbox, LONGEST_TEXT, block_of};
 use crate::population::{NumberColumn, Population, TextColumn};
-use crate::registry::Prompts;
 use crate::rng::{AHEAD, Draws, Stream, first_blocks};
-use crate::scenario::TextSource;
-use crate::sight::{Act, ActArgument, Acts, Interface, NumberSlot, Sight, Sights, TableSlot, TextSlot};
+use crate::sight::{Act, Acts, Sight, Sights};
 use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::{AgentId, Bug, Plain};
@@ -22,8 +24,6 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// What all agents of a society share and nobody changes within a round.
 #[derive(Debug)]
@@ -67,79 +67,6 @@ impl Person<'_> {
     pub fn text(&self, column: TextColumn) -> &str {
         self.population.text(column, self.id)
     }
-}
-
-/// What a policy may bind to when the society is built.
-#[derive(Clone, Copy, Debug)]
-pub struct Binding<'a> {
-    /// Name of the world.
-    pub world: &'a str,
-    /// What the world shows and understands.
-    pub interface: &'a Interface,
-    /// Seed, population and topology.
-    pub commons: &'a Commons,
-    /// Number of agents at the start.
-    pub agents: u32,
-    /// Rounds planned.
-    pub rounds: u32,
-    /// What the world says to minds: templates by name, as they lie in its folder.
-    pub prompts: Prompts,
-    /// The scenario's model, for policies that name none.
-    pub model: Option<&'a str>,
-    /// How models are to sample, where the policy does not say.
-    pub settings: Settings,
-    /// The texts that the scenario's files hold, by path.
-    pub texts: &'a BTreeMap<String, Arc<str>>,
-}
-
-impl Binding<'_> {
-    /// A text of the scenario, and the name of the file it stands in.
-    pub fn words<'b>(&'b self, source: &'b TextSource) -> Result<(&'b str, Option<&'b str>), Invalid> {
-        match source {
-            TextSource::Here(text) => Ok((text, None)),
-            TextSource::In { file } => match self.texts.get(file) {
-                Some(text) => Ok((text, Some(file))),
-                None => Err(Invalid { key: "file".into(), message: format!("`{file}` was not read") }),
-            },
-        }
-    }
-
-    /// The slot of a number that the policy needs to see.
-    pub fn number(&self, name: &str) -> Result<NumberSlot, Invalid> {
-        self.interface.number(self.world, name).map_err(unfit)
-    }
-
-    /// The slot of a text that the policy needs to see.
-    pub fn text(&self, name: &str) -> Result<TextSlot, Invalid> {
-        self.interface.text(self.world, name).map_err(unfit)
-    }
-
-    /// The slot of a table that the policy needs to see, and where these of its columns stand in a row.
-    pub fn table<const N: usize>(&self, name: &str, columns: [&str; N]) -> Result<(TableSlot, [usize; N]), Invalid> {
-        self.interface.table(self.world, name, columns).map_err(unfit)
-    }
-
-    /// The act of that name, and what it carries.
-    pub fn act(&self, name: &str) -> Result<(u16, ActArgument), Invalid> {
-        self.interface.act(self.world, name).map(|(i, a)| (i, a.clone())).map_err(unfit)
-    }
-
-    /// The first act that carries a number, with its bounds: what a policy that "names a number" performs.
-    pub fn number_act(&self) -> Result<(u16, f64, f64), Invalid> {
-        self.interface
-            .acts
-            .iter()
-            .enumerate()
-            .find_map(|(i, act)| match act.argument {
-                ActArgument::Number { low, high } => Some((i as u16, low, high)),
-                _ => None,
-            })
-            .ok_or_else(|| unfit(format!("the world `{}` understands no act that carries a number", self.world)))
-    }
-}
-
-fn unfit(message: String) -> Invalid {
-    Invalid { key: "kind".into(), message }
 }
 
 /// Why a turn can not go on: a defect of the policy, which stops the run. A bad reply of a model is not a fault; the policy sees it

@@ -4,6 +4,7 @@ use crate::team::line::{Document, document, shown};
 use crate::team::{ANSWERS, Stand, judge, refine, solve, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
+use polity_kernel::items::judged;
 use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -149,7 +150,7 @@ impl AutoAgents {
                 let text = serde_json::to_string(&held).unwrap_or_default();
                 let proposal = Stand { by: "Planner".into(), answer: text, reasons: String::new() };
                 let brief = judge::to_check(desk, observer, &proposal, &OBSERVER.replace("OF", of)).sample(n);
-                match desk.ask(brief).await.ok().and_then(|value| judge::checked(&value)) {
+                match desk.ask(brief).await.ok().as_ref().and_then(judged) {
                     Some((false, words)) => remarks.push(Part::Text(format!("Remarks on the {of}: {words}"))),
                     // Without a judgement there is nothing to mend it by.
                     _ => passed += 1,

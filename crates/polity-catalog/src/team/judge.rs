@@ -2,6 +2,7 @@
 
 use super::{Stand, talk};
 use polity_kernel::ask::{Part, Task, Value, Want};
+use polity_kernel::items::{judged, right_or_wrong};
 use polity_kernel::method::{Brief, Desk};
 
 const CHOOSE: &str = include_str!("prompts/choose.md");
@@ -68,26 +69,18 @@ pub async fn tournament(desk: &mut Desk<'_>, judge: usize, stands: &[Stand]) -> 
     left.first().copied()
 }
 
-/// A question whether an answer is right.
+/// A question whether an answer is right; [`judged`] reads what is said.
 pub fn to_check(desk: &Desk<'_>, judge: usize, stand: &Stand, instruction: &str) -> Brief {
-    let verdict = Want::Choice(vec!["right".into(), "wrong".into()]);
-    let want = Want::Record(vec![("reasons".into(), Want::Text), ("answer".into(), verdict)]);
     let instruction = format!("{}\n{}", CHECK.trim_end(), instruction.trim_end());
-    Brief::new(judge, talk(desk, judge, &said(&anonymous(std::slice::from_ref(stand))), instruction.trim_end()), want)
-        .task(Task::Check)
-}
-
-/// What a check says: whether the answer is right, and why.
-#[must_use]
-pub fn checked(value: &Value) -> Option<(bool, String)> {
-    let words = value.field(0).and_then(Value::as_text)?;
-    choice(value).map(|i| (i == 0, words.to_owned()))
+    let shown = said(&anonymous(std::slice::from_ref(stand)));
+    Brief::new(judge, talk(desk, judge, &shown, instruction.trim_end()), right_or_wrong()).task(Task::Check)
 }
 
 /// Whether a judge finds an answer right, and its reasons; `None` without a judgement.
 pub async fn check(desk: &mut Desk<'_>, judge: usize, stand: &Stand) -> Option<(bool, String)> {
     let brief = to_check(desk, judge, stand, "");
-    desk.ask(brief).await.ok().and_then(|value| checked(&value))
+    let judgement = desk.ask(brief).await.ok()?;
+    judged(&judgement).map(|(right, why)| (right, why.to_owned()))
 }
 
 /// A question for marks of all answers on a scale.

@@ -80,7 +80,7 @@ fn hottest(store: &Store, of: impl Iterator<Item = u32>, most: usize) -> Vec<u32
 }
 
 /// A post that may be shown.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 struct Candidate {
     post: u32,
     followed: bool,
@@ -125,7 +125,7 @@ impl Feeds<'_> {
     pub fn refresh(&self, store: &mut Store) {
         let touched = std::mem::take(&mut store.live.touched);
         let community = self.params.shape == Shape::Community;
-        if self.params.weights.hot == 0.0 && !community {
+        if self.params.weights.hot == 0.0 {
             (store.live.found_for, store.live.hot) = (None, Vec::new());
             return;
         }
@@ -275,8 +275,6 @@ impl Feeds<'_> {
         let (own, lately) = (people.interests(who), people.lately(who));
         let now = self.seconds(store.round);
         let weights = &self.params.weights;
-        let hotness =
-            if self.params.shape == Shape::Community { weights.hot.max(f64::MIN_POSITIVE) } else { weights.hot };
         // What is new counts by rounds, and there are few.
         let mut halved: Vec<f64> = Vec::new();
         let mut recent = |round: u32| {
@@ -301,8 +299,8 @@ impl Feeds<'_> {
             let mut score = weights.interest * f64::from(likeness)
                 + weights.followed * f64::from(u8::from(candidate.followed))
                 + recent(post.round);
-            if hotness != 0.0 {
-                score += hotness * (origin.hot - now / SECONDS);
+            if weights.hot != 0.0 {
+                score += weights.hot * (origin.hot - now / SECONDS);
             }
             if weights.random != 0.0 {
                 score += weights.random * draws.unit();

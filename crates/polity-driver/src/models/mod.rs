@@ -116,8 +116,10 @@ pub trait Provider: Send + Sync {
     fn aliases(&self) -> &'static [&'static str] {
         &[]
     }
-    /// The models it knows by name, in full (`sim/medium`).
-    fn models(&self) -> Vec<String>;
+    /// The models it knows by name, in full (`sim/medium`). Most know none: whatever they are asked for may be there.
+    fn models(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Says before a run whether it has the model (full name); the error names the nearest one.
     fn check(&self, model: &str) -> Result<(), String>;
     /// The most that one exchange can take: tokens and dollars, from above. A budget sets it aside before it asks.

@@ -410,11 +410,6 @@ impl<W: Wire> Provider for Remote<W> {
         W::HOME.aliases
     }
 
-    /// None by name: which there are only the server knows.
-    fn models(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn check(&self, model: &str) -> Result<(), String> {
         if self.short(model).trim().is_empty() {
             return Err(format!(

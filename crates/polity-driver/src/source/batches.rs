@@ -549,9 +549,6 @@ mod tests {
         fn name(&self) -> &'static str {
             "small"
         }
-        fn models(&self) -> Vec<String> {
-            Vec::new()
-        }
         fn check(&self, _: &str) -> Result<(), String> {
             Ok(())
         }

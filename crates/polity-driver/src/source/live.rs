@@ -303,10 +303,6 @@ mod tests {
             "quick"
         }
 
-        fn models(&self) -> Vec<String> {
-            Vec::new()
-        }
-
         fn check(&self, _: &str) -> Result<(), String> {
             Ok(())
         }

@@ -83,11 +83,6 @@ impl Provider for Tools {
         NAME
     }
 
-    /// None by name: they are no models that a team or a mind could have.
-    fn models(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn check(&self, model: &str) -> Result<(), String> {
         self.tool(model)?.check().map_err(|why| format!("`{model}`: {why}"))
     }

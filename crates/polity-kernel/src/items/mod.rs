@@ -65,8 +65,20 @@ pub enum Scorer {
 pub const SCORING: &str = "score";
 /// What a model that scores is told behind question and answer.
 const SCORE: &str = include_str!("score.md");
-/// What it says of an answer.
-const VERDICTS: [&str; 2] = ["right", "wrong"];
+
+/// The form of a judgement whether an answer is right: reasons first. [`judged`] reads it.
+#[must_use]
+pub fn right_or_wrong() -> Want {
+    let verdict = Want::Choice(["right", "wrong"].map(String::from).to_vec());
+    Want::Record(vec![("reasons".into(), Want::Text), ("answer".into(), verdict)])
+}
+
+/// What such a judgement says: whether the answer is right, and why.
+#[must_use]
+pub fn judged(judgement: &Value) -> Option<(bool, &str)> {
+    let Some(Value::Choice(said)) = judgement.field(1) else { return None };
+    Some((*said == 0, judgement.field(0).and_then(Value::as_text)?))
+}
 
 impl Item {
     /// What stands in an answer for the answer itself; `None` when nothing is found. It is recorded, so that scoring can be audited.
@@ -99,7 +111,7 @@ impl Item {
         (!matches!(self.scorer, Scorer::Code | Scorer::Judge)).then(|| self.same(answer, gold))
     }
 
-    /// The question to the model that scores an answer, if one does. Its reply is read by [`Item::judged`].
+    /// The question to the model that scores an answer, if one does. Its reply is read by [`judged`].
     #[must_use]
     pub fn to_judge(&self, answer: &str) -> Option<Request> {
         let model = self.judge.as_ref().filter(|_| self.scorer == Scorer::Judge)?;
@@ -109,17 +121,8 @@ impl Item {
         }
         let shown = Part::Said { by: "The answer to be scored".into(), answer: answer.into(), reasons: String::new() };
         let parts = vec![Part::Text(question), shown, Part::Text(SCORE.trim_end().into())];
-        let verdict = Want::Choice(VERDICTS.map(String::from).to_vec());
-        let want = Want::Record(vec![("reasons".into(), Want::Text), ("answer".into(), verdict)]);
         let messages = vec![Message { role: Role::User, parts }];
-        Some(Request { purpose: SCORING.into(), ..Request::new(&**model, messages, want) })
-    }
-
-    /// What such a model says: whether the answer is right, and why.
-    #[must_use]
-    pub fn judged(verdict: &Value) -> Option<(bool, &str)> {
-        let Some(Value::Choice(said)) = verdict.field(1) else { return None };
-        Some((*said == 0, verdict.field(0).and_then(Value::as_text)?))
+        Some(Request { purpose: SCORING.into(), ..Request::new(&**model, messages, right_or_wrong()) })
     }
 
     /// What a simulated model may know of a question about the item.

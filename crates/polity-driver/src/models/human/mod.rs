@@ -24,11 +24,6 @@ impl Provider for Human {
         NAME
     }
 
-    /// None by name: whoever can reach the run's folder may be one.
-    fn models(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn check(&self, model: &str) -> Result<(), String> {
         let name = model.split_once('/').map_or("", |(_, name)| name);
         let plain = name.chars().all(|c| c.is_alphanumeric() || "-_. ".contains(c)) && name.trim() == name;

@@ -183,11 +183,6 @@ impl Provider for Local {
         LOCAL
     }
 
-    /// None by name: a model is a file.
-    fn models(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     fn check(&self, model: &str) -> Result<(), String> {
         self.of(model).usable().map_err(|why| format!("`{model}`: {why}"))
     }
