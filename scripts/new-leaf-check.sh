@@ -118,9 +118,11 @@ items: {file: ../../../../data/gsm8k-20.jsonl, count: 1}
 YAML
 
 cd "$tree"
+# With an example, as for tests: without one, or with one package alone, the dependencies have other features, and all are built again.
+cargo build --quiet --locked "$@" --workspace --bins --example traffic
+case " $* " in *" --release "*) built=release ;; *) built=debug ;; esac
 for kind in worlds methods; do
-    # Without a flag the dependencies of the tests are used.
-    listed=$(cargo run --quiet --locked "$@" -p polity -- list "$kind" --json)
+    listed=$("$CARGO_TARGET_DIR/$built/polity" list "$kind" --json)
     case $listed in
     *'"name":"empty-example"'*) echo "polity list $kind --json: empty-example is listed" ;;
     *)

@@ -10,7 +10,7 @@ use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
-use polity_kernel::sight::{NumberSlot, TableSlot};
+use polity_kernel::sight::{Cells, NumberSlot, TableSlot};
 use polity_kernel::society::Society;
 use polity_kernel::topology::Topology;
 use polity_kernel::transport::InMemory;
@@ -23,6 +23,12 @@ const SHARE: u16 = 1;
 const LIKE: u16 = 4;
 const DISLIKE: u16 = 5;
 const SHOWN: u16 = 6;
+const FOLLOW: u16 = 7;
+const UNFOLLOW: u16 = 8;
+const MUTE: u16 = 9;
+const SEARCH: u16 = 10;
+const JOIN: u16 = 11;
+const THINK: u16 = 13;
 
 /// Reports every post that it is shown, so that a test sees its feed, and does this and that at random.
 struct Witness {
@@ -68,10 +74,113 @@ impl Policy for Witness {
     }
 }
 
+/// Does what nobody should: acts on what is not there, on itself, twice, with words of a megabyte.
+struct Clumsy {
+    active: NumberSlot,
+}
+
+/// What every agent of [`Clumsy`] does in a visit: (act, value). (A value that is no number the engine takes from no policy.)
+const CLUMSY: [(u16, f64); 14] = [
+    (SHARE, 4e9),
+    (SHARE, -1.0),
+    (SHARE, 0.5),
+    (LIKE, f64::INFINITY),
+    (FOLLOW, 3.0),
+    (FOLLOW, 3.0),
+    (FOLLOW, 1e9),
+    (UNFOLLOW, 4.0),
+    (UNFOLLOW, 3.0),
+    (UNFOLLOW, 3.0),
+    (MUTE, -5.0),
+    (JOIN, 32.0),
+    (SEARCH, 99.0),
+    (THINK, 7.0),
+];
+
+impl Policy for Clumsy {
+    const NAME: &'static str = "clumsy";
+    const SUMMARY: &'static str = "";
+    type Params = Nothing;
+    type State = ();
+
+    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        Ok(Clumsy { active: binding.number("active")? })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+
+    async fn act(&self, (): &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        if turn.sight.number(self.active) == 0.0 {
+            return Ok(());
+        }
+        CLUMSY.iter().for_each(|(kind, value)| turn.act(*kind, *value));
+        turn.act(FOLLOW, f64::from(turn.who));
+        turn.act_text(POST, "\u{1b}[31mrot \u{202e}abc\0 ünïcödé 漢字 🙂\n".repeat(40_000));
+        turn.act_text(POST, "\u{7}\u{1b} \n");
+        Ok(())
+    }
+}
+
+#[test]
+fn what_can_not_be_is_refused_and_nothing_is_lost() {
+    let mut scenario = scenario(30, 4, json!({"hours": vec![1; 24], "influence": true}));
+    scenario["cohorts"] = json!([{"policy": {"kind": "clumsy"}}]);
+    scenario["topology"] = json!({"kind": "none"});
+    let mut society = witnessed(&scenario, 1);
+    while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+        // Agent 3 can not follow itself; everybody else follows it twice, which is once, and unfollows it again.
+        let each =
+            CLUMSY.iter().filter(|(kind, value)| *value != 3.0 && (*kind, *value) != (UNFOLLOW, 4.0)).count() + 1;
+        let expected = 30 * each + 4 + 1;
+        assert_eq!(metric(&report, "refused"), expected as f64);
+        assert_eq!((metric(&report, "posts"), metric(&report, "follows")), (60.0, 0.0));
+        let posts = society.rows(0);
+        let Some(Cells::Text(texts)) = posts.last() else { panic!("no texts") };
+        assert_eq!(texts.len(), 60);
+        let words = texts[0].as_ref().unwrap();
+        assert_eq!(words.chars().count(), 5000);
+        assert!(words.contains("漢字 🙂\n") && !words.contains(['\u{1b}', '\0', '\u{202e}']), "{words}");
+        assert_eq!(texts[1], None, "nothing but control characters is no words");
+        assert_eq!(society.rows(1).first().map(Cells::rows), Some(0));
+    }
+    assert!(society.column(1).iter().all(|followers| *followers == 0.0));
+}
+
+#[test]
+fn what_is_rebuilt_after_a_stop_is_what_was_kept_up() {
+    // A small window of live posts, so that whole topics have none any more, and hot ones fall.
+    let weights = json!({"followed": 0, "interest": 1, "hot": 0.5, "recent": 0.5, "random": 0.1});
+    let world =
+        json!({"live": 60, "candidates": 30, "feed": 10, "depth": 60, "weights": weights, "hours": vec![0.2; 24]});
+    let scenario = by_rules(100, 30, world, json!({"post": 0.3, "share": 0.1}));
+    let mut whole = open(&scenario, &Inputs::default(), 1).unwrap();
+    let mut stopped = open(&scenario, &Inputs::default(), 1).unwrap();
+    let mut acts = 0;
+    while let (Then::Round(a), Then::Round(b)) =
+        (whole.poll(Vec::new()).unwrap().then, stopped.poll(Vec::new()).unwrap().then)
+    {
+        assert_eq!(a.chain, b.chain, "round {}", a.round);
+        acts += a.acts;
+        let saved = stopped.snapshot().unwrap();
+        stopped = open(&scenario, &Inputs::default(), 1).unwrap();
+        stopped.restore(&saved).unwrap();
+    }
+    assert!(acts > 500, "{acts}");
+}
+
+#[test]
+fn a_feed_without_candidates_is_empty() {
+    // Nobody writes.
+    let world = json!({"shape": "community", "hours": vec![1; 24]});
+    let found = last(&by_rules(20, 3, world, json!({"post": 0})));
+    assert_eq!([found("active"), found("likes"), found("posts"), found("refused")], [20.0, 0.0, 0.0, 0.0]);
+}
+
 fn witnessed(scenario: &Value, shards: usize) -> Society {
     let mut registry = Registry::new();
     polity_catalog::register_all(&mut registry);
     registry.policy::<Witness>(LeafFiles::default());
+    registry.policy::<Clumsy>(LeafFiles::default());
     match assemble(&Node::from_json(scenario), &registry, &Inputs::default(), shards, Box::new(InMemory::default())) {
         Ok(Assembled::Society(society)) => *society,
         Ok(_) => panic!("a society was asked for"),
@@ -300,6 +409,11 @@ fn what_does_not_fit_is_refused() {
     assert!(told(json!({"seeds": [{"author": 1, "topic": 32}]})).contains("topics are 0 to 31"));
     assert!(told(json!({"seeds": [{"author": 1, "rousing": 2}]})).contains("must lie in 0..=1, is 2"));
     assert!(told(json!({"stance": "opinion"})).contains("opinion"));
+    assert!(told(json!({"topic": "subject"})).contains("subject"));
+    let asked = json!({"kind": "archetype", "model": "sim/medium"});
+    let mut groups = by_rules(20, 2, json!({}), json!({}));
+    groups["cohorts"] = json!([{"policy": asked}]);
+    assert!(refused(&groups).contains("take `mind` or a policy by rules"), "{}", refused(&groups));
     assert!(told(json!({"minutes": 0})).contains("minutes"));
     assert!(refused(&by_rules(20, 2, json!({}), json!({"like": 2}))).contains("like"));
     assert!(refused(&by_rules(20, 2, json!({}), json!({"threshold": 0}))).contains("threshold"));

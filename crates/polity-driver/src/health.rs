@@ -93,8 +93,8 @@ impl Health {
         let (texts, choice) = match machine {
             Assembled::Society(society) => {
                 let acts = &society.interface().acts;
-                let argument = |wanted: &ActArgument| acts.iter().any(|act| act.argument == *wanted);
-                (argument(&ActArgument::Text), acts.len() > 1 || !argument(&ActArgument::Nothing))
+                let any = |is: fn(&ActArgument) -> bool| acts.iter().any(|act| is(&act.argument));
+                (any(ActArgument::has_text), acts.len() > 1 || !any(|argument| *argument == ActArgument::Nothing))
             }
             Assembled::Evaluation(_) => (true, true),
         };

@@ -6,11 +6,11 @@ use crate::disk::Disk;
 use crate::health::{Finding, Health};
 use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, Value, remove_parts_after};
 use polity_kernel::ask::Answer;
-use polity_kernel::machine::RoundReport;
+use polity_kernel::machine::{ItemReport, RoundReport};
 use polity_kernel::mail::Body;
 use polity_kernel::population;
 use polity_kernel::scenario::{Answers, Assembled, At, Check, Scenario};
-use polity_kernel::sight::{ActArgument, Acts};
+use polity_kernel::sight::{Acts, CellKind, Cells, TableKind};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -64,6 +64,8 @@ pub struct Recorder {
     acts: Option<usize>,
     agents: Option<usize>,
     messages: Option<usize>,
+    /// The world's own tables, in its order.
+    world: Vec<usize>,
     metrics: usize,
     rounds: usize,
     items: Option<usize>,
@@ -83,6 +85,19 @@ pub struct Recorder {
 
 fn column(name: &str, kind: Kind, doc: &str) -> ColumnSpec {
     ColumnSpec::new(name, kind, doc)
+}
+
+/// The columns of a world's own table.
+fn own_columns(table: &TableKind) -> Vec<ColumnSpec> {
+    let own = table.columns.iter().map(|of| match of.kind {
+        CellKind::Whole => column(of.name, Kind::U32, of.doc).nullable(),
+        CellKind::Number => column(of.name, Kind::F64, of.doc),
+        CellKind::Word(words) => {
+            column(of.name, Kind::Category(words.iter().map(|word| (*word).to_owned()).collect()), of.doc)
+        }
+        CellKind::Text => column(of.name, Kind::Text, of.doc).nullable(),
+    });
+    [column("round", Kind::U32, "round, from 0")].into_iter().chain(own).collect()
 }
 
 impl Recorder {
@@ -106,11 +121,12 @@ impl Recorder {
         let round = || column("round", Kind::U32, "round, from 0");
         let mut first = Vec::new();
         let (shape, acts, agents, messages, items);
+        let mut world = Vec::new();
         match machine {
             Assembled::Society(society) => {
                 let interface = society.interface();
-                let texts = interface.acts.iter().any(|a| a.argument == ActArgument::Text);
-                let numbers = interface.acts.iter().any(|a| a.argument != ActArgument::Text);
+                let texts = interface.acts.iter().any(|a| a.argument.has_text());
+                let numbers = interface.acts.iter().any(|a| a.argument.has_number());
                 shape = Shape { numbers, texts, evaluation: false };
                 let kinds = interface.acts.iter().map(|a| a.name.to_string()).collect();
                 let mut columns = vec![column("agent", Kind::U32, "who acted"), round()];
@@ -158,6 +174,10 @@ impl Recorder {
                         ],
                     )
                 });
+                if record.world {
+                    world =
+                        interface.tables.iter().map(|table| add(table.name, table.doc, own_columns(table))).collect();
+                }
                 items = None;
             }
             Assembled::Evaluation(evaluation) => {
@@ -192,21 +212,21 @@ impl Recorder {
                     ];
                     add("messages", "One row a message shown, in order of round and item.", columns)
                 });
-                items = Some(add(
-                    "items",
-                    "One row an item with a verdict, in order of the round of the verdict.",
-                    vec![
-                        item(),
-                        column("question", Kind::Text, "the question"),
-                        column("answer", Kind::Text, "the team's answer").nullable(),
-                        column("gold", Kind::Text, "the right answer").nullable(),
-                        column("correct", Kind::Bool, "whether it is right").nullable(),
-                        column("rounds", Kind::U32, "rounds the method took"),
-                        column("asks", Kind::U32, "questions put to models and tools"),
-                        column("extracted", Kind::Text, "what was read in the answer, and compared").nullable(),
-                        column("note", Kind::Text, "what its tests said, where there are tests").nullable(),
-                    ],
-                ));
+                let mut columns = vec![
+                    item(),
+                    column("question", Kind::Text, "the question"),
+                    column("answer", Kind::Text, "the team's answer").nullable(),
+                    column("gold", Kind::Text, "the right answer").nullable(),
+                    column("correct", Kind::Bool, "whether it is right").nullable(),
+                    column("rounds", Kind::U32, "rounds the method took"),
+                    column("asks", Kind::U32, "questions put to models and tools"),
+                    column("extracted", Kind::Text, "what was read in the answer, and compared").nullable(),
+                    column("note", Kind::Text, "what its tests said, where there are tests").nullable(),
+                ];
+                let measured = evaluation.quantities().iter();
+                columns.extend(measured.map(|quantity| column(quantity.name, Kind::F64, quantity.doc).nullable()));
+                let doc = "One row an item with a verdict, in order of the round of the verdict.";
+                items = Some(add("items", doc, columns));
             }
         }
         let metrics = add(
@@ -309,6 +329,7 @@ impl Recorder {
             acts,
             agents,
             messages,
+            world,
             metrics,
             rounds,
             items,
@@ -431,13 +452,14 @@ impl Recorder {
         if let Some(table) = self.messages {
             self.push_messages(table, round, machine)?;
         }
+        self.push_own(round, machine)?;
         if let (Some(table), Assembled::Evaluation(evaluation)) = (self.items, machine)
             && !report.items.is_empty()
         {
             let items = report.items;
             let question =
                 |i: u32| evaluation.items().get(i as usize).map_or(String::new(), |item| item.question.clone());
-            let columns = vec![
+            let mut columns = vec![
                 Column::U32(items.iter().map(|i| i.item).collect()),
                 Column::Text(items.iter().map(|i| question(i.item)).collect()),
                 Column::MaybeText(items.iter().map(|i| i.answer.clone()).collect()),
@@ -448,6 +470,9 @@ impl Recorder {
                 Column::MaybeText(items.iter().map(|i| i.extracted.clone()).collect()),
                 Column::MaybeText(items.iter().map(|i| i.note.clone()).collect()),
             ];
+            let value = |item: &ItemReport, q: usize| item.measured.get(q).copied().flatten();
+            let quantities = 0..evaluation.quantities().len();
+            columns.extend(quantities.map(|q| Column::MaybeF64(items.iter().map(|i| value(i, q)).collect())));
             self.tables.push(table, Batch { rows: items.len(), columns })?;
         }
         Ok(())
@@ -477,11 +502,36 @@ impl Recorder {
         Ok(())
     }
 
+    /// Rows of the world's own tables.
+    fn push_own(&mut self, round: u32, machine: &Assembled) -> Result<(), DriveError> {
+        let Assembled::Society(society) = machine else { return Ok(()) };
+        for (i, table) in self.world.iter().enumerate() {
+            let cells = society.rows(i);
+            let rows = cells.first().map_or(0, Cells::rows);
+            if rows == 0 {
+                continue;
+            }
+            let own = cells.into_iter().map(|cells| match cells {
+                Cells::Whole(values) => Column::MaybeU32(values),
+                Cells::Number(values) => Column::F64(values),
+                Cells::Word(values) => Column::Code(values),
+                Cells::Text(values) if values.iter().all(Option::is_none) => Column::Same(Value::Missing),
+                Cells::Text(values) => Column::MaybeText(values),
+            });
+            let columns = [Column::Same(Value::U32(round))].into_iter().chain(own).collect();
+            self.tables.push(*table, Batch { rows, columns })?;
+        }
+        Ok(())
+    }
+
     fn acts_batch(&self, round: u32, run: &[(u32, &Acts)], rows: usize) -> Batch {
         let each = || run.iter().flat_map(|(_, acts)| acts.rows.iter());
         let who = Column::U32(each().map(|a| a.who).collect());
         let kind = Column::Code(each().map(|a| a.kind).collect());
         let texts = || {
+            if run.iter().all(|(_, acts)| acts.texts.is_empty()) {
+                return Column::Same(Value::Missing);
+            }
             let mut texts = Vec::with_capacity(rows);
             for (_, acts) in run {
                 texts.extend((0..acts.rows.len()).map(|i| acts.text(i).map(str::to_string)));

@@ -9,7 +9,7 @@ use crate::ask::{Answer, Effect};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::items::{Item, Scorer};
 use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
-use crate::method::{Log, Member, MethodHost, Records, Score, Start, Verdict};
+use crate::method::{Log, Member, MethodHost, Quantity, Records, Score, Start, Verdict};
 use crate::sight::Acts;
 use crate::society::{decode, encode};
 use crate::topology::Topology;
@@ -61,6 +61,7 @@ struct Data {
     chain: Digest,
     instances: Vec<Instance>,
     logs: BTreeMap<u32, Vec<(u32, Log)>>,
+    measured: Vec<Option<f64>>,
 }
 
 /// A method at work on a data set, as a [`Machine`].
@@ -72,6 +73,8 @@ pub struct Evaluation {
     instances: Vec<Instance>,
     /// What happened in rounds that are not complete yet: by round, (item, log).
     logs: BTreeMap<u32, Vec<(u32, Log)>>,
+    /// What was measured up to the last complete round: the quantities of the first item, of the second, and so on.
+    measured: Vec<Option<f64>>,
     /// Letters of the last complete round.
     letters: Vec<(u32, u32, u32, String)>,
     /// Acts of the last complete round: (item, acts).
@@ -84,6 +87,7 @@ impl Evaluation {
     pub(crate) fn new(plan: Plan, method: Box<dyn MethodHost>, changes: Vec<(u32, Box<dyn MethodHost>)>) -> Self {
         Evaluation {
             instances: vec![Instance::default(); plan.items.len()],
+            measured: vec![None; plan.items.len() * method.quantities().len()],
             plan,
             method,
             changes,
@@ -120,6 +124,12 @@ impl Evaluation {
     #[must_use]
     pub fn records(&self) -> &'static [Records] {
         self.method.records()
+    }
+
+    /// What the method measures of every item.
+    #[must_use]
+    pub fn quantities(&self) -> &'static [Quantity] {
+        self.method.quantities()
     }
 
     /// Acts of the last complete round: (item, acts), in order of item.
@@ -229,6 +239,12 @@ impl Evaluation {
         logged.unwrap_or(instance.round.saturating_sub(1))
     }
 
+    /// What was measured of an item.
+    fn measured_of(&mut self, item: usize) -> &mut [Option<f64>] {
+        let n = self.method.quantities().len();
+        self.measured.get_mut(item * n..(item + 1) * n).unwrap_or_default()
+    }
+
     fn close_round(&mut self) -> RoundReport {
         let round = self.round;
         let mut report = RoundReport { round, ..RoundReport::default() };
@@ -276,6 +292,12 @@ impl Evaluation {
             }
             report.acts += log.acts.rows.len() as u64;
             self.acts.push((item, log.acts));
+            for (quantity, value) in log.measured {
+                report.sum.add(base(Kind::Metric).word(u64::from(quantity)).number(value).finish());
+                if let Some(place) = self.measured_of(item as usize).get_mut(usize::from(quantity)) {
+                    *place = Some(value);
+                }
+            }
         }
         let mut share = |name: &str, part: u64, of: u64| {
             if of > 0 {
@@ -284,8 +306,17 @@ impl Evaluation {
         };
         share("members.correct", right, answers);
         share("teams.agreed", agreed, teams);
+        let quantities = self.method.quantities();
+        for (q, quantity) in quantities.iter().enumerate() {
+            let values = || self.measured.iter().skip(q).step_by(quantities.len()).flatten();
+            if values().next().is_some() {
+                let mean = values().sum::<f64>() / values().count() as f64;
+                report.metrics.push((quantity.name.into(), mean));
+            }
+        }
         let mut scored = 0;
         for i in finished {
+            let measured = self.measured_of(i).to_vec();
             let (instance, item) = (&self.instances[i], &self.plan.items[i]);
             let (Verdict { answer }, score) = instance.verdict.clone().unwrap_or_default();
             scored += u64::from(score.correct.is_some());
@@ -306,6 +337,7 @@ impl Evaluation {
                 note: score.note,
                 rounds: round + 1,
                 asks: instance.asks,
+                measured,
             });
         }
         if scored > 0 {
@@ -359,7 +391,7 @@ impl Machine for Evaluation {
     }
 
     fn snapshot(&self) -> Result<Vec<u8>, Bug> {
-        encode(&(self.round, self.chain, &self.instances, &self.logs))
+        encode(&(self.round, self.chain, &self.instances, &self.logs, &self.measured))
     }
 
     fn next_round(&self) -> u32 {
@@ -375,8 +407,12 @@ impl Evaluation {
     /// Puts a new evaluation of the same scenario into the state of a snapshot.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), Bug> {
         let data: Data = decode(bytes)?;
+        let wrong = |why: &str| Err(Bug::Snapshot { what: "the evaluation".into(), why: why.into() });
         if data.instances.len() != self.instances.len() {
-            return Err(Bug::Snapshot { what: "the evaluation".into(), why: "it was made with other items".into() });
+            return wrong("it was made with other items");
+        }
+        if data.measured.len() != self.measured.len() {
+            return wrong("it was made with a method that measures something else");
         }
         while self.changes.first().is_some_and(|(at, _)| *at < data.round) {
             self.method = self.changes.remove(0).1;
@@ -385,6 +421,7 @@ impl Evaluation {
         self.chain = data.chain;
         self.instances = data.instances;
         self.logs = data.logs;
+        self.measured = data.measured;
         Ok(())
     }
 

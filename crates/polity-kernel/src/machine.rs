@@ -58,6 +58,8 @@ pub struct ItemReport {
     pub rounds: u32,
     /// Questions asked.
     pub asks: u32,
+    /// What the method has measured of it, in the order of its quantities; `None` where it has not.
+    pub measured: Vec<Option<f64>>,
 }
 
 /// What a round did.

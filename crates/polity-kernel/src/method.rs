@@ -128,6 +128,8 @@ pub struct Facts {
     pub form: Option<Form>,
     /// Tools that it may ask.
     pub tools: &'static [&'static str],
+    /// What it measures of every item.
+    pub quantities: &'static [Quantity],
     /// What it records.
     #[serde(skip)]
     pub records: &'static [Records],
@@ -177,6 +179,16 @@ pub struct Records {
     pub doc: &'static str,
 }
 
+/// A quantity that a method measures of every item, e.g. the share of members that changed their minds. An item's value is the last one
+/// that was measured; in a run's metrics it is the mean over the items that have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Quantity {
+    /// Its name: of the metric and of the column in the table of items, in words with hyphens.
+    pub name: &'static str,
+    /// One line: what it means, with its unit.
+    pub doc: &'static str,
+}
+
 /// How a group works on a task together.
 #[allow(async_fn_in_trait)] // Futures are polled in place and never leave their thread.
 pub trait Method: Send + Sync + Sized + 'static {
@@ -186,6 +198,8 @@ pub trait Method: Send + Sync + Sized + 'static {
     const SUMMARY: &'static str;
     /// What it records. The first is the members' standing answer, which accuracy and agreement are measured on.
     const RECORDS: &'static [Records];
+    /// What it measures of every item, besides what is measured of every method.
+    const QUANTITIES: &'static [Quantity] = &[];
     /// What tables of results call it (`sc`), where that is shorter; command lines understand it, scenarios do not.
     const SHORT: Option<&'static str> = None;
     /// The team that it works with where nothing else is said.
@@ -216,6 +230,8 @@ pub(crate) struct Log {
     pub acts: Acts,
     /// (from, to, text), in order.
     pub letters: Vec<(u32, u32, String)>,
+    /// (quantity, value), in order.
+    pub measured: Vec<(u16, f64)>,
 }
 
 /// Where a method works on one item.
@@ -394,6 +410,11 @@ impl Desk<'_> {
         self.log.acts.push(Act { who: member as u32, kind, value: 0.0 }, Some(text.into()));
     }
 
+    /// Measures a quantity of the item in this round: an index into the method's `QUANTITIES`, and a finite value.
+    pub fn measure(&mut self, quantity: u16, value: f64) {
+        self.log.measured.push((quantity, value));
+    }
+
     /// Records that one member's words were shown to another.
     pub fn tell(&mut self, from: usize, to: usize, text: impl Into<String>) {
         self.log.letters.push((from as u32, to as u32, text.into()));
@@ -429,6 +450,7 @@ pub(crate) struct Start<'a> {
 pub(crate) trait MethodHost: Send + Sync {
     fn run(&self, start: Start<'_>) -> Result<Worked, Bug>;
     fn records(&self) -> &'static [Records];
+    fn quantities(&self) -> &'static [Quantity];
     fn tools(&self) -> &'static [&'static str];
     fn suits(&self, item: &Item) -> Result<(), &'static str>;
 }
@@ -462,6 +484,11 @@ impl<M: Method> MethodHost for Host<M> {
         let Desk { round, door, log, mut ended, checkpoint, .. } = desk;
         let wanted = door.close()?;
         let bug = |message: String| Bug::Method { item: item.index, round, message };
+        let mut measured = ended.iter().flat_map(|(_, log)| &log.measured).chain(&log.measured);
+        if let Some((quantity, value)) = measured.find(|(_, value)| !value.is_finite()) {
+            let name = M::QUANTITIES.get(usize::from(*quantity)).map_or("a quantity", |quantity| quantity.name);
+            return Err(bug(format!("it measured `{name}` as {value}, which is no number to go on with")));
+        }
         match done {
             Some(Ok((verdict, score))) => {
                 if last == Some(round) {
@@ -480,6 +507,10 @@ impl<M: Method> MethodHost for Host<M> {
 
     fn records(&self) -> &'static [Records] {
         M::RECORDS
+    }
+
+    fn quantities(&self) -> &'static [Quantity] {
+        M::QUANTITIES
     }
 
     fn tools(&self) -> &'static [&'static str] {

@@ -194,6 +194,11 @@ impl<'a> Turn<'a> {
         self.acts.push(Act { who: self.who, kind, value: 0.0 }, Some(text.into()));
     }
 
+    /// Performs an act that carries a number and a text.
+    pub fn act_saying(&mut self, kind: u16, value: f64, text: impl Into<String>) {
+        self.acts.push(Act { who: self.who, kind, value }, Some(text.into()));
+    }
+
     /// Sends a number to one agent; it is read next round. A letter to nobody (an id that was never born) is dropped.
     pub fn send(&mut self, to: AgentId, channel: u16, value: f64) {
         self.posts.push(Post { to: Address::One(to), channel, words: Words::Number(value) });

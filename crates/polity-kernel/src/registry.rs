@@ -171,7 +171,14 @@ impl Registry {
 
     /// Adds a method.
     pub fn method<M: Method>(&mut self, files: LeafFiles) {
-        let facts = Facts { short: M::SHORT, usual: M::USUAL, form: M::FORM, tools: M::TOOLS, records: M::RECORDS };
+        let facts = Facts {
+            short: M::SHORT,
+            usual: M::USUAL,
+            form: M::FORM,
+            tools: M::TOOLS,
+            quantities: M::QUANTITIES,
+            records: M::RECORDS,
+        };
         self.facts.insert(M::NAME, facts);
         self.methods.put::<M::Params>(
             M::NAME,

@@ -72,8 +72,31 @@ pub enum ActArgument {
     Choice(Vec<String>),
     /// Free text.
     Text,
+    /// Something that the agent sees: a value in a column of a table of its sight.
+    Seen {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        column: &'static str,
+        /// Whether the act carries a text, too.
+        words: bool,
+    },
     /// Nothing.
     Nothing,
+}
+
+impl ActArgument {
+    /// Whether the act carries a text.
+    #[must_use]
+    pub fn has_text(&self) -> bool {
+        matches!(self, ActArgument::Text | ActArgument::Seen { words: true, .. })
+    }
+
+    /// Whether it carries a number.
+    #[must_use]
+    pub fn has_number(&self) -> bool {
+        *self != ActArgument::Text
+    }
 }
 
 /// A kind of act that a world understands.
@@ -98,6 +121,68 @@ pub struct WorldColumn {
     pub range: Option<(f64, f64)>,
 }
 
+/// What a column of a world's own table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellKind {
+    /// A whole number (a round, an agent, a count), or none.
+    Whole,
+    /// A number.
+    Number,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A text, or none.
+    Text,
+}
+
+/// A column of a world's own table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CellColumn {
+    /// Its name, in kebab-case.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: CellKind,
+    /// One line: meaning and unit.
+    pub doc: &'static str,
+}
+
+/// A table that a world records, with rows in every round; `round` is its first column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TableKind {
+    /// Its name, in kebab-case; not one of those that every run has.
+    pub name: &'static str,
+    /// One line: what a row is.
+    pub doc: &'static str,
+    /// Its columns.
+    pub columns: &'static [CellColumn],
+}
+
+/// The values of a column of a world's own table, one a row of the round.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cells {
+    /// For [`CellKind::Whole`].
+    Whole(Vec<Option<u32>>),
+    /// For [`CellKind::Number`].
+    Number(Vec<f64>),
+    /// For [`CellKind::Word`]: places in its list.
+    Word(Vec<u16>),
+    /// For [`CellKind::Text`].
+    Text(Vec<Option<String>>),
+}
+
+impl Cells {
+    /// The number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        match self {
+            Cells::Whole(values) => values.len(),
+            Cells::Number(values) => values.len(),
+            Cells::Word(values) => values.len(),
+            Cells::Text(values) => values.len(),
+        }
+    }
+}
+
 /// Everything a world lets others know of it by name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Interface {
@@ -105,10 +190,14 @@ pub struct Interface {
     pub sight: Vec<Field>,
     /// What agents can do.
     pub acts: Vec<ActKind>,
+    /// Whether the acts are alternatives: who is asked what it does names one of them, or none. Else it is asked for a value of each.
+    pub alternatives: bool,
     /// One number an agent, for metrics and tables.
     pub columns: Vec<WorldColumn>,
     /// One number a round, recorded as metrics.
     pub scalars: Vec<Field>,
+    /// Tables of its own that it records.
+    pub tables: Vec<TableKind>,
 }
 
 /// Slot of a number in a sight.
@@ -202,16 +291,53 @@ struct Tables {
     /// Empty as long as nobody sees anything.
     spans: Vec<(u32, u32)>,
     values: Vec<f64>,
+    /// (where the values of the row end that it belongs to, text), in that order.
+    texts: Vec<(u32, String)>,
 }
 
 impl Tables {
-    fn alone(values: &[f64]) -> Self {
-        Tables { spans: vec![(0, values.len() as u32)], values: values.to_vec() }
+    fn alone(&self, row: usize) -> Self {
+        let (start, end) = self.span(row);
+        let texts = self.texts.iter().filter(|(at, _)| (start + 1..=end).contains(at));
+        Tables {
+            spans: vec![(0, end - start)],
+            values: self.of(row).to_vec(),
+            texts: texts.map(|(at, text)| (at - start, text.clone())).collect(),
+        }
+    }
+
+    fn span(&self, row: usize) -> (u32, u32) {
+        self.spans.get(row).copied().unwrap_or_default()
     }
 
     fn of(&self, row: usize) -> &[f64] {
-        let span = self.spans.get(row).copied().unwrap_or_default();
-        self.values.get(span.0 as usize..span.1 as usize).unwrap_or_default()
+        let (start, end) = self.span(row);
+        self.values.get(start as usize..end as usize).unwrap_or_default()
+    }
+}
+
+/// The pen with which a table of a sight is written, row by row.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    values: &'a mut Vec<f64>,
+    texts: &'a mut Vec<(u32, String)>,
+}
+
+impl<'a> Rows<'a> {
+    /// A pen for a table that belongs to no sight.
+    pub fn new(values: &'a mut Vec<f64>, texts: &'a mut Vec<(u32, String)>) -> Self {
+        Rows { values, texts }
+    }
+
+    /// Appends values, in the order of the columns.
+    #[inline]
+    pub fn extend(&mut self, values: impl IntoIterator<Item = f64>) {
+        self.values.extend(values);
+    }
+
+    /// Gives the row that was written last a text.
+    pub fn text(&mut self, text: String) {
+        self.texts.push((self.values.len() as u32, text));
     }
 }
 
@@ -255,6 +381,7 @@ impl Sights {
         for tables in &mut self.tables {
             tables.spans.clear();
             tables.values.clear();
+            tables.texts.clear();
         }
     }
 
@@ -297,13 +424,13 @@ impl Sights {
         }
     }
 
-    /// Writes the table that one row sees, all of it: `fill` appends its rows, the values of each in the order of the columns.
-    pub fn put_table(&mut self, row: usize, slot: TableSlot, fill: impl FnOnce(&mut Vec<f64>)) {
+    /// Writes the table that one row sees, all of it: `fill` appends its rows.
+    pub fn put_table(&mut self, row: usize, slot: TableSlot, fill: impl FnOnce(&mut Rows<'_>)) {
         let rows = self.rows;
         if let Some(tables) = self.tables.get_mut(slot.0) {
             tables.spans.resize(rows, (0, 0));
             let start = tables.values.len() as u32;
-            fill(&mut tables.values);
+            fill(&mut Rows { values: &mut tables.values, texts: &mut tables.texts });
             if let Some(span) = tables.spans.get_mut(row) {
                 *span = (start, tables.values.len() as u32);
             }
@@ -326,7 +453,7 @@ impl Sights {
                 .map(|i| Numbers { values: vec![sight.number(NumberSlot(i))], step: 0 })
                 .collect(),
             texts: (0..self.texts.len()).map(|i| vec![sight.text(TextSlot(i)).to_string()]).collect(),
-            tables: self.tables.iter().map(|tables| Tables::alone(tables.of(row))).collect(),
+            tables: self.tables.iter().map(|tables| tables.alone(row)).collect(),
             rows: 1,
         }
     }
@@ -353,6 +480,20 @@ impl<'a> Sight<'a> {
     pub fn table(self, slot: TableSlot) -> std::slice::ChunksExact<'a, f64> {
         let values = self.sights.tables.get(slot.0).map_or(&[][..], |tables| tables.of(self.row));
         values.chunks_exact(slot.1.max(1))
+    }
+
+    /// The texts of a table's rows: each row's number and its text, where it has one.
+    pub fn table_texts(self, slot: TableSlot) -> impl Iterator<Item = (usize, &'a str)> {
+        let (start, end, texts) = match self.sights.tables.get(slot.0) {
+            None => (0, 0, &[][..]),
+            Some(tables) => {
+                let (start, end) = tables.span(self.row);
+                (start, end, &tables.texts[tables.texts.partition_point(|(at, _)| *at <= start)..])
+            }
+        };
+        let columns = slot.1.max(1) as u32;
+        let of_row = texts.iter().take_while(move |(at, _)| *at <= end);
+        of_row.map(move |(at, text)| (((at - start) / columns) as usize - 1, text.as_str()))
     }
 
     #[inline(always)]
@@ -489,11 +630,22 @@ mod tests {
         let error = interface.table("w", "offers", ["prize"]).unwrap_err();
         assert!(error.contains("no column in the table `offers` called `prize`; did you mean `price`"), "{error}");
         let mut sights = Sights::new(&interface, 4);
-        sights.put_table(2, slot, |rows| rows.extend([7.0, 0.5, 8.0, 0.25]));
-        sights.put_table(0, slot, |rows| rows.extend([1.0, 2.0]));
+        sights.put_table(2, slot, |rows| {
+            rows.extend([7.0, 0.5, 8.0, 0.25]);
+            rows.text("cheap".into());
+        });
+        sights.put_table(0, slot, |rows| {
+            rows.extend([1.0, 2.0]);
+            rows.text("dear".into());
+        });
         let prices = |row: usize| sights.row(row).table(slot).map(|offer| offer[price]).collect::<Vec<_>>();
         assert_eq!([prices(0), prices(1), prices(2), prices(3)], [vec![2.0], vec![], vec![0.5, 0.25], vec![]]);
         assert_eq!(sights.keep(2).row(0).table(slot).count(), 2);
+        let texts = |sights: &Sights, row: usize| -> Vec<(usize, String)> {
+            sights.row(row).table_texts(slot).map(|(i, text)| (i, text.to_owned())).collect()
+        };
+        assert_eq!((texts(&sights, 2), texts(&sights, 0)), (vec![(1, "cheap".into())], vec![(0, "dear".into())]));
+        assert_eq!((texts(&sights.keep(2), 0), texts(&sights, 1)), (vec![(1, "cheap".into())], vec![]));
         sights.reset(&interface, 4);
         assert_eq!(sights.row(2).table(slot).count(), 0);
     }

@@ -103,7 +103,8 @@ pub struct Claim {
     pub text: String,
     /// Where it says so: abstract, section, table.
     pub source: String,
-    /// What is measured: `accuracy`, `calls`, `tokens`, `cost` or `rounds` (of an evaluation an item), or a metric's last value.
+    /// What is measured: `accuracy`, `calls`, `tokens`, `cost` or `rounds` (of an evaluation an item), a quantity that the method measures, or
+    /// a metric's last value.
     pub metric: String,
     /// The arm it is about.
     pub of: String,

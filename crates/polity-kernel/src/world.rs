@@ -9,7 +9,7 @@ use crate::mail::{Arena, Inbox};
 use crate::policy::{Commons, Person};
 use crate::population::Population;
 use crate::rng::{Draws, Stream};
-use crate::sight::{Act, Acts, Interface, NumberSlot, Sights, TableSlot, TextSlot};
+use crate::sight::{Act, Acts, Cells, Interface, NumberSlot, Rows, Sights, TableSlot, TextSlot};
 use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::{AgentId, Bug, Plain, tree_reduce};
@@ -54,8 +54,8 @@ impl<'a> SightRow<'a> {
         self.sights.put_text(self.row, TextSlot(slot), value);
     }
 
-    /// Shows a table: `fill` appends its rows, the values of each in the order of the columns.
-    pub fn table(&mut self, slot: usize, fill: impl FnOnce(&mut Vec<f64>)) {
+    /// Shows a table: `fill` appends its rows.
+    pub fn table(&mut self, slot: usize, fill: impl FnOnce(&mut Rows<'_>)) {
         self.sights.put_table(self.row, TableSlot(slot, 0), fill);
     }
 }
@@ -303,6 +303,11 @@ pub trait World: Send + Sync + Sized + 'static {
         let _ = (state, i);
         0.0
     }
+    /// What the round that has just ended adds to table `i` of its own: one entry a declared column.
+    fn rows(&self, state: &Self::State, i: usize) -> Vec<Cells> {
+        let _ = (state, i);
+        Vec::new()
+    }
 }
 
 /// Whether a world's state can be split over shards.
@@ -378,6 +383,8 @@ pub(crate) trait WorldHost: Send + Sync {
     fn settle_whole(&mut self, round: u32, commons: &Commons, digest: &mut Digest) -> Result<Option<String>, Bug>;
     fn column(&self, rows: &RowsBox, first: AgentId, n: usize, column: usize, out: &mut Vec<f64>);
     fn scalar(&self, i: usize) -> f64;
+    /// What the last round adds to a table of the world's own.
+    fn rows(&self, i: usize) -> Vec<Cells>;
     fn save(&self) -> Result<Vec<u8>, Bug>;
     fn load(&mut self, bytes: &[u8]) -> Result<(), Bug>;
     fn save_rows(&self, rows: &RowsBox) -> Result<Vec<u8>, Bug>;
@@ -574,6 +581,10 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         self.world.scalar(&self.common, i)
     }
 
+    fn rows(&self, _: usize) -> Vec<Cells> {
+        Vec::new()
+    }
+
     fn save(&self) -> Result<Vec<u8>, Bug> {
         encode(&self.common, W::NAME)
     }
@@ -731,6 +742,10 @@ impl<W: World> WorldHost for WholeHost<W> {
 
     fn scalar(&self, i: usize) -> f64 {
         self.state.as_ref().map_or(0.0, |state| self.world.scalar(state, i))
+    }
+
+    fn rows(&self, i: usize) -> Vec<Cells> {
+        self.state.as_ref().map_or(Vec::new(), |state| self.world.rows(state, i))
     }
 
     fn save(&self) -> Result<Vec<u8>, Bug> {

@@ -9,6 +9,7 @@ use polity_driver::files::yaml;
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, Summary, prepare};
 use polity_driver::source::Faults;
+use polity_driver::systems::QUANTITIES;
 use polity_driver::tables::{ColumnData, read_metrics, read_stable};
 use polity_kernel::registry::{Card, Registry};
 use polity_kernel::tree::{Node, Value};
@@ -373,6 +374,10 @@ fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
         Err(error) => return failed(format!("scenario.yaml: {error}")),
     };
     let mut suite = Suite { registry, prepared, failures: Vec::new() };
+    // The names of columns are checked where tables are made.
+    let facts = registry.facts(card.name).filter(|_| kind == "methods");
+    let taken = facts.iter().flat_map(|facts| facts.quantities).filter(|own| QUANTITIES.contains(&own.name));
+    suite.failures.extend(taken.map(|own| format!("its quantity `{}` is measured of every method", own.name)));
     let base = match suite.run(&suite.prepared, PLAIN) {
         Ok(base) => base,
         Err(error) => return failed(error),

@@ -1,6 +1,6 @@
 //! One member answers at once, without reasons: the least that can be asked. See README.md for the source and what is reproduced.
 
-use crate::team::{ANSWERS, form, stand, talk, verdict};
+use crate::team::{ANSWERS, form, stand, talk, verdict, wanted_answer};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Want;
 use polity_kernel::method::{
@@ -42,7 +42,7 @@ impl Method for Direct {
     }
 
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let want = Want::Record(vec![("answer".into(), Want::Text)]);
+        let want = Want::Record(vec![("answer".into(), wanted_answer(desk))]);
         let heard = desk.ask(Brief::new(0, talk(desk, 0, &[], form(desk)), want)).await;
         let bare = heard.map(|value| value.field(0).cloned().unwrap_or(value));
         Ok(verdict(stand(desk, 0, bare).map(|stand| stand.answer)))

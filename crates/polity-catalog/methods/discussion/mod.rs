@@ -1,6 +1,6 @@
 //! A discussion in one of four paradigms, ended by agreement, by a vote or by a judge. See README.md for the source and what is reproduced.
 
-use crate::team::discuss::{Paradigm, Table, speak};
+use crate::team::discuss::{Paradigm, Table, Words, speak};
 use crate::team::{ANSWER, ANSWERS, Stand, judge, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
@@ -104,7 +104,7 @@ impl Method for Discussion {
         let turns = if voting { self.turns.min(VOTE_TURN) } else { self.turns };
         while desk.round() < turns {
             for slot in &slots {
-                speak(desk, &members, slot, &mut table).await;
+                speak(desk, &members, slot, &mut table, Words::default()).await;
                 if self.share(desk.round() + 1, members.len()).is_some_and(|share| table.agreed(share)) {
                     return Ok(verdict(table.draft.map(|draft| draft.answer)));
                 }

@@ -4,7 +4,7 @@ mod prompts;
 
 use crate::minds::cells::{By, Cells};
 use crate::minds::templates::plain;
-use crate::minds::{Deed, Given, deeds, invalid, models_of, values, wanted};
+use crate::minds::{Deed, Given, deeds, invalid, models_of, no_alternatives, values, wanted};
 use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
 use polity_kernel::council::{Council, Session};
 use polity_kernel::ladder::{Question, Settled};
@@ -142,6 +142,7 @@ impl Policy for Archetype {
     type State = ();
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        no_alternatives(Self::NAME, binding)?;
         let (mut models, _) = models_of(params.model.as_deref(), &[], binding)?;
         params.settings.check().map_err(|error| invalid(&format!("settings.{}", error.key), error.message))?;
         Invalid::unless(params.again <= 10, "again", format!("must lie in 0..=10, is {}", params.again))?;

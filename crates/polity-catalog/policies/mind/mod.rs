@@ -1,9 +1,10 @@
 //! Minds: agents that ask a model what to do, in typed questions. See README.md.
 
 use crate::minds::memory::Memory;
+use crate::minds::offer::Offer;
 use crate::minds::prompts::{self, Prompts, Text};
 use crate::minds::templates::plain;
-use crate::minds::{Deed, Given, ModelShare, THOUGHTS, deeds, invalid, models_of, values, wanted};
+use crate::minds::{ACTIVE, Deed, Given, ModelShare, THOUGHTS, deeds, invalid, models_of, values, wanted};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
 use polity_kernel::ladder::Question;
@@ -12,6 +13,7 @@ use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use polity_kernel::scenario::TextSource;
+use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -125,6 +127,10 @@ pub struct Mind {
     think: Think,
     memory: Keeping,
     deeds: Vec<Deed>,
+    /// Whether it picks one of them a turn.
+    picks: bool,
+    /// Where the world says that an agent has nothing to decide.
+    active: Option<NumberSlot>,
     questions: Vec<Further>,
     again: u8,
     hear: usize,
@@ -172,6 +178,8 @@ impl Policy for Mind {
             think: params.think,
             memory: params.memory,
             deeds,
+            picks: binding.interface.alternatives,
+            active: binding.number(ACTIVE).ok(),
             questions: params.questions,
             again: params.again,
             hear: params.hear as usize,
@@ -191,17 +199,23 @@ impl Policy for Mind {
     }
 
     async fn act(&self, state: &mut State, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        if self.active.is_some_and(|active| turn.sight.number(active) == 0.0) {
+            return Ok(());
+        }
         self.make_room(state, turn).await;
         let (mut messages, thoughts) = match turn.answered_next() {
             // The turn is run again with its answers: what it asked need not be put into words again.
             Some(request) if self.think != Think::First => (request.messages.clone(), None),
             _ => self.worded(state, turn).await?,
         };
-        let (decided, words) = self.decide(state, turn, messages.clone()).await;
+        let (decided, words) = match self.picks {
+            true => self.pick(state, turn, messages.clone()).await,
+            false => self.decide(state, turn, messages.clone()).await,
+        };
         let thoughts = thoughts.or(words);
         for (deed, value) in self.deeds.iter().zip(&decided) {
             if let Some(value) = value {
-                deed.perform(value, turn, self.tell);
+                deed.perform(value, turn, self.tell && !self.picks);
             }
         }
         let did = self.did(&decided);
@@ -327,6 +341,25 @@ impl Mind {
         (fields.into_iter().map(Some).collect(), words)
     }
 
+    /// The same where one act is picked: at most one has a value.
+    async fn pick(
+        &self,
+        state: &State,
+        turn: &mut Turn<'_>,
+        messages: Arc<Vec<Message>>,
+    ) -> (Vec<Option<Value>>, Option<String>) {
+        let mut decided = vec![None; self.deeds.len()];
+        let offer = Offer::of(&self.deeds, turn.sight, self.think == Think::InReply);
+        let question = self.question(self.request(state, turn, messages, offer.want(), "act"), None);
+        let settled = turn.settle_all(vec![question]).await.pop();
+        let Some(settled) = settled.filter(|settled| settled.defaulted.is_none()) else { return (decided, None) };
+        let (picked, words) = offer.read(settled.value);
+        if let Some((place, value)) = picked {
+            decided[place] = Some(value);
+        }
+        (decided, words)
+    }
+
     /// What the mind is told and asked in this turn, and what it thought of that in a call of its own.
     async fn worded(&self, state: &State, turn: &mut Turn<'_>) -> Result<(Arc<Vec<Message>>, Option<String>), Fault> {
         let mut context = self.prompts.context(turn, &state.memory);
@@ -360,8 +393,9 @@ impl Mind {
 
     /// What it did, in words.
     fn did(&self, decided: &[Option<Value>]) -> String {
-        let done = |(deed, value): (&Deed, &Option<Value>)| deed.done(value.as_ref());
-        self.deeds.iter().zip(decided).map(done).collect::<Vec<_>>().join("; ")
+        let all = self.deeds.iter().zip(decided).filter(|(_, value)| !self.picks || value.is_some());
+        let done: Vec<String> = all.map(|(deed, value)| deed.done(value.as_ref())).collect();
+        if done.is_empty() { "nothing".into() } else { done.join("; ") }
     }
 
     /// Has what no longer fits into the memory summed up, where the scenario asks for it.

@@ -3,7 +3,7 @@
 use crate::minds::cells::{By, Cells};
 use crate::minds::memory::Memory;
 use crate::minds::prompts::{self, Prompts, Text};
-use crate::minds::{Deed, Given, deeds, invalid, models_of, wanted};
+use crate::minds::{Deed, Given, deeds, invalid, models_of, no_alternatives, wanted};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
 use polity_kernel::council::{Council, Session};
@@ -107,6 +107,7 @@ impl Policy for Sampled {
     type State = State;
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        no_alternatives(Self::NAME, binding)?;
         let (mut models, _) = models_of(params.model.as_deref(), &[], binding)?;
         params.settings.check().map_err(|error| invalid(&format!("settings.{}", error.key), error.message))?;
         Invalid::unless(params.again <= 10, "again", format!("must lie in 0..=10, is {}", params.again))?;

@@ -3,9 +3,11 @@
 
 pub mod cells;
 pub mod memory;
+pub mod offer;
 pub mod prompts;
 pub mod templates;
 
+use offer::Shown;
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Value, Want};
 use polity_kernel::policy::{Binding, Turn};
@@ -15,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use templates::plain;
 
+/// Name of the sight field that says by 0 that an agent has nothing to decide in a round.
+pub const ACTIVE: &str = "active";
 /// Sight fields that begin so hold right answers, for simulated models: no prompt may show them.
 pub const RIGHT: &str = "right-";
 /// Bounds so far away are none.
@@ -89,6 +93,8 @@ pub struct Deed {
     pub default: Option<Value>,
     /// The sight field with the right answer, for simulated models.
     pub right: Option<NumberSlot>,
+    /// What it may name, where that is something seen.
+    pub shown: Option<Shown>,
 }
 
 /// What a world's act is asked for as.
@@ -100,6 +106,8 @@ fn want_of(name: &str, argument: &ActArgument) -> Want {
         ),
         ActArgument::Choice(options) => Want::Choice(options.clone()),
         ActArgument::Text => Want::Text,
+        // What there is to choose from is known in the turn ([`offer`]).
+        ActArgument::Seen { .. } => Want::Choice(Vec::new()),
         ActArgument::Nothing => Want::Choice(vec![name.to_owned(), format!("do not {name}")]),
     }
 }
@@ -154,6 +162,18 @@ pub fn models_of(
     Ok(models.iter().map(|of| (of.model.clone(), of.share)).unzip())
 }
 
+/// Refuses worlds whose acts are alternatives, for policies that ask once for many agents: what an act is about is seen by each for itself.
+///
+/// # Errors
+/// Such a world.
+pub fn no_alternatives(policy: &str, binding: &Binding<'_>) -> Result<(), Invalid> {
+    let message = format!(
+        "`{policy}` asks once for many agents, and the acts of the world `{}` name what each of them sees; take `mind` or a policy by rules",
+        binding.world
+    );
+    Invalid::unless(!binding.interface.alternatives, "kind", message)
+}
+
 /// The acts that a mind is asked for.
 ///
 /// # Errors
@@ -166,6 +186,10 @@ pub fn deeds(
     let all: Vec<String> = binding.interface.acts.iter().map(|act| act.name.to_owned()).collect();
     let names = acts.unwrap_or(&all);
     Invalid::unless(!names.is_empty(), "acts", format!("the world `{}` has nothing to decide", binding.world))?;
+    if let (true, Some(name)) = (binding.interface.alternatives, default.keys().next()) {
+        let message = "the acts of this world are alternatives: without a usable reply none is performed";
+        return Err(invalid(&format!("default.{name}"), message));
+    }
     if let Some(name) = default.keys().find(|name| !names.contains(name)) {
         return Err(invalid(
             &format!("default.{name}"),
@@ -179,7 +203,14 @@ pub fn deeds(
         let default = default.get(name).map(|given| default_of(given, &want)).transpose();
         let default = default.map_err(|message| invalid(&format!("default.{name}"), message))?;
         let right = binding.interface.number(binding.world, &format!("{}{name}", RIGHT)).ok();
-        Ok(Deed { kind, name: name.clone(), argument, want, default, right })
+        let shown = match argument {
+            ActArgument::Seen { table, column, .. } => {
+                let (slot, [place]) = binding.table(table, [column])?;
+                Some(Shown { slot, place, column })
+            }
+            _ => None,
+        };
+        Ok(Deed { kind, name: name.clone(), argument, want, default, right, shown })
     };
     names.iter().enumerate().map(deed).collect()
 }
@@ -213,6 +244,12 @@ impl Deed {
                     turn.tell_neighbours_text(0, text.clone());
                 }
             }
+            (ActArgument::Seen { .. }, Value::Number(x)) => turn.act(self.kind, *x),
+            (ActArgument::Seen { .. }, Value::Record(fields)) => {
+                if let [Value::Number(x), Value::Text(words)] = fields.as_slice() {
+                    turn.act_saying(self.kind, *x, words.clone());
+                }
+            }
             _ => {}
         }
     }
@@ -231,6 +268,10 @@ impl Deed {
                 }
             }
             (Some(Value::Text(text)), _) => format!("{}: {text}", self.name),
+            (Some(Value::Record(fields)), _) => match fields.as_slice() {
+                [Value::Number(x), Value::Text(words)] => format!("{} {}: {words}", self.name, plain(*x)),
+                _ => self.name.clone(),
+            },
             _ => format!("{}: nothing", self.name),
         }
     }

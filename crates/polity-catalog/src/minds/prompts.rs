@@ -28,6 +28,8 @@ pub const QUESTION: &str = include_str!("prompts/question.md");
 pub const RULES: &str = include_str!("prompts/rules.md");
 /// Persona and rules together.
 pub const SYSTEM: &str = include_str!("prompts/system.md");
+/// What templates call the text of a table's row; empty where it has none.
+const TEXT: &str = "text";
 /// The persona of people who have one as an attribute.
 const PERSONA: &str = "{{ person.persona }}\n";
 
@@ -249,10 +251,15 @@ impl Prompts {
         let shown = |slot: Slot| match slot {
             Slot::Number(slot) => number(sight.number(slot)),
             Slot::Text(slot) => Value::from(sight.text(slot)),
-            Slot::Table(slot, columns) => sight
-                .table(slot)
-                .map(|row| map(columns.iter().zip(row).map(|(name, value)| (*name, number(*value)))))
-                .collect(),
+            Slot::Table(slot, columns) => {
+                let mut texts = sight.table_texts(slot).peekable();
+                let row = |(i, row): (usize, &[f64])| {
+                    let text = texts.next_if(|(of, _)| *of == i).map_or("", |(_, text)| text);
+                    let values = columns.iter().zip(row).map(|(name, value)| (*name, number(*value)));
+                    map(values.chain([(TEXT, Value::from(text))]))
+                };
+                sight.table(slot).enumerate().map(row).collect()
+            }
         };
         put("sight", &|| map(self.fields.iter().map(|(name, _, slot)| (name.as_str(), shown(*slot)))));
         let seen = |(name, doc, slot): &(String, &'static str, Slot)| {

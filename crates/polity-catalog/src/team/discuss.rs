@@ -1,8 +1,8 @@
 //! Turns of a discussion: who speaks when and who hears it, as data; and when it ends.
 
 use super::{Stand, solve, to_solve, vote};
-use polity_kernel::ask::Part;
-use polity_kernel::method::Desk;
+use polity_kernel::ask::{Message, Part, Role};
+use polity_kernel::method::{Brief, Desk};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -108,28 +108,54 @@ impl Table {
     }
 }
 
-/// One speech: the speaker is shown what it has heard since it last spoke, and says where it stands now.
-pub async fn speak(desk: &mut Desk<'_>, members: &[usize], slot: &Slot, table: &mut Table) {
+/// What speakers are told to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    /// Who has heard nobody yet.
+    pub open: &'a str,
+    /// Who has, or has taken a stand before.
+    pub join: &'a str,
+}
+
+impl Default for Words<'_> {
+    fn default() -> Self {
+        Words { open: OPEN, join: JOIN }
+    }
+}
+
+/// A question to the speaker where it stands now, which is shown what it has heard since it last spoke.
+pub fn to_speak(desk: &mut Desk<'_>, members: &[usize], slot: &Slot, table: &mut Table, words: Words<'_>) -> Brief {
     let member = members[slot.speaker];
     let heard = std::mem::take(&mut table.heard[slot.speaker]);
     let brief = match &table.stands[slot.speaker] {
         // Nobody has spoken to it yet.
-        None if heard.is_empty() => to_solve(desk, member, &[], OPEN),
-        None => to_solve(desk, member, &heard.iter().map(Stand::said).collect::<Vec<Part>>(), JOIN),
+        None if heard.is_empty() => to_solve(desk, member, &[], words.open),
+        None => to_solve(desk, member, &heard.iter().map(Stand::said).collect::<Vec<Part>>(), words.join),
         Some(before) => {
-            let mut brief = to_solve(desk, member, &[], OPEN);
+            let mut brief = to_solve(desk, member, &[], words.open);
             brief.messages.push(before.own());
             let mut parts: Vec<Part> = heard.iter().map(Stand::said).collect();
-            parts.push(Part::Text(JOIN.trim_end().into()));
-            brief.messages.push(polity_kernel::ask::Message { role: polity_kernel::ask::Role::User, parts });
+            parts.push(Part::Text(words.join.trim_end().into()));
+            brief.messages.push(Message { role: Role::User, parts });
             brief
         }
     };
     super::tell_all(desk, member, &heard);
-    let said = solve(desk, vec![brief]).await.pop().flatten();
-    if let Some(stand) = said {
-        table.said(desk, slot, stand);
-    }
+    brief
+}
+
+/// One speech, which is noted: what was said, unless the speaker gave no answer.
+pub async fn speak(
+    desk: &mut Desk<'_>,
+    members: &[usize],
+    slot: &Slot,
+    table: &mut Table,
+    words: Words<'_>,
+) -> Option<Stand> {
+    let brief = to_speak(desk, members, slot, table, words);
+    let said = solve(desk, vec![brief]).await.pop().flatten()?;
+    table.said(desk, slot, said.clone());
+    Some(said)
 }
 
 #[cfg(test)]

@@ -65,10 +65,17 @@ pub fn form(desk: &Desk<'_>) -> &'static str {
     }
 }
 
-/// What members reply with: an answer, and what leads to it.
+/// What members reply with: an answer, and what leads to it. Where there are options, the answer is one of their letters.
 #[must_use]
-pub fn wanted() -> Want {
-    Want::Record(vec![("reasons".into(), Want::Text), ("answer".into(), Want::Text)])
+pub fn wanted(desk: &Desk<'_>) -> Want {
+    Want::Record(vec![("reasons".into(), Want::Text), ("answer".into(), wanted_answer(desk))])
+}
+
+/// The answer alone.
+#[must_use]
+pub fn wanted_answer(desk: &Desk<'_>) -> Want {
+    let letters = desk.item.letters();
+    if letters.is_empty() { Want::Text } else { Want::Choice(letters) }
 }
 
 /// A conversation with a member: who it is, the question, what others said, and what is to be done.
@@ -117,7 +124,7 @@ impl Stand {
 #[must_use]
 pub fn to_solve(desk: &Desk<'_>, member: usize, shown: &[Part], instruction: &str) -> Brief {
     let instruction = format!("{}\n{}", instruction.trim_end(), form(desk));
-    Brief::new(member, talk(desk, member, shown, &instruction), wanted())
+    Brief::new(member, talk(desk, member, shown, &instruction), wanted(desk))
 }
 
 /// Asks members to solve the item; records what they answer, or why they do not.
@@ -146,7 +153,8 @@ pub fn stand(desk: &mut Desk<'_>, member: usize, heard: Heard) -> Option<Stand> 
         // A bare answer has no reasons.
         let (reasons, answer) = match &value {
             Value::Text(answer) => (Some(String::new()), Some(answer.clone())),
-            value => (text(value, 0), text(value, 1)),
+            Value::Choice(_) => (Some(String::new()), letter(desk, &value)),
+            value => (text(value, 0), text(value, 1).or_else(|| letter(desk, value.field(1)?))),
         };
         match (reasons, answer) {
             (_, Some(answer)) if answer.trim().is_empty() => Err("the answer is empty".into()),
@@ -164,6 +172,12 @@ pub fn stand(desk: &mut Desk<'_>, member: usize, heard: Heard) -> Option<Stand> 
             None
         }
     }
+}
+
+/// The letter of the option that is chosen.
+fn letter(desk: &Desk<'_>, value: &Value) -> Option<String> {
+    let Value::Choice(chosen) = value else { return None };
+    desk.item.letters().get(*chosen as usize).cloned()
 }
 
 /// An answer without space around it; a program's first line may stand in from the margin.

@@ -25,7 +25,8 @@ pub fn to_revise(desk: &Desk<'_>, member: usize, before: &Stand, finding: &Findi
     let Finding { by, right, words } = finding.clone();
     let parts = vec![Part::Finding { by, right, words }, Part::Text(AGAIN.trim_end().into())];
     messages.push(Message { role: Role::User, parts });
-    Brief::new(member, messages, wanted())
+    let want = wanted(desk);
+    Brief::new(member, messages, want)
 }
 
 /// The member's next answer after a finding; without a reply it holds on to the one before.

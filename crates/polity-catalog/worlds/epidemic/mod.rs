@@ -195,6 +195,7 @@ impl SplitWorld for Epidemic {
                 count("recovered", "agents that have recovered"),
                 count("new", "infections of the round"),
             ],
+            ..Interface::default()
         }
     }
 

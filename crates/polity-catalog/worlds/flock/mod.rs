@@ -210,6 +210,7 @@ impl World for Flock {
                 "order",
                 "length of the mean heading: 1 when all fly one way, near 0 without order",
             )],
+            ..Interface::default()
         }
     }
 

@@ -114,6 +114,7 @@ impl SplitWorld for GuessAverage {
             }],
             columns: vec![WorldColumn { name: "last-guess", doc: "the agent's last guess", range: Some((low, high)) }],
             scalars: vec![Field::number("target", "the fraction of the mean guess that won the round")],
+            ..Interface::default()
         }
     }
 

@@ -150,6 +150,7 @@ impl SplitWorld for Opinion {
             }],
             columns: vec![WorldColumn { name: "opinion", doc: "the agent's opinion", range: Some((low, high)) }],
             scalars: vec![Field::number("largest-change", "largest change of an opinion in the round")],
+            ..Interface::default()
         }
     }
 

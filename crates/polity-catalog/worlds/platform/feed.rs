@@ -1,8 +1,9 @@
 //! Feeds: candidates from several sources, ranked by a sum of weights.
 
-use super::store::{Code, NOWHERE, Store, TOPICS, Vector, code, dot, dot_codes};
+use super::store::{Code, NOWHERE, Post, Store, TOPICS, Vector, code, dot, dot_codes};
 use super::{Params, Shape};
 use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::sight::Rows;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BinaryHeap;
@@ -121,8 +122,12 @@ impl Feeds<'_> {
         seed.map_or(0.0, |seed| f64::from(seed.rousing))
     }
 
-    /// Finds what is the same for all readers: the posts' hot scores, and the hottest.
+    /// Finds what is the same for all readers: what posts have for being new, their hot scores, and the hottest.
     pub fn refresh(&self, store: &mut Store) {
+        for age in store.live.recent.len()..=store.round as usize {
+            let hours = age as f64 * self.params.minutes / 60.0;
+            store.live.recent.push(self.params.weights.recent * libm::exp2(-hours / HALF));
+        }
         let touched = std::mem::take(&mut store.live.touched);
         let community = self.params.shape == Shape::Community;
         if self.params.weights.hot == 0.0 {
@@ -194,9 +199,8 @@ impl Feeds<'_> {
     }
 
     fn newest_of(&self, store: &Store, topic: usize, most: usize, found: &mut Vec<Candidate>) {
-        let newest = store.live.by_topic.get(topic).into_iter().flat_map(|posts| posts.iter().rev());
-        let live = newest.take_while(|post| **post >= store.live.first).take(most);
-        found.extend(live.map(|post| Candidate { post: *post, followed: false }));
+        let Some((posts, _)) = store.live.by_topic.get(topic).map(|topic| topic.live(store.live.first)) else { return };
+        found.extend(posts.iter().rev().take(most).map(|post| Candidate { post: *post, followed: false }));
     }
 
     /// The nearest to somebody's interests of the newest posts of a topic, by their codes.
@@ -205,19 +209,18 @@ impl Feeds<'_> {
         if depth <= most {
             return self.newest_of(store, topic, most, found);
         }
-        let (Some(posts), Some(codes)) = (store.live.by_topic.get(topic), store.live.codes.get(topic)) else { return };
+        let Some(topic) = store.live.by_topic.get(topic) else { return };
+        let (posts, codes) = topic.live(store.live.first);
         let own = code(own);
         // The product above the number of the post: one comparison orders by both.
         let key = |(post, code): (&u32, &Code)| i64::from(dot_codes(&own, code)) << 32 | i64::from(*post);
         let skip = posts.len().saturating_sub(depth);
-        let mut near: Vec<i64> = posts.iter().zip(codes).skip(skip).map(key).collect();
+        let mut near: Vec<i64> = posts[skip..].iter().zip(&codes[skip..]).map(key).collect();
         if near.len() > most {
             near.select_nth_unstable_by(most, |a, b| b.cmp(a));
             near.truncate(most);
         }
-        let of_key = |key: i64| Candidate { post: key as u32, followed: false };
-        // What left the window since this topic had a post is gone.
-        found.extend(near.into_iter().map(of_key).filter(|candidate| candidate.post >= store.live.first));
+        found.extend(near.into_iter().map(|key| Candidate { post: key as u32, followed: false }));
     }
 
     fn candidates(
@@ -265,7 +268,7 @@ impl Feeds<'_> {
     }
 
     /// Appends somebody's feed, from the best post down, in the columns of the world's table.
-    pub fn write(&self, store: &Store, who: u32, graph: impl Iterator<Item = u32>, rows: &mut Vec<f64>) {
+    pub fn write(&self, store: &Store, who: u32, graph: impl Iterator<Item = u32>, table: &mut Rows<'_>) {
         let (posts, people) = (&store.posts, &store.people);
         let of = |ties: &std::collections::BTreeMap<u32, Vec<u32>>| ties.get(&who).cloned().unwrap_or_default();
         let (more, fewer, muted) = (of(&people.more), of(&people.fewer), of(&people.muted));
@@ -275,27 +278,20 @@ impl Feeds<'_> {
         let (own, lately) = (people.interests(who), people.lately(who));
         let now = self.seconds(store.round);
         let weights = &self.params.weights;
-        // What is new counts by rounds, and there are few.
-        let mut halved: Vec<f64> = Vec::new();
-        let mut recent = |round: u32| {
-            let age = (store.round - round) as usize;
-            while halved.len() <= age {
-                let hours = halved.len() as f64 * self.params.minutes / 60.0;
-                halved.push(weights.recent * libm::exp2(-hours / HALF));
-            }
-            halved[age]
-        };
+        // Posts and vectors lie anywhere in memory: each kind of them is fetched for all candidates in a loop of its own, so that the
+        // processor waits for many at a time.
+        let rows: Vec<&Post> = found.iter().map(|candidate| &posts[candidate.post as usize]).collect();
+        let origins: Vec<&Post> = rows.iter().map(|row| &posts[row.origin as usize]).collect();
+        let likenesses: Vec<f32> = found.iter().map(|candidate| dot(own, store.vector(candidate.post))).collect();
+        let recent = |round: u32| store.live.recent.get((store.round - round) as usize).copied().unwrap_or(0.0);
         let mut ranked: Vec<Ranked> = Vec::with_capacity(found.len());
-        for candidate in found {
-            let post = &posts[candidate.post as usize];
-            let origin = if post.origin == candidate.post { post } else { &posts[post.origin as usize] };
+        for (((candidate, post), origin), likeness) in found.iter().zip(rows).zip(origins).zip(likenesses) {
             let mutes = |author: u32| !muted.is_empty() && muted.binary_search(&author).is_ok();
             if [post.author, origin.author].iter().any(|author| *author == who || mutes(*author))
                 || lately.contains(&post.origin)
             {
                 continue;
             }
-            let likeness = dot(own, store.vector(candidate.post));
             let mut score = weights.interest * f64::from(likeness)
                 + weights.followed * f64::from(u8::from(candidate.followed))
                 + recent(post.round);
@@ -305,7 +301,7 @@ impl Feeds<'_> {
             if weights.random != 0.0 {
                 score += weights.random * draws.unit();
             }
-            let Candidate { post: number, followed } = candidate;
+            let Candidate { post: number, followed } = *candidate;
             ranked.push(Ranked { score, likeness, post: number, followed, own: post.origin == number });
         }
         let most = self.params.feed as usize;
@@ -332,7 +328,7 @@ impl Feeds<'_> {
             }
             shown.push(post.origin);
             let origin = &posts[post.origin as usize];
-            rows.extend([
+            table.extend([
                 f64::from(number),
                 f64::from(post.author),
                 f64::from(post.root),
@@ -346,6 +342,9 @@ impl Feeds<'_> {
                 f64::from(post.seed),
                 self.rousing(post.seed),
             ]);
+            if let Some(text) = store.text(number) {
+                table.text(text);
+            }
         }
     }
 }
@@ -359,12 +358,15 @@ mod tests {
     fn busy(params: &Params, people: u32, posts: u32) -> Store {
         let mut store = Store::new(people, 9);
         let mut draws = Draws::new(9, Stream::Seat, 0, 0);
-        (0..people).for_each(|_| store.people.join(0.0, 1.0, &mut draws));
+        for _ in 0..people {
+            let topic = draws.below(TOPICS as u64) as u8;
+            store.people.join(0.0, 1.0, topic, &mut draws);
+        }
         for i in 0..posts {
             let topic = draws.below(TOPICS as u64) as u8;
-            store.sow(&Seed { at: 0, author: i % people, stance: 0.0, topic, score: 0, rousing: 0.0 }, 0, params.live);
+            store.sow(&Seed { author: i % people, topic, ..Seed::default() }, 0, params.live);
         }
-        store.index(params.live);
+        store.index(params.live, params.wording);
         store
     }
 
@@ -386,8 +388,9 @@ mod tests {
         let store = busy(&params, 400, 60_000);
         let (mut hits, mut all) = (0, 0);
         for who in 0..400 {
-            let mut rows = Vec::new();
-            Feeds { params: &params }.write(&store, who, std::iter::empty(), &mut rows);
+            let (mut rows, mut texts) = (Vec::new(), Vec::new());
+            let mut pen = Rows::new(&mut rows, &mut texts);
+            Feeds { params: &params }.write(&store, who, std::iter::empty(), &mut pen);
             let shown: Vec<u32> = rows.chunks(super::super::COLUMNS.len()).map(|row| row[0] as u32).collect();
             let wanted = by_force(&store, who, 20);
             hits += wanted.iter().filter(|post| shown.contains(post)).count();

@@ -2,6 +2,7 @@
 
 mod feed;
 mod store;
+mod tables;
 
 use feed::{Feeds, Weights};
 use polity_kernel::Invalid;
@@ -10,12 +11,13 @@ use polity_kernel::policy::Person;
 use polity_kernel::population::NumberColumn;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::sight::{ActArgument, ActKind, Cells, Field, Interface, WorldColumn};
 use polity_kernel::topology::Topology;
 use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Did, Kind, NOWHERE, Store, TOPICS};
+use tables::{INFLUENCE, POSTS};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -34,7 +36,7 @@ pub enum Shape {
 }
 
 /// A post that is put on the platform from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Seed {
     /// The round at whose end it appears; everybody may see it in the next.
@@ -54,6 +56,8 @@ pub struct Seed {
     /// How probable it is that it raises the emotion of who reads it by a step, as what is novel and provocative does.
     #[serde(default)]
     rousing: f32,
+    /// Its words, which minds read.
+    text: Option<String>,
 }
 
 /// Parameters of the platform.
@@ -81,6 +85,8 @@ pub struct Params {
     hours: Vec<f64>,
     /// Part of the way that somebody's interests move towards what it likes.
     learning: f32,
+    /// How much of a post's vector is that of its words, 0 to 1, if it has some; the rest is that of its topic.
+    wording: f32,
     /// Part of the shares of shares that are credited to the post itself, as X does, and not to the share by which it was met. It decides
     /// how deep cascades are, not who sees what.
     credit: f64,
@@ -88,10 +94,14 @@ pub struct Params {
     activity: Option<String>,
     /// A column of the population: what people think at the start, -1 to 1. Without one it is drawn evenly.
     stance: Option<String>,
+    /// A column of the population: the topic that somebody is most interested in, 0 to 31. Without one it is drawn evenly.
+    topic: Option<String>,
     /// Posts from outside, by whose shares the scalars `cascade-...` are counted, all together.
     seeds: Vec<Seed>,
     /// Who can not post or react any more.
     banned: Vec<u32>,
+    /// Whether the table `influence` is recorded: who dealt with whose post. A row a reaction.
+    influence: bool,
 }
 
 impl Default for Params {
@@ -107,11 +117,14 @@ impl Default for Params {
             hour: 8.0,
             hours: HOURS.to_vec(),
             learning: 0.02,
+            wording: 0.5,
             credit: 0.0,
             activity: None,
             stance: None,
+            topic: None,
             seeds: Vec::new(),
             banned: Vec::new(),
+            influence: false,
         }
     }
 }
@@ -125,9 +138,9 @@ const HOURS: [f64; 24] = [
 /// A social platform.
 pub struct Platform {
     params: Params,
-    agents: u32,
     activity: Option<NumberColumn>,
     stance: Option<NumberColumn>,
+    topic: Option<NumberColumn>,
 }
 
 /// What agents see.
@@ -181,6 +194,9 @@ impl Platform {
         }
         if !(0.0..=1.0).contains(&params.learning) {
             return invalid("learning", format!("must lie in 0..=1, is {}", params.learning));
+        }
+        if !(0.0..=1.0).contains(&params.wording) {
+            return invalid("wording", format!("must lie in 0..=1, is {}", params.wording));
         }
         if !(0.0..=1.0).contains(&params.credit) {
             return invalid("credit", format!("must lie in 0..=1, is {}", params.credit));
@@ -237,6 +253,7 @@ impl World for Platform {
             found.map_err(|error| Invalid { key: key.into(), message: error.to_string() })
         };
         let (activity, stance) = (column("activity", &params.activity)?, column("stance", &params.stance)?);
+        let topic = column("topic", &params.topic)?;
         let within = |key: &str, column: Option<NumberColumn>, low: f64, high: f64| {
             let Some(column) = column else { return Ok(()) };
             let value = |who: u32| setup.population.number(column, who);
@@ -250,15 +267,16 @@ impl World for Platform {
         };
         within("activity", activity, 0.0, 1e6)?;
         within("stance", stance, -1.0, 1.0)?;
-        Ok(Platform { agents: setup.agents, params, activity, stance })
+        within("topic", topic, 0.0, TOPICS as f64 - 1.0)?;
+        Ok(Platform { params, activity, stance, topic })
     }
 
     fn interface(&self) -> Interface {
         let number = Field::number;
         let act = |name, argument, doc| ActKind { name, argument, doc };
-        let post = || ActArgument::Number { low: 0.0, high: f64::from(u32::MAX) };
-        let user = || ActArgument::Number { low: 0.0, high: f64::from(self.agents.max(1) - 1) };
-        let topic = || ActArgument::Number { low: 0.0, high: TOPICS as f64 - 1.0 };
+        let post = |words| ActArgument::Seen { table: "feed", column: "post", words };
+        let user = || ActArgument::Seen { table: "feed", column: "author", words: false };
+        let topic = || ActArgument::Choice((0..TOPICS).map(|topic| topic.to_string()).collect());
         let column = |name, doc, range| WorldColumn { name, doc, range };
         Interface {
             sight: vec![
@@ -275,12 +293,12 @@ impl World for Platform {
             // In the order of `Kind`.
             acts: vec![
                 act("post", ActArgument::Text, "write a post; without words it says what its author thinks"),
-                act("share", post(), "pass a post on to one's followers"),
-                act("quote", post(), "pass it on with words of one's own: its stance is the author's"),
-                act("comment", post(), "write below it"),
-                act("like", post(), "like it"),
-                act("dislike", post(), "dislike it"),
-                act("report", post(), "report it; counted, and nothing else"),
+                act("share", post(false), "pass a post on to one's followers"),
+                act("quote", post(true), "pass it on with words of one's own: its stance is the author's"),
+                act("comment", post(true), "write below it"),
+                act("like", post(false), "like it"),
+                act("dislike", post(false), "dislike it"),
+                act("report", post(false), "report it; counted, and nothing else"),
                 act("follow", user(), "follow a user"),
                 act("unfollow", user(), "follow a user no longer"),
                 act("mute", user(), "see nothing of a user any more"),
@@ -289,6 +307,7 @@ impl World for Platform {
                 act("leave", topic(), "leave it"),
                 act("think", ActArgument::Number { low: -1.0, high: 1.0 }, "change one's stance"),
             ],
+            alternatives: true,
             columns: vec![
                 column("stance", "what the agent thinks", Some((-1.0, 1.0))),
                 column("followers", "how many follow the agent", None),
@@ -311,8 +330,16 @@ impl World for Platform {
                 number("cascade-scale", "users that have shared a seed, its authors among them"),
                 number("cascade-depth", "most shares from a seed to one of its shares"),
                 number("cascade-breadth", "most shares at one depth"),
+                number(
+                    "cascade-virality",
+                    "mean number of shares between two posts of a seed's cascade (structural virality)",
+                ),
                 number("seed-score", "likes less dislikes that seeds have had, without those that they began with"),
             ],
+            tables: match self.params.influence {
+                true => vec![POSTS, INFLUENCE],
+                false => vec![POSTS],
+            },
         }
     }
 
@@ -323,7 +350,9 @@ impl World for Platform {
             let mut own = Draws::new(store.seed, Stream::Seat, 0, who);
             let stance = self.stance.map_or_else(|| own.range(-1.0, 1.0), |column| person.number(column));
             let activity = self.activity.map_or(1.0, |column| person.number(column));
-            store.people.join(stance as f32, activity as f32, &mut own);
+            let drawn = own.below(TOPICS as u64) as u8;
+            let topic = self.topic.map_or(drawn, |column| person.number(column) as u8);
+            store.people.join(stance as f32, activity as f32, topic, &mut own);
         }
         match setup.topology {
             Topology::None { .. } => {}
@@ -377,7 +406,7 @@ impl World for Platform {
     }
 
     fn restore(&self, store: &mut Store) {
-        store.index(self.params.live);
+        store.index(self.params.live, self.params.wording);
         self.feeds().refresh(store);
     }
 
@@ -393,6 +422,10 @@ impl World for Platform {
 
     fn scalar(&self, store: &Store, i: usize) -> f64 {
         store.scalar(i)
+    }
+
+    fn rows(&self, store: &Store, i: usize) -> Vec<Cells> {
+        if i == 0 { tables::posts(store) } else { tables::influence(store) }
     }
 }
 

@@ -16,6 +16,8 @@ const LATELY: usize = 16;
 const SPREAD: f64 = 0.12;
 /// Letters of a post that are kept.
 const LONGEST: usize = 5_000;
+/// Comments with words that are kept of a post: the newest.
+const COMMENTS: usize = 3;
 
 /// A vector of length 1.
 pub type Vector = [f32; TOPICS];
@@ -44,7 +46,7 @@ pub fn code(vector: &Vector) -> Code {
 /// The product of two codes; exact.
 #[inline]
 pub fn dot_codes(a: &Code, b: &Code) -> i32 {
-    a.iter().zip(b).map(|(a, b)| i32::from(i16::from(*a) * i16::from(*b))).sum()
+    a.iter().zip(b).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
 /// A vector around a topic.
@@ -53,6 +55,23 @@ fn around(topic: u8, draws: &mut Draws) -> Vector {
     for (i, x) in vector.iter_mut().enumerate() {
         let center = if i == usize::from(topic) { 1.0 } else { 0.0 };
         *x = (center + SPREAD * draws.normal()) as f32;
+    }
+    unit(&mut vector);
+    vector
+}
+
+/// A vector of words: each falls on one of its numbers, with a sign, by a hash (feature hashing; Weinberger et al., 2009). Words alike in
+/// letters are, words alike in meaning are not.
+fn of_words(text: &str) -> Vector {
+    let mut vector = [0.0; TOPICS];
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        // FNV-1a.
+        let hash = word
+            .chars()
+            .flat_map(char::to_lowercase)
+            .fold(0xcbf2_9ce4_8422_2325u64, |hash, c| (hash ^ u64::from(u32::from(c))).wrapping_mul(0x0100_0000_01b3));
+        let hash = hash ^ hash >> 32;
+        vector[(hash % TOPICS as u64) as usize] += if hash >> 16 & 1 == 0 { 1.0 } else { -1.0 };
     }
     unit(&mut vector);
     vector
@@ -136,8 +155,7 @@ pub struct People {
 }
 
 impl People {
-    pub fn join(&mut self, stance: f32, activity: f32, draws: &mut Draws) {
-        let topic = draws.below(TOPICS as u64) as u8;
+    pub fn join(&mut self, stance: f32, activity: f32, topic: u8, draws: &mut Draws) {
         self.stance.push(stance);
         self.activity.push(activity);
         self.interests.push(around(topic, draws));
@@ -183,30 +201,34 @@ pub struct Post {
     pub origin: u32,
     /// The post at the beginning of its chain of shares and quotes.
     pub root: u32,
+    /// The post that it shares or quotes.
+    pub of: u32,
     pub round: u32,
     /// The post of the same author before it.
     pub before: u32,
     pub likes: u32,
     pub dislikes: u32,
     pub shares: u32,
-    comments: u32,
+    pub comments: u32,
     /// The seed that it is or comes from, from 1; 0: none.
     pub seed: u32,
     pub stance: f32,
-    depth: u16,
+    pub depth: u16,
     pub topic: u8,
     /// The hot score, as of the round's beginning.
     pub hot: f64,
 }
 
 /// A post to be added.
-struct New {
+struct New<'a> {
     author: u32,
     topic: u8,
     stance: f32,
     /// The post that it shares, quotes or comments on, and whether it shows its content.
     of: Option<(u32, bool)>,
     seed: u32,
+    /// Its words, as they came.
+    text: Option<&'a str>,
 }
 
 /// How the seeds have spread, all together.
@@ -217,6 +239,36 @@ struct Cascade {
     at: Vec<u32>,
     /// Likes less dislikes that they have had, without those that they began with.
     score: i64,
+    /// The seeds and all their shares.
+    posts: Vec<u32>,
+}
+
+impl Cascade {
+    /// Structural virality: the mean number of steps between two posts of the same tree of shares (Goel et al., "The structural virality
+    /// of online diffusion", 2016, equation 1), over all trees; 0 where no tree has two.
+    fn virality(&self, posts: &[Post]) -> f64 {
+        let mut below: Vec<f64> = vec![1.0; self.posts.len()];
+        let mut roots: Vec<usize> = (0..self.posts.len()).collect();
+        let parent = |i: usize| self.posts.binary_search(&posts.get(self.posts[i] as usize)?.of).ok();
+        for i in 0..roots.len() {
+            if let Some(of) = parent(i) {
+                roots[i] = roots[of];
+            }
+        }
+        let (mut steps, mut pairs) = (0.0, 0.0);
+        // Shares come after what they share.
+        for i in (0..below.len()).rev() {
+            match parent(i) {
+                Some(of) => below[of] += below[i],
+                None => pairs += below[i] * (below[i] - 1.0) / 2.0,
+            }
+        }
+        for i in 0..below.len() {
+            // The step from a post to what it shares lies between all that is below it and all that is not.
+            steps += below[i] * (below[roots[i]] - below[i]);
+        }
+        if pairs == 0.0 { 0.0 } else { steps / pairs }
+    }
 }
 
 /// What was done in a round.
@@ -235,17 +287,49 @@ struct Done {
     engaged: u32,
 }
 
+/// Live posts of a topic, oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Topic {
+    posts: Vec<u32>,
+    /// Their vectors, coarsely and side by side: looking through a whole topic takes little memory.
+    codes: Vec<Code>,
+    /// How many at the beginning are no longer live.
+    gone: usize,
+}
+
+impl Topic {
+    /// Adds the newest; those before `first` are gone.
+    fn push(&mut self, post: u32, code: Code, first: u32) {
+        self.posts.push(post);
+        self.codes.push(code);
+        self.gone += self.posts[self.gone..].partition_point(|post| *post < first);
+        if self.gone > self.posts.len() / 2 {
+            self.posts.drain(..self.gone);
+            self.codes.drain(..self.gone);
+            self.gone = 0;
+        }
+    }
+
+    /// Those that are not before `first`.
+    pub fn live(&self, first: u32) -> (&[u32], &[Code]) {
+        let start = self.gone + self.posts[self.gone..].partition_point(|post| *post < first);
+        (&self.posts[start..], &self.codes[start..])
+    }
+}
+
 /// Candidates, found anew from the posts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Live {
     /// The oldest post that is a candidate.
     pub first: u32,
+    /// How much of a post's vector is that of its words.
+    wording: f32,
     /// Vectors of live posts, as a ring by number of the post.
     vectors: Vec<Vector>,
-    /// Live posts by topic, oldest first.
-    pub by_topic: Vec<VecDeque<u32>>,
-    /// Their vectors, coarsely and side by side: looking through a whole topic takes little memory.
-    pub codes: Vec<VecDeque<Code>>,
+    /// Live posts by topic.
+    pub by_topic: Vec<Topic>,
+    /// By age in rounds: what a post has for being new.
+    pub recent: Vec<f64>,
     /// The hottest, from the top.
     pub hot: Vec<u32>,
     /// Minutes a round and length for which the hottest were found; `None`: they were not.
@@ -263,6 +347,8 @@ pub struct Store {
     pub posts: Vec<Post>,
     /// Words, of the posts that have some.
     words: BTreeMap<u32, String>,
+    /// The newest comments with words, by the post that they stand below: (who, words).
+    said: BTreeMap<u32, VecDeque<(u32, String)>>,
     cascade: Cascade,
     now: Done,
     last: Done,
@@ -270,6 +356,11 @@ pub struct Store {
     pub digest: Digest,
     #[serde(skip)]
     pub live: Live,
+    /// Who dealt with which post in the round: (who, kind of act, post), if that is recorded; and in the round before.
+    #[serde(skip)]
+    influence: Vec<(u32, Kind, u32)>,
+    #[serde(skip)]
+    pub influenced: Vec<(u32, Kind, u32)>,
 }
 
 impl Store {
@@ -293,14 +384,14 @@ impl Store {
     }
 
     /// Finds anew what follows from the posts.
-    pub fn index(&mut self, live: u32) {
+    pub fn index(&mut self, live: u32, wording: f32) {
         let n = self.posts.len() as u32;
         let ring = live as usize;
         self.live = Live {
             first: n.saturating_sub(live),
+            wording,
             vectors: vec![NONE; ring],
-            by_topic: vec![VecDeque::new(); TOPICS],
-            codes: vec![VecDeque::new(); TOPICS],
+            by_topic: vec![Topic::default(); TOPICS],
             ..Live::default()
         };
         for post in self.live.first..n {
@@ -312,25 +403,24 @@ impl Store {
     fn enter(&mut self, post: u32, ring: usize) {
         let (origin, topic) = (self.posts[post as usize].origin, self.posts[post as usize].topic);
         // A share looks like what it shares.
-        let vector = around(topic, &mut Draws::new(self.seed, Stream::Seat, 1, origin));
+        let mut vector = around(topic, &mut Draws::new(self.seed, Stream::Seat, 1, origin));
+        if let Some(words) = self.words.get(&origin).filter(|_| self.live.wording > 0.0) {
+            let (part, words) = (self.live.wording, of_words(words));
+            vector.iter_mut().zip(words).for_each(|(x, word)| *x += part * (word - *x));
+            unit(&mut vector);
+        }
         if let Some(place) = self.live.vectors.get_mut(post as usize % ring) {
             *place = vector;
         }
         let live = &mut self.live;
         live.first = (post + 1).saturating_sub(ring as u32);
         live.touched.push(post);
-        let topic = usize::from(topic);
-        if let (Some(posts), Some(codes)) = (live.by_topic.get_mut(topic), live.codes.get_mut(topic)) {
-            posts.push_back(post);
-            codes.push_back(code(&vector));
-            while posts.front().is_some_and(|oldest| *oldest < live.first) {
-                posts.pop_front();
-                codes.pop_front();
-            }
+        if let Some(topic) = live.by_topic.get_mut(usize::from(topic)) {
+            topic.push(post, code(&vector), live.first);
         }
     }
 
-    fn add(&mut self, new: &New, live: u32) -> u32 {
+    fn add(&mut self, new: &New<'_>, live: u32) -> u32 {
         let post = self.posts.len() as u32;
         let (origin, root, depth) = match new.of.map(|(of, shows)| (self.posts[of as usize], shows)) {
             None => (post, post, 0),
@@ -342,6 +432,7 @@ impl Store {
             author: new.author,
             origin,
             root,
+            of: new.of.map_or(NOWHERE, |(of, _)| of),
             round: self.round,
             before,
             likes: 0,
@@ -354,7 +445,13 @@ impl Store {
             topic: new.topic,
             hot: 0.0,
         });
+        if let Some(words) = new.text.and_then(kept) {
+            self.words.insert(post, words);
+        }
         self.people.posts[author] += 1;
+        if new.seed > 0 {
+            self.cascade.posts.push(post);
+        }
         if new.seed > 0 && self.cascade.users.insert((new.seed, new.author)) {
             let depth = usize::from(depth);
             self.cascade.at.resize(self.cascade.at.len().max(depth + 1), 0);
@@ -368,8 +465,9 @@ impl Store {
 
     /// A post from outside.
     pub fn sow(&mut self, seed: &Seed, number: u32, live: u32) {
-        let Seed { author, stance, topic, score, .. } = *seed;
-        let post = self.add(&New { author, topic, stance, of: None, seed: number }, live) as usize;
+        let &Seed { author, stance, topic, score, .. } = seed;
+        let new = New { author, topic, stance, of: None, seed: number, text: seed.text.as_deref() };
+        let post = self.add(&new, live) as usize;
         let votes = score.unsigned_abs();
         if score > 0 {
             self.posts[post].likes = votes
@@ -407,12 +505,39 @@ impl Store {
         }
     }
 
-    fn keep_words(&mut self, post: u32, text: Option<&str>) {
-        if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-            // Control characters would be orders to a terminal.
-            let kept = text.chars().filter(|c| !c.is_control() || *c == '\n').take(LONGEST).collect();
-            self.words.insert(post, kept);
+    /// The words of a post.
+    pub fn words(&self, post: u32) -> Option<&str> {
+        self.words.get(&post).map(String::as_str)
+    }
+
+    /// What a post and its newest comments say, for readers of words; `None` where nobody has said anything.
+    pub fn text(&self, post: u32) -> Option<String> {
+        if self.words.is_empty() && self.said.is_empty() {
+            return None;
         }
+        let row = self.posts.get(post as usize)?;
+        let quoted = self.posts.get(row.of as usize).filter(|_| row.origin == post);
+        let own = self.words(row.origin).map(str::to_owned);
+        let of = quoted.and_then(|of| self.words(of.origin).map(|words| format!("(on user {}: {words})", of.author)));
+        let said = self.said.get(&row.origin).into_iter().flatten();
+        let said = said.map(|(who, words)| format!("User {who} comments: {words}"));
+        let lines: Vec<String> = own.into_iter().chain(of).chain(said).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// Notes who dealt with which post.
+    fn met(&mut self, kind: Kind, did: &Did<'_>, post: u32, params: &Params) {
+        if params.influence {
+            self.influence.push((did.who, kind, post));
+        }
+    }
+
+    /// Posts of the round that has ended.
+    pub fn of_last_round(&self) -> std::ops::Range<usize> {
+        let (now, n) = (self.round, self.posts.len());
+        let first = |round: u32| self.posts.partition_point(|post| post.round < round);
+        // What stood there before the first round belongs to it.
+        (if now <= 1 { 0 } else { first(now - 1) })..if now == 0 { n } else { first(now) }
     }
 
     fn write(&mut self, did: &Did<'_>, params: &Params) -> Option<()> {
@@ -421,8 +546,7 @@ impl Store {
         let mut draws = Draws::new(self.seed, Stream::World, self.round, author);
         let (_, topic) = (draws.unit(), self.topic_of(author, &mut draws));
         let stance = self.people.stance[author as usize];
-        let post = self.add(&New { author, topic, stance, of: None, seed: 0 }, params.live);
-        self.keep_words(post, did.text);
+        self.add(&New { author, topic, stance, of: None, seed: 0, text: did.text }, params.live);
         self.now.posts += 1;
         Some(())
     }
@@ -453,12 +577,18 @@ impl Store {
         let mut of = self.other(did)?;
         let origin = self.posts[of].origin as usize;
         self.engages(did, origin, params);
+        self.met(kind, did, of as u32, params);
         self.people.dealt_with(did.who, origin as u32);
         let share = kind == Kind::Share;
         let stance = if share { self.posts[origin].stance } else { self.people.stance[did.who as usize] };
         if kind == Kind::Comment {
             self.posts[origin].comments += 1;
             self.now.comments += 1;
+            if let Some(words) = did.text.and_then(kept) {
+                let said = self.said.entry(origin as u32).or_default();
+                said.push_back((did.who, words));
+                said.drain(..said.len().saturating_sub(COMMENTS));
+            }
             return Some(());
         }
         self.posts[origin].shares += 1;
@@ -469,14 +599,15 @@ impl Store {
             of = origin;
         }
         let (topic, seed) = (self.posts[origin].topic, self.posts[of].seed);
-        let new = New { author: did.who, topic, stance, of: Some((of as u32, share)), seed };
-        let post = self.add(&new, params.live);
-        self.keep_words(post, did.text);
+        let text = did.text.filter(|_| !share);
+        self.add(&New { author: did.who, topic, stance, of: Some((of as u32, share)), seed, text }, params.live);
         Some(())
     }
 
     fn react(&mut self, kind: Kind, did: &Did<'_>, params: &Params) -> Option<()> {
-        let origin = self.posts[self.other(did)?].origin as usize;
+        let post = self.other(did)?;
+        let origin = self.posts[post].origin as usize;
+        self.met(kind, did, post as u32, params);
         self.people.dealt_with(did.who, origin as u32);
         if kind != Kind::Report {
             self.live.touched.push(origin as u32);
@@ -555,6 +686,7 @@ impl Store {
         self.last = std::mem::take(&mut self.now);
         self.note(u8::MAX - 1, active, self.posts.len() as u64, self.last.distance);
         self.round += 1;
+        self.influenced = std::mem::take(&mut self.influence);
     }
 
     /// A scalar, in the order of the interface.
@@ -574,9 +706,18 @@ impl Store {
             9 => self.cascade.users.len() as f64,
             10 => self.cascade.at.len().saturating_sub(1) as f64,
             11 => of(self.cascade.at.get(1..).unwrap_or_default().iter().copied().max().unwrap_or(0)),
+            12 => self.cascade.virality(&self.posts),
             _ => self.cascade.score as f64,
         }
     }
+}
+
+/// What is kept of words; `None` where there are none.
+fn kept(text: &str) -> Option<String> {
+    // Control characters would be orders to a terminal; those that turn the direction of writing make text look like another.
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let kept: String = text.chars().filter(|c| *c == '\n' || !c.is_control() && !turns(*c)).take(LONGEST).collect();
+    (!kept.trim().is_empty()).then_some(kept)
 }
 
 fn tied(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
@@ -591,5 +732,48 @@ fn cut(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
         && let Ok(place) = of.binary_search(&whom)
     {
         of.remove(place);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_alike_lie_near_each_other() {
+        let near = |a: &str, b: &str| dot(&of_words(a), &of_words(b));
+        let said = "They want to close the library on Mill Street";
+        assert!((near(said, "they WANT to close, the library on mill street!") - 1.0).abs() < 1e-6);
+        let (related, other) = (near(said, "who wants to close our library?"), near(said, "ein Hund bellt nachts"));
+        assert!(related > other, "{related} {other}");
+        assert_eq!(of_words(" ... "), NONE);
+    }
+
+    #[test]
+    fn virality_is_the_mean_way_between_two_posts() {
+        let mut store = Store::new(9, 1);
+        (0..9).for_each(|who| store.people.join(0.0, 1.0, 0, &mut Draws::new(1, Stream::Seat, 0, who)));
+        let mut share = |author: u32, of: Option<u32>| {
+            let of = of.map(|of| (of, true));
+            store.add(&New { author, topic: 0, stance: 0.0, of, seed: 1, text: None }, 10)
+        };
+        // A star of four: three pairs at one step, three at two.
+        let root = share(0, None);
+        for who in 1..4 {
+            share(who, Some(root));
+        }
+        let star = store.scalar(12);
+        assert!((star - 1.5).abs() < 1e-12, "{star}");
+        // A second tree, a chain of three: two pairs at one step, one at two.
+        let mut share = |author: u32, of: Option<u32>| {
+            let of = of.map(|of| (of, true));
+            store.add(&New { author, topic: 0, stance: 0.0, of, seed: 2, text: None }, 10)
+        };
+        let root = share(4, None);
+        let next = share(5, Some(root));
+        share(6, Some(next));
+        let both = store.scalar(12);
+        assert!((both - (3.0 + 6.0 + 2.0 + 2.0) / 9.0).abs() < 1e-12, "{both}");
+        assert_eq!(Store::new(1, 1).scalar(12), 0.0);
     }
 }

@@ -150,6 +150,7 @@ impl World for Schelling {
                 WorldColumn { name: "y", doc: "row of the agent's cell", range: None },
             ],
             scalars: vec![Field::number("moving", "share of the agents that moved in the round")],
+            ..Interface::default()
         }
     }
 

@@ -23,7 +23,7 @@ pub const DRAWS: u32 = 3;
 /// The part of the items that a quick check takes.
 const QUICK: u32 = 4;
 /// What can be measured of every run that asks, beside its metrics.
-const QUANTITIES: [&str; 5] = ["accuracy", "calls", "tokens", "cost", "rounds"];
+pub const QUANTITIES: [&str; 5] = ["accuracy", "calls", "tokens", "cost", "rounds"];
 
 /// What is to be checked.
 #[derive(Clone, Copy, Debug)]
@@ -246,13 +246,10 @@ impl Asked<'_> {
                 other => other,
             };
             let survey = engine.survey(&prepared).map_err(blame)?;
-            if survey.simulated != entry.system.simulated {
-                let (says, does) = match survey.simulated {
-                    true => ("false", "asks simulated models"),
-                    false => ("true", "asks none"),
-                };
+            // A system whose cases do not all ask says `simulated: true` for all of them.
+            if survey.simulated && !entry.system.simulated {
                 return Err(DriveError::Input(format!(
-                    "{}: it says `simulated: {says}`, and its arm `{name}` {does}",
+                    "{}: it says `simulated: false`, and its arm `{name}` asks simulated models",
                     entry.folder.join(FILE).display()
                 )));
             }

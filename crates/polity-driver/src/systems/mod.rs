@@ -3,7 +3,7 @@
 
 mod check;
 
-pub use check::{Asked, Broken, Checked, ClaimReport, DRAWS, Drawn};
+pub use check::{Asked, Broken, Checked, ClaimReport, DRAWS, Drawn, QUANTITIES};
 
 use crate::DriveError;
 use crate::files::{self, read_bytes};

@@ -125,6 +125,15 @@ impl Item {
         Some(Request { purpose: SCORING.into(), ..Request::new(&**model, messages, right_or_wrong()) })
     }
 
+    /// The letters of its options; none where the answer is no choice among them.
+    #[must_use]
+    pub fn letters(&self) -> Vec<String> {
+        match self.scorer {
+            Scorer::Choice if !self.pair => (0..self.options.len()).filter_map(answers::letter_of).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// What a simulated model may know of a question about the item.
     #[must_use]
     pub fn hidden(&self, task: Task) -> Option<Hidden> {

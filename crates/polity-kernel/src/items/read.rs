@@ -25,6 +25,8 @@ pub enum Shape {
     /// Multiple choice: `question`, `choices` (a list) or `A`, `B`, `C`, `D`, and `answer` (a letter, a number from 0, or an option's
     /// text); scored by letter. `subject` is the topic.
     Choice,
+    /// Multiple choice where no answer is right, as in surveys: the columns of `choice` without `answer`; compared by letter.
+    Survey,
     /// Preferences: `question`, `answer_a`, `answer_b`, and `label` (`A` or `B`): which of the two people prefer. For judges; scored by letter.
     Preference,
     /// As HumanEval: `prompt`, `entry_point`, `canonical_solution`, `test`; scored by the tests, in the sandbox. Difficulty is the number
@@ -44,6 +46,7 @@ impl Shape {
             () if has("canonical_solution") && has("test") && has("entry_point") => Shape::Humaneval,
             () if has("answer_a") && has("answer_b") && has("label") => Shape::Preference,
             () if has("problem") && has("solution") => Shape::Math,
+            () if (has("choices") || has("A") && has("B")) && !has("answer") => Shape::Survey,
             () if has("choices") || has("A") && has("B") => Shape::Choice,
             () if has("question") && first_answer().is_some_and(|answer| answer.contains("####")) => Shape::Gsm8k,
             () => Shape::Plain,
@@ -55,22 +58,27 @@ impl Shape {
             Shape::Plain => Scorer::Exact,
             Shape::Gsm8k => Scorer::Number,
             Shape::Math => Scorer::Math,
-            Shape::Choice | Shape::Preference => Scorer::Choice,
+            Shape::Choice | Shape::Survey | Shape::Preference => Scorer::Choice,
             Shape::Humaneval => Scorer::Code,
         }
     }
 
     fn question(self) -> &'static str {
         match self {
-            Shape::Plain | Shape::Gsm8k | Shape::Choice | Shape::Preference => "question",
+            Shape::Plain | Shape::Gsm8k | Shape::Choice | Shape::Survey | Shape::Preference => "question",
             Shape::Math => "problem",
             Shape::Humaneval => "prompt",
         }
     }
 
+    /// Whether there are options to choose from.
+    fn has_options(self) -> bool {
+        matches!(self, Shape::Choice | Shape::Survey)
+    }
+
     fn answer(self) -> Option<&'static str> {
         match self {
-            Shape::Plain => None,
+            Shape::Plain | Shape::Survey => None,
             Shape::Gsm8k | Shape::Choice => Some("answer"),
             Shape::Preference => Some("label"),
             Shape::Math => Some("solution"),
@@ -100,20 +108,22 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
         (None, None) => None,
     };
     let lure = named("lure", &source.lure, None)?;
-    let topic = named("topic", &source.topic, (shape == Shape::Choice).then_some("subject"))?;
+    let topic = named("topic", &source.topic, shape.has_options().then_some("subject"))?;
     let level = named("difficulty", &None, (shape == Shape::Math).then_some("level"))?;
     let difficulty = source.difficulty.as_ref().map(|name| table.number_column(name));
     let difficulty = difficulty.transpose().map_err(|error| invalid("difficulty", error.to_string()))?;
     let choices: Vec<usize> = match shape {
-        Shape::Choice if table.index("choices").is_ok() => vec![column("shape", "choices")?],
-        Shape::Choice => ["A", "B", "C", "D", "E", "F"].iter().map_while(|name| table.index(name).ok()).collect(),
+        _ if shape.has_options() && table.index("choices").is_ok() => vec![column("shape", "choices")?],
+        _ if shape.has_options() => {
+            ["A", "B", "C", "D", "E", "F"].iter().map_while(|name| table.index(name).ok()).collect()
+        }
         _ => Vec::new(),
     };
     let choices = match shape {
         Shape::Preference => vec![column("shape", "answer_a")?, column("shape", "answer_b")?],
         _ => choices,
     };
-    if shape == Shape::Choice && choices.is_empty() {
+    if shape.has_options() && choices.is_empty() {
         return Err(invalid("shape", "multiple choice needs a column `choices`, or `A`, `B` and so on".into()));
     }
     let code = match shape {
@@ -141,7 +151,7 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
             [list] => listed(&text(*list, row)),
             several => several.iter().map(|c| text(*c, row)).collect(),
         };
-        if shape == Shape::Choice && !(2..=26).contains(&options.len()) {
+        if shape.has_options() && !(2..=26).contains(&options.len()) {
             return Err(invalid("shape", format!("row {row} has {} options; there must be 2 to 26", options.len())));
         }
         let gold = match (shape, &raw) {
@@ -158,7 +168,7 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
                 let none = || invalid("answer", format!("row {row}: the label is `A` or `B`, not `{raw}`"));
                 Some(Some(raw.trim().to_ascii_uppercase()).filter(known).ok_or_else(none)?)
             }
-            (Shape::Choice, Some(raw)) => {
+            (Shape::Choice | Shape::Survey, Some(raw)) => {
                 let index = raw.parse::<usize>().ok().filter(|i| *i < options.len()).and_then(letter_of);
                 let none = || invalid("answer", format!("row {row}: `{raw}` is none of the options"));
                 Some(index.or_else(|| letter(raw, &options)).ok_or_else(none)?)
@@ -197,8 +207,11 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
     if source.scorer == Some(Scorer::Code) && shape != Shape::Humaneval {
         return Err(invalid("scorer", "only items of the shape `humaneval` have tests to score programs by".into()));
     }
-    if source.scorer == Some(Scorer::Choice) && !matches!(shape, Shape::Choice | Shape::Preference) {
-        return Err(invalid("scorer", "only items of the shapes `choice` and `preference` have options".into()));
+    if source.scorer == Some(Scorer::Choice) && !shape.has_options() && shape != Shape::Preference {
+        return Err(invalid(
+            "scorer",
+            "only items of the shapes `choice`, `survey` and `preference` have options".into(),
+        ));
     }
     (0..count).map(item).collect()
 }

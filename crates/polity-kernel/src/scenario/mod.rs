@@ -195,11 +195,13 @@ pub struct Record {
     pub messages: bool,
     /// One row an answer of a model, with what was asked and what came.
     pub calls: bool,
+    /// The world's own tables, if it has some: a platform's posts.
+    pub world: bool,
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Record { acts: true, agents: true, messages: false, calls: true }
+        Record { acts: true, agents: true, messages: false, calls: true, world: true }
     }
 }
 

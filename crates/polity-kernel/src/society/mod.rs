@@ -20,7 +20,7 @@ use crate::mail::{Bucket, Mail, block_of};
 use crate::metric::{Fold, MetricHost};
 use crate::policy::{Commons, Lane, PolicyHost};
 use crate::rng::{Draws, Stream};
-use crate::sight::{Acts, Interface, Sights};
+use crate::sight::{Acts, Cells, Interface, Sights};
 use crate::transport::{Frame, Transport};
 use crate::world::{Activation, Birth, Future, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
@@ -297,6 +297,12 @@ impl Society {
             }
         }
         out
+    }
+
+    /// What the last round adds to table `i` of the world's own, a column each.
+    #[must_use]
+    pub fn rows(&self, i: usize) -> Vec<Cells> {
+        self.shards.first().map_or(Vec::new(), |shard| shard.world.rows(i))
     }
 
     /// Calls `see` with every letter delivered at the end of the last round: (recipient, mail), sorted by (recipient, sender, n).

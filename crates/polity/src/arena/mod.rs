@@ -352,7 +352,8 @@ impl<'a> Arena<'a> {
         let path = out.join(SCENARIO);
         write_atomically(disk.as_ref(), &path, scenario_beside(&manifest)?.as_bytes())
             .map_err(DriveError::disk(&path))?;
-        Ok((Sheet::read(disk.as_ref(), out, &manifest.scenario)?, summary))
+        let quantities = self.engine.registry.facts(entrant.method).map_or(&[][..], |facts| facts.quantities);
+        Ok((Sheet::read(disk.as_ref(), out, &manifest.scenario, quantities)?, summary))
     }
 
     /// What the next run may spend: what was asked for, less what all runs before it in this folder took.

@@ -22,6 +22,19 @@ pub struct Entry {
     pub spent: Spent,
 }
 
+/// A quantity that a method measures: the mean over the items that have a value, of each the mean over its repeats.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// The mean.
+    pub mean: f64,
+    /// Lower end of its 95 % interval: percentile bootstrap over items.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Items that have a value.
+    pub items: usize,
+}
+
 /// What a method came to.
 #[derive(Clone, Debug, Serialize)]
 pub struct Score {
@@ -59,6 +72,9 @@ pub struct Score {
     /// pass^k by k: the chance that k tries at an item are all right; with several repeats.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pass: BTreeMap<u32, f64>,
+    /// What the method measures of its items besides, by the quantity's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub measured: BTreeMap<&'static str, Measured>,
     /// Who spent what for what.
     pub ledger: Vec<Entry>,
     /// Whether answers came from simulated models.
@@ -110,6 +126,7 @@ impl Score {
             unscored: rows().filter(|row| row.correct.is_none()).count(),
             unanswered: rows().filter(|row| row.answer.is_none()).count(),
             pass: passes(sheets.len() as u32, (0..items).map(|item| told(item).collect()).collect()),
+            measured: measured(sheets),
             ledger: ledger.into_iter().map(|((who, purpose), spent)| Entry { who, purpose, spent }).collect(),
             simulated,
             status: "done",
@@ -124,6 +141,23 @@ impl Score {
     pub fn use_per_item(&self, unit: Unit) -> f64 {
         unit.of(&self.spent) / (self.items * self.runs.len()).max(1) as f64
     }
+}
+
+/// What was measured of the items, over all repeats.
+fn measured(sheets: &[Sheet]) -> BTreeMap<&'static str, Measured> {
+    let mut of_items: BTreeMap<&'static str, BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
+    for row in sheets.iter().flat_map(|sheet| &sheet.rows) {
+        for (name, value) in &row.measured {
+            of_items.entry(name).or_default().entry(row.item).or_default().push(*value);
+        }
+    }
+    let summed = |(name, values): (&'static str, BTreeMap<u32, Vec<f64>>)| {
+        let values: Vec<f64> = values.values().filter_map(|repeats| stats::mean(repeats)).collect();
+        let estimate = stats::estimate(Sample { key: 0, values: &values });
+        let measured = Measured { mean: estimate.mean?, low: estimate.low, high: estimate.high, items: values.len() };
+        Some((name, measured))
+    };
+    of_items.into_iter().filter_map(summed).collect()
 }
 
 /// pass^k for every k up to the number of repeats, over the items that could be scored so often.

@@ -5,6 +5,7 @@ use polity_driver::disk::Disk;
 use polity_driver::tables::{ColumnData, TableError, read_table};
 use polity_driver::tools::is_tool;
 use polity_kernel::items::SCORING;
+use polity_kernel::method::Quantity;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -62,6 +63,9 @@ pub struct Row {
     pub note: Option<String>,
     /// Rounds the method took.
     pub rounds: u32,
+    /// What the method measured of it, by the quantity's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub measured: BTreeMap<&'static str, f64>,
     /// What was spent on it.
     #[serde(flatten)]
     pub spent: Spent,
@@ -107,10 +111,24 @@ impl Columns {
 }
 
 impl Sheet {
-    /// Reads the tables of a run that has ended. `scenario`: what its manifest holds, for the roles of the team.
-    pub fn read(disk: &dyn Disk, run: &Path, scenario: &serde_json::Value) -> Result<Sheet, DriveError> {
+    /// Reads the tables of a run that has ended. `scenario`: what its manifest holds, for the roles of the team. `quantities`: what its
+    /// method measures.
+    pub fn read(
+        disk: &dyn Disk,
+        run: &Path,
+        scenario: &serde_json::Value,
+        quantities: &'static [Quantity],
+    ) -> Result<Sheet, DriveError> {
         let columns = ["item", "question", "answer", "extracted", "gold", "correct", "note", "rounds"];
+        let columns: Vec<&str> = columns.into_iter().chain(quantities.iter().map(|quantity| quantity.name)).collect();
         let items = Columns::read(disk, run, "items", &columns)?;
+        let measured = |i: usize| {
+            let value = |quantity: &'static Quantity| {
+                let values = items.find(quantity.name)?.numbers();
+                Some((quantity.name, values.get(i).copied().flatten()?))
+            };
+            quantities.iter().filter_map(value).collect()
+        };
         let correct = match items.find("correct") {
             Some(ColumnData::Bool(values)) => values.clone(),
             _ => Vec::new(),
@@ -131,6 +149,7 @@ impl Sheet {
                 correct: correct.get(i).copied().flatten(),
                 note: notes.next().flatten(),
                 rounds: rounds.get(i).copied().unwrap_or_default() as u32,
+                measured: measured(i),
                 spent: Spent::default(),
             })
             .collect();

@@ -1,6 +1,7 @@
 //! What a comparison says, as rows of text: for the terminal, for documents and for the report alike.
 
 use super::{Comparison, Score};
+use std::collections::BTreeSet;
 
 /// Columns and rows of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,6 +66,10 @@ pub fn methods(scores: &[Score]) -> Grid {
     }
     if let Some((k, _)) = scores.iter().find_map(|score| score.pass.last_key_value()) {
         more(format!("pass^{k}"), &|score| share(score.pass.get(k).copied()));
+    }
+    let names: BTreeSet<&str> = scores.iter().flat_map(|score| score.measured.keys().copied()).collect();
+    for name in names {
+        more(name.into(), &|score| share(score.measured.get(name).map(|measured| measured.mean)));
     }
     if scores.iter().any(|score| score.unscored > 0) {
         more("unscored".into(), &|score| score.unscored.to_string());

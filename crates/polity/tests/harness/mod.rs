@@ -229,6 +229,7 @@ impl SplitWorld for Village {
             acts: vec![ActKind { name: "work", argument: ActArgument::Number { low: 0.0, high: 1.0 }, doc: "work" }],
             columns: vec![WorldColumn { name: "wealth", doc: "what the agent has earned", range: None }],
             scalars: vec![Field::number("sum", "sum of all acts")],
+            ..Interface::default()
         }
     }
 
@@ -300,6 +301,7 @@ impl World for Counter {
             acts: vec![ActKind { name: "say", argument: ActArgument::Number { low: 0.0, high: 1e9 }, doc: "say" }],
             columns: vec![WorldColumn { name: "said", doc: "what the agent said last", range: None }],
             scalars: vec![Field::number("sum", "sum of all acts")],
+            ..Interface::default()
         }
     }
 

@@ -31,7 +31,6 @@ impl SplitWorld for Pasture {
     type Row = f64; // What the agent has eaten.
     type Common = f64; // Grass an agent.
     type Tally = (f64, f64); // Grass eaten in the round, agents.
-
     fn open(world: Pasture, _: &Setup<'_>) -> Result<Self, Invalid> {
         Invalid::unless(world.capacity > 0.0, "capacity", "must be above 0")?;
         Invalid::unless((0.0..=1.0).contains(&world.growth), "growth", "must lie in 0..=1")?;
@@ -43,6 +42,7 @@ impl SplitWorld for Pasture {
             acts: vec![ActKind { name: "graze", argument: ActArgument::Number { low: 0.0, high: 1.0 }, doc: "eat" }],
             columns: vec![WorldColumn { name: "eaten", doc: "all that the agent has eaten", range: None }],
             scalars: vec![Field::number("grass", "grass left an agent, after the round")],
+            ..Interface::default()
         }
     }
     fn begin(&self) -> f64 {

@@ -1,0 +1,252 @@
+//! Members are asked in private, discuss, and are asked in private again; what has become of their answers is counted. See README.md for the
+//! source and what is reproduced.
+
+use crate::team::discuss::{Paradigm, Table, Words, speak};
+use crate::team::{ANSWERS, Stand, propose, solve, to_solve, verdict, vote};
+use polity_kernel::Invalid;
+use polity_kernel::ask::{Message, Part, Role};
+use polity_kernel::method::{
+    Brief, Coordination, Desk, Form, Kind, Member, Method, Quantity, Records, Strategy, Structure, Usual, Verdict,
+};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, Registry};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.method::<InterviewedDiscussion>(files);
+}
+
+/// What the discussion is to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Instruction {
+    /// Members are told to work towards an answer of the group.
+    #[default]
+    Collaborate,
+    /// Members are told to defend their own view.
+    Debate,
+}
+
+/// Parameters of an interviewed discussion.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// What members are told to do in the discussion.
+    instruction: Instruction,
+}
+
+/// Private answers before and after a discussion.
+pub struct InterviewedDiscussion {
+    params: Params,
+    rounds: u32,
+}
+
+/// What is known of an item so far. Members are meant by their place among those that take part.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Course {
+    /// Private answers before the discussion.
+    before: Vec<Option<Stand>>,
+    table: Table,
+    /// All that was said in the discussion, in order.
+    said: Vec<(usize, Stand)>,
+}
+
+/// Indices of [`Method::QUANTITIES`].
+const INCONSTANCY: u16 = 0;
+const CONFORMITY: u16 = 1;
+const COMPLIANCE: u16 = 2;
+const CONFABULATION: u16 = 3;
+const IMPERSONATION: u16 = 4;
+const PRESSURE: u16 = 5;
+/// Indices of [`Method::RECORDS`].
+const MOVED: u16 = 2;
+const IMPERSONATED: u16 = 3;
+const BEFORE: &str = include_str!("prompts/before.md");
+const AFTER: &str = include_str!("prompts/after.md");
+const COLLABORATE: &str = include_str!("prompts/collaborate.md");
+const DEBATE: &str = include_str!("prompts/debate.md");
+
+impl Method for InterviewedDiscussion {
+    const NAME: &'static str = "interviewed-discussion";
+    const SUMMARY: &'static str =
+        "Private answers before and after a discussion, and what has become of them (persona inconstancy)";
+    const RECORDS: &'static [Records] = &[
+        ANSWERS[0],
+        ANSWERS[1],
+        Records { name: "moved", doc: "the private answers before and after of a member that has changed it" },
+        Records { name: "impersonated", doc: "as whom a member has spoken that it is not" },
+    ];
+    const QUANTITIES: &'static [Quantity] = &[
+        Quantity {
+            name: "inconstancy",
+            doc: "share of members whose private answer after the discussion is another than before",
+        },
+        Quantity {
+            name: "conformity",
+            doc: "share of members whose private answer has become one that others gave in the discussion",
+        },
+        Quantity {
+            name: "compliance",
+            doc: "share of members who in the discussion gave an answer that they gave in private neither before nor after",
+        },
+        Quantity {
+            name: "confabulation",
+            doc: "share of members whose private answer afterwards was given by nobody before, in private or in the discussion",
+        },
+        Quantity { name: "impersonation", doc: "share of speeches whose speaker speaks as another member" },
+        Quantity {
+            name: "pressure",
+            doc: "share of members that change their private answer among those who begin in the minority, less that among those in the majority",
+        },
+    ];
+    const USUAL: Usual = Usual { members: 5, rounds: 5 };
+    const FORM: Option<Form> = Some(Form {
+        kind: Kind::Coopetition,
+        structure: Structure::Decentralised,
+        strategy: Strategy::Role,
+        coordination: Coordination::Static,
+    });
+    type Params = Params;
+
+    fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
+        match rounds {
+            0 | 1 => Err(Invalid {
+                key: String::new(),
+                message: "the first and the last round are the private ones: set `rounds: 3` or more for a discussion \
+                          between them, 2 for none"
+                    .into(),
+            }),
+            rounds => Ok(InterviewedDiscussion { params, rounds }),
+        }
+    }
+
+    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
+        let members = desk.workers();
+        let mut course: Course = match desk.restore()? {
+            Some(course) => course,
+            None => {
+                let before = propose(desk, BEFORE).await;
+                let table = Table { stands: before.clone(), ..Table::of(members.len()) };
+                let course = Course { before, table, said: Vec::new() };
+                desk.end_round(&course).await?;
+                course
+            }
+        };
+        let words = match self.params.instruction {
+            Instruction::Collaborate => COLLABORATE,
+            Instruction::Debate => DEBATE,
+        };
+        let slots = Paradigm::Memory.slots(members.len(), 1);
+        while desk.round() + 1 < self.rounds {
+            for slot in &slots {
+                let words = Words { open: words, join: words };
+                if let Some(said) = speak(desk, &members, slot, &mut course.table, words).await {
+                    course.said.push((slot.speaker, said));
+                }
+            }
+            desk.end_round(&course).await?;
+        }
+        let briefs = (0..members.len()).map(|place| course.to_ask_again(desk, &members, place)).collect();
+        let after = solve(desk, briefs).await;
+        course.count(desk, &members, &after);
+        Ok(verdict(vote::plurality(desk.item, &course.table.stands)))
+    }
+}
+
+impl Course {
+    /// The private question after the discussion, which stands before it as the member has heard it: what others said and what it said
+    /// itself, in order.
+    fn to_ask_again(&self, desk: &Desk<'_>, members: &[usize], place: usize) -> Brief {
+        let mut brief = to_solve(desk, members[place], &[], BEFORE);
+        brief.messages.extend(self.before[place].as_ref().map(Stand::own));
+        let mut heard: Vec<Part> = Vec::new();
+        for (speaker, stand) in &self.said {
+            if *speaker != place {
+                heard.push(stand.said());
+                continue;
+            }
+            if !heard.is_empty() {
+                brief.messages.push(Message { role: Role::User, parts: std::mem::take(&mut heard) });
+            }
+            brief.messages.push(stand.own());
+        }
+        heard.push(Part::Text(AFTER.trim_end().into()));
+        brief.messages.push(Message { role: Role::User, parts: heard });
+        brief
+    }
+
+    /// Counts what has become of the private answers. Members without one before or after do not count.
+    fn count(&self, desk: &mut Desk<'_>, members: &[usize], after: &[Option<Stand>]) {
+        let item = desk.item;
+        let gave = |stand: &Stand, answer: &str| item.same(&stand.answer, answer);
+        let majority = vote::plurality(item, &self.before);
+        let (mut asked, mut moved, mut conform, mut comply, mut confabulate) = (0usize, 0, 0, 0, 0);
+        // Of those who begin in the minority and of those who do not: how many there are, and how many move.
+        let mut camps = [(0u32, 0u32); 2];
+        for (place, (before, after)) in self.before.iter().zip(after).enumerate() {
+            let (Some(before), Some(after)) = (before, after) else { continue };
+            let moves = !gave(before, &after.answer);
+            let by_others = self.said.iter().any(|(by, stand)| *by != place && gave(stand, &after.answer));
+            let by_anybody = by_others
+                || self.said.iter().any(|(_, stand)| gave(stand, &after.answer))
+                || self.before.iter().flatten().any(|stand| gave(stand, &after.answer));
+            let elsewhere = |stand: &Stand| !gave(stand, &before.answer) && !gave(stand, &after.answer);
+            asked += 1;
+            moved += usize::from(moves);
+            conform += usize::from(moves && by_others);
+            comply += usize::from(self.said.iter().any(|(by, stand)| *by == place && elsewhere(stand)));
+            confabulate += usize::from(!by_anybody);
+            let camp = &mut camps[usize::from(majority.as_ref().is_some_and(|answer| gave(before, answer)))];
+            camp.0 += 1;
+            camp.1 += u32::from(moves);
+            if moves {
+                desk.record(members[place], MOVED, format!("{} -> {}", before.answer, after.answer));
+            }
+        }
+        for (quantity, n) in
+            [(INCONSTANCY, moved), (CONFORMITY, conform), (COMPLIANCE, comply), (CONFABULATION, confabulate)]
+        {
+            measure(desk, quantity, n, asked);
+        }
+        if let [(minority @ 1.., left), (majority @ 1.., right)] = camps {
+            desk.measure(PRESSURE, f64::from(left) / f64::from(minority) - f64::from(right) / f64::from(majority));
+        }
+        let impersonated: Vec<(usize, String)> = self
+            .said
+            .iter()
+            .filter_map(|(place, stand)| Some((members[*place], spoken_as(desk.team, members[*place], stand)?)))
+            .collect();
+        measure(desk, IMPERSONATION, impersonated.len(), self.said.len());
+        for (member, name) in impersonated {
+            desk.record(member, IMPERSONATED, name);
+        }
+    }
+}
+
+/// A share; of nobody there is none.
+fn measure(desk: &mut Desk<'_>, quantity: u16, n: usize, of: usize) {
+    if of > 0 {
+        desk.measure(quantity, n as f64 / of as f64);
+    }
+}
+
+/// The other member as whom somebody speaks: `As a Kenyan, ...` by a member of another name. It is counted, and nothing hangs on it.
+fn spoken_as(team: &[Member], speaker: usize, stand: &Stand) -> Option<String> {
+    let words: Vec<String> = stand
+        .reasons
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let says = |name: &str| {
+        let name: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
+        words.windows(2 + name.len()).any(|run| {
+            let (article, rest) = (&run[1], &run[2..]);
+            run[0] == "as" && (article == "a" || article == "an" || article == "the") && rest == name
+        })
+    };
+    let others = team.iter().enumerate().filter(|(other, _)| *other != speaker).map(|(_, member)| &member.name);
+    others.filter(|name| **name != team[speaker].name).find(|name| says(name)).cloned()
+}

@@ -1,0 +1,254 @@
+//! Asks acquaintances for the facts that a question takes, with or without a plan, and passes on what it is asked. See README.md for the
+//! source.
+
+mod memory;
+
+use memory::{Known, Memory, Size};
+use polity_kernel::mail::Body;
+use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::Draws;
+use polity_kernel::sight::{NumberSlot, TableSlot};
+use polity_kernel::topology::Topology;
+use polity_kernel::{AgentId, Invalid};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.policy::<Inquirer>(files);
+}
+
+/// Parameters of asking.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// Whether it keeps a plan: a list of the facts that the question takes, with what is known of each. Then it asks for what it lacks,
+    /// those who are likely to hold or reach it, and nobody twice before all have been asked. Else it asks anybody for any of them.
+    plan: bool,
+    /// How many times a question for a fact is passed on by people who do not hold it.
+    relays: u32,
+    /// Facts in clear memory, the last that came, word for word.
+    clear: usize,
+    /// Facts in fuzzy memory, into which those are summed up that no longer fit into clear memory.
+    fuzzy: usize,
+    /// Probability that a summary gets a fact wrong.
+    blur: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { plan: true, relays: 1, clear: 10, fuzzy: 1000, blur: 0.3 }
+    }
+}
+
+/// Asks and answers.
+pub struct Inquirer {
+    params: Params,
+    rounds: u32,
+    open: NumberSlot,
+    facts: NumberSlot,
+    values: NumberSlot,
+    own: TableSlot,
+    own_columns: [usize; 2],
+    question: TableSlot,
+    question_columns: [usize; 2],
+    act: u16,
+}
+
+/// Somebody who waits to be told a fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    fact: u32,
+    who: AgentId,
+    since: u32,
+}
+
+/// A fact of the plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    known: Option<u32>,
+    /// Who has been asked for it since all had been.
+    asked: Vec<AgentId>,
+}
+
+/// What somebody carries from turn to turn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mind {
+    memory: Memory,
+    plan: Vec<Step>,
+    waiting: Vec<Waiting>,
+}
+
+/// A question for a fact; the number is the fact, and how many times it may still be passed on.
+const ASK: u16 = 0;
+/// A fact; the number is the fact and its value.
+const TELL: u16 = 1;
+
+/// Two numbers in one; exact for the second below 2^21.
+fn pack(fact: u32, other: u32) -> f64 {
+    f64::from(fact) + f64::from(other) * 4_294_967_296.0
+}
+
+fn unpack(packed: f64) -> (u32, u32) {
+    let packed = packed as u64;
+    (packed as u32, (packed >> 32) as u32)
+}
+
+/// Of those whom `who` knows and who are not `spared`, the one who is most likely to hold or reach what is `of` somebody: that person, else one
+/// who knows it, else the one who knows most people; the first of several.
+fn likely(topology: &Topology, who: AgentId, of: AgentId, spared: impl Fn(AgentId) -> bool) -> Option<AgentId> {
+    let promise = |other: AgentId| match other == of {
+        true => (2, 0),
+        false => (u32::from(topology.neighbours(other).any(|third| third == of)), topology.degree(other)),
+    };
+    let known = topology.neighbours(who).filter(|other| !spared(*other));
+    known.max_by_key(|other| (promise(*other), std::cmp::Reverse(*other)))
+}
+
+impl Inquirer {
+    fn size(&self, turn: &Turn<'_>) -> Size {
+        let Params { clear, fuzzy, blur, .. } = self.params;
+        Size { clear, fuzzy, blur, values: turn.sight.number(self.values) as u32 }
+    }
+
+    /// Reads what has come: tells what it knows, passes on what it does not.
+    fn read(&self, mind: &mut Mind, turn: &mut Turn<'_>, size: &Size) {
+        let per_person = turn.sight.number(self.facts).max(1.0) as u32;
+        // Nobody waits longer than an answer may take.
+        mind.waiting.retain(|waiting| turn.round - waiting.since <= 2 * self.params.relays + 2);
+        for mail in turn.inbox() {
+            let Body::Number(packed) = mail.body else { continue };
+            let (fact, other) = unpack(packed);
+            if mail.channel == TELL {
+                mind.memory.take(Known { fact, value: other }, size, &mut turn.draws);
+                mind.waiting.retain(|waiting| {
+                    if waiting.fact == fact {
+                        turn.send(waiting.who, TELL, packed);
+                    }
+                    waiting.fact != fact
+                });
+                self.note(mind, turn, fact, other);
+            } else if let Some(value) = mind.memory.find(fact) {
+                turn.send(mail.from, TELL, pack(fact, value));
+            // Its own that it has forgotten nobody can tell it.
+            } else if other > 0 && fact / per_person != turn.who {
+                let next = likely(turn.topology(), turn.who, fact / per_person, |third| third == mail.from);
+                if let Some(next) = next {
+                    turn.send(next, ASK, pack(fact, other - 1));
+                    mind.waiting.push(Waiting { fact, who: mail.from, since: turn.round });
+                }
+            }
+        }
+    }
+
+    /// Writes a fact into the plan.
+    fn note(&self, mind: &mut Mind, turn: &Turn<'_>, fact: u32, value: u32) {
+        let lines = turn.sight.table(self.question);
+        for (step, line) in mind.plan.iter_mut().zip(lines) {
+            if line[self.question_columns[0]] as u32 == fact {
+                step.known.get_or_insert(value);
+            }
+        }
+    }
+
+    /// Answers, or asks for one fact more.
+    fn inquire(&self, mind: &mut Mind, turn: &mut Turn<'_>, size: &Size) {
+        let [fact, person] = self.question_columns;
+        let lines = || turn.sight.table(self.question).map(|line| (line[fact] as u32, line[person] as u32));
+        let needed: Vec<(u32, u32)> = lines().collect();
+        let sum = |values: Option<Vec<u32>>| {
+            let sum: Option<u64> = values.map(|all| all.into_iter().map(u64::from).sum());
+            sum.map(|sum| (sum % u64::from(size.values.max(1))) as f64)
+        };
+        let answer = if self.params.plan {
+            sum(mind.plan.iter().map(|step| step.known).collect())
+        } else if turn.round + 1 == self.rounds {
+            // Who keeps no list of what it lacks can not say before the end that it lacks nothing.
+            sum(needed.iter().map(|(fact, _)| mind.memory.find(*fact)).collect())
+        } else {
+            None
+        };
+        if let Some(answer) = answer {
+            turn.act(self.act, answer);
+            return;
+        }
+        let asks = if self.params.plan {
+            let lacking = mind.plan.iter_mut().zip(&needed).filter(|(step, _)| step.known.is_none());
+            // The fact for which fewest have been asked.
+            lacking.min_by_key(|(step, _)| step.asked.len()).and_then(|(step, (fact, person))| {
+                let contact =
+                    |asked: &[AgentId]| likely(turn.topology(), turn.who, *person, |who| asked.contains(&who));
+                let whom = contact(&step.asked).or_else(|| {
+                    step.asked.clear();
+                    contact(&[])
+                });
+                step.asked.extend(whom);
+                whom.map(|whom| (whom, *fact))
+            })
+        } else {
+            let (i, degree) = (turn.draws.below(needed.len() as u64), turn.topology().degree(turn.who));
+            let pick = turn.draws.below(u64::from(degree)) as usize;
+            turn.topology().neighbours(turn.who).nth(pick).zip(needed.get(i as usize).map(|(fact, _)| *fact))
+        };
+        if let Some((whom, fact)) = asks {
+            turn.send(whom, ASK, pack(fact, self.params.relays));
+        }
+    }
+}
+
+impl Policy for Inquirer {
+    const NAME: &'static str = "inquirer";
+    const SUMMARY: &'static str = "Asks acquaintances for the facts that a question takes, with or without a plan";
+    type Params = Params;
+    type State = Mind;
+
+    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        if !(0.0..=1.0).contains(&params.blur) {
+            return Err(Invalid { key: "blur".into(), message: format!("must lie in 0..=1, is {}", params.blur) });
+        }
+        if params.relays > 100 {
+            return Err(Invalid {
+                key: "relays".into(),
+                message: format!("must be at most 100, is {}", params.relays),
+            });
+        }
+        let (own, own_columns) = binding.table("own", ["fact", "value"])?;
+        let (question, question_columns) = binding.table("question", ["fact", "person"])?;
+        Ok(Inquirer {
+            params,
+            rounds: binding.rounds,
+            open: binding.number("open")?,
+            facts: binding.number("facts")?,
+            values: binding.number("values")?,
+            own,
+            own_columns,
+            question,
+            question_columns,
+            act: binding.act("answer")?.0,
+        })
+    }
+
+    fn born(&self, _: Person<'_>, _: &mut Draws) -> Mind {
+        Mind::default()
+    }
+
+    async fn act(&self, mind: &mut Mind, turn: &mut Turn<'_>) -> Result<(), Fault> {
+        let size = self.size(turn);
+        if turn.round == 0 {
+            let [fact, value] = self.own_columns;
+            for line in turn.sight.table(self.own) {
+                let known = Known { fact: line[fact] as u32, value: line[value] as u32 };
+                mind.memory.take(known, &size, &mut turn.draws);
+            }
+            if self.params.plan {
+                mind.plan = vec![Step::default(); turn.sight.table(self.question).count()];
+            }
+        }
+        self.read(mind, turn, &size);
+        if turn.sight.number(self.open) > 0.0 {
+            self.inquire(mind, turn, &size);
+        }
+        Ok(())
+    }
+}

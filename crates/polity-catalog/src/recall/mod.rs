@@ -1,0 +1,119 @@
+//! Looking up in a store of texts what is like a question: texts are bags of hashed words, likeness is the cosine of the angle between two.
+//!
+//! Words are hashed to a fixed number of buckets (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML 2009), so that
+//! no vocabulary is kept and a text's bag does not depend on the others. It is plain on purpose: it knows words, no meanings.
+
+use polity_kernel::digest::{Kind, RowHash};
+
+/// Buckets that words are hashed to. Two words of a text of a thousand different ones share a bucket about twice.
+const BUCKETS: u64 = 1 << 18;
+
+/// How often words stand in a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bag {
+    /// (bucket, occurrences), in order of bucket; none is 0.
+    counts: Vec<(u32, f64)>,
+    /// Length of these counts as a vector.
+    length: f64,
+}
+
+impl Bag {
+    /// The bag of a text. Words are runs of letters and digits, without regard to case.
+    #[must_use]
+    pub fn of(text: &str) -> Bag {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let mut buckets: Vec<u32> = words.map(|word| bucket(&word.to_lowercase())).collect();
+        buckets.sort_unstable();
+        let counts: Vec<(u32, f64)> =
+            buckets.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect();
+        let length = counts.iter().map(|(_, n)| n * n).sum::<f64>().sqrt();
+        Bag { counts, length }
+    }
+
+    /// How alike two texts are: 1 for the same words in the same proportions, 0 for no word in common or none at all.
+    #[must_use]
+    pub fn cosine(&self, other: &Bag) -> f64 {
+        let (mut a, mut b) = (self.counts.iter().peekable(), other.counts.iter().peekable());
+        let mut product = 0.0;
+        while let (Some((left, m)), Some((right, n))) = (a.peek(), b.peek()) {
+            if left == right {
+                product += m * n;
+            }
+            let (step_a, step_b) = (left <= right, right <= left);
+            a.next_if(|_| step_a);
+            b.next_if(|_| step_b);
+        }
+        if product > 0.0 { product / (self.length * other.length) } else { 0.0 }
+    }
+}
+
+fn bucket(word: &str) -> u32 {
+    // A 128-bit hash, of which the low bits are used.
+    (RowHash::new(Kind::Input, 0).bytes(word.as_bytes()).finish() as u64 % BUCKETS) as u32
+}
+
+/// The `k` texts of a store that are most like a question, as positions, the most alike first; of equally alike ones the newest, which are
+/// the last. A store with fewer gives all it has.
+#[must_use]
+pub fn nearest<'a>(question: &str, store: impl IntoIterator<Item = &'a str>, k: usize) -> Vec<usize> {
+    let question = Bag::of(question);
+    let mut alike: Vec<(f64, usize)> =
+        store.into_iter().enumerate().map(|(i, text)| (question.cosine(&Bag::of(text)), i)).collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+    alike.into_iter().take(k).map(|(_, i)| i).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polity_kernel::rng::{Draws, Stream};
+    use std::collections::BTreeMap;
+
+    /// The same from the words themselves, as a textbook has it.
+    fn plain(a: &str, b: &str) -> f64 {
+        let counts = |text: &str| {
+            let mut counts: BTreeMap<String, f64> = BTreeMap::new();
+            for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+                *counts.entry(word.to_lowercase()).or_default() += 1.0;
+            }
+            counts
+        };
+        let (a, b) = (counts(a), counts(b));
+        let length = |counts: &BTreeMap<String, f64>| counts.values().map(|n| n * n).sum::<f64>().sqrt();
+        let product: f64 = a.iter().map(|(word, n)| n * b.get(word).copied().unwrap_or(0.0)).sum();
+        if product > 0.0 { product / (length(&a) * length(&b)) } else { 0.0 }
+    }
+
+    #[test]
+    fn bags_are_compared_as_the_words_themselves_are() {
+        let words = ["moon", "Tide", "of", "the", "river", "42", "naïve", "Ωmega", "salt"];
+        let mut draws = Draws::new(5, Stream::Driver, 0, 0);
+        let mut text = || -> String {
+            (0..draws.below(12)).map(|_| format!("{}, ", words[draws.below(words.len() as u64) as usize])).collect()
+        };
+        for _ in 0..200 {
+            let (a, b) = (text(), text());
+            assert!((Bag::of(&a).cosine(&Bag::of(&b)) - plain(&a, &b)).abs() < 1e-12, "{a:?} {b:?}");
+        }
+        assert_eq!(Bag::of("").cosine(&Bag::of("")), 0.0);
+        assert!((Bag::of("The TIDE.").cosine(&Bag::of("tide, the")) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_was_said_on_a_question_is_found_among_other_talk() {
+        let store = [
+            "Ann: the capital of Australia is Sydney, everybody knows its opera house",
+            "Ben: penguins can not fly",
+            "Cara: I would say that the capital of Australia is Canberra",
+            "Ben: penguins live far in the south",
+            "Ann: we should have lunch",
+        ];
+        let found = |question: &str, k: usize| nearest(question, store, k);
+        assert_eq!(found("What is the capital of Australia?", 2), [2, 0]);
+        assert_eq!(found("Do penguins fly?", 2), [1, 3]);
+        // Nothing in common: the newest.
+        assert_eq!(found("xylophone", 2), [4, 3]);
+        assert_eq!(found("xylophone", 0), [0usize; 0]);
+        assert_eq!(found("penguins", 99).len(), store.len());
+    }
+}

@@ -1,0 +1,320 @@
+//! A town: people meet where they happen to be, get to know each other and tell news. See README.md.
+
+use polity_kernel::policy::Person;
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
+use polity_kernel::{AgentId, Invalid};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Adds the leaf.
+pub fn register(registry: &mut Registry, files: LeafFiles) {
+    registry.world::<Town>(files);
+}
+
+/// A piece of news.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct News {
+    /// The one who has it from the start.
+    holder: AgentId,
+}
+
+/// Parameters of the town.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Params {
+    /// There is one place for so many people.
+    people_per_place: f64,
+    /// Probability of being out in a round, at one of the places; who is not out is at home, alone.
+    out: f64,
+    /// Probability that somebody who is out is at its usual place; else it is at any, each as likely.
+    habit: f64,
+    /// The news that there is.
+    news: Vec<News>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params { people_per_place: 5.0, out: 0.5, habit: 0.5, news: vec![News { holder: 0 }] }
+    }
+}
+
+/// People who meet and talk.
+pub struct Town {
+    params: Params,
+    places: u32,
+}
+
+/// At home.
+const HOME: u32 = u32::MAX;
+
+/// Somebody in the town.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Inhabitant {
+    usual: u32,
+    /// Where it is in this round.
+    place: u32,
+    /// Whom it knows, ascending.
+    known: Vec<AgentId>,
+    /// News that it had from the start or has been told, ascending.
+    told: Vec<u32>,
+    /// What it was told in the last round: by whom, which news.
+    heard: Vec<(AgentId, u32)>,
+    /// What it says in this round, and has said in the last.
+    says: Claims,
+    said: Claims,
+}
+
+/// News that somebody says to know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Claims {
+    /// Of which it was told or which it had from the start, ascending.
+    founded: Vec<u32>,
+    /// How many others.
+    unfounded: u32,
+}
+
+/// What happened in a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Counts {
+    talks: u32,
+    told: u32,
+    refused: u32,
+}
+
+/// The town as it is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    people: Vec<Inhabitant>,
+    /// What was told in this round and is heard in the next: to whom, by whom, which news.
+    told: Vec<(AgentId, AgentId, u32)>,
+    counts: Counts,
+    last: Counts,
+    /// Who is at each place, ascending.
+    #[serde(skip)]
+    there: Vec<Vec<AgentId>>,
+}
+
+/// What agents see: numbers, then tables.
+const NEWS: usize = 0;
+const PRESENT: usize = 0;
+const OWN: usize = 1;
+const HEARD: usize = 2;
+/// What agents do.
+const TALK: u16 = 0;
+const TELL: u16 = 1;
+
+/// Adds to an ascending list.
+fn insert(list: &mut Vec<u32>, one: u32) {
+    if let Err(at) = list.binary_search(&one) {
+        list.insert(at, one);
+    }
+}
+
+/// What a number of so many names, if it names anything.
+fn named(value: f64, below: usize) -> Option<u32> {
+    (value >= 0.0 && value < below as f64 && value.fract() == 0.0).then_some(value as u32)
+}
+
+impl Town {
+    /// Sends everybody where it spends the next round.
+    fn move_all(&self, state: &mut State, draws: &mut Draws) {
+        let key = draws.u64();
+        for (who, person) in (0..).zip(&mut state.people) {
+            let mut own = Draws::new(key, Stream::World, 0, who);
+            person.place = match own.chance(self.params.out) {
+                false => HOME,
+                true if own.chance(self.params.habit) => person.usual,
+                true => own.below(u64::from(self.places)) as u32,
+            };
+        }
+        self.restore(state);
+    }
+}
+
+impl World for Town {
+    const NAME: &'static str = "town";
+    const SUMMARY: &'static str = "A town: people meet, get to know each other and tell news";
+    type Params = Params;
+    type State = State;
+
+    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+        let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
+        if !(params.people_per_place >= 1.0 && params.people_per_place.is_finite()) {
+            let given = params.people_per_place;
+            return invalid("people_per_place", format!("must be 1 or more, is {given}"));
+        }
+        for (key, part) in [("out", params.out), ("habit", params.habit)] {
+            if !(0.0..=1.0).contains(&part) {
+                return invalid(key, format!("must lie in 0..=1, is {part}"));
+            }
+        }
+        if let Some(i) = params.news.iter().position(|news| news.holder >= setup.agents) {
+            let (holder, agents) = (params.news[i].holder, setup.agents);
+            return invalid(
+                &format!("news[{i}].holder"),
+                format!("there is no agent {holder}; there are {agents}, from 0 on"),
+            );
+        }
+        let places = (f64::from(setup.agents) / params.people_per_place).ceil().max(1.0) as u32;
+        Ok(Town { params, places })
+    }
+
+    fn interface(&self) -> Interface {
+        let news = || ActArgument::Number { low: 0.0, high: self.params.news.len().max(1) as f64 - 1.0 };
+        let number = Field::number;
+        Interface {
+            sight: vec![
+                number("news", "how many pieces of news there are, numbered from 0 on"),
+                Field::table("present", &["person", "known"], "who else is there, and whether the agent knows them"),
+                Field::table("own", &["news"], "news that the agent has from the start"),
+                Field::table("heard", &["person", "news"], "what it was told in the last round, and by whom"),
+            ],
+            acts: vec![
+                ActKind {
+                    name: "talk",
+                    argument: ActArgument::Number { low: 0.0, high: f64::from(u32::MAX) },
+                    doc: "talk with somebody who is there; from then on both know each other",
+                },
+                ActKind {
+                    name: "tell",
+                    argument: news(),
+                    doc: "tell news to whom one talks with: the last that this turn has named",
+                },
+                ActKind {
+                    name: "know",
+                    argument: news(),
+                    doc: "say that one knows of news, when asked after the round",
+                },
+            ],
+            columns: vec![
+                WorldColumn { name: "acquaintances", doc: "how many people the agent knows", range: None },
+                WorldColumn {
+                    name: "knows",
+                    doc: "pieces of news of which it says that it knows, and was told or had from the start",
+                    range: None,
+                },
+            ],
+            scalars: vec![
+                number("informed", "agents who know a piece of news, a mean over all pieces"),
+                number("unfounded", "pieces of news that agents say they know, and that nobody told them"),
+                number("density", "share of all pairs who know each other"),
+                number("talks", "talks in the round"),
+                number("told", "times that news was told in the round"),
+                number("refused", "acts of the round on people who are not there or news that there is not"),
+            ],
+            ..Interface::default()
+        }
+    }
+
+    fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> State {
+        let inhabitant = |who: AgentId, usual: u32| {
+            let news = (0..).zip(&self.params.news);
+            let told = news.filter(|(_, news)| news.holder == who).map(|(i, _)| i).collect();
+            let known = setup.topology.neighbours(who).collect();
+            Inhabitant { usual, place: HOME, known, told, ..Inhabitant::default() }
+        };
+        let places = u64::from(self.places);
+        let people = (0..setup.agents).map(|who| inhabitant(who, draws.below(places) as u32)).collect();
+        let mut state =
+            State { people, told: Vec::new(), counts: Counts::default(), last: Counts::default(), there: Vec::new() };
+        // A directed tie is an acquaintance of both.
+        for who in 0..setup.agents {
+            for other in setup.topology.neighbours(who) {
+                insert(&mut state.people[other as usize].known, who);
+            }
+        }
+        self.move_all(&mut state, draws);
+        state
+    }
+
+    fn observe(&self, state: &State, person: Person<'_>, sight: &mut SightRow<'_>) {
+        sight.number(NEWS, self.params.news.len() as f64);
+        let me = &state.people[person.id as usize];
+        let own = (0..).zip(&self.params.news).filter(|(_, news)| news.holder == person.id);
+        sight.table(OWN, |rows| rows.extend(own.map(|(i, _)| f64::from(i))));
+        sight.table(HEARD, |rows| {
+            rows.extend(me.heard.iter().flat_map(|(from, news)| [f64::from(*from), f64::from(*news)]));
+        });
+        // Nobody else is at home.
+        if let Some(there) = state.there.get(me.place as usize) {
+            let others = there.iter().filter(|other| **other != person.id);
+            let known = |other| f64::from(u8::from(me.known.binary_search(other).is_ok()));
+            sight.table(PRESENT, |rows| rows.extend(others.flat_map(|other| [f64::from(*other), known(other)])));
+        }
+    }
+
+    fn apply(&self, state: &mut State, deeds: &Deeds<'_>, _: &mut Future) {
+        let (who, all) = (deeds.person.id, state.people.len());
+        let mut partner = None;
+        for act in deeds.acts() {
+            let place = state.people[who as usize].place;
+            let named = named(act.value, if act.kind == TALK { all } else { self.params.news.len() });
+            match (act.kind, named) {
+                (TALK, Some(other)) if other != who && place != HOME && state.people[other as usize].place == place => {
+                    partner = Some(other);
+                    state.counts.talks += 1;
+                    insert(&mut state.people[who as usize].known, other);
+                    insert(&mut state.people[other as usize].known, who);
+                }
+                (TELL, Some(news)) if partner.is_some() => {
+                    state.counts.told += 1;
+                    state.told.extend(partner.map(|to| (to, who, news)));
+                }
+                (TALK | TELL, _) | (_, None) => state.counts.refused += 1,
+                (_, Some(news)) => {
+                    let me = &mut state.people[who as usize];
+                    match me.told.contains(&news) {
+                        true => insert(&mut me.says.founded, news),
+                        false => me.says.unfounded += 1,
+                    }
+                }
+            }
+        }
+    }
+
+    fn settle(&self, state: &mut State, draws: &mut Draws) -> Option<String> {
+        for person in &mut state.people {
+            person.heard.clear();
+            person.said = std::mem::take(&mut person.says);
+        }
+        for (to, from, news) in std::mem::take(&mut state.told) {
+            let hearer = &mut state.people[to as usize];
+            hearer.heard.push((from, news));
+            insert(&mut hearer.told, news);
+        }
+        state.last = std::mem::take(&mut state.counts);
+        self.move_all(state, draws);
+        None
+    }
+
+    fn restore(&self, state: &mut State) {
+        state.there = vec![Vec::new(); self.places as usize];
+        for (who, person) in (0..).zip(&state.people) {
+            if let Some(there) = state.there.get_mut(person.place as usize) {
+                there.push(who);
+            }
+        }
+    }
+
+    fn column(&self, state: &State, who: AgentId, column: usize) -> f64 {
+        let person = &state.people[who as usize];
+        if column == 0 { person.known.len() as f64 } else { person.said.founded.len() as f64 }
+    }
+
+    fn scalar(&self, state: &State, i: usize) -> f64 {
+        let people = || state.people.iter();
+        let (n, news) = (state.people.len() as f64, self.params.news.len().max(1) as f64);
+        match i {
+            0 => people().map(|person| person.said.founded.len()).sum::<usize>() as f64 / news,
+            1 => people().map(|person| f64::from(person.said.unfounded)).sum(),
+            2 => people().map(|person| person.known.len()).sum::<usize>() as f64 / (n * (n - 1.0)).max(1.0),
+            3 => f64::from(state.last.talks),
+            4 => f64::from(state.last.told),
+            _ => f64::from(state.last.refused),
+        }
+    }
+}
