@@ -415,6 +415,13 @@ impl Desk<'_> {
         self.log.measured.push((quantity, value));
     }
 
+    /// Measures a share of so many; of none there is none, and nothing is measured.
+    pub fn measure_share(&mut self, quantity: u16, n: usize, of: usize) {
+        if of > 0 {
+            self.measure(quantity, n as f64 / of as f64);
+        }
+    }
+
     /// Records that one member's words were shown to another.
     pub fn tell(&mut self, from: usize, to: usize, text: impl Into<String>) {
         self.log.letters.push((from as u32, to as u32, text.into()));

@@ -57,6 +57,12 @@ impl Field {
     }
 }
 
+/// The one of so many that an act's value names, if it names any.
+#[must_use]
+pub fn named(value: f64, below: usize) -> Option<u32> {
+    (value >= 0.0 && value < below as f64 && value.fract() == 0.0).then_some(value as u32)
+}
+
 /// What an act carries, and so what a policy is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -283,6 +289,16 @@ impl Numbers {
         self.values.push(value);
         self.step = 0;
     }
+
+    /// Gives every row a value of its own.
+    #[inline]
+    fn spread(&mut self, rows: usize) {
+        if self.step == 0 {
+            let shared = self.values.first().copied().unwrap_or(0.0);
+            self.values.resize(rows, shared);
+            self.step = 1;
+        }
+    }
 }
 
 /// Tables, one a row of the sights: spans of values that lie one after the other.
@@ -402,11 +418,7 @@ impl Sights {
     pub fn put(&mut self, row: usize, slot: NumberSlot, value: f64) {
         let rows = self.rows;
         if let Some(numbers) = self.numbers.get_mut(slot.0) {
-            if numbers.step == 0 {
-                let shared = numbers.values.first().copied().unwrap_or(0.0);
-                numbers.values.resize(rows, shared);
-                numbers.step = 1;
-            }
+            numbers.spread(rows);
             if let Some(cell) = numbers.values.get_mut(row) {
                 *cell = value;
             }
@@ -434,6 +446,32 @@ impl Sights {
             if let Some(span) = tables.spans.get_mut(row) {
                 *span = (start, tables.values.len() as u32);
             }
+        }
+    }
+
+    /// Writes what later agents see, from row `at` on. Parts are placed in order.
+    pub(crate) fn place(&mut self, at: usize, part: &Sights) {
+        let rows = self.rows;
+        for (mine, theirs) in self.numbers.iter_mut().zip(&part.numbers) {
+            if mine.step == 0 && theirs.step == 0 && mine.values == theirs.values {
+                continue;
+            }
+            mine.spread(rows);
+            for (row, cell) in mine.values.iter_mut().skip(at).take(part.rows).enumerate() {
+                *cell = theirs.values.get(row * theirs.step).copied().unwrap_or(0.0);
+            }
+        }
+        for (mine, theirs) in self.texts.iter_mut().zip(&part.texts).filter(|(_, theirs)| !theirs.is_empty()) {
+            mine.resize(rows, String::new());
+            mine.iter_mut().skip(at).zip(theirs).for_each(|(cell, text)| cell.clone_from(text));
+        }
+        for (mine, theirs) in self.tables.iter_mut().zip(&part.tables).filter(|(_, theirs)| !theirs.spans.is_empty()) {
+            let before = mine.values.len() as u32;
+            mine.spans.resize(rows, (0, 0));
+            let spans = theirs.spans.iter().map(|(start, end)| (before + start, before + end));
+            mine.spans.iter_mut().skip(at).zip(spans).for_each(|(cell, span)| *cell = span);
+            mine.values.extend_from_slice(&theirs.values);
+            mine.texts.extend(theirs.texts.iter().map(|(end, text)| (before + end, text.clone())));
         }
     }
 
@@ -648,6 +686,45 @@ mod tests {
         assert_eq!((texts(&sights.keep(2), 0), texts(&sights, 1)), (vec![(1, "cheap".into())], vec![]));
         sights.reset(&interface, 4);
         assert_eq!(sights.row(2).table(slot).count(), 0);
+    }
+
+    #[test]
+    fn sights_written_in_parts_are_those_written_at_once() {
+        let interface = Interface {
+            sight: vec![
+                Field::number("a", ""),
+                Field::number("b", ""),
+                Field::text("t", ""),
+                Field::table("r", &["x", "y"], ""),
+            ],
+            ..Interface::default()
+        };
+        let write = |sights: &mut Sights, row: usize, who: usize| {
+            if who % 3 == 0 {
+                sights.put(row, NumberSlot(1), who as f64);
+            }
+            if who == 5 {
+                sights.put_text(row, TextSlot(0), "five");
+            }
+            sights.put_table(row, TableSlot(0, 2), |rows| {
+                for i in 0..who % 4 {
+                    rows.extend([who as f64, i as f64]);
+                    rows.text(format!("{who}/{i}"));
+                }
+            });
+        };
+        let mut whole = Sights::new(&interface, 10);
+        (0..10).for_each(|who| write(&mut whole, who, who));
+        for part in 1..=10 {
+            let mut joined = Sights::new(&interface, 10);
+            for start in (0..10).step_by(part) {
+                let n = part.min(10 - start);
+                let mut own = Sights::new(&interface, n);
+                (0..n).for_each(|row| write(&mut own, row, start + row));
+                joined.place(start, &own);
+            }
+            assert_eq!(joined, whole, "parts of {part}");
+        }
     }
 
     #[test]

@@ -9,10 +9,11 @@ use crate::mail::{Arena, Inbox};
 use crate::policy::{Commons, Person};
 use crate::population::Population;
 use crate::rng::{Draws, Stream};
-use crate::sight::{Act, Acts, Cells, Interface, NumberSlot, Rows, Sights, TableSlot, TextSlot};
+use crate::sight::{Act, Acts, Cells, FieldKind, Interface, NumberSlot, Rows, Sights, TableSlot, TextSlot};
 use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::{AgentId, Bug, Plain, tree_reduce};
+use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -608,11 +609,18 @@ pub(crate) struct WholeHost<W: World> {
     /// `None` on the shards that do not hold the state.
     state: Option<W::State>,
     interface: Interface,
+    /// Whether a block's sights are written by several threads.
+    seen_in_parts: bool,
 }
+
+/// Agents whose sights are one thread's work where tables are seen: a table costs much, and a small society has few blocks.
+const PART: usize = 256;
 
 impl<W: World> WholeHost<W> {
     pub fn new(world: W) -> Self {
-        WholeHost { state: None, interface: world.interface(), world }
+        let interface = world.interface();
+        let seen_in_parts = interface.sight.iter().any(|field| field.kind == FieldKind::Table);
+        WholeHost { state: None, interface, world, seen_in_parts }
     }
 }
 
@@ -653,12 +661,25 @@ impl<W: World> WorldHost for WholeHost<W> {
 
     fn observe(&self, _: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights) {
         sights.reset(&self.interface, n);
-        if let Some(state) = &self.state {
+        let Some(state) = &self.state else { return };
+        let write = |sights: &mut Sights, first: AgentId, n: usize| {
             for row in 0..n {
                 let person = Person { id: first + row as u32, population: &commons.population };
                 let mut sight = SightRow { sights, row, who: person.id, topology: &commons.topology };
                 self.world.observe(state, person, &mut sight);
             }
+        };
+        if self.seen_in_parts && n > PART {
+            let part = |i: usize| {
+                let (at, n) = (i * PART, PART.min(n - i * PART));
+                let mut sights = Sights::new(&self.interface, n);
+                write(&mut sights, first + at as u32, n);
+                (at, sights)
+            };
+            let parts: Vec<(usize, Sights)> = (0..n.div_ceil(PART)).into_par_iter().map(part).collect();
+            parts.iter().for_each(|(at, part)| sights.place(*at, part));
+        } else {
+            write(sights, first, n);
         }
     }
 

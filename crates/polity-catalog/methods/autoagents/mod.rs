@@ -93,9 +93,7 @@ impl Method for AutoAgents {
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {
         for (key, n) in [("drafts", params.drafts), ("tries", params.tries), ("roles", params.roles)] {
-            if !(1..=50).contains(&n) {
-                return Err(Invalid { key: key.into(), message: format!("must lie in 1..=50, is {n}") });
-            }
+            Invalid::within(1..=50, key, n)?;
         }
         Ok(AutoAgents(params))
     }

@@ -90,10 +90,8 @@ impl Method for Discussion {
     type Params = Params;
 
     fn open(params: Params, _: usize, turns: u32) -> Result<Self, Invalid> {
-        match params.debate_rounds {
-            1..=20 => Ok(Discussion { params, turns }),
-            n => Err(Invalid { key: "debate_rounds".into(), message: format!("must lie in 1..=20, is {n}") }),
-        }
+        Invalid::within(1..=20, "debate_rounds", params.debate_rounds)?;
+        Ok(Discussion { params, turns })
     }
 
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {

@@ -208,7 +208,7 @@ impl Course {
         for (quantity, n) in
             [(INCONSTANCY, moved), (CONFORMITY, conform), (COMPLIANCE, comply), (CONFABULATION, confabulate)]
         {
-            measure(desk, quantity, n, asked);
+            desk.measure_share(quantity, n, asked);
         }
         if let [(minority @ 1.., left), (majority @ 1.., right)] = camps {
             desk.measure(PRESSURE, f64::from(left) / f64::from(minority) - f64::from(right) / f64::from(majority));
@@ -218,17 +218,10 @@ impl Course {
             .iter()
             .filter_map(|(place, stand)| Some((members[*place], spoken_as(desk.team, members[*place], stand)?)))
             .collect();
-        measure(desk, IMPERSONATION, impersonated.len(), self.said.len());
+        desk.measure_share(IMPERSONATION, impersonated.len(), self.said.len());
         for (member, name) in impersonated {
             desk.record(member, IMPERSONATED, name);
         }
-    }
-}
-
-/// A share; of nobody there is none.
-fn measure(desk: &mut Desk<'_>, quantity: u16, n: usize, of: usize) {
-    if of > 0 {
-        desk.measure(quantity, n as f64 / of as f64);
     }
 }
 

@@ -67,15 +67,9 @@ impl Method for Master {
     type Params = Params;
 
     fn open(params: Params, _: usize, most: u32) -> Result<Self, Invalid> {
-        match params {
-            Params { width, .. } if !(1..=20).contains(&width) => {
-                Err(Invalid { key: "width".into(), message: format!("must lie in 1..=20, is {width}") })
-            }
-            Params { exploration, .. } if !(0.0..=100.0).contains(&exploration) => {
-                Err(Invalid { key: "exploration".into(), message: format!("must lie in 0..=100, is {exploration}") })
-            }
-            params => Ok(Master { params, most }),
-        }
+        Invalid::within(1..=20, "width", params.width)?;
+        Invalid::within(0.0..=100.0, "exploration", params.exploration)?;
+        Ok(Master { params, most })
     }
 
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {

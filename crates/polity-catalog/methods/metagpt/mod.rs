@@ -91,10 +91,8 @@ impl Method for MetaGpt {
     type Params = Params;
 
     fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {
-        match params.feedback {
-            0..=100 => Ok(MetaGpt(params)),
-            n => Err(Invalid { key: "feedback".into(), message: format!("must lie in 0..=100, is {n}") }),
-        }
+        Invalid::within(0..=100, "feedback", params.feedback)?;
+        Ok(MetaGpt(params))
     }
 
     fn suits(item: &polity_kernel::items::Item) -> Result<(), &'static str> {

@@ -88,16 +88,9 @@ impl Method for PlanGen {
     type Params = Params;
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
-        let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
-        match params {
-            Params { samples, .. } if !(1..=100).contains(&samples) => {
-                invalid("samples", format!("must lie in 1..=100, is {samples}"))
-            }
-            Params { accept, .. } if !(-100.0..=100.0).contains(&accept) => {
-                invalid("accept", format!("must lie in -100..=100, is {accept}"))
-            }
-            params => Ok(PlanGen { params, rounds }),
-        }
+        Invalid::within(1..=100, "samples", params.samples)?;
+        Invalid::within(-100.0..=100.0, "accept", params.accept)?;
+        Ok(PlanGen { params, rounds })
     }
 
     async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {

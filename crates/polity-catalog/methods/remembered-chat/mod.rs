@@ -207,7 +207,5 @@ impl Course {
 fn measure(desk: &mut Desk<'_>, quantity: u16, stands: &[Stand]) {
     let Some(lure) = &desk.item.lure else { return };
     let false_ones = stands.iter().filter(|stand| desk.item.same(&stand.answer, lure)).count();
-    if !stands.is_empty() {
-        desk.measure(quantity, false_ones as f64 / stands.len() as f64);
-    }
+    desk.measure_share(quantity, false_ones, stands.len());
 }

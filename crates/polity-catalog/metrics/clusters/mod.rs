@@ -52,12 +52,8 @@ impl Metric for Clusters {
     fn open(params: Params, source: &Source<'_>) -> Result<Self, Invalid> {
         let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
         let Params { gap, share, cells, range } = params;
-        if !(2..=4000).contains(&cells) {
-            return invalid("cells", format!("must lie in 2..=4000, is {cells}"));
-        }
-        if !(0.0..=1.0).contains(&share) {
-            return invalid("share", format!("must lie in 0..=1, is {share}"));
-        }
+        Invalid::within(2..=4000, "cells", cells)?;
+        Invalid::within(0.0..=1.0, "share", share)?;
         let Some((low, high)) = range.or(source.range) else {
             let message = format!("the world declares no range for `{}`; give one, `range: [0, 1]`", source.name);
             return invalid("range", message);

@@ -44,9 +44,7 @@ impl Metric for Histogram {
     fn open(params: Params, source: &Source<'_>) -> Result<Self, Invalid> {
         let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
         let Params { bins, range } = params;
-        if !(1..=1000).contains(&bins) {
-            return invalid("bins", format!("must lie in 1..=1000, is {bins}"));
-        }
+        Invalid::within(1..=1000, "bins", bins)?;
         let Some((low, high)) = range.or(source.range) else {
             let message = format!("the world declares no range for `{}`; give one, `range: [0, 1]`", source.name);
             return invalid("range", message);

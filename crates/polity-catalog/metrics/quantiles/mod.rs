@@ -133,9 +133,7 @@ impl Metric for Quantiles {
             return invalid("at".into(), format!("needs 1 to 100 numbers, has {}", at.len()));
         }
         for (i, share) in at.iter().enumerate() {
-            if !(0.0..=1.0).contains(share) {
-                return invalid(format!("at[{i}]"), format!("must lie in 0..=1, is {share}"));
-            }
+            Invalid::within(0.0..=1.0, &format!("at[{i}]"), *share)?;
             if at[..i].contains(share) {
                 return invalid(format!("at[{i}]"), format!("{share} stands there twice; take one out"));
             }

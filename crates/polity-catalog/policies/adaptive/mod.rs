@@ -42,9 +42,7 @@ impl Policy for Adaptive {
     type State = Option<f64>;
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        if !(0.0..=1.0).contains(&params.rate) {
-            return Err(Invalid { key: "rate".into(), message: format!("must lie in 0..=1, is {}", params.rate) });
-        }
+        Invalid::within(0.0..=1.0, "rate", params.rate)?;
         let slot = |name| binding.number(name);
         Ok(Adaptive {
             rate: params.rate,

@@ -145,9 +145,9 @@ impl Policy for Archetype {
         no_alternatives(Self::NAME, binding)?;
         let (mut models, _) = models_of(params.model.as_deref(), &[], binding)?;
         params.settings.check().map_err(|error| invalid(&format!("settings.{}", error.key), error.message))?;
-        Invalid::unless(params.again <= 10, "again", format!("must lie in 0..=10, is {}", params.again))?;
+        Invalid::within(0..=10, "again", params.again)?;
         Invalid::unless(params.every >= 1, "every", "must be at least 1 round")?;
-        Invalid::unless(params.samples <= 100, "samples", format!("must lie in 0..=100, is {}", params.samples))?;
+        Invalid::within(0..=100, "samples", params.samples)?;
         let cells = Cells::open(&params.by, binding)?;
         let deeds = deeds(params.acts.as_deref(), &params.default, binding)?;
         let mut asked = Vec::new();

@@ -45,9 +45,7 @@ impl Policy for DeGroot {
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
         let weight = params.self_weight;
-        if !(0.0..=1.0).contains(&weight) {
-            return Err(Invalid { key: "self_weight".into(), message: format!("must lie in 0..=1, is {weight}") });
-        }
+        Invalid::within(0.0..=1.0, "self_weight", weight)?;
         let (act, low, high) = binding.number_act()?;
         Ok(DeGroot { others: 1.0 - weight, opinion: binding.number("opinion")?, act, low, high })
     }

@@ -62,9 +62,7 @@ impl Policy for Gossip {
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
         for (key, part) in [("talk", params.talk), ("tell", params.tell), ("invent", params.invent)] {
-            if !(0.0..=1.0).contains(&part) {
-                return Err(Invalid { key: key.into(), message: format!("must lie in 0..=1, is {part}") });
-            }
+            Invalid::within(0.0..=1.0, key, part)?;
         }
         let table = |name, column| binding.table(name, [column]).map(|(slot, [column])| (slot, column));
         let act = |name| binding.act(name).map(|(kind, _)| kind);

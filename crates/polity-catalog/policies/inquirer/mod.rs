@@ -204,9 +204,7 @@ impl Policy for Inquirer {
     type State = Mind;
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        if !(0.0..=1.0).contains(&params.blur) {
-            return Err(Invalid { key: "blur".into(), message: format!("must lie in 0..=1, is {}", params.blur) });
-        }
+        Invalid::within(0.0..=1.0, "blur", params.blur)?;
         if params.relays > 100 {
             return Err(Invalid {
                 key: "relays".into(),

@@ -48,9 +48,7 @@ impl Policy for Isolate {
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
         for (key, value) in [("compliance", params.compliance), ("alarm", params.alarm)] {
-            if !(0.0..=1.0).contains(&value) {
-                return Err(Invalid { key: key.into(), message: format!("must lie in 0..=1, is {value}") });
-            }
+            Invalid::within(0.0..=1.0, key, value)?;
         }
         let (health, prevalence) = (binding.number("health")?, binding.number("prevalence")?);
         Ok(Isolate { params, health, prevalence, act: binding.act("isolate")?.0 })

@@ -75,15 +75,9 @@ impl Policy for LevelK {
     type State = u32;
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        let range = |key: &str, value: f64, high: f64| {
-            if (0.0..=high).contains(&value) {
-                return Ok(());
-            }
-            Err(Invalid { key: key.into(), message: format!("must lie in 0..={high}, is {value}") })
-        };
-        range("mean", params.mean, 20.0)?;
-        range("most", f64::from(params.most), 100.0)?;
-        range("noise", params.noise, 1.0)?;
+        Invalid::within(0.0..=20.0, "mean", params.mean)?;
+        Invalid::within(0..=100, "most", params.most)?;
+        Invalid::within(0.0..=1.0, "noise", params.noise)?;
         let mut weights = vec![libm::exp(-params.mean)];
         for k in 1..=params.most {
             weights.push(weights[k as usize - 1] * params.mean / f64::from(k));

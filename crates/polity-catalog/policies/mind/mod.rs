@@ -158,7 +158,7 @@ impl Policy for Mind {
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
         let (models, shares) = models_of(params.model.as_deref(), &params.models, binding)?;
         params.settings.check().map_err(|error| invalid(&format!("settings.{}", error.key), error.message))?;
-        Invalid::unless(params.again <= 10, "again", format!("must lie in 0..=10, is {}", params.again))?;
+        Invalid::within(0..=10, "again", params.again)?;
         let deeds = deeds(params.acts.as_deref(), &params.default, binding)?;
         for (i, question) in params.questions.iter().enumerate() {
             let known = params.questions[..i].iter().map(|q| &q.name).chain(deeds.iter().map(|deed| &deed.name));

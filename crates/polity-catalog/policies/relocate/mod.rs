@@ -49,9 +49,7 @@ impl Policy for Relocate {
             (None, Some(count)) => (0.0, f64::from(count)),
             (share, None) => (share.unwrap_or(0.5), 0.0),
         };
-        if !(0.0..=1.0).contains(&share) {
-            return Err(Invalid { key: "least_share".into(), message: format!("must lie in 0..=1, is {share}") });
-        }
+        Invalid::within(0.0..=1.0, "least_share", share)?;
         let (like, neighbours) = (binding.number("like")?, binding.number("neighbours")?);
         Ok(Relocate { share, count, like, neighbours, act: binding.act("move")?.0 })
     }

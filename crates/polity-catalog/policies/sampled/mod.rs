@@ -110,10 +110,10 @@ impl Policy for Sampled {
         no_alternatives(Self::NAME, binding)?;
         let (mut models, _) = models_of(params.model.as_deref(), &[], binding)?;
         params.settings.check().map_err(|error| invalid(&format!("settings.{}", error.key), error.message))?;
-        Invalid::unless(params.again <= 10, "again", format!("must lie in 0..=10, is {}", params.again))?;
+        Invalid::within(0..=10, "again", params.again)?;
         Invalid::unless(params.refit >= 1, "refit", "must be at least 1 round")?;
         let Params { share, smoothing, .. } = params;
-        Invalid::unless((0.0..=1.0).contains(&share), "share", format!("must lie in 0..=1, is {share}"))?;
+        Invalid::within(0.0..=1.0, "share", share)?;
         let fits = smoothing > 0.0 && smoothing.is_finite();
         Invalid::unless(fits, "smoothing", format!("must be greater than 0, is {smoothing}"))?;
         let acts = params.act.map(|act| vec![act]);

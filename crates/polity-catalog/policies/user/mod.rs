@@ -117,17 +117,13 @@ impl Policy for User {
         ];
         let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
         for (key, part) in parts {
-            if !(0.0..=1.0).contains(&part) {
-                return Err(invalid(key, format!("must lie in 0..=1, is {part}")));
-            }
+            Invalid::within(0.0..=1.0, key, part)?;
         }
         let positive = [("tolerance", params.tolerance), ("heat", params.heat)];
         if let Some((key, value)) = positive.into_iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0)) {
             return Err(invalid(key, format!("must be 0 or more, is {value}")));
         }
-        if !params.herd.is_finite() || params.herd.abs() > 50.0 {
-            return Err(invalid("herd", format!("must lie in -50..=50, is {}", params.herd)));
-        }
+        Invalid::within(-50.0..=50.0, "herd", params.herd)?;
         if params.threshold == 0 {
             return Err(invalid("threshold", "is at least 1".into()));
         }

@@ -44,9 +44,7 @@ impl Policy for Voter {
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
         let rate = params.rate;
-        if !(0.0..=1.0).contains(&rate) {
-            return Err(Invalid { key: "rate".into(), message: format!("must lie in 0..=1, is {rate}") });
-        }
+        Invalid::within(0.0..=1.0, "rate", rate)?;
         let (act, low, high) = binding.number_act()?;
         Ok(Voter { rate, opinion: binding.number("opinion")?, act, low, high })
     }

@@ -18,11 +18,10 @@ pub struct Bag {
 }
 
 impl Bag {
-    /// The bag of a text. Words are runs of letters and digits, without regard to case.
+    /// The bag of a text, by the hashes of its words.
     #[must_use]
     pub fn of(text: &str) -> Bag {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        let mut buckets: Vec<u32> = words.map(|word| bucket(&word.to_lowercase())).collect();
+        let mut buckets: Vec<u32> = hashes(text).map(|hash| (hash % BUCKETS) as u32).collect();
         buckets.sort_unstable();
         let counts: Vec<(u32, f64)> =
             buckets.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect();
@@ -47,9 +46,10 @@ impl Bag {
     }
 }
 
-fn bucket(word: &str) -> u32 {
-    // A 128-bit hash, of which the low bits are used.
-    (RowHash::new(Kind::Input, 0).bytes(word.as_bytes()).finish() as u64 % BUCKETS) as u32
+/// A hash of every word of a text, in order. Words are runs of letters and digits, without regard to case.
+pub fn hashes(text: &str) -> impl Iterator<Item = u64> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(|word| RowHash::new(Kind::Input, 0).bytes(word.to_lowercase().as_bytes()).finish() as u64)
 }
 
 /// The `k` texts of a store that are most like a question, as positions, the most alike first; of equally alike ones the newest, which are

@@ -100,18 +100,14 @@ impl World for Asymmetry {
             let most = u32::MAX / agents.max(1);
             return invalid("facts", format!("must lie in 1..={most} with {agents} agents, is {facts}"));
         }
-        if !(2..=1_000_000).contains(&values) {
-            return invalid("values", format!("must lie in 2..=1000000, is {values}"));
-        }
+        Invalid::within(2..=1_000_000, "values", values)?;
         // Others are drawn until there are enough: more than half of them would take long.
         let most = agents / 2;
         if !(1..=most).contains(&needs) {
             let message = format!("must lie in 1..={most}, half of the {agents} agents, is {needs}");
             return invalid("needs", message);
         }
-        if !(0.0..=1.0).contains(&asked) {
-            return invalid("asked", format!("must lie in 0..=1, is {asked}"));
-        }
+        Invalid::within(0.0..=1.0, "asked", asked)?;
         Ok(Asymmetry { params, agents })
     }
 

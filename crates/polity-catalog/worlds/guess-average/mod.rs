@@ -79,9 +79,7 @@ impl SplitWorld for GuessAverage {
 
     fn open(params: Params, _: &Setup<'_>) -> Result<Self, Invalid> {
         let Params { fraction, low, high, .. } = params;
-        if !(0.0..=2.0).contains(&fraction) {
-            return Err(Invalid { key: "fraction".into(), message: format!("must lie in 0..=2, is {fraction}") });
-        }
+        Invalid::within(0.0..=2.0, "fraction", fraction)?;
         if !(low < high && (high - low).is_finite()) {
             return Err(Invalid {
                 key: "high".into(),

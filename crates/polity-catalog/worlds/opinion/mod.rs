@@ -120,9 +120,7 @@ impl SplitWorld for Opinion {
                 First::Column(column)
             }
         };
-        if !(0.0..=high - low).contains(&jitter) {
-            return Err(invalid("jitter", format!("must lie in 0..={}, is {jitter}", high - low)));
-        }
+        Invalid::within(0.0..=high - low, "jitter", jitter)?;
         if jitter > 0.0 && matches!(first, First::Uniform) {
             let message = "uniform opinions are spread already; jitter goes with a `column` or a `value`";
             return Err(invalid("jitter", message.into()));

@@ -80,6 +80,26 @@ fn hottest(store: &Store, of: impl Iterator<Item = u32>, most: usize) -> Vec<u32
     all.into_iter().map(|(_, post)| post).collect()
 }
 
+/// The `most` highest keys, in any order. Where there are many more, a sample tells from which key on it is worth looking.
+fn highest(mut keys: Vec<i64>, most: usize) -> Vec<i64> {
+    const STEP: usize = 16;
+    let mut sample: Vec<i64> = keys.iter().step_by(STEP).copied().collect();
+    // Twice as many as lie above it on the average, and some.
+    let rank = 2 * most / STEP + 8;
+    if keys.len() > most && rank < sample.len() / 2 {
+        let floor = *sample.select_nth_unstable_by(rank, |a, b| b.cmp(a)).1;
+        let above: Vec<i64> = keys.iter().copied().filter(|key| *key >= floor).collect();
+        if above.len() >= most {
+            keys = above;
+        }
+    }
+    if keys.len() > most {
+        keys.select_nth_unstable_by(most, |a, b| b.cmp(a));
+        keys.truncate(most);
+    }
+    keys
+}
+
 /// A post that may be shown.
 #[derive(Clone, Copy)]
 struct Candidate {
@@ -215,11 +235,7 @@ impl Feeds<'_> {
         // The product above the number of the post: one comparison orders by both.
         let key = |(post, code): (&u32, &Code)| i64::from(dot_codes(&own, code)) << 32 | i64::from(*post);
         let skip = posts.len().saturating_sub(depth);
-        let mut near: Vec<i64> = posts[skip..].iter().zip(&codes[skip..]).map(key).collect();
-        if near.len() > most {
-            near.select_nth_unstable_by(most, |a, b| b.cmp(a));
-            near.truncate(most);
-        }
+        let near = highest(posts[skip..].iter().zip(&codes[skip..]).map(key).collect(), most);
         found.extend(near.into_iter().map(|key| Candidate { post: key as u32, followed: false }));
     }
 
@@ -406,6 +422,26 @@ mod tests {
         // Who looks at the newest only finds few of them.
         let newest = recall(0);
         assert!(newest < 0.5, "{newest}");
+    }
+
+    #[test]
+    fn the_highest_keys_are_found_whatever_their_order() {
+        let mut draws = Draws::new(3, Stream::Driver, 0, 0);
+        for n in [0usize, 1, 5, 99, 100, 101, 700, 5_000] {
+            let drawn: Vec<i64> = (0..n as i64).map(|i| i64::from(draws.below(50) as u32) << 32 | i).collect();
+            let rising: Vec<i64> = (0..n as i64).collect();
+            // Every sixteenth is the highest of all: the sample misleads.
+            let sampled: Vec<i64> = (0..n as i64).map(|i| if i % 16 == 0 { i << 32 } else { i }).collect();
+            for keys in [drawn, rising, sampled] {
+                for most in [0, 1, 100] {
+                    let mut found = highest(keys.clone(), most);
+                    found.sort_unstable();
+                    let mut wanted = keys.clone();
+                    wanted.sort_unstable();
+                    assert_eq!(found, wanted[n.saturating_sub(most)..], "{n} {most}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use polity_kernel::topology::Topology;
 use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Did, Kind, NOWHERE, Store, TOPICS};
+use store::{Did, Kind, Store, TOPICS};
 use tables::{INFLUENCE, POSTS};
 
 /// Adds the leaf.
@@ -192,15 +192,9 @@ impl Platform {
         if !(params.minutes > 0.0 && params.minutes <= 10_080.0) {
             return invalid("minutes", format!("must be above 0 and at most a week (10,080), is {}", params.minutes));
         }
-        if !(0.0..=1.0).contains(&params.learning) {
-            return invalid("learning", format!("must lie in 0..=1, is {}", params.learning));
-        }
-        if !(0.0..=1.0).contains(&params.wording) {
-            return invalid("wording", format!("must lie in 0..=1, is {}", params.wording));
-        }
-        if !(0.0..=1.0).contains(&params.credit) {
-            return invalid("credit", format!("must lie in 0..=1, is {}", params.credit));
-        }
+        Invalid::within(0.0..=1.0, "learning", params.learning)?;
+        Invalid::within(0.0..=1.0, "wording", params.wording)?;
+        Invalid::within(0.0..=1.0, "credit", params.credit)?;
         if !params.weights.are_finite() {
             return invalid("weights", "must be finite numbers".into());
         }
@@ -215,12 +209,8 @@ impl Platform {
             if usize::from(seed.topic) >= TOPICS {
                 return invalid(&at("topic"), format!("topics are 0 to {}, not {}", TOPICS - 1, seed.topic));
             }
-            if !(-1.0..=1.0).contains(&seed.stance) {
-                return invalid(&at("stance"), format!("must lie in -1..=1, is {}", seed.stance));
-            }
-            if !(0.0..=1.0).contains(&seed.rousing) {
-                return invalid(&at("rousing"), format!("must lie in 0..=1, is {}", seed.rousing));
-            }
+            Invalid::within(-1.0..=1.0, &at("stance"), seed.stance)?;
+            Invalid::within(0.0..=1.0, &at("rousing"), seed.rousing)?;
         }
         if let Some(who) = params.banned.iter().find(|who| **who >= setup.agents) {
             return invalid("banned", format!("there is no agent {who}; there are {}", setup.agents));
@@ -427,9 +417,4 @@ impl World for Platform {
     fn rows(&self, store: &Store, i: usize) -> Vec<Cells> {
         if i == 0 { tables::posts(store) } else { tables::influence(store) }
     }
-}
-
-/// Whether a number names something, and what.
-fn named(value: f64, below: usize) -> Option<u32> {
-    (value >= 0.0 && value < below as f64 && value.fract() == 0.0).then_some(value as u32).filter(|id| *id != NOWHERE)
 }

@@ -1,8 +1,10 @@
 //! What the platform holds, in columns: people, posts, ties, and what was done in the round.
 
-use super::{Params, Seed, named};
+use super::{Params, Seed};
+use crate::recall;
 use polity_kernel::digest::{Digest, Kind as Hashed, RowHash};
 use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::sight::named;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -64,13 +66,7 @@ fn around(topic: u8, draws: &mut Draws) -> Vector {
 /// letters are, words alike in meaning are not.
 fn of_words(text: &str) -> Vector {
     let mut vector = [0.0; TOPICS];
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        // FNV-1a.
-        let hash = word
-            .chars()
-            .flat_map(char::to_lowercase)
-            .fold(0xcbf2_9ce4_8422_2325u64, |hash, c| (hash ^ u64::from(u32::from(c))).wrapping_mul(0x0100_0000_01b3));
-        let hash = hash ^ hash >> 32;
+    for hash in recall::hashes(text) {
         vector[(hash % TOPICS as u64) as usize] += if hash >> 16 & 1 == 0 { 1.0 } else { -1.0 };
     }
     unit(&mut vector);
@@ -195,6 +191,7 @@ impl People {
 /// A post. What is shared and what is shared again are posts, too. A row fills a line of the processor's cache: feeds look at hundreds of
 /// posts that lie anywhere, and at several things of each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[repr(align(64))]
 pub struct Post {
     pub author: u32,
     /// The post whose content it shows: itself, unless it is a share.
@@ -209,7 +206,6 @@ pub struct Post {
     pub likes: u32,
     pub dislikes: u32,
     pub shares: u32,
-    pub comments: u32,
     /// The seed that it is or comes from, from 1; 0: none.
     pub seed: u32,
     pub stance: f32,
@@ -438,7 +434,6 @@ impl Store {
             likes: 0,
             dislikes: 0,
             shares: 0,
-            comments: 0,
             seed: new.seed,
             stance: new.stance,
             depth,
@@ -582,7 +577,6 @@ impl Store {
         let share = kind == Kind::Share;
         let stance = if share { self.posts[origin].stance } else { self.people.stance[did.who as usize] };
         if kind == Kind::Comment {
-            self.posts[origin].comments += 1;
             self.now.comments += 1;
             if let Some(words) = did.text.and_then(kept) {
                 let said = self.said.entry(origin as u32).or_default();

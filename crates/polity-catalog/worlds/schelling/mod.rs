@@ -105,12 +105,8 @@ impl World for Schelling {
         if !(density > 0.0 && density <= 1.0) {
             return invalid("density", format!("must be above 0 and at most 1, is {density}"));
         }
-        if !(1..=10).contains(&radius) {
-            return invalid("radius", format!("must lie in 1..=10, is {radius}"));
-        }
-        if !(1..=20).contains(&groups) {
-            return invalid("groups", format!("must lie in 1..=20, is {groups}"));
-        }
+        Invalid::within(1..=10, "radius", radius)?;
+        Invalid::within(1..=20, "groups", groups)?;
         // The smallest square, or rectangle one wider than high, that has room.
         let cells = (f64::from(setup.agents) / density).ceil().max(1.0);
         let height = cells.sqrt().floor().max(1.0);

@@ -3,7 +3,7 @@
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn, named};
 use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
 use polity_kernel::{AgentId, Invalid};
 use schemars::JsonSchema;
@@ -114,11 +114,6 @@ fn insert(list: &mut Vec<u32>, one: u32) {
     }
 }
 
-/// What a number of so many names, if it names anything.
-fn named(value: f64, below: usize) -> Option<u32> {
-    (value >= 0.0 && value < below as f64 && value.fract() == 0.0).then_some(value as u32)
-}
-
 impl Town {
     /// Sends everybody where it spends the next round.
     fn move_all(&self, state: &mut State, draws: &mut Draws) {
@@ -148,9 +143,7 @@ impl World for Town {
             return invalid("people_per_place", format!("must be 1 or more, is {given}"));
         }
         for (key, part) in [("out", params.out), ("habit", params.habit)] {
-            if !(0.0..=1.0).contains(&part) {
-                return invalid(key, format!("must lie in 0..=1, is {part}"));
-            }
+            Invalid::within(0.0..=1.0, key, part)?;
         }
         if let Some(i) = params.news.iter().position(|news| news.holder >= setup.agents) {
             let (holder, agents) = (params.news[i].holder, setup.agents);

@@ -145,6 +145,11 @@ impl Batches {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             names => names.map_err(DriveError::disk(&folder))?,
         };
+        // What a process left that was killed while it wrote: of an order that was not sent yet, or that its file tells of as well.
+        for name in names.iter().filter(|name| name.ends_with(".tmp")) {
+            let path = folder.join(name);
+            disk.remove_file(&path).map_err(DriveError::disk(&path))?;
+        }
         let (mut noted, mut known, mut made) = (Vec::<Note>::new(), BTreeMap::new(), 0);
         for name in names.iter().filter(|name| name.ends_with(".json")) {
             let path = folder.join(name);
@@ -626,8 +631,12 @@ mod tests {
             }
             batch.desk.keep(&batch.note).unwrap();
         }
-        // Another process knows them, each where it is; but not another question of the same name.
+        // Another process knows them, each where it is; but not another question of the same name. It clears away what the first left
+        // half written.
+        let half = made[0].desk.path(&made[0].note.name).with_extension("json.tmp");
+        disk.create(&half).unwrap().write_all(b"{\"name\":").unwrap();
         let mut again = open();
+        assert!(!disk.exists(&half).unwrap());
         assert_eq!(again.sent(&effect(5)), Some((1, 1)));
         assert_eq!(again.sent(&effect(5)), None);
         let other = Effect { request: Request { sample: 1, ..effect(0).request }, ..effect(0) };

@@ -12,6 +12,8 @@ mod nearest;
 mod path;
 mod read;
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -107,6 +109,12 @@ impl Invalid {
     /// Refuses the value under `key` unless it fits.
     pub fn unless(fits: bool, key: &str, message: impl Into<String>) -> Result<(), Invalid> {
         if fits { Ok(()) } else { Err(Invalid { key: key.into(), message: message.into() }) }
+    }
+
+    /// Refuses the value under `key` unless it lies in a range; what has no order, NaN, lies in none.
+    pub fn within<T: PartialOrd + Display>(range: RangeInclusive<T>, key: &str, value: T) -> Result<(), Invalid> {
+        let (low, high) = (range.start(), range.end());
+        Invalid::unless(range.contains(&value), key, format!("must lie in {low}..={high}, is {value}"))
     }
 }
 

@@ -47,9 +47,7 @@ impl Policy for Midway {
     type State = (); // What an agent would carry from turn to turn.
 
     fn open(Params { rate }: Params, society: &Binding<'_>) -> Result<Self, Invalid> {
-        if !(0.0..=1.0).contains(&rate) {
-            return Err(Invalid { key: "rate".into(), message: format!("must lie in 0..=1, is {rate}") });
-        }
+        Invalid::within(0.0..=1.0, "rate", rate)?;
         let (act, low, high) = society.number_act()?;
         Ok(Midway { rate, opinion: society.number("opinion")?, act, low, high })
     }

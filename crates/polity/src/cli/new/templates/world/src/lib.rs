@@ -33,7 +33,7 @@ impl SplitWorld for Pasture {
     type Tally = (f64, f64); // Grass eaten in the round, agents.
     fn open(world: Pasture, _: &Setup<'_>) -> Result<Self, Invalid> {
         Invalid::unless(world.capacity > 0.0, "capacity", "must be above 0")?;
-        Invalid::unless((0.0..=1.0).contains(&world.growth), "growth", "must lie in 0..=1")?;
+        Invalid::within(0.0..=1.0, "growth", world.growth)?;
         Ok(world)
     }
     fn interface(&self) -> Interface {
