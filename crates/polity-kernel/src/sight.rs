@@ -60,7 +60,8 @@ impl Field {
 /// The one of so many that an act's value names, if it names any.
 #[must_use]
 pub fn named(value: f64, below: usize) -> Option<u32> {
-    (value >= 0.0 && value < below as f64 && value.fract() == 0.0).then_some(value as u32)
+    let id = value as u32;
+    (f64::from(id) == value && (id as usize) < below).then_some(id)
 }
 
 /// What an act carries, and so what a policy is asked for.
@@ -700,7 +701,7 @@ mod tests {
             ..Interface::default()
         };
         let write = |sights: &mut Sights, row: usize, who: usize| {
-            if who % 3 == 0 {
+            if who.is_multiple_of(3) {
                 sights.put(row, NumberSlot(1), who as f64);
             }
             if who == 5 {

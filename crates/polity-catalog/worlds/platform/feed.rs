@@ -1,6 +1,6 @@
 //! Feeds: candidates from several sources, ranked by a sum of weights.
 
-use super::store::{Code, NOWHERE, Post, Store, TOPICS, Vector, code, dot, dot_codes};
+use super::store::{Coarse, Code, NOWHERE, Post, Store, TOPICS, Vector, code, likeness, product};
 use super::{Params, Shape};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::sight::Rows;
@@ -80,24 +80,27 @@ fn hottest(store: &Store, of: impl Iterator<Item = u32>, most: usize) -> Vec<u32
     all.into_iter().map(|(_, post)| post).collect()
 }
 
-/// The `most` highest keys, in any order. Where there are many more, a sample tells from which key on it is worth looking.
-fn highest(mut keys: Vec<i64>, most: usize) -> Vec<i64> {
+/// The `most` highest keys, in any order. Where there are many more, a sample tells from which key on it is worth keeping one.
+fn highest(keys: impl ExactSizeIterator<Item = i64> + Clone, most: usize) -> Vec<i64> {
     const STEP: usize = 16;
-    let mut sample: Vec<i64> = keys.iter().step_by(STEP).copied().collect();
+    let n = keys.len();
     // Twice as many as lie above it on the average, and some.
     let rank = 2 * most / STEP + 8;
-    if keys.len() > most && rank < sample.len() / 2 {
+    let mut kept = Vec::new();
+    if rank < n / STEP / 2 {
+        let mut sample: Vec<i64> = keys.clone().step_by(STEP).collect();
         let floor = *sample.select_nth_unstable_by(rank, |a, b| b.cmp(a)).1;
-        let above: Vec<i64> = keys.iter().copied().filter(|key| *key >= floor).collect();
-        if above.len() >= most {
-            keys = above;
-        }
+        kept.reserve(4 * most);
+        kept.extend(keys.clone().filter(|key| *key >= floor));
     }
-    if keys.len() > most {
-        keys.select_nth_unstable_by(most, |a, b| b.cmp(a));
-        keys.truncate(most);
+    if kept.len() < most.min(n) {
+        kept = keys.collect();
     }
-    keys
+    if kept.len() > most {
+        kept.select_nth_unstable_by(most, |a, b| b.cmp(a));
+        kept.truncate(most);
+    }
+    kept
 }
 
 /// A post that may be shown.
@@ -105,6 +108,12 @@ fn highest(mut keys: Vec<i64>, most: usize) -> Vec<i64> {
 struct Candidate {
     post: u32,
     followed: bool,
+}
+
+impl Candidate {
+    fn new(post: u32) -> Self {
+        Candidate { post, followed: false }
+    }
 }
 
 /// A candidate that was looked at.
@@ -220,29 +229,29 @@ impl Feeds<'_> {
 
     fn newest_of(&self, store: &Store, topic: usize, most: usize, found: &mut Vec<Candidate>) {
         let Some((posts, _)) = store.live.by_topic.get(topic).map(|topic| topic.live(store.live.first)) else { return };
-        found.extend(posts.iter().rev().take(most).map(|post| Candidate { post: *post, followed: false }));
+        found.extend(posts.iter().rev().take(most).map(|post| Candidate::new(*post)));
     }
 
-    /// The nearest to somebody's interests of the newest posts of a topic, by their codes.
-    fn nearest_of(&self, store: &Store, own: &Vector, topic: usize, most: usize, found: &mut Vec<Candidate>) {
+    /// The nearest to somebody's interests of the newest posts of a topic, by their coarse codes.
+    fn nearest_of(&self, store: &Store, own: &Code, topic: usize, most: usize, found: &mut Vec<Candidate>) {
         let depth = self.params.depth as usize;
         if depth <= most {
             return self.newest_of(store, topic, most, found);
         }
         let Some(topic) = store.live.by_topic.get(topic) else { return };
         let (posts, codes) = topic.live(store.live.first);
-        let own = code(own);
         // The product above the number of the post: one comparison orders by both.
-        let key = |(post, code): (&u32, &Code)| i64::from(dot_codes(&own, code)) << 32 | i64::from(*post);
+        let key = |(post, code): (&u32, &Coarse)| i64::from(product(own, code)) << 32 | i64::from(*post);
         let skip = posts.len().saturating_sub(depth);
-        let near = highest(posts[skip..].iter().zip(&codes[skip..]).map(key).collect(), most);
-        found.extend(near.into_iter().map(|key| Candidate { post: key as u32, followed: false }));
+        let near = highest(posts[skip..].iter().zip(&codes[skip..]).map(key), most);
+        found.extend(near.into_iter().map(|key| Candidate::new(key as u32)));
     }
 
     fn candidates(
         &self,
         store: &Store,
         who: u32,
+        own: &Code,
         follows: impl Iterator<Item = u32>,
         draws: &mut Draws,
     ) -> Vec<Candidate> {
@@ -266,19 +275,18 @@ impl Feeds<'_> {
         let each = |left: usize| most.saturating_sub(found.len()) / left.max(1);
         let each = each(others);
         if weights.interest != 0.0 {
-            let interests = store.people.interests(who);
-            for topic in main_topics(interests) {
-                self.nearest_of(store, interests, topic, each / MAIN, &mut found);
+            for topic in main_topics(store.people.interests(who)) {
+                self.nearest_of(store, own, topic, each / MAIN, &mut found);
             }
         }
         if weights.hot != 0.0 {
-            found.extend(store.live.hot.iter().take(each).map(|post| Candidate { post: *post, followed: false }));
+            found.extend(store.live.hot.iter().take(each).map(|post| Candidate::new(*post)));
         }
         if weights.random != 0.0 {
             let (first, n) = (store.live.first, store.posts.len() as u32);
             let live = u64::from(n - first);
             let drawn = (0..if live > 0 { each } else { 0 }).map(|_| first + draws.below(live) as u32);
-            found.extend(drawn.map(|post| Candidate { post, followed: false }));
+            found.extend(drawn.map(Candidate::new));
         }
         found
     }
@@ -290,15 +298,15 @@ impl Feeds<'_> {
         let (more, fewer, muted) = (of(&people.more), of(&people.fewer), of(&people.muted));
         let follows = graph.filter(|whom| fewer.binary_search(whom).is_err()).chain(more);
         let mut draws = Draws::new(store.seed ^ APART, Stream::World, store.round, who);
-        let found = self.candidates(store, who, follows, &mut draws);
-        let (own, lately) = (people.interests(who), people.lately(who));
+        let (own, lately) = (code(people.interests(who)), people.lately(who));
+        let found = self.candidates(store, who, &own, follows, &mut draws);
         let now = self.seconds(store.round);
         let weights = &self.params.weights;
         // Posts and vectors lie anywhere in memory: each kind of them is fetched for all candidates in a loop of its own, so that the
         // processor waits for many at a time.
         let rows: Vec<&Post> = found.iter().map(|candidate| &posts[candidate.post as usize]).collect();
         let origins: Vec<&Post> = rows.iter().map(|row| &posts[row.origin as usize]).collect();
-        let likenesses: Vec<f32> = found.iter().map(|candidate| dot(own, store.vector(candidate.post))).collect();
+        let likenesses: Vec<f32> = found.iter().map(|candidate| likeness(&own, store.code(candidate.post))).collect();
         let recent = |round: u32| store.live.recent.get((store.round - round) as usize).copied().unwrap_or(0.0);
         let mut ranked: Vec<Ranked> = Vec::with_capacity(found.len());
         for (((candidate, post), origin), likeness) in found.iter().zip(rows).zip(origins).zip(likenesses) {
@@ -434,7 +442,7 @@ mod tests {
             let sampled: Vec<i64> = (0..n as i64).map(|i| if i % 16 == 0 { i << 32 } else { i }).collect();
             for keys in [drawn, rising, sampled] {
                 for most in [0, 1, 100] {
-                    let mut found = highest(keys.clone(), most);
+                    let mut found = highest(keys.iter().copied(), most);
                     found.sort_unstable();
                     let mut wanted = keys.clone();
                     wanted.sort_unstable();
