@@ -274,6 +274,13 @@ fn mistakes_in_arms_are_told_before_anything_runs() {
         assert!(said.code == Some(2) && said.notes.contains(told), "{to}: {said:?}");
         assert!(!out.exists());
     }
+    // Nor is one called simulated of which no arm asks.
+    let folder = own("arm-rules", |text| text.replace("metric: accuracy", "metric: calls"));
+    let rules = "polity: 1\nagents: 5\nrounds: 2\nworld: {kind: opinion}\ncohorts: [{policy: voter}]\n";
+    fs::write(folder.join("systems/voting/scenario.yaml"), rules).unwrap();
+    let said = check(&folder, &["voting"], &folder.join("out"));
+    let told = "it says `simulated: true`, and none of its arms asks simulated models";
+    assert!(said.code == Some(2) && said.notes.contains(told), "{said:?}");
     // What is measured is known once something has run.
     let folder = own("arm-metric", |text| text.replace("metric: accuracy", "metric: acuracy"));
     let said = check(&folder, &["voting", "--quick"], &folder.join("out"));

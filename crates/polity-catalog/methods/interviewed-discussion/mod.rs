@@ -1,6 +1,7 @@
 //! Members are asked in private, discuss, and are asked in private again; what has become of their answers is counted. See README.md for the
 //! source and what is reproduced.
 
+use crate::recall;
 use crate::team::discuss::{Paradigm, Table, Words, speak};
 use crate::team::{ANSWERS, Stand, propose, solve, to_solve, verdict, vote};
 use polity_kernel::Invalid;
@@ -189,9 +190,8 @@ impl Course {
             let (Some(before), Some(after)) = (before, after) else { continue };
             let moves = !gave(before, &after.answer);
             let by_others = self.said.iter().any(|(by, stand)| *by != place && gave(stand, &after.answer));
-            let by_anybody = by_others
-                || self.said.iter().any(|(_, stand)| gave(stand, &after.answer))
-                || self.before.iter().flatten().any(|stand| gave(stand, &after.answer));
+            let mut heard = self.said.iter().map(|(_, stand)| stand).chain(self.before.iter().flatten());
+            let by_anybody = heard.any(|stand| gave(stand, &after.answer));
             let elsewhere = |stand: &Stand| !gave(stand, &before.answer) && !gave(stand, &after.answer);
             asked += 1;
             moved += usize::from(moves);
@@ -227,18 +227,14 @@ impl Course {
 
 /// The other member as whom somebody speaks: `As a Kenyan, ...` by a member of another name. It is counted, and nothing hangs on it.
 fn spoken_as(team: &[Member], speaker: usize, stand: &Stand) -> Option<String> {
-    let words: Vec<String> = stand
-        .reasons
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
+    let words: Vec<String> = recall::words(&stand.reasons).collect();
     let says = |name: &str| {
-        let name: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
-        words.windows(2 + name.len()).any(|run| {
-            let (article, rest) = (&run[1], &run[2..]);
-            run[0] == "as" && (article == "a" || article == "an" || article == "the") && rest == name
-        })
+        let name: Vec<String> = recall::words(name).collect();
+        !name.is_empty()
+            && words.windows(2 + name.len()).any(|run| {
+                let (article, rest) = (&run[1], &run[2..]);
+                run[0] == "as" && (article == "a" || article == "an" || article == "the") && rest == name
+            })
     };
     let others = team.iter().enumerate().filter(|(other, _)| *other != speaker).map(|(_, member)| &member.name);
     others.filter(|name| **name != team[speaker].name).find(|name| says(name)).cloned()

@@ -4,7 +4,7 @@ use crate::minds::memory::Memory;
 use crate::minds::offer::Offer;
 use crate::minds::prompts::{self, Prompts, Text};
 use crate::minds::templates::plain;
-use crate::minds::{ACTIVE, Deed, Given, ModelShare, THOUGHTS, deeds, invalid, models_of, values, wanted};
+use crate::minds::{ACTIVE, Deed, Given, ModelShare, THOUGHTS, deeds, invalid, models_of, thoughts, values, wanted};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
 use polity_kernel::ladder::Question;
@@ -334,10 +334,7 @@ impl Mind {
             return (self.deeds.iter().map(|deed| deed.default.clone()).collect(), None);
         };
         let mut fields = values(value);
-        let words = match in_reply && !fields.is_empty() {
-            true => fields.remove(0).as_text().map(str::to_owned),
-            false => None,
-        };
+        let words = in_reply.then(|| thoughts(&mut fields)).flatten();
         (fields.into_iter().map(Some).collect(), words)
     }
 

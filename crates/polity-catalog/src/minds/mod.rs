@@ -293,6 +293,12 @@ pub fn wanted(deeds: &[Deed], thoughts: bool) -> (Want, String) {
     }
 }
 
+/// Takes the thoughts off the values of an answer, in which they come first.
+pub fn thoughts(values: &mut Vec<Value>) -> Option<String> {
+    let first = if values.is_empty() { None } else { Some(values.remove(0)) };
+    first?.as_text().map(str::to_owned)
+}
+
 /// The values in an answer to what [`wanted`] says, in order; thoughts first.
 #[must_use]
 pub fn values(answer: Value) -> Vec<Value> {

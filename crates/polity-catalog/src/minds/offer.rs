@@ -1,7 +1,7 @@
 //! One act out of several: put as one question, whose form holds what the agent may name in this turn, and read back.
 
 use super::templates::plain;
-use super::{Deed, THOUGHTS};
+use super::{Deed, THOUGHTS, thoughts};
 use polity_kernel::ask::{Value, Want};
 use polity_kernel::sight::{ActArgument, Sight, TableSlot};
 
@@ -81,10 +81,7 @@ impl<'a> Offer<'a> {
     #[must_use]
     pub fn read(&self, answer: Value) -> (Option<(usize, Value)>, Option<String>) {
         let Value::Record(mut fields) = answer else { return (None, None) };
-        let thoughts = match self.thoughts && !fields.is_empty() {
-            true => fields.remove(0).as_text().map(str::to_owned),
-            false => None,
-        };
+        let thoughts = self.thoughts.then(|| thoughts(&mut fields)).flatten();
         let mut fields = fields.into_iter();
         let Some(Value::Choice(act)) = fields.next() else { return (None, thoughts) };
         let values: Vec<Value> = fields.collect();

@@ -46,10 +46,14 @@ impl Bag {
     }
 }
 
-/// A hash of every word of a text, in order. Words are runs of letters and digits, without regard to case.
+/// The words of a text, in order: runs of letters and digits, in lower case.
+pub fn words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+/// A hash of every word of a text, in order.
 pub fn hashes(text: &str) -> impl Iterator<Item = u64> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(|word| RowHash::new(Kind::Input, 0).bytes(word.to_lowercase().as_bytes()).finish() as u64)
+    words(text).map(|word| RowHash::new(Kind::Input, 0).bytes(word.as_bytes()).finish() as u64)
 }
 
 /// The `k` texts of a store that are most like a question, as positions, the most alike first; of equally alike ones the newest, which are

@@ -228,7 +228,8 @@ impl Asked<'_> {
         Ok(prepared)
     }
 
-    /// The runs of the arms of a claim, looked at in one way: those it is about, and those it is compared with.
+    /// The runs of the arms of a claim, looked at in one way: those it is about, and those it is compared with; and whether simulated models
+    /// are asked in any.
     fn runs(
         &self,
         engine: &Engine<'_>,
@@ -236,8 +237,8 @@ impl Asked<'_> {
         entry: &Entry,
         claim: &Claim,
         look: Look<'_>,
-    ) -> Result<Vec<Runs>, DriveError> {
-        let mut arms = Vec::new();
+    ) -> Result<(Vec<Runs>, bool), DriveError> {
+        let (mut arms, mut simulated) = (Vec::new(), false);
         for name in claim.arms() {
             let Some(arm) = entry.system.arms.get(name) else { continue };
             let prepared = self.arm(entry, name, arm, look, claim)?;
@@ -246,7 +247,7 @@ impl Asked<'_> {
                 other => other,
             };
             let survey = engine.survey(&prepared).map_err(blame)?;
-            // A system whose cases do not all ask says `simulated: true` for all of them.
+            simulated |= survey.simulated;
             if survey.simulated && !entry.system.simulated {
                 return Err(DriveError::Input(format!(
                     "{}: it says `simulated: false`, and its arm `{name}` asks simulated models",
@@ -262,15 +263,14 @@ impl Asked<'_> {
             }
             arms.push(runs);
         }
-        Ok(arms)
+        Ok((arms, simulated))
     }
 
-    /// The ways in which a claim is looked at.
-    fn looks<'a>(&self, entry: &Entry, claim: &'a Claim) -> Vec<Look<'a>> {
-        let drawn = entry.system.simulated && !self.quick;
-        let draws = (1..=DRAWS).filter(|_| drawn).map(Look::Draw);
+    /// The ways in which a claim is looked at besides. `simulated`: whether its arms ask simulated models.
+    fn looks<'a>(&self, claim: &'a Claim, simulated: bool) -> impl Iterator<Item = Look<'a>> {
+        let draws = (1..=DRAWS).filter(move |_| simulated && !self.quick).map(Look::Draw);
         let breaks = claim.breaks.keys().filter(|_| self.breaks).map(|name| Look::Broken(name));
-        std::iter::once(Look::Plain).chain(draws).chain(breaks).collect()
+        draws.chain(breaks)
     }
 
     /// Makes all runs that are not there, and says what they show of every claim.
@@ -286,14 +286,25 @@ impl Asked<'_> {
                 .needs
                 .iter()
                 .find_map(|need| engine.providers.for_model(need).and_then(|provider| provider.check(need)).err());
+            let mut any = false;
             for claim in &entry.system.claims {
-                let mut looks = Vec::new();
+                let (mut looks, mut simulated) = (Vec::new(), entry.system.simulated);
                 if lacks.is_none() {
-                    for look in self.looks(entry, claim) {
-                        looks.push((look, self.runs(engine, &mut bench, entry, claim, look)?));
+                    let plain = self.runs(engine, &mut bench, entry, claim, Look::Plain)?;
+                    simulated = plain.1;
+                    looks.push((Look::Plain, plain.0));
+                    for look in self.looks(claim, simulated) {
+                        looks.push((look, self.runs(engine, &mut bench, entry, claim, look)?.0));
                     }
                 }
-                plans.push((*entry, claim, looks, lacks.clone()));
+                any |= simulated;
+                plans.push((*entry, claim, looks, simulated, lacks.clone()));
+            }
+            if entry.system.simulated && !any && !entry.system.claims.is_empty() {
+                return Err(DriveError::Input(format!(
+                    "{}: it says `simulated: true`, and none of its arms asks simulated models",
+                    entry.folder.join(FILE).display()
+                )));
             }
         }
         let order: Vec<usize> = (0..bench.runs.len()).collect();
@@ -319,8 +330,8 @@ impl Asked<'_> {
         })?;
         let Some(values) = values.into_iter().collect::<Option<Vec<Values>>>() else { return Ok(checked) };
         checked.status = "done";
-        for (entry, claim, looks, lacks) in plans {
-            checked.claims.push(self.report(entry, claim, &looks, lacks, &values)?);
+        for (entry, claim, looks, simulated, lacks) in plans {
+            checked.claims.push(self.report(entry, claim, &looks, simulated, lacks, &values)?);
         }
         for entry in self.entries {
             checked.claims.extend(entry.system.elsewhere.iter().map(|claim| elsewhere(entry, claim)));
@@ -334,6 +345,7 @@ impl Asked<'_> {
         entry: &Entry,
         claim: &Claim,
         looks: &[(Look<'_>, Vec<Runs>)],
+        simulated: bool,
         lacks: Option<String>,
         values: &[Values],
     ) -> Result<ClaimReport, DriveError> {
@@ -348,7 +360,7 @@ impl Asked<'_> {
             high: None,
             seeds: 0,
             verdict: "not checked",
-            simulated: entry.system.simulated,
+            simulated,
             reproduces: claim.reproduces,
             found: claim.found,
             as_expected: true,
