@@ -1,9 +1,10 @@
 //! Feeds: candidates from several sources, ranked by a sum of weights.
 
-use super::store::{Coarse, Code, NOWHERE, Post, Store, TOPICS, Vector, code, likeness, product};
+use super::store::{Coarse, NOWHERE, Post, Store, TOPICS, Vector, coarse, code, likeness};
 use super::{Params, Shape};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::sight::Rows;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BinaryHeap;
@@ -80,27 +81,60 @@ fn hottest(store: &Store, of: impl Iterator<Item = u32>, most: usize) -> Vec<u32
     all.into_iter().map(|(_, post)| post).collect()
 }
 
-/// The `most` highest keys, in any order. Where there are many more, a sample tells from which key on it is worth keeping one.
-fn highest(keys: impl ExactSizeIterator<Item = i64> + Clone, most: usize) -> Vec<i64> {
+/// Where the `most` highest of some values stand, from the highest on; of equals the later. Where there are many more, a sample tells from
+/// which value on it is worth keeping one.
+fn highest(values: &[i16], most: usize) -> Vec<u32> {
     const STEP: usize = 16;
-    let n = keys.len();
-    // Twice as many as lie above it on the average, and some.
-    let rank = 2 * most / STEP + 8;
-    let mut kept = Vec::new();
-    if rank < n / STEP / 2 {
-        let mut sample: Vec<i64> = keys.clone().step_by(STEP).collect();
-        let floor = *sample.select_nth_unstable_by(rank, |a, b| b.cmp(a)).1;
-        kept.reserve(4 * most);
-        kept.extend(keys.clone().filter(|key| *key >= floor));
+    const BLOCK: usize = 64;
+    // As many as lie above it on the average, and some.
+    let rank = most / STEP + 8;
+    let mut floor = i16::MIN;
+    if rank < values.len() / STEP / 2 {
+        let mut sample: Vec<i16> = values.iter().step_by(STEP).copied().collect();
+        floor = *sample.select_nth_unstable_by(rank, |a, b| b.cmp(a)).1;
     }
-    if kept.len() < most.min(n) {
-        kept = keys.collect();
+    // The value above the place: one comparison orders by both.
+    let key = |i: usize| i64::from(values[i]) << 32 | i as i64;
+    let mut kept: Vec<i64> = Vec::with_capacity(4 * most);
+    for (b, block) in values.chunks(BLOCK).enumerate() {
+        // Written every time and counted if it is kept: which ones are, no processor foresees.
+        let (mut places, mut count) = ([0; BLOCK], 0);
+        for (i, value) in block.iter().enumerate() {
+            places[count % BLOCK] = i;
+            count += usize::from(*value >= floor);
+        }
+        kept.extend(places[..count].iter().map(|i| key(b * BLOCK + i)));
     }
+    if kept.len() < most.min(values.len()) {
+        kept = (0..values.len()).map(key).collect();
+    }
+    let down = |a: &i64, b: &i64| b.cmp(a);
     if kept.len() > most {
-        kept.select_nth_unstable_by(most, |a, b| b.cmp(a));
+        kept.select_nth_unstable_by(most, down);
         kept.truncate(most);
     }
-    kept
+    kept.sort_unstable_by(down);
+    kept.into_iter().map(|key| key as u32).collect()
+}
+
+/// The nearest posts of their main topics for all who look at their feed in a round. They are found topic by topic: one topic fits into the
+/// processor's near memory, all together do not.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Near {
+    /// The parameter `depth` for which they were found.
+    depth: u32,
+    /// Who reads, in order.
+    readers: Vec<u32>,
+    /// Of each reader and main topic, from the nearest on.
+    posts: Vec<[Vec<u32>; MAIN]>,
+}
+
+impl Near {
+    /// Those of a reader, if they were found so.
+    fn of(&self, who: u32, depth: u32) -> Option<&[Vec<u32>; MAIN]> {
+        let place = self.readers.binary_search(&who).ok().filter(|_| self.depth == depth)?;
+        self.posts.get(place)
+    }
 }
 
 /// A post that may be shown.
@@ -228,30 +262,63 @@ impl Feeds<'_> {
     }
 
     fn newest_of(&self, store: &Store, topic: usize, most: usize, found: &mut Vec<Candidate>) {
-        let Some((posts, _)) = store.live.by_topic.get(topic).map(|topic| topic.live(store.live.first)) else { return };
+        let Some(posts) = store.live.by_topic.get(topic).map(|topic| topic.live(store.live.first)) else { return };
         found.extend(posts.iter().rev().take(most).map(|post| Candidate::new(*post)));
     }
 
-    /// The nearest to somebody's interests of the newest posts of a topic, by their coarse codes.
-    fn nearest_of(&self, store: &Store, own: &Code, topic: usize, most: usize, found: &mut Vec<Candidate>) {
-        let depth = self.params.depth as usize;
-        if depth <= most {
-            return self.newest_of(store, topic, most, found);
+    /// The nearest to somebody's interests of the newest posts of a topic, from the nearest on.
+    fn nearest_of(&self, store: &Store, own: &Coarse, topic: usize, most: usize) -> Vec<u32> {
+        let Some(topic) = store.live.by_topic.get(topic) else { return Vec::new() };
+        let posts = topic.live(store.live.first);
+        let products = topic.products(own, posts.len().min(self.params.depth as usize));
+        let posts = &posts[posts.len() - products.len()..];
+        highest(&products, most).into_iter().map(|i| posts[i as usize]).collect()
+    }
+
+    /// Whether readers look for the nearest of more posts than they take.
+    fn looks_for_nearest(&self, most: usize) -> bool {
+        self.params.shape == Shape::Follow && self.params.weights.interest != 0.0 && self.params.depth as usize > most
+    }
+
+    /// Finds the nearest posts for all `readers` of the next round, who stand in order.
+    pub fn find_nearest(&self, store: &mut Store, readers: impl FnOnce(&Store) -> Vec<u32>) {
+        const PART: usize = 64;
+        // As many as anybody takes of a topic.
+        let most = self.params.candidates as usize / MAIN;
+        if !self.looks_for_nearest(most) {
+            store.live.near = Near::default();
+            return;
         }
-        let Some(topic) = store.live.by_topic.get(topic) else { return };
-        let (posts, codes) = topic.live(store.live.first);
-        // The product above the number of the post: one comparison orders by both.
-        let key = |(post, code): (&u32, &Coarse)| i64::from(product(own, code)) << 32 | i64::from(*post);
-        let skip = posts.len().saturating_sub(depth);
-        let near = highest(posts[skip..].iter().zip(&codes[skip..]).map(key), most);
-        found.extend(near.into_iter().map(|key| Candidate::new(key as u32)));
+        let readers = readers(store);
+        let mut of_topic: Vec<Vec<(usize, usize)>> = vec![Vec::new(); TOPICS];
+        for (place, who) in readers.iter().enumerate() {
+            for (main, topic) in main_topics(store.people.interests(*who)).into_iter().enumerate() {
+                if let Some(asking) = of_topic.get_mut(topic) {
+                    asking.push((place, main));
+                }
+            }
+        }
+        let parts = |(topic, asking)| <[(usize, usize)]>::chunks(asking, PART).map(move |part| (topic, part));
+        let parts: Vec<(usize, &[(usize, usize)])> =
+            of_topic.iter().map(Vec::as_slice).enumerate().flat_map(parts).collect();
+        let find = |(topic, part): &(usize, &[(usize, usize)])| {
+            let one = |(place, _): &(usize, usize)| {
+                self.nearest_of(store, &coarse(store.people.interests(readers[*place])), *topic, most)
+            };
+            part.iter().map(one).collect::<Vec<_>>()
+        };
+        let found: Vec<Vec<Vec<u32>>> = parts.par_iter().map(find).collect();
+        let mut posts = vec![<[Vec<u32>; MAIN]>::default(); readers.len()];
+        for ((place, main), near) in parts.iter().flat_map(|(_, part)| *part).zip(found.into_iter().flatten()) {
+            posts[*place][*main] = near;
+        }
+        store.live.near = Near { depth: self.params.depth, readers, posts };
     }
 
     fn candidates(
         &self,
         store: &Store,
         who: u32,
-        own: &Code,
         follows: impl Iterator<Item = u32>,
         draws: &mut Draws,
     ) -> Vec<Candidate> {
@@ -275,8 +342,17 @@ impl Feeds<'_> {
         let each = |left: usize| most.saturating_sub(found.len()) / left.max(1);
         let each = each(others);
         if weights.interest != 0.0 {
-            for topic in main_topics(store.people.interests(who)) {
-                self.nearest_of(store, own, topic, each / MAIN, &mut found);
+            let most = each / MAIN;
+            let near = store.live.near.of(who, self.params.depth);
+            let own = store.people.interests(who);
+            for (main, topic) in main_topics(own).into_iter().enumerate() {
+                match near {
+                    _ if !self.looks_for_nearest(most) => self.newest_of(store, topic, most, &mut found),
+                    Some(near) => found.extend(near[main].iter().take(most).map(|post| Candidate::new(*post))),
+                    None => {
+                        found.extend(self.nearest_of(store, &coarse(own), topic, most).into_iter().map(Candidate::new))
+                    }
+                }
             }
         }
         if weights.hot != 0.0 {
@@ -299,7 +375,7 @@ impl Feeds<'_> {
         let follows = graph.filter(|whom| fewer.binary_search(whom).is_err()).chain(more);
         let mut draws = Draws::new(store.seed ^ APART, Stream::World, store.round, who);
         let (own, lately) = (code(people.interests(who)), people.lately(who));
-        let found = self.candidates(store, who, &own, follows, &mut draws);
+        let found = self.candidates(store, who, follows, &mut draws);
         let now = self.seconds(store.round);
         let weights = &self.params.weights;
         // Posts and vectors lie anywhere in memory: each kind of them is fetched for all candidates in a loop of its own, so that the
@@ -433,23 +509,45 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_keys_are_found_whatever_their_order() {
+    fn the_highest_values_are_found_whatever_their_order() {
         let mut draws = Draws::new(3, Stream::Driver, 0, 0);
         for n in [0usize, 1, 5, 99, 100, 101, 700, 5_000] {
-            let drawn: Vec<i64> = (0..n as i64).map(|i| i64::from(draws.below(50) as u32) << 32 | i).collect();
-            let rising: Vec<i64> = (0..n as i64).collect();
+            let drawn: Vec<i16> = (0..n).map(|_| draws.below(50) as i16 - 25).collect();
+            let rising: Vec<i16> = (0..n as i16).collect();
             // Every sixteenth is the highest of all: the sample misleads.
-            let sampled: Vec<i64> = (0..n as i64).map(|i| if i % 16 == 0 { i << 32 } else { i }).collect();
-            for keys in [drawn, rising, sampled] {
+            let sampled: Vec<i16> = (0..n as i16).map(|i| if i % 16 == 0 { i + 5_000 } else { i }).collect();
+            for values in [drawn, rising, sampled] {
+                let mut wanted: Vec<u32> = (0..n as u32).collect();
+                wanted.sort_by_key(|i| std::cmp::Reverse((values[*i as usize], *i)));
                 for most in [0, 1, 100] {
-                    let mut found = highest(keys.iter().copied(), most);
-                    found.sort_unstable();
-                    let mut wanted = keys.clone();
-                    wanted.sort_unstable();
-                    assert_eq!(found, wanted[n.saturating_sub(most)..], "{n} {most}");
+                    let found = highest(&values, most);
+                    assert_eq!(found, wanted[..n.min(most)], "{n} {most}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_was_found_for_all_readers_is_what_each_would_find() {
+        let weights = Weights { followed: 0.0, interest: 1.0, hot: 0.5, recent: 0.0, random: 0.0 };
+        let params = Params { weights, depth: 700, live: 30_000, ..Params::default() };
+        let mut store = busy(&params, 400, 40_000);
+        let feeds = Feeds { params: &params };
+        feeds.refresh(&mut store);
+        let shown = |store: &Store| {
+            let (mut rows, mut texts) = (Vec::new(), Vec::new());
+            for who in 0..400 {
+                feeds.write(store, who, std::iter::empty(), &mut Rows::new(&mut rows, &mut texts));
+            }
+            rows
+        };
+        let alone = shown(&store);
+        // Some are not foreseen.
+        feeds.find_nearest(&mut store, |_| (0..400).filter(|who| who % 5 > 0).collect());
+        assert!(store.live.near.of(1, 700).is_some() && store.live.near.of(5, 700).is_none());
+        assert_eq!(shown(&store), alone);
+        // What was found for another depth is not taken.
+        assert!(store.live.near.of(1, 701).is_none());
     }
 
     #[test]

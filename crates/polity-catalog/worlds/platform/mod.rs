@@ -14,6 +14,7 @@ use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::sight::{ActArgument, ActKind, Cells, Field, Interface, WorldColumn};
 use polity_kernel::topology::Topology;
 use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Did, Kind, Store, TOPICS};
@@ -166,6 +167,18 @@ impl Platform {
         let usual = self.params.hours.get(hour.rem_euclid(24.0) as usize).copied().unwrap_or(0.0);
         let own = store.people.activity.get(who as usize).map_or(1.0, |own| f64::from(*own));
         Draws::new(store.seed, Stream::World, store.round, who).chance(usual * own)
+    }
+
+    /// Who looks at the feed in the round, in order.
+    fn active<'a>(&'a self, store: &'a Store) -> impl ParallelIterator<Item = u32> + 'a {
+        let people = 0..store.people.stance.len() as u32;
+        people.into_par_iter().filter(|who| self.is_active(store, *who))
+    }
+
+    /// Finds what feeds of the next round are made of.
+    fn refresh(&self, store: &mut Store) {
+        self.feeds().refresh(store);
+        self.feeds().find_nearest(store, |store| self.active(store).collect());
     }
 
     fn check(params: &Params, setup: &Setup<'_>) -> Result<(), Invalid> {
@@ -374,6 +387,8 @@ impl World for Platform {
         if who as usize >= store.people.stance.len() || self.params.banned.binary_search(&who).is_ok() {
             return;
         }
+        // What anybody does may change what others are near to.
+        store.live.near = feed::Near::default();
         store.people.query.remove(&who);
         for (i, act) in deeds.acts().iter().enumerate() {
             let did = Did { who, value: act.value, text: deeds.text(i) };
@@ -384,10 +399,10 @@ impl World for Platform {
     }
 
     fn settle(&self, store: &mut Store, _: &mut Draws) -> Option<String> {
-        let active = (0..store.people.stance.len() as u32).filter(|who| self.is_active(store, *who)).count();
+        let active = self.active(store).count();
         store.end_round(active as u32);
         self.sow(store, Some(store.round - 1));
-        self.feeds().refresh(store);
+        self.refresh(store);
         None
     }
 
@@ -397,7 +412,7 @@ impl World for Platform {
 
     fn restore(&self, store: &mut Store) {
         store.index(self.params.live, self.params.wording);
-        self.feeds().refresh(store);
+        self.refresh(store);
     }
 
     fn column(&self, store: &Store, who: u32, column: usize) -> f64 {

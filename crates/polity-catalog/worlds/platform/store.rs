@@ -1,5 +1,6 @@
 //! What the platform holds, in columns: people, posts, ties, and what was done in the round.
 
+use super::feed::Near;
 use super::{Params, Seed};
 use crate::recall;
 use polity_kernel::digest::{Digest, Kind as Hashed, RowHash};
@@ -38,14 +39,20 @@ pub fn dot(a: &Vector, b: &Vector) -> f32 {
 
 /// A vector in 4,096ths: a line of the processor's cache, and exact sums.
 pub type Code = [i16; TOPICS];
-/// A vector in 127ths, where many are looked through.
-pub type Coarse = [i8; TOPICS];
+/// A vector in 180ths: the product of two of length 1 is at most 32,400, and never more on the way (Cauchy and Schwarz), so that 16 bits hold
+/// it. Where many are looked through.
+pub type Coarse = [i16; TOPICS];
 /// The code of nobody.
 const NONE: Code = [0; TOPICS];
 const UNIT: f32 = 4096.0;
+const COARSE: f32 = 180.0;
 
 pub fn code(vector: &Vector) -> Code {
     vector.map(|x| (x * UNIT) as i16)
+}
+
+pub fn coarse(vector: &Vector) -> Coarse {
+    vector.map(|x| (x * COARSE) as i16)
 }
 
 fn decode(code: &Code) -> Vector {
@@ -54,11 +61,11 @@ fn decode(code: &Code) -> Vector {
 
 /// The product of two codes, exact. In four lanes and a function of its own, which compilers make four multiplications of.
 #[inline(never)]
-pub fn product<T: Copy + Into<i32>>(a: &Code, b: &[T; TOPICS]) -> i32 {
+pub fn product(a: &Code, b: &Code) -> i32 {
     let mut lanes = [0i32; 4];
     for i in 0..TOPICS / 4 {
         for (l, lane) in lanes.iter_mut().enumerate() {
-            *lane += i32::from(a[4 * i + l]) * b[4 * i + l].into();
+            *lane += i32::from(a[4 * i + l]) * i32::from(b[4 * i + l]);
         }
     }
     (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
@@ -305,29 +312,58 @@ struct Done {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Topic {
     posts: Vec<u32>,
-    /// Their vectors, coarsely and side by side: looking through a whole topic takes little memory.
-    codes: Vec<Coarse>,
+    /// Their vectors, a column for each number: a whole topic is multiplied at once.
+    columns: Vec<Vec<i16>>,
     /// How many at the beginning are no longer live.
     gone: usize,
 }
 
 impl Topic {
     /// Adds the newest; those before `first` are gone.
-    fn push(&mut self, post: u32, code: Coarse, first: u32) {
+    fn push(&mut self, post: u32, code: &Coarse, first: u32) {
         self.posts.push(post);
-        self.codes.push(code);
+        self.columns.resize(TOPICS, Vec::new());
+        self.columns.iter_mut().zip(code).for_each(|(column, x)| column.push(*x));
         self.gone += self.posts[self.gone..].partition_point(|post| *post < first);
         if self.gone > self.posts.len() / 2 {
             self.posts.drain(..self.gone);
-            self.codes.drain(..self.gone);
+            self.columns.iter_mut().for_each(|column| drop(column.drain(..self.gone)));
             self.gone = 0;
         }
     }
 
     /// Those that are not before `first`.
-    pub fn live(&self, first: u32) -> (&[u32], &[Coarse]) {
+    pub fn live(&self, first: u32) -> &[u32] {
         let start = self.gone + self.posts[self.gone..].partition_point(|post| *post < first);
-        (&self.posts[start..], &self.codes[start..])
+        &self.posts[start..]
+    }
+
+    /// The products of a vector with those of the newest `most` posts, in the order of the posts.
+    pub fn products(&self, own: &Coarse, most: usize) -> Vec<i16> {
+        const AT_ONCE: usize = 8;
+        let start = self.posts.len() - most.min(self.posts.len());
+        let mut products = vec![0i16; self.posts.len() - start];
+        let (own, _) = own.as_chunks::<AT_ONCE>();
+        let (columns, _) = self.columns.as_chunks::<AT_ONCE>();
+        for (own, columns) in own.iter().zip(columns) {
+            add(&mut products, own, columns.each_ref().map(|column| &column[start..]));
+        }
+        products
+    }
+}
+
+/// Adds to each sum the products of some numbers with those in its place in as many columns. A function of its own, without a branch:
+/// compilers take eight posts in a step.
+#[inline(never)]
+fn add<const N: usize>(sums: &mut [i16], own: &[i16; N], columns: [&[i16]; N]) {
+    let n = sums.len();
+    let columns = columns.map(|column| &column[..n]);
+    for (i, sum) in sums.iter_mut().enumerate() {
+        let mut more = 0i16;
+        for (own, column) in own.iter().zip(columns) {
+            more = more.wrapping_add(own.wrapping_mul(column[i]));
+        }
+        *sum = sum.wrapping_add(more);
     }
 }
 
@@ -350,6 +386,8 @@ pub struct Live {
     pub found_for: Option<(f64, u32)>,
     /// Posts that came or were voted on since then.
     pub touched: Vec<u32>,
+    /// What the readers of the next round are nearest to; until somebody does something.
+    pub near: Near,
 }
 
 /// All that changes.
@@ -435,7 +473,7 @@ impl Store {
         live.first = (post + 1).saturating_sub(ring as u32);
         live.touched.push(post);
         if let Some(topic) = live.by_topic.get_mut(usize::from(topic)) {
-            topic.push(post, vector.map(|x| (x * 127.0) as i8), live.first);
+            topic.push(post, &coarse(&vector), live.first);
         }
     }
 
