@@ -34,6 +34,14 @@ const THINK: u16 = 13;
 struct Witness {
     active: NumberSlot,
     feed: TableSlot,
+    restless: bool,
+}
+
+#[derive(Deserialize, schemars::JsonSchema)]
+struct Watching {
+    /// Whether it also comes to follow others, leaves some and thinks anew.
+    #[serde(default)]
+    restless: bool,
 }
 
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -42,11 +50,12 @@ struct Nothing {}
 impl Policy for Witness {
     const NAME: &'static str = "witness";
     const SUMMARY: &'static str = "";
-    type Params = Nothing;
+    type Params = Watching;
     type State = ();
 
-    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        Ok(Witness { active: binding.number("active")?, feed: binding.table("feed", [])?.0 })
+    fn open(params: Watching, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let (active, feed) = (binding.number("active")?, binding.table("feed", [])?.0);
+        Ok(Witness { active, feed, restless: params.restless })
     }
 
     fn born(&self, _: Person<'_>, _: &mut Draws) {}
@@ -69,6 +78,15 @@ impl Policy for Witness {
         }
         if turn.draws.chance(0.5) {
             turn.act(POST, 0.0);
+        }
+        if self.restless {
+            for kind in [FOLLOW, FOLLOW, UNFOLLOW] {
+                let whom = turn.draws.below(200) as f64;
+                turn.act(kind, whom);
+            }
+            // A third has no side.
+            let stance = [-0.5, 0.0, 0.5][turn.draws.below(3) as usize] * turn.draws.unit();
+            turn.act(THINK, stance);
         }
         Ok(())
     }
@@ -150,8 +168,8 @@ fn what_can_not_be_is_refused_and_nothing_is_lost() {
 fn what_is_rebuilt_after_a_stop_is_what_was_kept_up() {
     // A small window of live posts, so that whole topics have none any more, and hot ones fall.
     let weights = json!({"followed": 0, "interest": 1, "hot": 0.5, "recent": 0.5, "random": 0.1});
-    let world =
-        json!({"live": 60, "candidates": 30, "feed": 10, "depth": 60, "weights": weights, "hours": vec![0.2; 24]});
+    let world = json!({"live": 60, "candidates": 30, "feed": 10, "depth": 60, "weights": weights, "hours": vec![0.2; 24],
+        "polarisation": ["exposure", "modularity"]});
     let scenario = by_rules(100, 30, world, json!({"post": 0.3, "share": 0.1}));
     let mut whole = open(&scenario, &Inputs::default(), 1).unwrap();
     let mut stopped = open(&scenario, &Inputs::default(), 1).unwrap();
@@ -400,6 +418,114 @@ fn who_is_banned_does_nothing_and_sees_nothing() {
     assert_eq!([found("active"), found("likes")], [0.0, 0.0]);
 }
 
+/// Newman's modularity as it is written down: over all pairs of the same camp, a tie less what chance would have there.
+fn modularity(follows: &[Vec<u32>], camps: &[i32]) -> f64 {
+    let ties = follows.iter().map(Vec::len).sum::<usize>() as f64;
+    let followers = |of: usize| follows.iter().filter(|all| all.contains(&(of as u32))).count() as f64;
+    let followers: Vec<f64> = (0..follows.len()).map(followers).collect();
+    let mut sum = 0.0;
+    for (i, own) in follows.iter().enumerate() {
+        for j in (0..follows.len()).filter(|j| camps[i] == camps[*j]) {
+            sum += f64::from(u8::from(own.contains(&(j as u32)))) - own.len() as f64 * followers[j] / ties;
+        }
+    }
+    sum / ties
+}
+
+fn correlation(pairs: &[(f64, f64)]) -> f64 {
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
+    let (x, y) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
+    let (xx, yy) = (mean(&|pair| pair.0 * pair.0) - x * x, mean(&|pair| pair.1 * pair.1) - y * y);
+    (mean(&|pair| pair.0 * pair.1) - x * y) / (xx.sqrt() * yy.sqrt())
+}
+
+fn camp(stance: f64) -> i32 {
+    if stance == 0.0 { 0 } else { stance.signum() as i32 }
+}
+
+#[test]
+fn measures_of_polarisation_agree_with_a_plain_recount() {
+    for shards in [1, 3] {
+        let measures = json!(["exposure", "modularity", "echo-chambers"]);
+        let mut scenario = scenario(200, 8, json!({"hours": vec![0.4; 24], "polarisation": measures}));
+        scenario["cohorts"] = json!([{"policy": {"kind": "witness", "restless": true}}]);
+        let mut society = witnessed(&scenario, shards);
+        let graph = &society.commons().topology;
+        let mut follows: Vec<Vec<u32>> = (0..200).map(|who| graph.neighbours(who).collect()).collect();
+        let (mut stances, mut posts) = (society.column(0), Vec::new());
+        let mut found = Vec::new();
+        while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+            let acts: Vec<_> = society.acts().flat_map(|block| block.rows.clone()).collect();
+            let (mut own, mut all) = (0, 0);
+            for act in &acts {
+                let whom = act.value as u32;
+                let follows = &mut follows[act.who as usize];
+                match act.kind {
+                    SHOWN => {
+                        let sides = camp(stances[act.who as usize]) * camp(posts[act.value as usize]);
+                        all += sides.abs();
+                        own += i32::from(sides == 1);
+                    }
+                    FOLLOW if whom != act.who && !follows.contains(&whom) => follows.push(whom),
+                    UNFOLLOW => follows.retain(|followed| *followed != whom),
+                    _ => {}
+                }
+            }
+            let Some(Cells::Number(new)) = society.rows(0).into_iter().nth(8) else { panic!("no stances") };
+            posts.extend(new);
+            stances = society.column(0);
+            let camps: Vec<i32> = stances.iter().map(|stance| camp(*stance)).collect();
+            let mean = |of: &Vec<u32>| of.iter().map(|who| stances[*who as usize]).sum::<f64>() / of.len() as f64;
+            let followers = follows.iter().zip(&stances).filter(|(of, _)| !of.is_empty());
+            let pairs: Vec<(f64, f64)> = followers.map(|(of, stance)| (*stance, mean(of))).collect();
+            let expected = [f64::from(own) / f64::from(all.max(1)), modularity(&follows, &camps), correlation(&pairs)];
+            let got = ["exposure", "modularity", "echo-chambers"].map(|name| metric(&report, name));
+            for (got, expected) in got.iter().zip(expected) {
+                assert!((got - expected).abs() < 1e-9, "round {}: {got} is not {expected}", report.round);
+            }
+            found.push((got, all));
+        }
+        assert!(found.iter().skip(1).all(|(_, all)| *all > 200), "{found:?}");
+        let ties: usize = follows.iter().map(Vec::len).sum();
+        assert_ne!(ties as u64, society.commons().topology.arcs(), "ties have changed");
+        assert!(found.iter().all(|([exposure, ..], all)| *all == 0 || *exposure > 0.2 && *exposure < 0.8), "{found:?}");
+    }
+}
+
+#[test]
+fn measures_that_nobody_asks_for_are_not_there_and_change_nothing() {
+    let chain = |measures: Value| {
+        let world = json!({"hours": vec![0.4; 24], "polarisation": measures});
+        let mut society = open(&by_rules(200, 5, world, json!({})), &Inputs::default(), 1).unwrap();
+        let mut names = Vec::new();
+        while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+            names = report.metrics.iter().map(|(name, _)| name.clone()).collect();
+        }
+        (names, society.column(0), society.column(3))
+    };
+    let (without, with) = (chain(json!([])), chain(json!(["modularity", "echo-chambers", "exposure"])));
+    assert_eq!((&without.1, &without.2), (&with.1, &with.2));
+    assert!(!without.0.iter().any(|name| name == "modularity"));
+    assert_eq!(with.0[without.0.len()..], ["modularity", "echo-chambers", "exposure"]);
+    // One group that follows only its own, and another: as far apart as two camps of a size can be.
+    let table = common::people("side", (0..100).map(|who| if who < 50 { -0.5 } else { 0.5 }).collect());
+    let ties: Vec<(u32, u32)> = (0..100u32).map(|who| (who, who / 50 * 50 + (who + 1) % 50)).collect();
+    let inputs = Inputs { edges: common::ties(&ties).edges, ..table };
+    let mut apart = by_rules(
+        100,
+        2,
+        json!({"stance": "side", "polarisation": ["modularity", "echo-chambers"]}),
+        json!({"pull": 0}),
+    );
+    apart["population"] = json!({"file": "people"});
+    apart["topology"] = json!({"kind": "file", "path": "ties", "directed": true});
+    let mut society = open(&apart, &inputs, 1).unwrap_or_else(|error| panic!("{error}"));
+    let Then::Round(report) = society.poll(Vec::new()).unwrap().then else { panic!("no round") };
+    assert!(
+        (metric(&report, "modularity") - 0.5).abs() < 1e-12 && (metric(&report, "echo-chambers") - 1.0).abs() < 1e-12
+    );
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let told = |world: Value| refused(&by_rules(20, 2, world, json!({})));
@@ -414,6 +540,8 @@ fn what_does_not_fit_is_refused() {
     let mut groups = by_rules(20, 2, json!({}), json!({}));
     groups["cohorts"] = json!([{"policy": asked}]);
     assert!(refused(&groups).contains("take `mind` or a policy by rules"), "{}", refused(&groups));
+    assert!(told(json!({"polarisation": ["exposure", "exposure"]})).contains("`exposure` stands here twice"));
+    assert!(told(json!({"polarisation": ["modularty"]})).contains("modularity"));
     assert!(told(json!({"minutes": 0})).contains("minutes"));
     assert!(refused(&by_rules(20, 2, json!({}), json!({"like": 2}))).contains("like"));
     assert!(refused(&by_rules(20, 2, json!({}), json!({"threshold": 0}))).contains("threshold"));

@@ -1,10 +1,12 @@
 //! A social platform: people on a follow graph read ranked feeds, post and react. See README.md.
 
 mod feed;
+mod polarisation;
 mod store;
 mod tables;
 
 use feed::{Feeds, Weights};
+use polarisation::Measure;
 use polity_kernel::Invalid;
 use polity_kernel::digest::Digest;
 use polity_kernel::policy::Person;
@@ -102,6 +104,8 @@ pub struct Params {
     banned: Vec<u32>,
     /// Whether the table `influence` is recorded: who dealt with whose post. A row a reaction.
     influence: bool,
+    /// Measures of polarisation, which are scalars by these names. They cost a pass over all ties in every round; `exposure` makes every feed twice.
+    polarisation: Vec<Measure>,
 }
 
 impl Default for Params {
@@ -125,6 +129,7 @@ impl Default for Params {
             seeds: Vec::new(),
             banned: Vec::new(),
             influence: false,
+            polarisation: Vec::new(),
         }
     }
 }
@@ -141,6 +146,8 @@ pub struct Platform {
     activity: Option<NumberColumn>,
     stance: Option<NumberColumn>,
     topic: Option<NumberColumn>,
+    /// Who follows whom from the start, for the measures of polarisation.
+    graph: Topology,
 }
 
 /// What agents see.
@@ -151,6 +158,10 @@ const FEED: usize = 0;
 const COLUMNS: &[&str] = &[
     "post", "author", "root", "stance", "interest", "likes", "dislikes", "shares", "age", "followed", "seed", "rousing",
 ];
+/// Where the stance of a post stands among them.
+const OF: usize = 3;
+/// Scalars that are always there.
+const SCALARS: usize = 14;
 
 impl Platform {
     fn feeds(&self) -> Feeds<'_> {
@@ -212,10 +223,23 @@ impl Platform {
             Invalid::within(-1.0..=1.0, &at("stance"), seed.stance)?;
             Invalid::within(0.0..=1.0, &at("rousing"), seed.rousing)?;
         }
+        let twice = |i: &usize| params.polarisation[..*i].contains(&params.polarisation[*i]);
+        if let Some(i) = (0..params.polarisation.len()).find(twice) {
+            let name = params.polarisation[i].field().name;
+            return invalid(&format!("polarisation[{i}]"), format!("`{name}` stands here twice"));
+        }
         if let Some(who) = params.banned.iter().find(|who| **who >= setup.agents) {
             return invalid("banned", format!("there is no agent {who}; there are {}", setup.agents));
         }
         Ok(())
+    }
+
+    /// Finds what is the same for all readers of the round that begins, and what they will be shown, if that is asked for.
+    fn prepare(&self, store: &mut Store) {
+        self.feeds().refresh(store);
+        if self.params.polarisation.contains(&Measure::Exposure) {
+            store.coming = self.exposed(store);
+        }
     }
 
     /// Puts the posts from outside on the platform whose time has come.
@@ -258,7 +282,7 @@ impl World for Platform {
         within("activity", activity, 0.0, 1e6)?;
         within("stance", stance, -1.0, 1.0)?;
         within("topic", topic, 0.0, TOPICS as f64 - 1.0)?;
-        Ok(Platform { params, activity, stance, topic })
+        Ok(Platform { params, activity, stance, topic, graph: setup.topology.clone() })
     }
 
     fn interface(&self) -> Interface {
@@ -304,7 +328,7 @@ impl World for Platform {
                 column("posts", "posts that it has written or passed on", None),
                 column("attention", "likes, dislikes, comments and shares that its posts have had", None),
             ],
-            scalars: vec![
+            scalars: [
                 number("active", "agents that looked at their feed in the round"),
                 number("posts", "posts written in the round"),
                 number("shares", "posts shared or quoted in the round"),
@@ -325,7 +349,10 @@ impl World for Platform {
                     "mean number of shares between two posts of a seed's cascade (structural virality)",
                 ),
                 number("seed-score", "likes less dislikes that seeds have had, without those that they began with"),
-            ],
+            ]
+            .into_iter()
+            .chain(self.params.polarisation.iter().map(|measure| measure.field()))
+            .collect(),
             tables: match self.params.influence {
                 true => vec![POSTS, INFLUENCE],
                 false => vec![POSTS],
@@ -387,7 +414,7 @@ impl World for Platform {
         let active = (0..store.people.stance.len() as u32).filter(|who| self.is_active(store, *who)).count();
         store.end_round(active as u32);
         self.sow(store, Some(store.round - 1));
-        self.feeds().refresh(store);
+        self.prepare(store);
         None
     }
 
@@ -397,7 +424,7 @@ impl World for Platform {
 
     fn restore(&self, store: &mut Store) {
         store.index(self.params.live, self.params.wording);
-        self.feeds().refresh(store);
+        self.prepare(store);
     }
 
     fn column(&self, store: &Store, who: u32, column: usize) -> f64 {
@@ -411,7 +438,13 @@ impl World for Platform {
     }
 
     fn scalar(&self, store: &Store, i: usize) -> f64 {
-        store.scalar(i)
+        match i.checked_sub(SCALARS).map(|i| self.params.polarisation.get(i)) {
+            None => store.scalar(i),
+            Some(Some(Measure::Modularity)) => polarisation::modularity(store, &self.graph),
+            Some(Some(Measure::EchoChambers)) => polarisation::echo_chambers(store, &self.graph),
+            Some(Some(Measure::Exposure)) => store.exposed.share(),
+            Some(None) => 0.0,
+        }
     }
 
     fn rows(&self, store: &Store, i: usize) -> Vec<Cells> {
