@@ -288,8 +288,9 @@ impl World for Platform {
     fn interface(&self) -> Interface {
         let number = Field::number;
         let act = |name, argument, doc| ActKind { name, argument, doc };
-        let post = |words| ActArgument::Seen { table: "feed", column: "post", words };
-        let user = || ActArgument::Seen { table: "feed", column: "author", words: false };
+        let post = |words| ActArgument::Seen { table: "feed", column: "post", words, only: None };
+        let user = |only| ActArgument::Seen { table: "feed", column: "author", words: false, only };
+        let followed = |followed: bool| user(Some(("followed", f64::from(u8::from(followed)))));
         let topic = || ActArgument::Choice((0..TOPICS).map(|topic| topic.to_string()).collect());
         let column = |name, doc, range| WorldColumn { name, doc, range };
         Interface {
@@ -313,9 +314,9 @@ impl World for Platform {
                 act("like", post(false), "like it"),
                 act("dislike", post(false), "dislike it"),
                 act("report", post(false), "report it; counted, and nothing else"),
-                act("follow", user(), "follow a user"),
-                act("unfollow", user(), "follow a user no longer"),
-                act("mute", user(), "see nothing of a user any more"),
+                act("follow", followed(false), "follow a user"),
+                act("unfollow", followed(true), "follow a user no longer"),
+                act("mute", user(None), "see nothing of a user any more"),
                 act("search", topic(), "look for a topic: its newest posts are candidates of the next feed"),
                 act("join", topic(), "join the community of a topic"),
                 act("leave", topic(), "leave it"),
