@@ -741,6 +741,91 @@ fn archetypes_without_an_answer_do_nothing() {
     }
 }
 
+/// 2,000 people of whom every third is an introvert by a standard deviation, and every third an extravert.
+fn people_with_traits(traits: Value) -> (Value, Inputs) {
+    let world = json!({"hours": vec![1; 24]});
+    let policy = json!({"traits": traits, "post": 0.2, "tolerance": 2, "pull": 0});
+    let mut scenario = by_rules(2000, 8, world, policy);
+    scenario["population"] = json!({"file": "people"});
+    let scores = (0..2000).map(|who| f64::from(who % 3) - 1.0).collect();
+    (scenario, common::people("extraversion", scores))
+}
+
+#[test]
+fn traits_multiply_what_people_do_by_a_rate_to_the_power_of_their_score() {
+    let traits = json!([{"column": "extraversion", "rates": {"post": 2, "like": 3}}]);
+    let (scenario, inputs) = people_with_traits(traits);
+    let mut society = open(&scenario, &inputs, 1).unwrap_or_else(|error| panic!("{error}"));
+    let (mut likes, mut posts) = ([0.0f64; 3], 0);
+    while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+        let acts: Vec<_> = society.acts().flat_map(|block| block.rows.clone()).collect();
+        if report.round == 0 {
+            // Nobody has anything to read: the only draw is that of writing.
+            for who in 0..2000u32 {
+                let p = 0.2 * [0.5, 1.0, 2.0][who as usize % 3];
+                let writes = Draws::new(SEED, Stream::Turn, 0, who).unit() < p;
+                assert_eq!(acts.iter().any(|act| act.who == who && act.kind == POST), writes, "{who}");
+                posts += u32::from(writes);
+            }
+        }
+        acts.iter().filter(|act| act.kind == LIKE).for_each(|act| likes[act.who as usize % 3] += 1.0);
+    }
+    assert!((300..700).contains(&posts), "{posts}");
+    let [few, some, many] = likes;
+    assert!(few > 200.0 && (some / few - 3.0).abs() < 0.6 && (many / some - 3.0).abs() < 0.6, "{likes:?}");
+}
+
+#[test]
+fn words_are_traits_by_their_levels_and_traits_without_rates_change_nothing() {
+    let chain = |scenario: &Value, inputs: &Inputs| {
+        let mut society = open(scenario, inputs, 1).unwrap_or_else(|error| panic!("{error}"));
+        loop {
+            if let Then::Done(outcome) = society.poll(Vec::new()).unwrap().then {
+                return outcome.digest;
+            }
+        }
+    };
+    let of = |traits: Value| {
+        let (scenario, inputs) = people_with_traits(traits);
+        chain(&scenario, &inputs)
+    };
+    let without = of(json!([]));
+    assert_eq!(of(json!([{"column": "extraversion", "rates": {}}])), without);
+    assert_ne!(of(json!([{"column": "extraversion", "rates": {"share": 1.5}}])), without);
+    // The same people in words.
+    let by = |traits: Value, shares: Value| {
+        let mut scenario = by_rules(900, 4, json!({"hours": vec![1; 24]}), json!({"traits": traits}));
+        scenario["population"] = json!({"marginals": [{"column": "outgoing", "shares": shares}]});
+        scenario
+    };
+    let levels = json!({"reserved": -1, "usual": 0, "outgoing": 1});
+    let rates = json!({"post": 2, "calm": 0.5});
+    let words = by(
+        json!([{"column": "outgoing", "levels": levels, "rates": rates}]),
+        json!({"reserved": 0.3, "usual": 0.4, "outgoing": 0.3}),
+    );
+    let numbers = by(json!([{"column": "outgoing", "rates": rates}]), json!({"-1": 0.3, "0": 0.4, "1": 0.3}));
+    assert_eq!(chain(&words, &Inputs::default()), chain(&numbers, &Inputs::default()));
+    // What does not fit.
+    let told = |traits: Value| refused(&by(traits, json!({"reserved": 0.3, "usual": 0.4, "outgoing": 0.3})));
+    for (traits, expected) in [
+        (json!([{"column": "outgong", "rates": {}}]), "outgoing"),
+        (json!([{"column": "outgoing", "rates": {}}]), "which score has each of"),
+        (json!([{"column": "outgoing", "levels": {"usual": 0}, "rates": {}}]), "which score has `"),
+        (
+            json!([{"column": "outgoing", "levels": {"reserved": -20, "usual": 0, "outgoing": 1}, "rates": {}}]),
+            "is -20",
+        ),
+        (json!([{"column": "outgoing", "levels": levels, "rates": {"post": 0}}]), "rates.post"),
+        (json!([{"column": "outgoing", "levels": levels, "rates": {"poast": 2}}]), "post"),
+    ] {
+        let told = told(traits);
+        assert!(told.contains(expected), "{told}\nnot: {expected}");
+    }
+    let ages = by(json!([{"column": "outgoing", "rates": {}}]), json!({"18": 0.5, "65": 0.5}));
+    assert!(refused(&ages).contains("standard scores are wanted"), "{}", refused(&ages));
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let told = |world: Value| refused(&by_rules(20, 2, world, json!({})));
