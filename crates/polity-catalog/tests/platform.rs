@@ -5,7 +5,8 @@ mod common;
 
 use common::{metric, open, refused};
 use polity_kernel::Invalid;
-use polity_kernel::machine::{Machine, Then};
+use polity_kernel::ask::{Answer, Effect, Outcome, Usage, Value as Said, Want};
+use polity_kernel::machine::{Machine, RoundReport, Then};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
@@ -34,6 +35,14 @@ const THINK: u16 = 13;
 struct Witness {
     active: NumberSlot,
     feed: TableSlot,
+    restless: bool,
+}
+
+#[derive(Deserialize, schemars::JsonSchema)]
+struct Watching {
+    /// Whether it also comes to follow others, leaves some and thinks anew.
+    #[serde(default)]
+    restless: bool,
 }
 
 #[derive(Deserialize, schemars::JsonSchema)]
@@ -42,11 +51,12 @@ struct Nothing {}
 impl Policy for Witness {
     const NAME: &'static str = "witness";
     const SUMMARY: &'static str = "";
-    type Params = Nothing;
+    type Params = Watching;
     type State = ();
 
-    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        Ok(Witness { active: binding.number("active")?, feed: binding.table("feed", [])?.0 })
+    fn open(params: Watching, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        let (active, feed) = (binding.number("active")?, binding.table("feed", [])?.0);
+        Ok(Witness { active, feed, restless: params.restless })
     }
 
     fn born(&self, _: Person<'_>, _: &mut Draws) {}
@@ -69,6 +79,15 @@ impl Policy for Witness {
         }
         if turn.draws.chance(0.5) {
             turn.act(POST, 0.0);
+        }
+        if self.restless {
+            for kind in [FOLLOW, FOLLOW, UNFOLLOW] {
+                let whom = turn.draws.below(200) as f64;
+                turn.act(kind, whom);
+            }
+            // A third has no side.
+            let stance = [-0.5, 0.0, 0.5][turn.draws.below(3) as usize] * turn.draws.unit();
+            turn.act(THINK, stance);
         }
         Ok(())
     }
@@ -150,8 +169,8 @@ fn what_can_not_be_is_refused_and_nothing_is_lost() {
 fn what_is_rebuilt_after_a_stop_is_what_was_kept_up() {
     // A small window of live posts, so that whole topics have none any more, and hot ones fall.
     let weights = json!({"followed": 0, "interest": 1, "hot": 0.5, "recent": 0.5, "random": 0.1});
-    let world =
-        json!({"live": 60, "candidates": 30, "feed": 10, "depth": 60, "weights": weights, "hours": vec![0.2; 24]});
+    let world = json!({"live": 60, "candidates": 30, "feed": 10, "depth": 60, "weights": weights, "hours": vec![0.2; 24],
+        "polarisation": ["exposure", "modularity"]});
     let scenario = by_rules(100, 30, world, json!({"post": 0.3, "share": 0.1}));
     let mut whole = open(&scenario, &Inputs::default(), 1).unwrap();
     let mut stopped = open(&scenario, &Inputs::default(), 1).unwrap();
@@ -400,6 +419,413 @@ fn who_is_banned_does_nothing_and_sees_nothing() {
     assert_eq!([found("active"), found("likes")], [0.0, 0.0]);
 }
 
+/// Newman's modularity as it is written down: over all pairs of the same camp, a tie less what chance would have there.
+fn modularity(follows: &[Vec<u32>], camps: &[i32]) -> f64 {
+    let ties = follows.iter().map(Vec::len).sum::<usize>() as f64;
+    let followers = |of: usize| follows.iter().filter(|all| all.contains(&(of as u32))).count() as f64;
+    let followers: Vec<f64> = (0..follows.len()).map(followers).collect();
+    let mut sum = 0.0;
+    for (i, own) in follows.iter().enumerate() {
+        for j in (0..follows.len()).filter(|j| camps[i] == camps[*j]) {
+            sum += f64::from(u8::from(own.contains(&(j as u32)))) - own.len() as f64 * followers[j] / ties;
+        }
+    }
+    sum / ties
+}
+
+fn correlation(pairs: &[(f64, f64)]) -> f64 {
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
+    let (x, y) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
+    let (xx, yy) = (mean(&|pair| pair.0 * pair.0) - x * x, mean(&|pair| pair.1 * pair.1) - y * y);
+    (mean(&|pair| pair.0 * pair.1) - x * y) / (xx.sqrt() * yy.sqrt())
+}
+
+fn camp(stance: f64) -> i32 {
+    if stance == 0.0 { 0 } else { stance.signum() as i32 }
+}
+
+#[test]
+fn measures_of_polarisation_agree_with_a_plain_recount() {
+    for shards in [1, 3] {
+        let measures = json!(["exposure", "modularity", "echo-chambers"]);
+        let mut scenario = scenario(200, 8, json!({"hours": vec![0.4; 24], "polarisation": measures}));
+        scenario["cohorts"] = json!([{"policy": {"kind": "witness", "restless": true}}]);
+        let mut society = witnessed(&scenario, shards);
+        let graph = &society.commons().topology;
+        let mut follows: Vec<Vec<u32>> = (0..200).map(|who| graph.neighbours(who).collect()).collect();
+        let (mut stances, mut posts) = (society.column(0), Vec::new());
+        let mut found = Vec::new();
+        while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+            let acts: Vec<_> = society.acts().flat_map(|block| block.rows.clone()).collect();
+            let (mut own, mut all) = (0, 0);
+            for act in &acts {
+                let whom = act.value as u32;
+                let follows = &mut follows[act.who as usize];
+                match act.kind {
+                    SHOWN => {
+                        let sides = camp(stances[act.who as usize]) * camp(posts[act.value as usize]);
+                        all += sides.abs();
+                        own += i32::from(sides == 1);
+                    }
+                    FOLLOW if whom != act.who && !follows.contains(&whom) => follows.push(whom),
+                    UNFOLLOW => follows.retain(|followed| *followed != whom),
+                    _ => {}
+                }
+            }
+            let Some(Cells::Number(new)) = society.rows(0).into_iter().nth(8) else { panic!("no stances") };
+            posts.extend(new);
+            stances = society.column(0);
+            let camps: Vec<i32> = stances.iter().map(|stance| camp(*stance)).collect();
+            let mean = |of: &Vec<u32>| of.iter().map(|who| stances[*who as usize]).sum::<f64>() / of.len() as f64;
+            let followers = follows.iter().zip(&stances).filter(|(of, _)| !of.is_empty());
+            let pairs: Vec<(f64, f64)> = followers.map(|(of, stance)| (*stance, mean(of))).collect();
+            let expected = [f64::from(own) / f64::from(all.max(1)), modularity(&follows, &camps), correlation(&pairs)];
+            let got = ["exposure", "modularity", "echo-chambers"].map(|name| metric(&report, name));
+            for (got, expected) in got.iter().zip(expected) {
+                assert!((got - expected).abs() < 1e-9, "round {}: {got} is not {expected}", report.round);
+            }
+            found.push((got, all));
+        }
+        assert!(found.iter().skip(1).all(|(_, all)| *all > 200), "{found:?}");
+        let ties: usize = follows.iter().map(Vec::len).sum();
+        assert_ne!(ties as u64, society.commons().topology.arcs(), "ties have changed");
+        assert!(found.iter().all(|([exposure, ..], all)| *all == 0 || *exposure > 0.2 && *exposure < 0.8), "{found:?}");
+    }
+}
+
+#[test]
+fn measures_that_nobody_asks_for_are_not_there_and_change_nothing() {
+    let chain = |measures: Value| {
+        let world = json!({"hours": vec![0.4; 24], "polarisation": measures});
+        let mut society = open(&by_rules(200, 5, world, json!({})), &Inputs::default(), 1).unwrap();
+        let mut names = Vec::new();
+        while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+            names = report.metrics.iter().map(|(name, _)| name.clone()).collect();
+        }
+        (names, society.column(0), society.column(3))
+    };
+    let (without, with) = (chain(json!([])), chain(json!(["modularity", "echo-chambers", "exposure"])));
+    assert_eq!((&without.1, &without.2), (&with.1, &with.2));
+    assert!(!without.0.iter().any(|name| name == "modularity"));
+    assert_eq!(with.0[without.0.len()..], ["modularity", "echo-chambers", "exposure"]);
+    // One group that follows only its own, and another: as far apart as two camps of a size can be.
+    let table = common::people("side", (0..100).map(|who| if who < 50 { -0.5 } else { 0.5 }).collect());
+    let ties: Vec<(u32, u32)> = (0..100u32).map(|who| (who, who / 50 * 50 + (who + 1) % 50)).collect();
+    let inputs = Inputs { edges: common::ties(&ties).edges, ..table };
+    let mut apart = by_rules(
+        100,
+        2,
+        json!({"stance": "side", "polarisation": ["modularity", "echo-chambers"]}),
+        json!({"pull": 0}),
+    );
+    apart["population"] = json!({"file": "people"});
+    apart["topology"] = json!({"kind": "file", "path": "ties", "directed": true});
+    let mut society = open(&apart, &inputs, 1).unwrap_or_else(|error| panic!("{error}"));
+    let Then::Round(report) = society.poll(Vec::new()).unwrap().then else { panic!("no round") };
+    assert!(
+        (metric(&report, "modularity") - 0.5).abs() < 1e-12 && (metric(&report, "echo-chambers") - 1.0).abs() < 1e-12
+    );
+}
+
+/// A round of a society whose models answer as told: what was asked, and the report.
+fn round(society: &mut Society, answer: &mut dyn FnMut(&Effect) -> Outcome) -> Option<(Vec<Effect>, Box<RoundReport>)> {
+    let (mut ready, mut asked) = (Vec::new(), Vec::new());
+    loop {
+        let step = society.poll(std::mem::take(&mut ready)).unwrap();
+        for effect in step.start {
+            let outcome = answer(&effect);
+            ready.push(Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() });
+            asked.push(effect);
+        }
+        match step.then {
+            Then::Wait | Then::More => {}
+            Then::Round(report) => return Some((asked, report)),
+            Then::Done(_) => return None,
+        }
+    }
+}
+
+fn says(value: Said) -> Outcome {
+    Outcome::Reply { value, raw: String::new(), repaired: false }
+}
+
+/// Groups by side, whose shares tell them apart; every agent counted.
+fn archetypes(agents: u32, by_hot: bool, changes: Value) -> Value {
+    let mut weights = json!({"followed": 0, "interest": 0, "hot": 0, "recent": 0, "random": 0});
+    weights[if by_hot { "hot" } else { "followed" }] = json!(1);
+    if !by_hot {
+        weights["recent"] = json!(0.5);
+    }
+    let mut all = scenario(agents, 12, json!({"weights": weights, "hours": vec![0.3; 24]}));
+    let mut policy = json!({
+        "kind": "archetype", "model": "sim/medium", "by": [{"sight": "stance", "bins": [0], "labels": ["against", "for"]}],
+        "acts": ["post", "share", "like", "dislike", "follow", "unfollow"], "memory": 0,
+        "prompts": {"situation": "ROWS {{ sight.feed.rows }} AGE {{ sight.feed.age }} STANCE {{ sight.stance }} END"}
+    });
+    policy.as_object_mut().unwrap().extend(changes.as_object().unwrap().clone());
+    all["cohorts"] = json!([{"policy": policy}]);
+    all
+}
+
+/// Shares of acts in the order asked for, and of nothing, by side.
+const SHARES: [[f64; 7]; 2] = [[20.0, 10.0, 30.0, 5.0, 10.0, 5.0, 20.0], [5.0, 20.0, 10.0, 40.0, 10.0, 5.0, 110.0]];
+const ACTS: [u16; 6] = [POST, SHARE, LIKE, DISLIKE, FOLLOW, UNFOLLOW];
+
+fn side(effect: &Effect) -> usize {
+    usize::from(effect.request.rendered().contains("stance: for"))
+}
+
+fn shares(effect: &Effect) -> Outcome {
+    says(Said::Record(SHARES[side(effect)].iter().map(|n| Said::Number(*n)).collect()))
+}
+
+/// The number that stands between two words.
+fn told(words: &str, from: &str, to: &str) -> f64 {
+    words.split(from).nth(1).and_then(|rest| rest.split(to).next()).unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn archetypes_draw_their_acts_and_find_their_posts_as_a_plain_platform_has_it() {
+    for (by_hot, shards) in [(false, 1), (true, 1), (false, 3), (true, 4)] {
+        let mut society = witnessed(&archetypes(700, by_hot, json!({})), shards);
+        let mut plain = Plain::new(&society.commons().topology, 700);
+        let mut done = [0; 6];
+        for now in 0.. {
+            let Some((asked, _)) = round(&mut society, &mut shares) else { break };
+            let stances = society.column(0);
+            let seed = plain.seed;
+            let looks = |who: &u32| Draws::new(seed, Stream::World, now, *who).chance(0.3);
+            let of_side = |side: usize| -> Vec<u32> {
+                let is_of = |who: &u32| usize::from(stances[*who as usize] >= 0.0) == side;
+                (0..700).filter(is_of).filter(looks).collect()
+            };
+            // One question a side, of those who look, in the name of the first.
+            assert_eq!(asked.len(), 2, "round {now}");
+            for effect in &asked {
+                let (words, readers) = (effect.request.rendered(), of_side(side(effect)));
+                assert_eq!(effect.id.actor, readers[0]);
+                let feeds: Vec<Vec<usize>> = readers.iter().map(|who| plain.feed(*who, by_hot)).collect();
+                let ages: Vec<f64> =
+                    feeds.iter().flatten().map(|post| f64::from(now - plain.posts[*post].round)).collect();
+                let mean = |sum: f64, n: usize| sum / n.max(1) as f64;
+                let sum = readers.iter().map(|who| stances[*who as usize]).sum();
+                for (from, to, expected) in [
+                    ("a group of ", " people", readers.len() as f64),
+                    ("ROWS", "AGE", mean(ages.len() as f64, readers.len())),
+                    ("AGE", "STANCE", mean(ages.iter().sum(), ages.len())),
+                    ("STANCE", "END", mean(sum, readers.len())),
+                ] {
+                    let got = told(&words, from, to);
+                    assert!((got - expected).abs() <= 1e-5 * expected.abs().max(1e-3), "{from} {got} {expected}");
+                }
+            }
+            let mut expected: Vec<(u32, u16, f64)> = Vec::new();
+            for who in (0..700).filter(looks) {
+                let shares = SHARES[usize::from(stances[who as usize] >= 0.0)];
+                let mut draw = Draws::new(SEED, Stream::Turn, now, who).unit() * shares.iter().sum::<f64>();
+                let picked = shares.iter().position(|share| {
+                    draw -= share;
+                    draw < 0.0
+                });
+                let Some(kind) = ACTS.get(picked.unwrap_or(6)).copied() else { continue };
+                let first = plain.feed(who, by_hot).first().copied();
+                let value = match kind {
+                    POST => Some(0.0),
+                    // By hot score nobody in the feed counts as followed, else everybody.
+                    FOLLOW => first.filter(|_| by_hot).map(|post| f64::from(plain.posts[post].author)),
+                    UNFOLLOW => first.filter(|_| !by_hot).map(|post| f64::from(plain.posts[post].author)),
+                    _ => first.map(|post| post as f64),
+                };
+                expected.extend(value.map(|value| (who, kind, value)));
+            }
+            let acts = society.acts().flat_map(|block| block.rows.iter().map(|act| (act.who, act.kind, act.value)));
+            assert_eq!(acts.collect::<Vec<_>>(), expected, "round {now}, hot {by_hot}");
+            assert!(society.acts().all(|block| block.texts.is_empty()));
+            for (who, kind, value) in expected {
+                done[ACTS.iter().position(|act| *act == kind).unwrap()] += 1;
+                match kind {
+                    FOLLOW | UNFOLLOW => plain.follows[who as usize].retain(|whom| *whom != value as u32),
+                    _ => plain.apply(who, kind, value, now),
+                }
+            }
+        }
+        let [.., follows, unfollows] = done;
+        assert!(
+            done[..4].iter().all(|n| *n > 50) && (follows > 50) == by_hot && (unfollows > 50) != by_hot,
+            "{done:?}"
+        );
+    }
+}
+
+#[test]
+fn archetypes_ask_for_groups_and_not_for_people() {
+    let calls = |agents: u32| {
+        let mut society = witnessed(&archetypes(agents, true, json!({})), 1);
+        let mut asked = Vec::new();
+        while let Some((of_round, _)) = round(&mut society, &mut shares) {
+            asked.push(of_round.len());
+        }
+        asked
+    };
+    assert_eq!((calls(400), calls(4000)), (vec![2; 12], vec![2; 12]));
+    // Where nobody looks nobody is asked.
+    let mut night = archetypes(400, true, json!({}));
+    night["world"]["hours"] = json!(vec![0; 24]);
+    let mut society = witnessed(&night, 1);
+    while let Some((asked, report)) = round(&mut society, &mut shares) {
+        assert_eq!((asked.len(), report.acts), (0, 0));
+    }
+}
+
+#[test]
+fn archetypes_that_are_stopped_go_on_as_they_were() {
+    let scenario = archetypes(400, true, json!({"every": 2, "memory": 2}));
+    let (mut whole, mut stopped) = (witnessed(&scenario, 1), witnessed(&scenario, 3));
+    let mut acts = 0;
+    while let (Some((asked, a)), Some((other, b))) = (round(&mut whole, &mut shares), round(&mut stopped, &mut shares))
+    {
+        assert_eq!((a.chain, asked.len()), (b.chain, other.len()), "round {}", a.round);
+        assert_eq!(asked.len(), if a.round % 2 == 0 { 2 } else { 0 });
+        acts += a.acts;
+        let saved = stopped.snapshot().unwrap();
+        stopped = witnessed(&scenario, 1 + a.round as usize % 3);
+        stopped.restore(&saved).unwrap();
+    }
+    assert!(acts > 300, "{acts}");
+}
+
+#[test]
+fn archetypes_may_be_asked_what_one_of_them_does() {
+    // All acts of the platform: those that carry numbers and choices, too.
+    let changes = json!({"samples": 3, "acts": null, "by": []});
+    let mut society = witnessed(&archetypes(300, true, changes), 2);
+    let mut answer = |effect: &Effect| {
+        let Want::Record(fields) = &effect.request.want else { panic!("no record") };
+        let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["act", "words", "search", "join", "leave", "think"]);
+        // A comment with words, a stance, nothing.
+        let act = [3, 13, 14][effect.request.sample as usize % 3];
+        let choice = || Said::Choice(5);
+        let words = Said::Text("I see.".into());
+        says(Said::Record(vec![Said::Choice(act), words, choice(), choice(), choice(), Said::Number(0.25)]))
+    };
+    let (mut comments, mut thoughts) = (0, 0);
+    while let Some((asked, report)) = round(&mut society, &mut answer) {
+        assert_eq!(asked.len(), 3);
+        for block in society.acts() {
+            for (i, act) in block.rows.iter().enumerate() {
+                match act.kind {
+                    3 => assert_eq!(block.text(i), Some("I see.")),
+                    kind => assert_eq!((kind, act.value), (THINK, 0.25)),
+                }
+                comments += u32::from(act.kind == 3);
+                thoughts += u32::from(act.kind == THINK);
+            }
+        }
+        assert_eq!(metric(&report, "refused"), 0.0);
+    }
+    // Nobody posts, so nobody finds anything to comment on.
+    assert!(comments == 0 && thoughts > 200, "{comments} {thoughts}");
+}
+
+#[test]
+fn archetypes_without_an_answer_do_nothing() {
+    for outcome in [
+        Outcome::Invalid { raw: "many".into(), why: "no record".into() },
+        says(Said::Record(vec![Said::Number(0.0); 7])),
+    ] {
+        let mut society = witnessed(&archetypes(200, true, json!({"again": 1})), 1);
+        while let Some((asked, report)) = round(&mut society, &mut |_| outcome.clone()) {
+            assert!(asked.len() >= 2 && report.acts == 0);
+        }
+    }
+}
+
+/// 2,000 people of whom every third is an introvert by a standard deviation, and every third an extravert.
+fn people_with_traits(traits: Value) -> (Value, Inputs) {
+    let world = json!({"hours": vec![1; 24]});
+    let policy = json!({"traits": traits, "post": 0.2, "tolerance": 2, "pull": 0});
+    let mut scenario = by_rules(2000, 8, world, policy);
+    scenario["population"] = json!({"file": "people"});
+    let scores = (0..2000).map(|who| f64::from(who % 3) - 1.0).collect();
+    (scenario, common::people("extraversion", scores))
+}
+
+#[test]
+fn traits_multiply_what_people_do_by_a_rate_to_the_power_of_their_score() {
+    let traits = json!([{"column": "extraversion", "rates": {"post": 2, "like": 3}}]);
+    let (scenario, inputs) = people_with_traits(traits);
+    let mut society = open(&scenario, &inputs, 1).unwrap_or_else(|error| panic!("{error}"));
+    let (mut likes, mut posts) = ([0.0f64; 3], 0);
+    while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+        let acts: Vec<_> = society.acts().flat_map(|block| block.rows.clone()).collect();
+        if report.round == 0 {
+            // Nobody has anything to read: the only draw is that of writing.
+            for who in 0..2000u32 {
+                let p = 0.2 * [0.5, 1.0, 2.0][who as usize % 3];
+                let writes = Draws::new(SEED, Stream::Turn, 0, who).unit() < p;
+                assert_eq!(acts.iter().any(|act| act.who == who && act.kind == POST), writes, "{who}");
+                posts += u32::from(writes);
+            }
+        }
+        acts.iter().filter(|act| act.kind == LIKE).for_each(|act| likes[act.who as usize % 3] += 1.0);
+    }
+    assert!((300..700).contains(&posts), "{posts}");
+    let [few, some, many] = likes;
+    assert!(few > 200.0 && (some / few - 3.0).abs() < 0.6 && (many / some - 3.0).abs() < 0.6, "{likes:?}");
+}
+
+#[test]
+fn words_are_traits_by_their_levels_and_traits_without_rates_change_nothing() {
+    let chain = |scenario: &Value, inputs: &Inputs| {
+        let mut society = open(scenario, inputs, 1).unwrap_or_else(|error| panic!("{error}"));
+        loop {
+            if let Then::Done(outcome) = society.poll(Vec::new()).unwrap().then {
+                return outcome.digest;
+            }
+        }
+    };
+    let of = |traits: Value| {
+        let (scenario, inputs) = people_with_traits(traits);
+        chain(&scenario, &inputs)
+    };
+    let without = of(json!([]));
+    assert_eq!(of(json!([{"column": "extraversion", "rates": {}}])), without);
+    assert_ne!(of(json!([{"column": "extraversion", "rates": {"share": 1.5}}])), without);
+    // The same people in words.
+    let by = |traits: Value, shares: Value| {
+        let mut scenario = by_rules(900, 4, json!({"hours": vec![1; 24]}), json!({"traits": traits}));
+        scenario["population"] = json!({"marginals": [{"column": "outgoing", "shares": shares}]});
+        scenario
+    };
+    let levels = json!({"reserved": -1, "usual": 0, "outgoing": 1});
+    let rates = json!({"post": 2, "calm": 0.5});
+    let words = by(
+        json!([{"column": "outgoing", "levels": levels, "rates": rates}]),
+        json!({"reserved": 0.3, "usual": 0.4, "outgoing": 0.3}),
+    );
+    let numbers = by(json!([{"column": "outgoing", "rates": rates}]), json!({"-1": 0.3, "0": 0.4, "1": 0.3}));
+    assert_eq!(chain(&words, &Inputs::default()), chain(&numbers, &Inputs::default()));
+    // What does not fit.
+    let told = |traits: Value| refused(&by(traits, json!({"reserved": 0.3, "usual": 0.4, "outgoing": 0.3})));
+    for (traits, expected) in [
+        (json!([{"column": "outgong", "rates": {}}]), "outgoing"),
+        (json!([{"column": "outgoing", "rates": {}}]), "which score has each of"),
+        (json!([{"column": "outgoing", "levels": {"usual": 0}, "rates": {}}]), "which score has `"),
+        (
+            json!([{"column": "outgoing", "levels": {"reserved": -20, "usual": 0, "outgoing": 1}, "rates": {}}]),
+            "is -20",
+        ),
+        (json!([{"column": "outgoing", "levels": levels, "rates": {"post": 0}}]), "rates.post"),
+        (json!([{"column": "outgoing", "levels": levels, "rates": {"poast": 2}}]), "post"),
+    ] {
+        let told = told(traits);
+        assert!(told.contains(expected), "{told}\nnot: {expected}");
+    }
+    let ages = by(json!([{"column": "outgoing", "rates": {}}]), json!({"18": 0.5, "65": 0.5}));
+    assert!(refused(&ages).contains("standard scores are wanted"), "{}", refused(&ages));
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let told = |world: Value| refused(&by_rules(20, 2, world, json!({})));
@@ -410,10 +836,22 @@ fn what_does_not_fit_is_refused() {
     assert!(told(json!({"seeds": [{"author": 1, "rousing": 2}]})).contains("must lie in 0..=1, is 2"));
     assert!(told(json!({"stance": "opinion"})).contains("opinion"));
     assert!(told(json!({"topic": "subject"})).contains("subject"));
-    let asked = json!({"kind": "archetype", "model": "sim/medium"});
     let mut groups = by_rules(20, 2, json!({}), json!({}));
-    groups["cohorts"] = json!([{"policy": asked}]);
-    assert!(refused(&groups).contains("take `mind` or a policy by rules"), "{}", refused(&groups));
+    let mut of = |policy: Value| {
+        groups["cohorts"] = json!([{"policy": policy}]);
+        refused(&groups)
+    };
+    let sampled = of(json!({"kind": "sampled", "model": "sim/medium"}));
+    assert!(sampled.contains("take `archetype`, `mind` or a policy by rules"), "{sampled}");
+    let think = of(json!({"kind": "archetype", "model": "sim/medium", "acts": ["like", "think"]}));
+    assert!(think.contains("`think` carries what no share of a group tells"), "{think}");
+    let none = of(json!({"kind": "archetype", "model": "sim/medium", "default": {"like": "yes"}}));
+    assert!(none.contains("without a usable reply none is performed"), "{none}");
+    let words =
+        of(json!({"kind": "archetype", "model": "sim/medium", "prompts": {"situation": "{{ sight.feed.stnce }}"}}));
+    assert!(words.contains("situation"), "{words}");
+    assert!(told(json!({"polarisation": ["exposure", "exposure"]})).contains("`exposure` stands here twice"));
+    assert!(told(json!({"polarisation": ["modularty"]})).contains("modularity"));
     assert!(told(json!({"minutes": 0})).contains("minutes"));
     assert!(refused(&by_rules(20, 2, json!({}), json!({"like": 2}))).contains("like"));
     assert!(refused(&by_rules(20, 2, json!({}), json!({"threshold": 0}))).contains("threshold"));

@@ -87,6 +87,8 @@ pub enum ActArgument {
         column: &'static str,
         /// Whether the act carries a text, too.
         words: bool,
+        /// The rows that it can be about, where not all: those that have this value in that column. On others it does nothing.
+        only: Option<(&'static str, f64)>,
     },
     /// Nothing.
     Nothing,

@@ -1,5 +1,5 @@
-//! Archetypes in whole runs: the city of `scenarios/city.yaml` with fewer people, on threads, shards and arrivals, under a wall of calls, killed on a
-//! provider, forked. `POLITY_COUNCIL_KILLS=20 cargo test --workspace --test archetypes` is the campaign.
+//! Archetypes in whole runs: the city of `scenarios/city.yaml` with fewer people and the platform of `scenarios/platform-archetypes.yaml`, on threads,
+//! shards and arrivals, under a wall of calls, killed on a provider, forked. `POLITY_COUNCIL_KILLS=20 cargo test --workspace --test archetypes` is the campaign.
 
 // Helpers of tests may panic as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -24,13 +24,23 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The city with these changes; an epidemic that is under way at once.
-fn city(changes: &[(&str, Value)]) -> Prepared {
-    let path = root().join("scenarios/city.yaml");
+fn shipped(file: &str, own: &[(&str, Value)], changes: &[(&str, Value)]) -> Prepared {
+    let path = root().join("scenarios").join(file);
     let (_, tree) = read_file(&path).unwrap();
-    let own = [("world.initial", json!(0.01)), ("rounds", json!(5)), ("record", json!({}))];
     let edits = own.iter().chain(changes).map(|(key, value)| ((*key).to_string(), Node::from_json(value))).collect();
     prepare(tree, "test.yaml", path.parent().unwrap(), "test", edits).unwrap()
+}
+
+/// The city with these changes; an epidemic that is under way at once.
+fn city(changes: &[(&str, Value)]) -> Prepared {
+    let own = [("world.initial", json!(0.01)), ("rounds", json!(5)), ("record", json!({}))];
+    shipped("city.yaml", &own, changes)
+}
+
+/// The platform with these changes, in which people look at their feeds as often by night.
+fn platform(changes: &[(&str, Value)]) -> Prepared {
+    let own = [("world.hours", json!(vec![0.3; 24])), ("rounds", json!(6)), ("record", json!({}))];
+    shipped("platform-archetypes.yaml", &own, changes)
 }
 
 /// How a run is made: threads, shards, the seed of failures and repeats.
@@ -63,6 +73,17 @@ fn a_city_is_the_same_on_any_threads_shards_and_arrivals_and_asks_no_more_than_a
     // Without failures the calls of a round are the groups with somebody in them.
     let calls = |agents: u32| the_same_everywhere(&city(&[("agents", json!(agents))]), &[]).0;
     assert_eq!(calls(60_000), calls(30_000));
+}
+
+#[test]
+fn a_platform_is_the_same_on_any_threads_shards_and_arrivals_and_asks_for_groups() {
+    let everywhere = [(4, 1, None), (1, 3, None), (4, 3, Some(1)), (2, 1, Some(2))];
+    let changes = [("agents", json!(9000)), ("model", json!("sim/faulty"))];
+    let (asked, denied) = the_same_everywhere(&platform(&changes), &everywhere);
+    assert!(denied == 0 && asked > 6 * 6, "{asked}");
+    // Without failures: three levels of a trait, two sides, six rounds.
+    let calls = |agents: u32| the_same_everywhere(&platform(&[("agents", json!(agents))]), &[]).0;
+    assert_eq!((calls(3000), calls(9000)), (36, 36));
 }
 
 #[test]
@@ -106,13 +127,23 @@ fn councils_are_held_in_every_kind_of_world_and_order() {
 
 #[test]
 fn a_council_that_is_killed_goes_on_and_asks_nothing_twice() {
-    let folder = scratch("archetypes-kill");
-    let file = root().join("scenarios/city.yaml");
+    killed("city.yaml", &["--agents", "3000", "-P", "world.initial=0.02"]);
+}
+
+#[test]
+fn a_council_on_a_platform_that_is_killed_goes_on_and_asks_nothing_twice() {
+    killed("platform-archetypes.yaml", &["--agents", "600", "-P", "world.minutes=240"]);
+}
+
+/// Runs a shipped scenario on a provider for five rounds, kills it, resumes it and replays it.
+fn killed(file: &str, own: &[&str]) {
+    let folder = scratch(&format!("archetypes-kill-{file}"));
+    let file = root().join("scenarios").join(file);
     let standin = Standin::start(&["--latency-ms", "20"]);
     let flags = |out: &'static str| {
-        let own = ["run", arg(&file), "--model", "openai/medium", "--agents", "3000", "--rounds", "5", "--out", out];
-        let more = ["-P", "world.initial=0.02", "--no-report", "--json", "--max-connections", "8"];
-        [&own[..], &more[..]].concat()
+        let first = ["run", arg(&file), "--model", "openai/medium", "--rounds", "5", "--out", out];
+        let more = ["--no-report", "--json", "--max-connections", "8"];
+        [&first[..], own, &more[..]].concat()
     };
     let whole = polity(&folder, &flags("whole"), &standin.variables());
     assert!(whole.status.success(), "{}", text(&whole.stderr));

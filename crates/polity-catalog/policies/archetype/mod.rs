@@ -3,8 +3,9 @@
 mod prompts;
 
 use crate::minds::cells::{By, Cells};
+use crate::minds::offer::{NOTHING as NO_ACT, Offer};
 use crate::minds::templates::plain;
-use crate::minds::{Deed, Given, deeds, invalid, models_of, no_alternatives, values, wanted};
+use crate::minds::{ACTIVE, Deed, Given, deeds, invalid, models_of, values, wanted};
 use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
 use polity_kernel::council::{Council, Session};
 use polity_kernel::ladder::{Question, Settled};
@@ -12,9 +13,9 @@ use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use polity_kernel::scenario::TextSource;
-use polity_kernel::sight::{ActArgument, FieldKind, NumberSlot, Sight};
+use polity_kernel::sight::{ActArgument, FieldKind, NumberSlot, Sight, TableSlot};
 use polity_kernel::{AgentId, Invalid};
-use prompts::{Known, Prompts};
+use prompts::{Known, Prompts, Seen};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,7 +37,8 @@ pub struct Params {
     by: Vec<By>,
     /// Templates in place of the world's and the policy's own, by name (README.md lists them): a text, or {file: NAME}.
     prompts: BTreeMap<String, TextSource>,
-    /// The acts that agents may perform; without it all that the world has.
+    /// The acts that agents may perform; without it all that the world has (of alternatives by shares, those that carry no number and no
+    /// choice).
     acts: Option<Vec<String>>,
     /// What the agents of a group do when no reply can be used: values by act. An act without one is not performed.
     default: BTreeMap<String, Given>,
@@ -75,10 +77,16 @@ pub struct Archetype {
     cells: Cells,
     prompts: Prompts,
     deeds: Vec<Deed>,
-    /// What shares are asked of: (act, option), in order of act; empty where samples are taken.
+    /// What shares are asked of: (act, option), in order of act; empty where samples are taken, and where acts are alternatives.
     asked: Vec<(usize, usize)>,
+    /// Whether the acts are alternatives: of each agent one, or none.
+    picks: bool,
+    /// The number that is 0 for who has nothing to decide.
+    active: Option<NumberSlot>,
     /// Numbers that agents see.
     numbers: usize,
+    /// Tables that agents see.
+    tables: Vec<TableSlot>,
     samples: u32,
     every: u32,
     memory: usize,
@@ -88,7 +96,7 @@ pub struct Archetype {
 /// What the agents of a group do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Ways {
-    /// Probabilities of the options of each act, summed up: the last is 1.
+    /// Probabilities of the options of each act, summed up: the last is 1. Of alternatives one list, of the acts and of none of them.
     Shares(Vec<Vec<f64>>),
     /// Answers, each the values of all acts (`None`: not performed), equally likely. None: nobody acts.
     Samples(Vec<Vec<Option<Value>>>),
@@ -110,6 +118,9 @@ pub struct Census {
     first: Vec<AgentId>,
     /// Sums of the numbers that its agents see: group by group, by slot.
     sums: Vec<f64>,
+    /// Rows of the tables that its agents see, and sums over these of each column: group by group, by table.
+    rows: Vec<u64>,
+    of_rows: Vec<f64>,
 }
 
 /// Stands where a question has no usable answer; it is looked at by nobody.
@@ -135,6 +146,28 @@ fn asked_of(deed: &Deed) -> Option<Vec<usize>> {
     })
 }
 
+/// Numbers of people as probabilities, summed up: the last is 1. `None`: they are all 0.
+fn summed(people: &[f64]) -> Option<Vec<f64>> {
+    let all: f64 = people.iter().sum();
+    let mut sum = 0.0;
+    let summed = people.iter().map(|n| {
+        sum += n;
+        sum / all
+    });
+    (all > 0.0).then(|| summed.collect())
+}
+
+/// Probabilities that are summed up, in words.
+fn parts<'a>(options: impl Iterator<Item = &'a str>, summed: &[f64]) -> String {
+    let mut before = 0.0;
+    let parts = options.zip(summed).map(|(option, sum)| {
+        let share = sum - before;
+        before = *sum;
+        format!("{option} {} %", plain((share * 100.0).round()))
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
 impl Policy for Archetype {
     const NAME: &'static str = "archetype";
     const SUMMARY: &'static str = "Do what a share of one's group does; a model is asked once a group (AgentTorch)";
@@ -142,16 +175,26 @@ impl Policy for Archetype {
     type State = ();
 
     fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        no_alternatives(Self::NAME, binding)?;
         let (mut models, _) = models_of(params.model.as_deref(), &[], binding)?;
         params.settings.check().map_err(|error| invalid(&format!("settings.{}", error.key), error.message))?;
         Invalid::within(0..=10, "again", params.again)?;
         Invalid::unless(params.every >= 1, "every", "must be at least 1 round")?;
         Invalid::within(0..=100, "samples", params.samples)?;
         let cells = Cells::open(&params.by, binding)?;
-        let deeds = deeds(params.acts.as_deref(), &params.default, binding)?;
+        let picks = binding.interface.alternatives;
+        let mut deeds = deeds(params.acts.as_deref(), &params.default, binding)?;
         let mut asked = Vec::new();
-        if params.samples == 0 {
+        if picks && params.samples == 0 {
+            let draws = |deed: &Deed| !matches!(deed.argument, ActArgument::Number { .. } | ActArgument::Choice(_));
+            if let (Some(_), Some(i)) = (&params.acts, deeds.iter().position(|deed| !draws(deed))) {
+                let message = format!(
+                    "`{}` carries what no share of a group tells; leave it out, or write `samples: 5`",
+                    deeds[i].name
+                );
+                return Err(invalid(&format!("acts[{i}]"), message));
+            }
+            deeds.retain(draws);
+        } else if params.samples == 0 {
             for (i, deed) in deeds.iter().enumerate() {
                 let Some(options) = asked_of(deed) else {
                     let message =
@@ -165,7 +208,14 @@ impl Policy for Archetype {
             let option = options(&deeds[*act]).and_then(|options| options.get(*option)).cloned().unwrap_or_default();
             (deeds[*act].name.clone(), option)
         };
-        let named: Vec<(String, String)> = asked.iter().map(named).collect();
+        let doc = |deed: &Deed| binding.interface.acts.get(usize::from(deed.kind)).map_or("", |act| act.doc).to_owned();
+        let named: Vec<(String, String)> = match picks {
+            false => asked.iter().map(named).collect(),
+            true => {
+                let none = (NO_ACT.to_owned(), "none of these".to_owned());
+                deeds.iter().map(|deed| (deed.name.clone(), doc(deed))).chain([none]).collect()
+            }
+        };
         let prompts = Prompts::open(&params.prompts, binding, &cells, &named)?;
         Ok(Archetype {
             model: models.swap_remove(0),
@@ -174,6 +224,9 @@ impl Policy for Archetype {
             prompts,
             deeds,
             asked,
+            picks,
+            active: binding.number(ACTIVE).ok(),
+            tables: prompts::tables(binding)?,
             numbers: binding.interface.sight.iter().filter(|field| field.kind == FieldKind::Number).count(),
             samples: params.samples,
             every: params.every,
@@ -189,9 +242,20 @@ impl Policy for Archetype {
     fn born(&self, _: Person<'_>, _: &mut Draws) {}
 
     async fn act(&self, (): &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
+        if self.rests(turn.sight) {
+            return Ok(());
+        }
         let groups: &Vec<Group> = turn.shared()?;
         let Some(group) = groups.get(self.cells.of(turn.person(), turn.sight)) else { return Ok(()) };
         match &group.ways {
+            Ways::Shares(of_acts) if self.picks => {
+                let draw = turn.draws.unit();
+                let picked = of_acts.first().map(|summed| summed.iter().take_while(|sum| draw >= **sum).count());
+                // Beyond the acts there is nothing.
+                if let Some(deed) = picked.and_then(|picked| self.deeds.get(picked)) {
+                    deed.perform_on_first(None, turn);
+                }
+            }
             Ways::Shares(of_acts) => {
                 for (deed, summed) in self.deeds.iter().zip(of_acts) {
                     let draw = turn.draws.unit();
@@ -202,8 +266,10 @@ impl Policy for Archetype {
             Ways::Samples(samples) if !samples.is_empty() => {
                 let sample = &samples[turn.draws.below(samples.len() as u64) as usize];
                 for (deed, value) in self.deeds.iter().zip(sample) {
-                    if let Some(value) = value {
-                        deed.perform(value, turn, false);
+                    match value {
+                        Some(value) if self.picks => deed.perform_on_first(Some(value), turn),
+                        Some(value) => deed.perform(value, turn, false),
+                        None => {}
                     }
                 }
             }
@@ -223,10 +289,19 @@ impl Council for Archetype {
 
     fn tally(&self) -> Census {
         let groups = self.cells.count();
-        Census { people: vec![0; groups], first: vec![AgentId::MAX; groups], sums: vec![0.0; groups * self.numbers] }
+        Census {
+            people: vec![0; groups],
+            first: vec![AgentId::MAX; groups],
+            sums: vec![0.0; groups * self.numbers],
+            rows: vec![0; groups * self.tables.len()],
+            of_rows: vec![0.0; groups * self.columns()],
+        }
     }
 
     fn count(&self, census: &mut Census, _: u32, (): &(), person: Person<'_>, sight: Sight<'_>) {
+        if self.rests(sight) {
+            return;
+        }
         let group = self.cells.of(person, sight);
         census.people[group] += 1;
         census.first[group] = census.first[group].min(person.id);
@@ -234,12 +309,22 @@ impl Council for Archetype {
         for (slot, sum) in sums.iter_mut().enumerate() {
             *sum += sight.number(NumberSlot(slot));
         }
+        let mut sums = census.of_rows[group * self.columns()..].iter_mut();
+        for (i, slot) in self.tables.iter().enumerate() {
+            let rows = sight.table(*slot);
+            census.rows[group * self.tables.len() + i] += rows.len() as u64;
+            for (column, sum) in sums.by_ref().take(slot.1).enumerate() {
+                *sum += rows.clone().map(|row| row[column]).sum::<f64>();
+            }
+        }
     }
 
     fn merge(&self, mut left: Census, right: Census) -> Census {
         left.people.iter_mut().zip(right.people).for_each(|(sum, more)| *sum += more);
         left.first.iter_mut().zip(right.first).for_each(|(first, other)| *first = other.min(*first));
         left.sums.iter_mut().zip(right.sums).for_each(|(sum, more)| *sum += more);
+        left.rows.iter_mut().zip(right.rows).for_each(|(sum, more)| *sum += more);
+        left.of_rows.iter_mut().zip(right.of_rows).for_each(|(sum, more)| *sum += more);
         left
     }
 
@@ -256,7 +341,8 @@ impl Council for Archetype {
             let people = census.people[cell];
             let sums = &census.sums[cell * self.numbers..][..self.numbers];
             let means: Vec<f64> = sums.iter().map(|sum| sum / people as f64).collect();
-            let known = Known { cell, people, round: session.round, means: &means, past: &group.past };
+            let tables = self.tables_of(census, cell);
+            let known = Known { cell, people, round: session.round, means: &means, tables: &tables, past: &group.past };
             let context = self.prompts.context(&self.cells, &known);
             let question = self.question(cell, &context, &means)?;
             for sample in 0..self.samples.max(1) {
@@ -280,10 +366,31 @@ impl Council for Archetype {
 }
 
 impl Archetype {
+    /// Whether an agent that sees this has nothing to decide in the round: it is not counted, and does nothing.
+    fn rests(&self, sight: Sight<'_>) -> bool {
+        self.active.is_some_and(|active| sight.number(active) == 0.0)
+    }
+
+    /// Columns of all tables.
+    fn columns(&self) -> usize {
+        self.tables.iter().map(|slot| slot.1).sum()
+    }
+
+    /// What the agents of a group see in tables.
+    fn tables_of(&self, census: &Census, cell: usize) -> Vec<Seen> {
+        let mut sums = census.of_rows[cell * self.columns()..].iter();
+        let of_table = |(i, slot): (usize, &TableSlot)| {
+            let rows = census.rows[cell * self.tables.len() + i] as f64;
+            let means = sums.by_ref().take(slot.1).map(|sum| sum / rows.max(1.0)).collect();
+            Seen { rows: rows / census.people[cell].max(1) as f64, means }
+        };
+        self.tables.iter().enumerate().map(of_table).collect()
+    }
+
     /// What a group is asked.
     fn question(&self, cell: usize, context: &prompts::Context, means: &[f64]) -> Result<Question, Fault> {
         let (want, purpose) = self.want();
-        let (turn, question) = self.prompts.told(context, !self.asked.is_empty())?;
+        let (turn, question) = self.prompts.told(context, self.samples == 0)?;
         let told = Message { role: Role::User, parts: vec![Part::Text(turn), Part::Text(question)] };
         let request = Request {
             settings: self.settings,
@@ -298,7 +405,7 @@ impl Archetype {
         };
         // What simulated models may know: the mean of what is right for its agents.
         let hidden = match self.deeds.as_slice() {
-            [deed @ Deed { right: Some(slot), .. }] => {
+            [deed @ Deed { right: Some(slot), .. }] if !self.picks => {
                 let right = means.get(slot.0).copied().unwrap_or(0.0);
                 let gold = match self.asked.as_slice() {
                     [] => Some(deed.gold(right)),
@@ -314,8 +421,15 @@ impl Archetype {
 
     /// The form of an answer, and what it is for in a word.
     fn want(&self) -> (Want, String) {
-        let (samples, purpose) = wanted(&self.deeds, false);
         let share = || Want::number(0.0, OF);
+        if self.picks {
+            let names = self.deeds.iter().map(|deed| deed.name.clone()).chain([NO_ACT.to_owned()]);
+            return match self.samples {
+                0 => (Want::Record(names.map(|name| (name, share())).collect()), "acts".to_owned()),
+                _ => (Offer::of_many(&self.deeds).want(), "act".to_owned()),
+            };
+        }
+        let (samples, purpose) = wanted(&self.deeds, false);
         let want = match self.asked.as_slice() {
             [] => samples,
             [_] => share(),
@@ -333,16 +447,10 @@ impl Archetype {
 
     /// What the agents of a group do, by the answers to its questions.
     fn ways(&self, settled: &[Settled]) -> Ways {
-        let usable: Vec<Vec<Value>> = settled
-            .iter()
-            .filter(|settled| settled.defaulted.is_none())
-            .map(|settled| values(settled.value.clone()))
-            .collect();
-        let ways = match (usable.first(), self.asked.is_empty()) {
-            (Some(_), true) => {
-                Some(Ways::Samples(usable.into_iter().map(|values| values.into_iter().map(Some).collect()).collect()))
-            }
-            (Some(values), false) => self.shares(values).map(Ways::Shares),
+        let mut usable = settled.iter().filter(|settled| settled.defaulted.is_none()).peekable();
+        let ways = match (usable.peek(), self.samples) {
+            (Some(settled), 0) => self.shares(&values(settled.value.clone())).map(Ways::Shares),
+            (Some(_), _) => Some(Ways::Samples(usable.map(|settled| self.sample(settled.value.clone())).collect())),
             (None, _) => None,
         };
         ways.unwrap_or_else(|| {
@@ -351,8 +459,28 @@ impl Archetype {
         })
     }
 
+    /// What one of a group does, by an answer: the values of all acts.
+    fn sample(&self, answer: Value) -> Vec<Option<Value>> {
+        if !self.picks {
+            return values(answer).into_iter().map(Some).collect();
+        }
+        let mut decided = vec![None; self.deeds.len()];
+        if let (Some((place, value)), _) = Offer::of_many(&self.deeds).read(answer) {
+            decided[place] = Some(value);
+        }
+        decided
+    }
+
     /// Numbers of people as probabilities, summed up. `None`: of some act nobody chooses anything, which is no answer.
     fn shares(&self, values: &[Value]) -> Option<Vec<Vec<f64>>> {
+        if self.picks {
+            let number = |value: &Value| match value {
+                Value::Number(x) => Some(*x),
+                _ => None,
+            };
+            let people: Vec<f64> = values.iter().map(number).collect::<Option<_>>()?;
+            return (people.len() == self.deeds.len() + 1).then(|| summed(&people)).flatten().map(|all| vec![all]);
+        }
         let of_act = |(i, deed): (usize, &Deed)| {
             let number = |(place, (_, option)): (usize, &(usize, usize))| match values.get(place) {
                 Some(Value::Number(x)) => Some((*option, *x)),
@@ -365,13 +493,7 @@ impl Archetype {
             if let ([(option, n)], 2) = (given.as_slice(), people.len()) {
                 people[1 - option] = OF - n;
             }
-            let all: f64 = people.iter().sum();
-            let mut sum = 0.0;
-            let summed = people.iter().map(|n| {
-                sum += n;
-                sum / all
-            });
-            (all > 0.0).then(|| summed.collect())
+            summed(&people)
         };
         self.deeds.iter().enumerate().map(of_act).collect()
     }
@@ -379,22 +501,30 @@ impl Archetype {
     /// What a group does, in words.
     fn did(&self, ways: &Ways) -> String {
         match ways {
+            Ways::Shares(of_acts) if self.picks => {
+                let names = self.deeds.iter().map(|deed| deed.name.as_str()).chain([NO_ACT]);
+                parts(names, of_acts.first().map_or(&[], Vec::as_slice))
+            }
             Ways::Shares(of_acts) => {
                 let of_act = |(deed, summed): (&Deed, &Vec<f64>)| {
-                    let mut before = 0.0;
-                    let parts = options(deed).unwrap_or_default().iter().zip(summed).map(|(option, sum)| {
-                        let share = sum - before;
-                        before = *sum;
-                        format!("{option} {} %", plain((share * 100.0).round()))
-                    });
-                    format!("{}: {}", deed.name, parts.collect::<Vec<_>>().join(", "))
+                    let options = options(deed).unwrap_or_default().iter().map(String::as_str);
+                    format!("{}: {}", deed.name, parts(options, summed))
                 };
                 self.deeds.iter().zip(of_acts).map(of_act).collect::<Vec<_>>().join("; ")
             }
             Ways::Samples(samples) => {
                 let of_sample = |values: &Vec<Option<Value>>| {
-                    let done = self.deeds.iter().zip(values).map(|(deed, value)| deed.done(value.as_ref()));
-                    done.collect::<Vec<_>>().join("; ")
+                    let all = self.deeds.iter().zip(values).filter(|(_, value)| !self.picks || value.is_some());
+                    let done = |(deed, value): (&Deed, &Option<Value>)| match (deed.shown, value) {
+                        // What it was about differs from agent to agent.
+                        (Some(_), Some(value)) if self.picks => match value.as_text() {
+                            Some(words) => format!("{}: {words}", deed.name),
+                            None => deed.name.clone(),
+                        },
+                        _ => deed.done(value.as_ref()),
+                    };
+                    let done: Vec<String> = all.map(done).collect();
+                    if done.is_empty() { NO_ACT.to_owned() } else { done.join("; ") }
                 };
                 match samples.is_empty() {
                     true => "nobody decided anything".into(),

@@ -6,6 +6,7 @@ use crate::minds::templates::{Names, Template, Templates, Value, map, number, sn
 use polity_kernel::Invalid;
 use polity_kernel::policy::{Binding, Fault};
 use polity_kernel::scenario::TextSource;
+use polity_kernel::sight::{FieldKind, TableSlot};
 use std::collections::BTreeMap;
 
 /// The policy's own words, by name.
@@ -41,9 +42,28 @@ pub struct Known<'a> {
     pub round: u32,
     /// Means of the numbers that they see, by slot.
     pub means: &'a [f64],
+    /// What they see in tables, by slot.
+    pub tables: &'a [Seen],
     /// What is remembered of earlier rounds, oldest first.
     pub past: &'a [String],
 }
+
+/// A table, as the agents of a group see it on average.
+pub struct Seen {
+    /// Rows that each sees.
+    pub rows: f64,
+    /// Mean of each column, over all rows that they see; 0 where there are none.
+    pub means: Vec<f64>,
+}
+
+/// The tables that agents see.
+pub fn tables(binding: &Binding<'_>) -> Result<Vec<TableSlot>, Invalid> {
+    let tables = binding.interface.sight.iter().filter(|field| field.kind == FieldKind::Table);
+    tables.map(|field| binding.table(field.name, []).map(|(slot, _)| slot)).collect()
+}
+
+/// What templates call the mean number of rows of a table.
+const ROWS: &str = "rows";
 
 /// The templates of groups.
 pub struct Prompts {
@@ -65,17 +85,18 @@ impl Prompts {
     ) -> Result<Self, Invalid> {
         // Texts have no mean.
         let mut fields = fields(binding)?;
-        fields.retain(|(_, _, slot)| matches!(slot, Slot::Number(_)));
+        fields.retain(|(_, _, slot)| !matches!(slot, Slot::Text(_)));
         let mut common = common(binding);
         let choice = |(act, option): &(String, String)| {
             map([("act", Value::from(act.as_str())), ("option", Value::from(option.as_str()))])
         };
         common.insert("asked", asked.iter().map(choice).collect());
+        common.insert("alternatives", Value::from(binding.interface.alternatives));
         let own =
             |(name, own): &(&'static str, &'static str)| Template { name, own, names: names(name), of_turn: true };
         let names = Names {
             of_turn: &["round", "person", "attributes", "people", "sight", "seen", "memory"],
-            common: &["world", "agents", "rounds", "acts"],
+            common: &["world", "agents", "rounds", "acts", "alternatives"],
             columns: &cells.names().map(snake).collect::<Vec<_>>(),
             fields: &fields.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(),
         };
@@ -90,10 +111,17 @@ impl Prompts {
     fn try_all(&self, binding: &Binding<'_>, cells: &Cells) -> Result<(), Fault> {
         let means = vec![0.0; binding.interface.sight.len()];
         let past = ["nothing".to_owned()];
-        let context = self.context(cells, &Known { cell: 0, people: 1, round: 0, means: &means, past: &past });
-        self.system(&context)?;
-        self.told(&context, true)?;
-        self.remember(&context, "nothing")?;
+        let widths: Vec<usize> =
+            tables(binding).map_err(|error| Fault(error.message))?.iter().map(|slot| slot.1).collect();
+        // Templates say something else of tables that are empty.
+        for rows in [0.0, 1.0] {
+            let tables: Vec<Seen> = widths.iter().map(|width| Seen { rows, means: vec![0.0; *width] }).collect();
+            let known = Known { cell: 0, people: 1, round: 0, means: &means, tables: &tables, past: &past };
+            let context = self.context(cells, &known);
+            self.system(&context)?;
+            self.told(&context, true)?;
+            self.remember(&context, "nothing")?;
+        }
         Ok(())
     }
 
@@ -102,7 +130,14 @@ impl Prompts {
         let mut all = self.common.clone();
         let mean = |slot: &Slot| match slot {
             Slot::Number(slot) => number(known.means.get(slot.0).copied().unwrap_or(0.0)),
-            Slot::Text(_) | Slot::Table(..) => Value::from(""),
+            Slot::Table(slot, columns) => match known.tables.get(slot.0) {
+                Some(Seen { rows, means }) => {
+                    let means = columns.iter().zip(means).map(|(name, mean)| (*name, number(*mean)));
+                    map(means.chain([(ROWS, number(*rows))]))
+                }
+                None => Value::from(()),
+            },
+            Slot::Text(_) => Value::from(""),
         };
         let traits: Vec<(String, &str)> = cells.traits(known.cell).map(|(name, level)| (snake(name), level)).collect();
         // People count from one.
@@ -115,7 +150,8 @@ impl Prompts {
         let seen = |(name, doc, slot): &(String, &'static str, Slot)| {
             map([("name", Value::from(name.as_str())), ("doc", Value::from(*doc)), ("value", mean(slot))])
         };
-        all.insert("seen", self.fields.iter().map(seen).collect());
+        let numbers = self.fields.iter().filter(|(_, _, slot)| matches!(slot, Slot::Number(_)));
+        all.insert("seen", numbers.map(seen).collect());
         all.insert("memory", known.past.iter().map(|entry| Value::from(entry.as_str())).collect());
         Context(all)
     }

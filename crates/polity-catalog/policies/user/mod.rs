@@ -1,5 +1,7 @@
 //! Somebody who uses a social platform, by rules. See README.md for the sources and the equations.
 
+mod traits;
+
 use polity_kernel::Invalid;
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -7,6 +9,7 @@ use polity_kernel::rng::Draws;
 use polity_kernel::sight::{NumberSlot, TableSlot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use traits::{Rates, Trait, Traits};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -14,7 +17,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 }
 
 /// Parameters of users. Probabilities are those of one post that is read, or of one visit.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// Likes a post that is not too far away, if it is all that one is interested in.
@@ -44,6 +47,8 @@ pub struct Params {
     calm: f64,
     /// A step of emotion multiplies the probabilities of sharing and commenting by this.
     heat: f64,
+    /// Traits of personality that multiply probabilities: columns of the population. None: all are alike.
+    traits: Vec<Trait>,
 }
 
 impl Default for Params {
@@ -62,6 +67,7 @@ impl Default for Params {
             arousal: 0.05,
             calm: 0.3,
             heat: 1.5,
+            traits: Vec::new(),
         }
     }
 }
@@ -72,6 +78,7 @@ const MOST: u8 = 2;
 /// A user by rules.
 pub struct User {
     params: Params,
+    traits: Traits,
     active: NumberSlot,
     stance: NumberSlot,
     feed: TableSlot,
@@ -102,7 +109,7 @@ impl Policy for User {
     type Params = Params;
     type State = Mood;
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(mut params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
         let Params { like, dislike, share, comment, post, follow, arousal, calm, pull, .. } = params;
         let parts = [
             ("like", like),
@@ -127,11 +134,13 @@ impl Policy for User {
         if params.threshold == 0 {
             return Err(invalid("threshold", "is at least 1".into()));
         }
+        let traits = Traits::open(std::mem::take(&mut params.traits), binding)?;
         let names = ["post", "author", "root", "stance", "interest", "likes", "dislikes", "followed", "rousing"];
         let (feed, columns) = binding.table("feed", names)?;
         let act = |name| binding.act(name).map(|(kind, _)| kind);
         Ok(User {
             params,
+            traits,
             active: binding.number("active")?,
             stance: binding.number("stance")?,
             feed,
@@ -156,8 +165,8 @@ impl Policy for User {
         if turn.sight.number(self.active) == 0.0 {
             return Ok(());
         }
-        let Params { like, dislike, share, comment, post, follow, tolerance, pull, herd, .. } = self.params;
-        let Params { threshold, arousal, calm, heat, .. } = self.params;
+        let Params { tolerance, pull, herd, threshold, heat, .. } = self.params;
+        let Rates { like, dislike, share, comment, post, follow, arousal, calm } = self.rates(turn.person());
         let stance = turn.sight.number(self.stance);
         let sight = turn.sight;
         let [number, author, root, of, interest, likes, dislikes, followed, rousing] = self.columns;
@@ -216,6 +225,25 @@ impl Policy for User {
             mood.emotion -= 1;
         }
         Ok(())
+    }
+}
+
+impl User {
+    /// What somebody does with which probability.
+    fn rates(&self, person: Person<'_>) -> Rates {
+        let Params { like, dislike, share, comment, post, follow, arousal, calm, .. } = self.params;
+        let of = self.traits.of(person);
+        let times = |p: f64, rate: f64| (p * rate).min(1.0);
+        Rates {
+            like: times(like, of.like),
+            dislike: times(dislike, of.dislike),
+            share: times(share, of.share),
+            comment: times(comment, of.comment),
+            post: times(post, of.post),
+            follow: times(follow, of.follow),
+            arousal: times(arousal, of.arousal),
+            calm: times(calm, of.calm),
+        }
     }
 }
 

@@ -162,13 +162,14 @@ pub fn models_of(
     Ok(models.iter().map(|of| (of.model.clone(), of.share)).unzip())
 }
 
-/// Refuses worlds whose acts are alternatives, for policies that ask once for many agents: what an act is about is seen by each for itself.
+/// Refuses worlds whose acts are alternatives, for policies whose agents do what others have answered: what an act is about is seen by each
+/// for itself.
 ///
 /// # Errors
 /// Such a world.
 pub fn no_alternatives(policy: &str, binding: &Binding<'_>) -> Result<(), Invalid> {
     let message = format!(
-        "`{policy}` asks once for many agents, and the acts of the world `{}` name what each of them sees; take `mind` or a policy by rules",
+        "`{policy}` has agents do what others have answered, and the acts of the world `{}` name what each of them sees; take `archetype`, `mind` or a policy by rules",
         binding.world
     );
     Invalid::unless(!binding.interface.alternatives, "kind", message)
@@ -204,9 +205,9 @@ pub fn deeds(
         let default = default.map_err(|message| invalid(&format!("default.{name}"), message))?;
         let right = binding.interface.number(binding.world, &format!("{}{name}", RIGHT)).ok();
         let shown = match argument {
-            ActArgument::Seen { table, column, .. } => {
-                let (slot, [place]) = binding.table(table, [column])?;
-                Some(Shown { slot, place, column })
+            ActArgument::Seen { table, column, only, .. } => {
+                let (slot, [place, of]) = binding.table(table, [column, only.map_or(column, |(column, _)| column)])?;
+                Some(Shown { slot, place, column, only: only.map(|(_, value)| (of, value)) })
             }
             _ => None,
         };
@@ -251,6 +252,23 @@ impl Deed {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Performs it, as the agent finds for itself what it is about: the first row of what it sees that it can be about. Where there is no
+    /// such row nothing is done. `said`: what it carries besides, if that is known; texts that are not are left out.
+    pub fn perform_on_first(&self, said: Option<&Value>, turn: &mut Turn<'_>) {
+        let words = said.and_then(Value::as_text).filter(|_| self.argument.has_text());
+        match (self.shown, words) {
+            (Some(shown), words) => match (shown.first(turn.sight), words) {
+                (Some(row), Some(words)) => turn.act_saying(self.kind, row, words),
+                (Some(row), None) => turn.act(self.kind, row),
+                (None, _) => {}
+            },
+            (None, _) => match said {
+                Some(value) => self.perform(value, turn, false),
+                None => turn.act(self.kind, 0.0),
+            },
         }
     }
 

@@ -10,10 +10,10 @@ const ACT: &str = "act";
 /// The field that holds the words of acts that carry some.
 const WORDS: &str = "words";
 /// What stands for no act.
-const NOTHING: &str = "nothing";
+pub const NOTHING: &str = "nothing";
 
 /// The column of a sight's table whose values an act may name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shown {
     /// The table.
     pub slot: TableSlot,
@@ -21,6 +21,17 @@ pub struct Shown {
     pub place: usize,
     /// The column's name.
     pub column: &'static str,
+    /// Where a column stands that says by this value of which rows it may; none: of all.
+    pub only: Option<(usize, f64)>,
+}
+
+impl Shown {
+    /// What the first row names that an act can be about: of a feed the best.
+    #[must_use]
+    pub fn first(self, sight: Sight<'_>) -> Option<f64> {
+        let fits = |row: &&[f64]| self.only.is_none_or(|(place, value)| row.get(place) == Some(&value));
+        sight.table(self.slot).find(fits).and_then(|row| row.get(self.place)).copied()
+    }
 }
 
 /// What an agent may do in a turn.
@@ -37,19 +48,29 @@ impl<'a> Offer<'a> {
     /// name values of the same column share a field, and all that carry words have one.
     #[must_use]
     pub fn of(deeds: &'a [Deed], sight: Sight<'_>, thoughts: bool) -> Self {
+        Offer::made(deeds, thoughts, |shown| Some(options(sight, shown)).filter(|options| !options.is_empty()))
+    }
+
+    /// What they come to for many at once, each of whom finds for itself what an act is about: nothing that is seen is asked for. Read, an
+    /// act about something seen has its words as its value, or that it has none.
+    #[must_use]
+    pub fn of_many(deeds: &'a [Deed]) -> Self {
+        Offer::made(deeds, false, |_| Some(Vec::new()))
+    }
+
+    /// `seen`: what an act may name; `None`: it is left out; nothing: it is not asked for.
+    fn made(deeds: &'a [Deed], thoughts: bool, seen: impl Fn(Shown) -> Option<Vec<String>>) -> Self {
         let mut offer = Offer { acts: Vec::new(), fields: Vec::new(), thoughts };
         for (i, deed) in deeds.iter().enumerate() {
             let field = match (&deed.argument, deed.shown) {
                 (ActArgument::Nothing, _) => None,
                 (ActArgument::Text, _) => Some(offer.field(WORDS, || Want::Text)),
                 (_, None) => Some(offer.field(&deed.name, || deed.want.clone())),
-                (_, Some(shown)) => {
-                    let options = options(sight, shown);
-                    if options.is_empty() {
-                        continue;
-                    }
-                    Some(offer.field(shown.column, || Want::Choice(options)))
-                }
+                (_, Some(shown)) => match seen(shown) {
+                    None => continue,
+                    Some(options) if options.is_empty() => None,
+                    Some(options) => Some(offer.field(shown.column, || Want::Choice(options))),
+                },
             };
             if deed.argument.has_text() {
                 offer.field(WORDS, || Want::Text);
@@ -87,6 +108,7 @@ impl<'a> Offer<'a> {
         let values: Vec<Value> = fields.collect();
         let Some((i, deed, field)) = self.acts.get(act as usize) else { return (None, thoughts) };
         let value = match field {
+            None if deed.argument.has_text() => self.words(&values),
             None => Some(Value::Choice(0)),
             Some(field) => self.value(deed, *field, &values),
         };
@@ -104,8 +126,11 @@ impl<'a> Offer<'a> {
         if !words {
             return Some(number);
         }
-        let said = self.fields.iter().position(|(name, _)| name == WORDS).and_then(|i| values.get(i)).cloned();
-        Some(Value::Record(vec![number, said?]))
+        Some(Value::Record(vec![number, self.words(values)?]))
+    }
+
+    fn words(&self, values: &[Value]) -> Option<Value> {
+        self.fields.iter().position(|(name, _)| name == WORDS).and_then(|i| values.get(i)).cloned()
     }
 }
 
@@ -132,8 +157,8 @@ mod tests {
     }
 
     fn deeds() -> Vec<Deed> {
-        let shown = |place, column| Some(Shown { slot: TableSlot(0, 2), place, column });
-        let seen = |column, words| ActArgument::Seen { table: "feed", column, words };
+        let shown = |place, column| Some(Shown { slot: TableSlot(0, 2), place, column, only: None });
+        let seen = |column, words| ActArgument::Seen { table: "feed", column, words, only: None };
         vec![
             deed("post", ActArgument::Text, None),
             deed("like", seen("post", false), shown(0, "post")),
@@ -174,6 +199,28 @@ mod tests {
         assert_eq!(read(5), Some((5, Value::Choice(0))));
         // Nothing, and what is no act at all.
         assert_eq!((read(6), read(7)), (None, None));
+    }
+
+    #[test]
+    fn many_are_asked_for_no_row_and_each_finds_the_first_that_fits() {
+        let deeds = deeds();
+        let offer = Offer::of_many(&deeds);
+        let Want::Record(fields) = offer.want() else { panic!("no record") };
+        let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["act", "words", "search"]);
+        let read = |act: u32| {
+            let values = vec![Value::Choice(act), Value::Text("hm".into()), Value::Number(5.0)];
+            offer.read(Value::Record(values)).0
+        };
+        assert_eq!(read(0), Some((0, Value::Text("hm".into()))));
+        assert_eq!(read(1), Some((1, Value::Choice(0))));
+        assert_eq!(read(2), Some((2, Value::Text("hm".into()))));
+        assert_eq!(read(4), Some((4, Value::Number(5.0))));
+        assert_eq!(read(6), None);
+        let shown = |only| Shown { slot: TableSlot(0, 2), place: 0, column: "post", only };
+        let sights = sights(&[70.0, 3.0, 71.0, 4.0]);
+        let found = [None, Some((1, 4.0)), Some((1, 5.0))].map(|only| shown(only).first(sights.row(0)));
+        assert_eq!(found, [Some(70.0), Some(71.0), None]);
     }
 
     #[test]

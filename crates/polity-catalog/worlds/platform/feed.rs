@@ -1,6 +1,6 @@
 //! Feeds: candidates from several sources, ranked by a sum of weights.
 
-use super::store::{Coarse, NOWHERE, Post, Store, TOPICS, Vector, coarse, code, likeness};
+use super::store::{Coarse, NOWHERE, Post, Store, TOPICS, Vector, coarse, code, likeness, of};
 use super::{Params, Shape};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::sight::Rows;
@@ -370,9 +370,8 @@ impl Feeds<'_> {
     /// Appends somebody's feed, from the best post down, in the columns of the world's table.
     pub fn write(&self, store: &Store, who: u32, graph: impl Iterator<Item = u32>, table: &mut Rows<'_>) {
         let (posts, people) = (&store.posts, &store.people);
-        let of = |ties: &std::collections::BTreeMap<u32, Vec<u32>>| ties.get(&who).cloned().unwrap_or_default();
-        let (more, fewer, muted) = (of(&people.more), of(&people.fewer), of(&people.muted));
-        let follows = graph.filter(|whom| fewer.binary_search(whom).is_err()).chain(more);
+        let muted = of(&people.muted, who);
+        let follows = people.follows(who, graph);
         let mut draws = Draws::new(store.seed ^ APART, Stream::World, store.round, who);
         let (own, lately) = (code(people.interests(who)), people.lately(who));
         let found = self.candidates(store, who, follows, &mut draws);

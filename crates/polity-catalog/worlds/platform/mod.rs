@@ -1,10 +1,12 @@
 //! A social platform: people on a follow graph read ranked feeds, post and react. See README.md.
 
 mod feed;
+mod polarisation;
 mod store;
 mod tables;
 
 use feed::{Feeds, Weights};
+use polarisation::Measure;
 use polity_kernel::Invalid;
 use polity_kernel::digest::Digest;
 use polity_kernel::policy::Person;
@@ -103,6 +105,8 @@ pub struct Params {
     banned: Vec<u32>,
     /// Whether the table `influence` is recorded: who dealt with whose post. A row a reaction.
     influence: bool,
+    /// Measures of polarisation, which are scalars by these names. They cost a pass over all ties in every round; `exposure` makes every feed twice.
+    polarisation: Vec<Measure>,
 }
 
 impl Default for Params {
@@ -126,6 +130,7 @@ impl Default for Params {
             seeds: Vec::new(),
             banned: Vec::new(),
             influence: false,
+            polarisation: Vec::new(),
         }
     }
 }
@@ -142,6 +147,8 @@ pub struct Platform {
     activity: Option<NumberColumn>,
     stance: Option<NumberColumn>,
     topic: Option<NumberColumn>,
+    /// Who follows whom from the start, for the measures of polarisation.
+    graph: Topology,
 }
 
 /// What agents see.
@@ -152,6 +159,10 @@ const FEED: usize = 0;
 const COLUMNS: &[&str] = &[
     "post", "author", "root", "stance", "interest", "likes", "dislikes", "shares", "age", "followed", "seed", "rousing",
 ];
+/// Where the stance of a post stands among them.
+const OF: usize = 3;
+/// Scalars that are always there.
+const SCALARS: usize = 14;
 
 impl Platform {
     fn feeds(&self) -> Feeds<'_> {
@@ -173,12 +184,6 @@ impl Platform {
     fn active<'a>(&'a self, store: &'a Store) -> impl ParallelIterator<Item = u32> + 'a {
         let people = 0..store.people.stance.len() as u32;
         people.into_par_iter().filter(|who| self.is_active(store, *who))
-    }
-
-    /// Finds what feeds of the next round are made of.
-    fn refresh(&self, store: &mut Store) {
-        self.feeds().refresh(store);
-        self.feeds().find_nearest(store, |store| self.active(store).collect());
     }
 
     fn check(params: &Params, setup: &Setup<'_>) -> Result<(), Invalid> {
@@ -225,10 +230,24 @@ impl Platform {
             Invalid::within(-1.0..=1.0, &at("stance"), seed.stance)?;
             Invalid::within(0.0..=1.0, &at("rousing"), seed.rousing)?;
         }
+        let twice = |i: &usize| params.polarisation[..*i].contains(&params.polarisation[*i]);
+        if let Some(i) = (0..params.polarisation.len()).find(twice) {
+            let name = params.polarisation[i].field().name;
+            return invalid(&format!("polarisation[{i}]"), format!("`{name}` stands here twice"));
+        }
         if let Some(who) = params.banned.iter().find(|who| **who >= setup.agents) {
             return invalid("banned", format!("there is no agent {who}; there are {}", setup.agents));
         }
         Ok(())
+    }
+
+    /// Finds what feeds of the round that begins are made of, and what readers will be shown, if that is asked for.
+    fn prepare(&self, store: &mut Store) {
+        self.feeds().refresh(store);
+        self.feeds().find_nearest(store, |store| self.active(store).collect());
+        if self.params.polarisation.contains(&Measure::Exposure) {
+            store.coming = self.exposed(store);
+        }
     }
 
     /// Puts the posts from outside on the platform whose time has come.
@@ -271,14 +290,15 @@ impl World for Platform {
         within("activity", activity, 0.0, 1e6)?;
         within("stance", stance, -1.0, 1.0)?;
         within("topic", topic, 0.0, TOPICS as f64 - 1.0)?;
-        Ok(Platform { params, activity, stance, topic })
+        Ok(Platform { params, activity, stance, topic, graph: setup.topology.clone() })
     }
 
     fn interface(&self) -> Interface {
         let number = Field::number;
         let act = |name, argument, doc| ActKind { name, argument, doc };
-        let post = |words| ActArgument::Seen { table: "feed", column: "post", words };
-        let user = || ActArgument::Seen { table: "feed", column: "author", words: false };
+        let post = |words| ActArgument::Seen { table: "feed", column: "post", words, only: None };
+        let user = |only| ActArgument::Seen { table: "feed", column: "author", words: false, only };
+        let followed = |followed: bool| user(Some(("followed", f64::from(u8::from(followed)))));
         let topic = || ActArgument::Choice((0..TOPICS).map(|topic| topic.to_string()).collect());
         let column = |name, doc, range| WorldColumn { name, doc, range };
         Interface {
@@ -302,9 +322,9 @@ impl World for Platform {
                 act("like", post(false), "like it"),
                 act("dislike", post(false), "dislike it"),
                 act("report", post(false), "report it; counted, and nothing else"),
-                act("follow", user(), "follow a user"),
-                act("unfollow", user(), "follow a user no longer"),
-                act("mute", user(), "see nothing of a user any more"),
+                act("follow", followed(false), "follow a user"),
+                act("unfollow", followed(true), "follow a user no longer"),
+                act("mute", user(None), "see nothing of a user any more"),
                 act("search", topic(), "look for a topic: its newest posts are candidates of the next feed"),
                 act("join", topic(), "join the community of a topic"),
                 act("leave", topic(), "leave it"),
@@ -317,7 +337,7 @@ impl World for Platform {
                 column("posts", "posts that it has written or passed on", None),
                 column("attention", "likes, dislikes, comments and shares that its posts have had", None),
             ],
-            scalars: vec![
+            scalars: [
                 number("active", "agents that looked at their feed in the round"),
                 number("posts", "posts written in the round"),
                 number("shares", "posts shared or quoted in the round"),
@@ -338,7 +358,10 @@ impl World for Platform {
                     "mean number of shares between two posts of a seed's cascade (structural virality)",
                 ),
                 number("seed-score", "likes less dislikes that seeds have had, without those that they began with"),
-            ],
+            ]
+            .into_iter()
+            .chain(self.params.polarisation.iter().map(|measure| measure.field()))
+            .collect(),
             tables: match self.params.influence {
                 true => vec![POSTS, INFLUENCE],
                 false => vec![POSTS],
@@ -402,7 +425,7 @@ impl World for Platform {
         let active = self.active(store).count();
         store.end_round(active as u32);
         self.sow(store, Some(store.round - 1));
-        self.refresh(store);
+        self.prepare(store);
         None
     }
 
@@ -412,7 +435,7 @@ impl World for Platform {
 
     fn restore(&self, store: &mut Store) {
         store.index(self.params.live, self.params.wording);
-        self.refresh(store);
+        self.prepare(store);
     }
 
     fn column(&self, store: &Store, who: u32, column: usize) -> f64 {
@@ -426,7 +449,13 @@ impl World for Platform {
     }
 
     fn scalar(&self, store: &Store, i: usize) -> f64 {
-        store.scalar(i)
+        match i.checked_sub(SCALARS).map(|i| self.params.polarisation.get(i)) {
+            None => store.scalar(i),
+            Some(Some(Measure::Modularity)) => polarisation::modularity(store, &self.graph),
+            Some(Some(Measure::EchoChambers)) => polarisation::echo_chambers(store, &self.graph),
+            Some(Some(Measure::Exposure)) => store.exposed.share(),
+            Some(None) => 0.0,
+        }
     }
 
     fn rows(&self, store: &Store, i: usize) -> Vec<Cells> {

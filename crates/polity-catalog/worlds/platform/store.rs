@@ -1,6 +1,7 @@
 //! What the platform holds, in columns: people, posts, ties, and what was done in the round.
 
 use super::feed::Near;
+use super::polarisation::Exposed;
 use super::{Params, Seed};
 use crate::recall;
 use polity_kernel::digest::{Digest, Kind as Hashed, RowHash};
@@ -187,6 +188,12 @@ impl People {
         self.latest.push(NOWHERE);
         self.lately.extend([NOWHERE; LATELY]);
         self.next.push(0);
+    }
+
+    /// Whom somebody follows: those of the graph that it has not left, then those that it has come to follow.
+    pub fn follows(&self, who: u32, graph: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
+        let (more, fewer) = (of(&self.more, who), of(&self.fewer, who));
+        graph.filter(move |whom| fewer.binary_search(whom).is_err()).chain(more.iter().copied())
     }
 
     pub fn interests(&self, who: u32) -> &Vector {
@@ -413,6 +420,12 @@ pub struct Store {
     influence: Vec<(u32, Kind, u32)>,
     #[serde(skip)]
     pub influenced: Vec<(u32, Kind, u32)>,
+    /// What feeds expose their readers to in the round under way, and did in the round before, if that is measured. The first follows from the
+    /// rest, the second is read before it could be lost.
+    #[serde(skip)]
+    pub coming: Exposed,
+    #[serde(skip)]
+    pub exposed: Exposed,
 }
 
 impl Store {
@@ -742,6 +755,7 @@ impl Store {
         self.note(u8::MAX - 1, active, self.posts.len() as u64, self.last.distance);
         self.round += 1;
         self.influenced = std::mem::take(&mut self.influence);
+        self.exposed = std::mem::take(&mut self.coming);
     }
 
     /// A scalar, in the order of the interface.
@@ -773,6 +787,11 @@ fn kept(text: &str) -> Option<String> {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let kept: String = text.chars().filter(|c| *c == '\n' || !c.is_control() && !turns(*c)).take(LONGEST).collect();
     (!kept.trim().is_empty()).then_some(kept)
+}
+
+/// The ties of somebody, sorted.
+pub fn of(ties: &BTreeMap<u32, Vec<u32>>, who: u32) -> &[u32] {
+    ties.get(&who).map_or(&[], Vec::as_slice)
 }
 
 fn tied(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {

@@ -312,7 +312,8 @@ fn topology(
             let help = "a topology from a file fits one number of agents; use a generated topology to scale";
             return Err(wrong("topology.path", rest.get("path"), tree, message, Some(help)));
         }
-        return Csr::from_edges(n, edges, file.directed).map(Topology::Graph).map_err(blame);
+        let csr = Csr::from_edges(n, edges, file.directed).map_err(blame)?;
+        return Ok(Topology::Graph(Arc::new(csr)));
     }
     topology::generate(&spec, n, population, scenario.seed).map_err(blame)
 }
@@ -394,7 +395,7 @@ fn society(
     };
     let topology = topology(scenario, tree, agents, &population, inputs, Topology::None { n: agents })?;
     let audience = match (&scenario.topology, &topology) {
-        (Some(node), Topology::Graph(csr)) if is_directed(node) => Some(Topology::Graph(csr.reversed())),
+        (Some(node), Topology::Graph(csr)) if is_directed(node) => Some(Topology::Graph(Arc::new(csr.reversed()))),
         _ => None,
     };
     let commons = Commons { seed: scenario.seed, population, topology, audience };

@@ -35,6 +35,7 @@ use crate::population::Population;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
+use std::sync::Arc;
 
 /// The most arcs a topology may have (a tie between two agents is two arcs): two gigabytes of them.
 pub const MAX_ARCS: u64 = 500_000_000;
@@ -52,8 +53,8 @@ pub enum Topology {
         /// The number of agents.
         n: u32,
     },
-    /// Agents hear their neighbours.
-    Graph(Csr),
+    /// Agents hear their neighbours. Shared: who keeps a topology keeps no second copy of its arcs.
+    Graph(Arc<Csr>),
 }
 
 impl Topology {
@@ -238,7 +239,7 @@ pub fn generate(spec: &TopologySpec, n: u32, population: &Population, seed: u64)
             format!("`{}` is read from disk, not generated, and fits one number of agents", file.path),
         )),
     };
-    csr.map(Topology::Graph)
+    csr.map(|csr| Topology::Graph(Arc::new(csr)))
 }
 
 #[cfg(test)]
