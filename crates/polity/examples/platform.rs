@@ -1,11 +1,12 @@
 //! The figures of the platform in the README: `cargo run --release -p polity --example platform`.
 //!
-//! Every line is a whole process (this one, started again as `polity`): feeds, acts, the store of posts and the tables are all in it.
+//! Every line is a whole process (this one, started again as `polity`): feeds, acts, the store of posts and the tables are all in it. `stolen` is
+//! the share of the processor time wanted that other machines of the same host had meanwhile.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
-use common::polity;
+use common::{polity, with_stolen};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -79,14 +80,14 @@ fn main() -> ExitCode {
         return code;
     }
     let folder = common::folder("platform");
-    println!("| people | rounds | acts | acts/s | feeds/s | candidates/s at most | peak MB | bytes a user |");
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("| people | rounds | acts | acts/s | feeds/s | candidates/s at most | peak MB | bytes a user | stolen |");
+    println!("|---|---|---|---|---|---|---|---|---|");
     let empty = run(&folder, BUSY, &["--agents", "10", "--rounds", "1"]).number("peak_memory_mb");
     for (people, rounds) in [("1000", "2000"), ("10000", "200"), ("100000", "30"), ("1000000", "10")] {
-        let ran = run(&folder, BUSY, &["--agents", people, "--rounds", rounds]);
+        let (ran, stolen) = with_stolen(|| run(&folder, BUSY, &["--agents", people, "--rounds", rounds]));
         let (seconds, peak) = (ran.number("wall_seconds"), ran.number("peak_memory_mb"));
         println!(
-            "| {people} | {rounds} | {:.0} | {:.0} | {:.0} | {:.1} million | {peak:.0} | {:.0} |",
+            "| {people} | {rounds} | {:.0} | {:.0} | {:.0} | {:.1} million | {peak:.0} | {:.0} | {stolen:.0} % |",
             ran.acts,
             ran.acts / seconds,
             ran.feeds / seconds,
@@ -95,20 +96,21 @@ fn main() -> ExitCode {
         );
     }
     let whole = fs::read_to_string("scenarios/platform.yaml").expect("started in the root of the repository");
-    let ran = run(&folder, &whole, &["--agents", "1000000"]);
+    let (ran, stolen) = with_stolen(|| run(&folder, &whole, &["--agents", "1000000"]));
     println!(
-        "scenarios/platform.yaml, a million people, 30 rounds, usual activity: {:.1} s, {:.0} MB, {:.0} acts, {:.0} feeds",
+        "scenarios/platform.yaml, a million people, 30 rounds, usual activity: {:.1} s, {:.0} MB, {:.0} acts, {:.0} feeds; stolen \
+         {stolen:.0} %",
         ran.number("wall_seconds"),
         ran.number("peak_memory_mb"),
         ran.acts,
         ran.feeds
     );
-    let ran = run(&folder, NEAREST, &["--agents", "1000000"]);
+    let (ran, stolen) = with_stolen(|| run(&folder, NEAREST, &["--agents", "1000000"]));
     // Once there are 100,000 live posts.
     let late = &ran.rounds[4..];
     println!(
         "nearest of all live posts of two topics, a million people and 100,000 live posts, {:.1} % of the people a round: {:.2} s a round on the \
-         average, reading and writing included",
+         average, reading and writing included; stolen {stolen:.0} %",
         100.0 * ran.feeds / 8.0 / 1e6,
         late.iter().sum::<f64>() / late.len() as f64 / 1e3
     );

@@ -116,6 +116,25 @@ pub fn cpu_seconds(process: &str) -> f64 {
     (field(11) + field(12)) / TICKS
 }
 
+/// Seconds of processor that this machine has wanted since it was started, and those that others on its host had in place of it.
+fn wanted_and_stolen() -> (f64, f64) {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let ticks: Vec<f64> = text.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
+    let field = |i: usize| ticks.get(i).copied().unwrap_or(0.0) / TICKS;
+    // user, nice, system, idle, waiting, two kinds of interrupts, stolen
+    let stolen = field(7);
+    ([0, 1, 2, 5, 6].map(field).iter().sum::<f64>() + stolen, stolen)
+}
+
+/// What `work` brings, and the percentage of the processor time wanted meanwhile that other machines of the same host had: on a shared host a
+/// figure says little without it.
+pub fn with_stolen<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let before = wanted_and_stolen();
+    let done = work();
+    let after = wanted_and_stolen();
+    (done, 100.0 * (after.1 - before.1) / (after.0 - before.0).max(1.0 / TICKS))
+}
+
 /// What `polity` prints.
 pub fn polity(args: &[&str]) -> String {
     let output = Command::new(std::env::current_exe().unwrap()).args(args).output().unwrap();
