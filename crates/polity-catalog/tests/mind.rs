@@ -77,6 +77,7 @@ fn first_fit(want: &Want) -> Value {
         Want::Number { low, high, .. } => Value::Number(low.max(-1.0).min(*high)),
         Want::List { of, least, .. } => Value::List(vec![first_fit(of); *least as usize]),
         Want::Record(fields) => Value::Record(fields.iter().map(|(_, want)| first_fit(want)).collect()),
+        Want::Vector => Value::Vector(vec![1.0]),
     }
 }
 

@@ -6,10 +6,11 @@
 mod asking;
 
 use asking::{CANARY, ask, block_on, choice, effect, fits, percent, record, standin, wants};
+use polity_driver::models::anthropic::Anthropic;
 use polity_driver::models::keys::Secret;
 use polity_driver::models::openai::wire::{ChatMessage, ChatRequest, Function, Tool};
 use polity_driver::models::openai::{OpenAi, Received, Settings, outcome, read_completion};
-use polity_driver::models::{Provider, Trouble};
+use polity_driver::models::{Exchange, Provider, Trouble};
 use polity_driver::standin::Standin;
 use polity_kernel::ask::{Effect, Message, Outcome, Part, Role, Value, Want};
 use proptest::prelude::*;
@@ -95,17 +96,24 @@ fn tools_and_log_probabilities_come_back() {
 }
 
 #[test]
-fn embeddings_come_in_order() {
+fn texts_are_given_vectors() {
     let standin = standin(&[]);
     let provider = provider(&standin, Settings::default());
-    let texts: Vec<String> = ["a red house", "two dogs", "a red car"].map(String::from).to_vec();
-    let embeddings = block_on(provider.embed("openai/text-embedding-3-small", &texts)).unwrap();
-    assert_eq!(embeddings.vectors.len(), 3);
-    let near = |a: usize, b: usize| -> f32 {
-        embeddings.vectors[a].iter().zip(&embeddings.vectors[b]).map(|(x, y)| x * y).sum()
-    };
+    let vectors = ["a red house", "two dogs", "a red car"].map(|text| {
+        let effect = effect(Want::Vector, text);
+        let Exchange { outcome, usage } = ask(&provider, &effect).unwrap();
+        assert!(usage.tokens_in > 0 && usage.tokens_in <= provider.most(&effect.request).tokens_in, "{usage:?}");
+        assert_eq!((usage.tokens_out, provider.most(&effect.request).tokens_out), (0, 0));
+        match outcome {
+            Outcome::Reply { value: Value::Vector(vector), raw, repaired: false } if raw.contains("256") => vector,
+            other => panic!("{other:?}"),
+        }
+    });
+    let near = |a: usize, b: usize| -> f32 { vectors[a].iter().zip(&vectors[b]).map(|(x, y)| x * y).sum() };
     assert!(near(0, 2) > near(0, 1));
-    assert!(embeddings.usage.prompt_tokens > 0);
+    let other = Anthropic::new("http://127.0.0.1:1", Secret::new(CANARY)).unwrap();
+    let trouble = ask(&other, &effect(Want::Vector, "a text")).unwrap_err();
+    assert!(matches!(&trouble, Trouble::Fatal { why } if why.contains("openai/")), "{trouble:?}");
 }
 
 #[test]

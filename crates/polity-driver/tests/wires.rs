@@ -187,11 +187,12 @@ fn every_fault_ends_as_it_should_on_every_wire_and_in_time() {
         });
         let stats = standin.stats();
         assert_eq!(stats.faults.get(fault.name()), Some(&stats.calls));
-        let texts = ["a text".to_string()];
+        let effect = effect_to("openai/small", Want::Vector, "a text");
         if !matches!(fault, Fault::Huge | Fault::Hang | Fault::Drip | Fault::NoSchema) {
             let provider = OpenAi::new(&standin.url(), Secret::new(CANARY)).unwrap();
-            let trouble = block_on(provider.embed("small", &texts)).expect_err("embeddings fail, too");
-            assert!(!format!("{trouble:?} {trouble}").contains(CANARY));
+            let ended = ask(&provider, &effect);
+            let replied = matches!(&ended, Ok(Exchange { outcome: Outcome::Reply { .. }, .. }));
+            assert!(!replied && !format!("{ended:?}").contains(CANARY), "vectors fail, too: {ended:?}");
         }
     }
 }

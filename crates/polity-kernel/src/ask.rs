@@ -21,7 +21,8 @@ pub struct EffectId {
     pub round: u32,
     /// The agent or the member of the team.
     pub actor: u32,
-    /// Counts the actor's effects of the round; those that an agent puts for its council from [`crate::council::FIRST_QUESTION`] on.
+    /// Counts the actor's effects of the round; those that are put in its name by its council begin with
+    /// [`crate::council::FIRST_QUESTION`], and by the world with [`crate::world::FIRST_QUESTION`].
     pub n: u32,
 }
 
@@ -29,7 +30,13 @@ impl EffectId {
     /// Whether an agent asks for its council, and not for itself.
     #[must_use]
     pub fn is_of_council(self) -> bool {
-        self.n >= crate::council::FIRST_QUESTION
+        (crate::council::FIRST_QUESTION..crate::world::FIRST_QUESTION).contains(&self.n)
+    }
+
+    /// Whether the world asks in the name of an agent.
+    #[must_use]
+    pub fn is_of_world(self) -> bool {
+        self.n >= crate::world::FIRST_QUESTION
     }
 }
 
@@ -169,6 +176,9 @@ pub enum Want {
     },
     /// Named fields, in order.
     Record(Vec<(String, Want)>),
+    /// The vector of the request's text (an embedding), of whatever length the model has. Nothing is said.
+    #[schemars(skip)]
+    Vector,
 }
 
 impl Want {
@@ -193,6 +203,8 @@ pub enum Value {
     List(Vec<Value>),
     /// The fields of a record, in the order asked.
     Record(Vec<Value>),
+    /// A vector.
+    Vector(Vec<f32>),
 }
 
 impl Value {

@@ -5,6 +5,7 @@
 //! a small common state that every shard holds alike, and a tally that reduces acts to what the common state needs.
 
 use crate::digest::{Digest, Kind, RowHash, hash_value};
+use crate::ladder::{Question, Settled};
 use crate::mail::{Arena, Inbox};
 use crate::policy::{Commons, Person};
 use crate::population::Population;
@@ -17,6 +18,9 @@ use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+
+/// The number of the first question that a world puts in the name of an agent in a round.
+pub const FIRST_QUESTION: u32 = 20_000;
 
 /// What a world may know when it is opened.
 #[derive(Clone, Copy, Debug)]
@@ -277,6 +281,20 @@ pub trait World: Send + Sync + Sized + 'static {
     }
     /// The state at the start.
     fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Self::State;
+    /// Models that the world itself asks: who names none is never called for [`World::inquire`].
+    fn models(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// What the world asks at the beginning of a round, before anybody looks: each question in the name of an agent, whose budget pays for it.
+    /// The same state always asks the same.
+    fn inquire(&self, state: &Self::State) -> Vec<(AgentId, Question)> {
+        let _ = state;
+        Vec::new()
+    }
+    /// Takes in what these questions ended in, in the order asked; called in the same round, and only if there were some.
+    fn learn(&self, state: &mut Self::State, ends: Vec<Settled>) {
+        let _ = (state, ends);
+    }
     /// Writes what one agent sees.
     fn observe(&self, state: &Self::State, person: Person<'_>, sight: &mut SightRow<'_>);
     /// Applies one agent's acts. Simultaneous: once all have acted, in order of id, for those that did something. Random order:
@@ -344,6 +362,18 @@ pub(crate) trait WorldHost: Send + Sync {
     fn disturbs(&self) -> bool;
     /// The length of a window in event time.
     fn delay(&self) -> Option<f64>;
+    /// The models that an unsplit state asks.
+    fn models(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// What an unsplit state asks at the beginning of a round.
+    fn inquire(&self) -> Vec<(AgentId, Question)> {
+        Vec::new()
+    }
+    /// Takes in what that ended in.
+    fn learn(&mut self, ends: Vec<Settled>) {
+        let _ = ends;
+    }
     /// Plans the first events of a block's agents.
     fn start(&self, rows: &RowsBox, first: AgentId, commons: &Commons, future: &mut Future);
     /// Makes the state of the start; `with_state`: this is the shard that holds an unsplit state.
@@ -643,6 +673,20 @@ impl<W: World> WorldHost for WholeHost<W> {
 
     fn delay(&self) -> Option<f64> {
         None
+    }
+
+    fn models(&self) -> Vec<String> {
+        self.world.models()
+    }
+
+    fn inquire(&self) -> Vec<(AgentId, Question)> {
+        self.state.as_ref().map_or(Vec::new(), |state| self.world.inquire(state))
+    }
+
+    fn learn(&mut self, ends: Vec<Settled>) {
+        if let Some(state) = &mut self.state {
+            self.world.learn(state, ends);
+        }
     }
 
     fn start(&self, _: &RowsBox, _: AgentId, _: &Commons, _: &mut Future) {}

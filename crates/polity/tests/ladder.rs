@@ -59,6 +59,7 @@ fn shown(value: &Value) -> f64 {
         Value::Number(x) => *x,
         Value::Record(values) => values.get(1).map_or(0.0, shown),
         Value::List(values) => values.iter().map(shown).sum(),
+        Value::Vector(numbers) => numbers.len() as f64,
     }
 }
 
@@ -279,6 +280,7 @@ fn meant(want: &Want, draws: &mut Draws) -> Value {
             Value::List((0..n).map(|_| meant(of, draws)).collect())
         }
         Want::Record(fields) => Value::Record(fields.iter().map(|(_, want)| meant(want, draws)).collect()),
+        Want::Vector => unreachable!("no ladder asks for a vector"),
     }
 }
 

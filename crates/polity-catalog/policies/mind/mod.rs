@@ -256,6 +256,7 @@ fn check_want(want: &Want) -> Result<(), String> {
         Want::List { .. } => Err("`most` must be at least 1, and at least `least`".into()),
         Want::Record(fields) if fields.is_empty() => Err("a record has at least one field".into()),
         Want::Record(fields) => fields.iter().try_for_each(|(_, want)| check_want(want)),
+        Want::Vector => Err("a vector is nothing that a mind says".into()),
     }
 }
 

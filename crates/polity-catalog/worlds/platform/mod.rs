@@ -8,7 +8,9 @@ mod tables;
 use feed::{Feeds, Weights};
 use polarisation::Measure;
 use polity_kernel::Invalid;
+use polity_kernel::ask::{Message, Request, Role, Value, Want};
 use polity_kernel::digest::Digest;
+use polity_kernel::ladder::{Question, Settled};
 use polity_kernel::policy::Person;
 use polity_kernel::population::NumberColumn;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -90,6 +92,9 @@ pub struct Params {
     learning: f32,
     /// How much of a post's vector is that of its words, 0 to 1, if it has some; the rest is that of its topic.
     wording: f32,
+    /// A model that makes vectors of words, for instance `openai/text-embedding-3-small`: it is asked once for each post with words, in its
+    /// author's name, before anybody sees the post. Without one, and where it gives no vector, words are hashed, and synonyms are not alike.
+    embedding: Option<String>,
     /// Part of the shares of shares that are credited to the post itself, as X does, and not to the share by which it was met. It decides
     /// how deep cascades are, not who sees what.
     credit: f64,
@@ -123,6 +128,7 @@ impl Default for Params {
             hours: HOURS.to_vec(),
             learning: 0.02,
             wording: 0.5,
+            embedding: None,
             credit: 0.0,
             activity: None,
             stance: None,
@@ -213,6 +219,10 @@ impl Platform {
         Invalid::within(0.0..=1.0, "learning", params.learning)?;
         Invalid::within(0.0..=1.0, "wording", params.wording)?;
         Invalid::within(0.0..=1.0, "credit", params.credit)?;
+        if params.embedding.is_some() && params.wording == 0.0 {
+            let message = "vectors of words count for nothing while `wording` is 0: leave one of them out";
+            return invalid("embedding", message.into());
+        }
         if !params.weights.are_finite() {
             return invalid("weights", "must be finite numbers".into());
         }
@@ -393,6 +403,30 @@ impl World for Platform {
         self.sow(&mut store, None);
         self.restore(&mut store);
         store
+    }
+
+    fn models(&self) -> Vec<String> {
+        self.params.embedding.iter().cloned().collect()
+    }
+
+    fn inquire(&self, store: &Store) -> Vec<(u32, Question)> {
+        let Some(model) = &self.params.embedding else { return Vec::new() };
+        let question = |(author, words): (u32, &str)| {
+            let messages = vec![Message::text(Role::User, words)];
+            let request = Request { purpose: "embedding".into(), ..Request::new(model, messages, Want::Vector) };
+            (author, Question { request, hidden: None, again: 0, default: Value::Vector(Vec::new()) })
+        };
+        store.unread().map(|(_, author, words)| question((author, words))).collect()
+    }
+
+    fn learn(&self, store: &mut Store, ends: Vec<Settled>) {
+        let vectors = ends.into_iter().map(|end| match end.value {
+            Value::Vector(vector) => vector,
+            _ => Vec::new(),
+        });
+        if store.read(vectors.collect()) {
+            self.prepare(store);
+        }
     }
 
     fn observe(&self, store: &Store, person: Person<'_>, sight: &mut SightRow<'_>) {

@@ -18,6 +18,8 @@ pub const NOWHERE: u32 = u32::MAX;
 const LATELY: usize = 16;
 /// How far vectors are spread around their topic: the deviation of each of their numbers, before they are made 1 long.
 const SPREAD: f64 = 0.12;
+/// What is noted, beside kinds of acts, when a model has read a post.
+const READ: u8 = u8::MAX - 2;
 /// Letters of a post that are kept.
 const LONGEST: usize = 5_000;
 /// Comments with words that are kept of a post: the newest.
@@ -97,6 +99,30 @@ fn of_words(text: &str) -> Vector {
     }
     unit(&mut vector);
     vector
+}
+
+/// A model's vector in our few numbers, so that angles stay about what they are: every number of it is added to each of ours, or taken away,
+/// by a hash of both places (a random projection; Achlioptas, "Database-friendly random projections", 2003). One that is no longer than ours
+/// stays as it is. `None` where there is no direction.
+fn of_meaning(numbers: &[f32]) -> Option<Vector> {
+    let length = numbers.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+    if !(length > 0.0 && length.is_finite()) {
+        return None;
+    }
+    let mut sums = [0.0f64; TOPICS];
+    if numbers.len() <= TOPICS {
+        sums.iter_mut().zip(numbers).for_each(|(sum, x)| *sum = f64::from(*x) / length);
+    } else {
+        for (place, x) in numbers.iter().enumerate() {
+            let signs = RowHash::new(Hashed::Input, 1).word(place as u64).finish();
+            for (i, sum) in sums.iter_mut().enumerate() {
+                *sum += f64::from(*x) / length * if signs >> i & 1 == 0 { 1.0 } else { -1.0 };
+            }
+        }
+    }
+    let mut vector = sums.map(|sum| sum as f32);
+    unit(&mut vector);
+    vector.iter().any(|x| *x != 0.0).then_some(vector)
 }
 
 fn unit(vector: &mut Vector) {
@@ -339,6 +365,13 @@ impl Topic {
         }
     }
 
+    /// Changes the vector of one of them.
+    fn replace(&mut self, post: u32, code: &Coarse) {
+        if let Ok(place) = self.posts.binary_search(&post) {
+            self.columns.iter_mut().zip(code).for_each(|(column, x)| column[place] = *x);
+        }
+    }
+
     /// Those that are not before `first`.
     pub fn live(&self, first: u32) -> &[u32] {
         let start = self.gone + self.posts[self.gone..].partition_point(|post| *post < first);
@@ -406,6 +439,10 @@ pub struct Store {
     pub posts: Vec<Post>,
     /// Words, of the posts that have some.
     words: BTreeMap<u32, String>,
+    /// Vectors of words that a model has made, coded, by post.
+    meanings: BTreeMap<u32, Code>,
+    /// The first post for whose words no model has been asked yet.
+    unread: u32,
     /// The newest comments with words, by the post that they stand below: (who, words).
     said: BTreeMap<u32, VecDeque<(u32, String)>>,
     cascade: Cascade,
@@ -448,7 +485,8 @@ impl Store {
         let Post { origin, topic, .. } = self.posts[post as usize];
         let mut vector = around(topic, &mut Draws::new(self.seed, Stream::Seat, 1, origin));
         if let Some(words) = self.words.get(&origin).filter(|_| self.live.wording > 0.0) {
-            let (part, words) = (self.live.wording, of_words(words));
+            let (part, meaning) = (self.live.wording, self.meanings.get(&origin).map(decode));
+            let words = meaning.unwrap_or_else(|| of_words(words));
             vector.iter_mut().zip(words).for_each(|(x, word)| *x += part * (word - *x));
             unit(&mut vector);
         }
@@ -458,6 +496,45 @@ impl Store {
     fn note(&mut self, kind: u8, who: u32, what: u64, value: f64) {
         let hash = RowHash::new(Hashed::Row, self.round).words(u64::from(who) << 8 | u64::from(kind), what);
         self.digest.add(hash.number(value).finish());
+    }
+
+    /// Live posts with words for which no model has been asked yet: number, author, words.
+    pub fn unread(&self) -> impl Iterator<Item = (u32, u32, &str)> {
+        let words = self.words.range(self.unread.max(self.live.first)..);
+        words.filter_map(|(post, words)| Some((*post, self.posts.get(*post as usize)?.author, words.as_str())))
+    }
+
+    /// Takes in what a model made of all of these, in their order; nothing where it made nothing. Whether any vector has changed.
+    pub fn read(&mut self, vectors: Vec<Vec<f32>>) -> bool {
+        let posts: Vec<(u32, u32)> = self.unread().map(|(post, author, _)| (post, author)).collect();
+        self.unread = self.posts.len() as u32;
+        let mut first = self.unread;
+        for ((post, author), vector) in posts.into_iter().zip(vectors) {
+            let Some(meaning) = of_meaning(&vector) else { continue };
+            let meaning = code(&meaning);
+            let hash = meaning.iter().fold(RowHash::new(Hashed::Row, self.round), |hash, x| hash.word(*x as u64));
+            self.digest.add(hash.words(u64::from(author) << 8 | u64::from(READ), u64::from(post)).finish());
+            self.meanings.insert(post, meaning);
+            first = first.min(post);
+        }
+        for post in first.max(self.live.first)..self.unread {
+            if self.meanings.contains_key(&self.posts[post as usize].origin) {
+                self.reenter(post);
+            }
+        }
+        first < self.unread
+    }
+
+    /// Gives a candidate its vector anew.
+    fn reenter(&mut self, post: u32) {
+        let (topic, vector) = (self.posts[post as usize].topic, self.vector(post));
+        let ring = self.live.codes.len().max(1);
+        if let Some(place) = self.live.codes.get_mut(post as usize % ring) {
+            *place = code(&vector);
+        }
+        if let Some(topic) = self.live.by_topic.get_mut(usize::from(topic)) {
+            topic.replace(post, &coarse(&vector));
+        }
     }
 
     /// Finds anew what follows from the posts.

@@ -37,7 +37,7 @@ fn enveloped(want: &Want) -> Option<Want> {
         Want::Choice(_) | Want::Number { .. } | Want::List { .. } => {
             Some(Want::Record(vec![(ANSWER.into(), want.clone())]))
         }
-        Want::Text | Want::Record(_) => None,
+        Want::Text | Want::Record(_) | Want::Vector => None,
     }
 }
 

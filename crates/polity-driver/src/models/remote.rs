@@ -8,7 +8,7 @@ use super::keys::Secret;
 use super::line::{Home, Line};
 use super::received::{Ended, Received, Told};
 use super::{Answering, Capabilities, Exchange, Probing, Provider, RateLimits, Trouble, prices};
-use polity_kernel::ask::{Constrain, Effect, Request, Role, Usage, Want};
+use polity_kernel::ask::{Constrain, Effect, Message, Outcome, Request, Role, Usage, Value, Want};
 use polity_kernel::scenario::Price;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -137,8 +137,41 @@ pub trait Wire: Send + Sync + 'static {
     fn batches() -> Option<&'static dyn BatchWire> {
         None
     }
+    /// How vectors of texts are asked for, if it has any.
+    fn embedding() -> Option<&'static dyn EmbeddingWire> {
+        None
+    }
     /// What a model offers, by what its server tells of it (null, if nothing).
     fn capabilities(model: &str, own: bool, told: &Json) -> Capabilities;
+}
+
+/// The part of a wire that gives vectors of texts.
+pub trait EmbeddingWire: Send + Sync {
+    /// Where one is asked for.
+    fn path(&self, model: &str) -> Vec<String>;
+    /// What is sent for it.
+    fn body(&self, model: &str, text: &str) -> Json;
+    /// The vector, and what it took if that is told; pure.
+    fn vector(&self, received: &Received) -> Result<(Vec<f32>, Option<Usage>), Ended>;
+}
+
+/// The text of which a vector is wanted.
+pub(super) fn text_of(asked: &Request) -> String {
+    asked.messages.iter().map(Message::rendered).collect::<Vec<_>>().join("\n\n")
+}
+
+/// A vector as an outcome: one that has a direction.
+pub(super) fn embedded(vector: Vec<f32>) -> Outcome {
+    let raw = format!("a vector of {} numbers", vector.len());
+    let why = match vector.iter().find(|x| !x.is_finite()) {
+        Some(x) => Some(format!("one of its numbers is {x}")),
+        None if vector.iter().all(|x| *x == 0.0) => Some("it has no number other than 0".to_owned()),
+        None => None,
+    };
+    match why {
+        None => Outcome::Reply { value: Value::Vector(vector), raw, repaired: false },
+        Some(why) => Outcome::Invalid { raw, why },
+    }
 }
 
 /// The provider behind a wire. Its calls are made in a tokio runtime with I/O and time; connections live as long as that.
@@ -246,7 +279,7 @@ impl<W: Wire> Remote<W> {
     pub(super) fn ways(&self, asked: &Request) -> Result<Vec<Constrain>, Trouble> {
         let model = self.short(&asked.model);
         let options = match &asked.want {
-            Want::Text => return Ok(vec![Constrain::Words]),
+            Want::Text | Want::Vector => return Ok(vec![Constrain::Words]),
             Want::Choice(options) => options.len(),
             Want::Number { .. } | Want::List { .. } | Want::Record(_) => 0,
         };
@@ -386,6 +419,40 @@ impl<W: Wire> Remote<W> {
         Err(Trouble::Never { why: format!("there is no way to ask `{}` for that", asked.model) })
     }
 
+    /// Asks for the vector of a request's text.
+    async fn embed(&self, asked: &Request, began: Instant) -> Result<Exchange, Trouble> {
+        let Some(wire) = W::embedding() else {
+            return Err(Trouble::Fatal {
+                why: format!(
+                    "`{}`: `{}/...` has no vectors of texts (embeddings). `openai/...` has, for instance openai/text-embedding-3-small, or any \
+                     server that speaks that wire, with OPENAI_BASE_URL",
+                    asked.model,
+                    W::HOME.name
+                ),
+            });
+        };
+        let model = self.short(&asked.model);
+        let body = wire.body(model, &text_of(asked));
+        let received = self.line.send(&wire.path(model), model, Some(&body)).await?;
+        self.note_limits(asked, &received);
+        let (outcome, usage) = match wire.vector(&received) {
+            Ok((vector, usage)) => (embedded(vector), usage),
+            Err(Ended::Outcome(outcome)) => (outcome, None),
+            Err(Ended::Trouble(trouble)) => return Err(self.line.scrubbed(trouble)),
+        };
+        // What is not told is counted from above.
+        let usage = usage.unwrap_or_else(|| self.most(asked));
+        let latency_ms = began.elapsed().as_secs_f64() * 1e3;
+        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+    }
+
+    /// Keeps what a server tells of its limits for the run.
+    fn note_limits(&self, asked: &Request, received: &Received) {
+        if let Some(limits) = received.limits() {
+            self.limits_told().insert(self.short(&asked.model).to_owned(), limits);
+        }
+    }
+
     pub(super) fn refused(&self) -> MutexGuard<'_, BTreeSet<(String, Constrain)>> {
         // Names alone are behind it: they are as good after a panic as before.
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
@@ -425,7 +492,8 @@ impl<W: Wire> Provider for Remote<W> {
         let messages: usize = request.messages.iter().map(|message| message.rendered().len() + 32).sum();
         // In words a form is longer than in any other way.
         let form = in_words(&request.want).map_or(0, |form| form.len() + 32);
-        Usage { tokens_in: (messages + form) as u64, tokens_out: self.longest(request), ..Usage::default() }
+        let tokens_out = if request.want == Want::Vector { 0 } else { self.longest(request) };
+        Usage { tokens_in: (messages + form) as u64, tokens_out, ..Usage::default() }
     }
 
     /// Wires tell tokens only.
@@ -487,10 +555,11 @@ impl<W: Wire> Provider for Remote<W> {
         Box::pin(async move {
             let began = Instant::now();
             let asked = &effect.request;
-            let (received, way) = self.ask(asked).await?;
-            if let Some(limits) = received.limits() {
-                self.limits_told().insert(self.short(&asked.model).to_owned(), limits);
+            if asked.want == Want::Vector {
+                return self.embed(asked, began).await;
             }
+            let (received, way) = self.ask(asked).await?;
+            self.note_limits(asked, &received);
             self.exchange(asked, way, &received, began, seed)
         })
     }

@@ -50,6 +50,8 @@ pub(super) fn strict(want: &Want, raw: &str) -> Result<Value, String> {
             Ok(number) if !text.ends_with('.') => bounded(number, *low, *high, *whole),
             _ => Err(format!("wanted a number, got {}", quoted(text))),
         },
+        // Providers hand vectors over as such.
+        Want::Vector => Err(format!("wanted a vector, got words: {}", quoted(text))),
         Want::Record(_) | Want::List { .. } => match parsed(text) {
             Ok(json) => from_json(want, &json, Form::Exact),
             Err(error) => Err(format!("wanted {}, got {}: {error}", wanted(want), quoted(text))),
@@ -60,7 +62,7 @@ pub(super) fn strict(want: &Want, raw: &str) -> Result<Value, String> {
 /// The value of a reply whose form is mended. The error says what is wrong with what it says, if its form could be mended.
 pub(super) fn mended(want: &Want, raw: &str) -> Result<Value, Option<String>> {
     match want {
-        Want::Text => Err(None),
+        Want::Text | Want::Vector => Err(None),
         Want::Choice(_) | Want::Number { .. } => from_json(want, &Json::from(raw), Form::Mended).map_err(|_| None),
         Want::Record(_) | Want::List { .. } => {
             let open = if matches!(want, Want::Record(_)) { '{' } else { '[' };
@@ -185,6 +187,7 @@ fn wanted(want: &Want) -> &'static str {
         Want::Number { .. } => "a number",
         Want::List { .. } => "a JSON list",
         Want::Record(_) => "a JSON object",
+        Want::Vector => "a vector",
     }
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json};
 pub fn form(want: &Want) -> String {
     match want {
         Want::Text => "a text".into(),
+        Want::Vector => "a vector, which people have none of".into(),
         Want::Choice(options) => {
             format!("one of: {}", options.iter().map(|option| option.trim()).collect::<Vec<_>>().join(", "))
         }
@@ -63,7 +64,7 @@ fn record(fields: &[(String, Want)], texts: &[String]) -> Result<String, String>
     for ((name, want), text) in fields.iter().zip(texts) {
         let value = match want {
             Want::Text | Want::Choice(_) => Json::from(text.trim()),
-            Want::Number { .. } | Want::List { .. } | Want::Record(_) => {
+            Want::Number { .. } | Want::List { .. } | Want::Record(_) | Want::Vector => {
                 serde_json::from_str(text.trim()).map_err(|_| format!("{name}: wanted {}, got {text:?}", form(want)))?
             }
         };

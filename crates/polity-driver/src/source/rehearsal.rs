@@ -562,6 +562,7 @@ fn form(hash: RowHash, want: &Want) -> RowHash {
             let hash = hash.word(4).word(fields.len() as u64);
             fields.iter().fold(hash, |hash, (name, want)| form(hash.bytes(name.as_bytes()), want))
         }
+        Want::Vector => hash.word(5),
     }
 }
 
@@ -599,5 +600,6 @@ fn blank(want: &Want, text: &str, longest: bool) -> Value {
             Value::List((0..n).map(|_| blank(of, text, longest)).collect())
         }
         Want::Record(fields) => Value::Record(fields.iter().map(|(_, want)| blank(want, text, longest)).collect()),
+        Want::Vector => Value::Vector(Vec::new()),
     }
 }

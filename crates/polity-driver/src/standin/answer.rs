@@ -244,24 +244,6 @@ fn shaped(root: &Json, schema: &Json, want: &Want, value: &Value) -> Json {
     go(root, schema, want, value, 0)
 }
 
-/// A vector of a text: every word adds to one place, up or down. Texts with common words are near each other.
-pub(super) fn embedding(text: &str, dimensions: usize) -> Vec<f32> {
-    let mut vector = vec![0.0f32; dimensions];
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        let hash = hash(word.to_lowercase().as_bytes());
-        if let Some(place) = vector.get_mut((hash % dimensions as u128) as usize) {
-            *place += if hash >> 127 == 0 { 1.0 } else { -1.0 };
-        }
-    }
-    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-    match length > 0.0 {
-        true => vector.iter_mut().for_each(|x| *x /= length),
-        // A text without words is one, too.
-        false => vector.iter_mut().take(1).for_each(|x| *x = 1.0),
-    }
-    vector
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -305,16 +287,5 @@ mod tests {
         assert!(reply["friends"][0]["friends"][0]["name"].is_string());
         assert!(reply["boss"]["name"].is_string());
         assert!((1.0..=2.0).contains(&reply["trust"].as_f64().unwrap()));
-    }
-
-    #[test]
-    fn texts_with_common_words_are_near() {
-        let near = |a: &str, b: &str| {
-            let (a, b) = (embedding(a, 256), embedding(b, 256));
-            a.iter().zip(&b).map(|(x, y)| x * y).sum::<f32>()
-        };
-        assert!((near("a red house", "A RED house!") - 1.0).abs() < 1e-5);
-        assert!(near("a red house", "a red car") > near("a red house", "ten loud dogs"));
-        assert_eq!(embedding("", 4), [1.0, 0.0, 0.0, 0.0]);
     }
 }

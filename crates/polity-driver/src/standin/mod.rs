@@ -10,8 +10,8 @@ pub use fault::{Fault, Faults};
 
 use crate::bucket::Bucket;
 use crate::models::LONGEST_ANSWER;
-use crate::models::sim::Sim;
-use answer::{Asked, Finish, Forms, Said, answer, embedding, hash};
+use crate::models::sim::{DIMENSIONS, Sim, embedding};
+use answer::{Asked, Finish, Forms, Said, answer, hash};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path, State};
@@ -38,8 +38,6 @@ const LONGEST_REQUEST: usize = 64_000_000;
 const DRIP: Duration = Duration::from_millis(100);
 /// Tokens that a model is said to take.
 const CONTEXT: u64 = 200_000;
-/// Length of an embedding where the request names none.
-const DIMENSIONS: usize = 256;
 
 /// What to serve, and how.
 #[derive(Clone, Debug)]

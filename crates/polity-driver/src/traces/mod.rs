@@ -170,7 +170,7 @@ impl Trace {
         let start = Duration::try_from_secs_f64(took).ok().and_then(|took| end.checked_sub(took)).unwrap_or(end);
         let mut attributes = self
             .attributes("LLM")
-            .text("gen_ai.operation.name", "chat")
+            .text("gen_ai.operation.name", if matches!(request.want, Want::Vector) { "embeddings" } else { "chat" })
             .text("gen_ai.provider.name", &*model.provider)
             .text("gen_ai.request.model", &*model.name)
             .text("gen_ai.output.type", if matches!(request.want, Want::Text) { "text" } else { "json" })

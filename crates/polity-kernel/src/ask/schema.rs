@@ -55,6 +55,7 @@ impl Want {
                 json!({"type": "string", "enum": options})
             }
             Want::Number { whole, .. } => json!({"type": if *whole { "integer" } else { "number" }}),
+            Want::Vector => json!({"type": "array", "items": {"type": "number"}}),
             Want::List { of, .. } => json!({"type": "array", "items": of.to_schema(bounds)}),
             Want::Record(fields) => {
                 let names: Vec<&String> = fields.iter().map(|(name, _)| name).collect();
@@ -102,6 +103,7 @@ impl Value {
                 Some(number) if *whole => Json::Number(number),
                 _ => Json::from(*x),
             },
+            (Value::Vector(numbers), Want::Vector) => Json::from(numbers.as_slice()),
             (Value::List(items), Want::List { of, .. }) => items.iter().map(|item| item.to_json(of)).collect(),
             (Value::Record(values), Want::Record(fields)) => Json::Object(
                 fields.iter().zip(values).map(|((name, want), value)| (name.clone(), value.to_json(want))).collect(),

@@ -423,6 +423,11 @@ fn society(
             format!("the agents of the cohort `{}` act on what their council of the same round comes to", names[i]);
         return Err(wrong("answers", tree.get("answers"), tree, message, Some("write `answers: wait`")));
     }
+    let asks = |leaves: &Leaves| leaves.worlds.first().is_some_and(|world| !world.models().is_empty());
+    if lag > 0 && (asks(&leaves) || later.iter().any(|(_, leaves)| asks(leaves))) {
+        let message = "the world asks a model itself, and nobody looks before it has its answers";
+        return Err(wrong("answers", tree.get("answers"), tree, message, Some("write `answers: wait`")));
+    }
     let (activation, window) = activation(scenario, tree, leaves.worlds[0].as_ref(), lag)?;
     for (at, later) in &later {
         if later.worlds[0].delay() != window {

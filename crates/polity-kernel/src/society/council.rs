@@ -2,36 +2,49 @@
 
 use super::{Society, Stage, decode, encode, in_force};
 use crate::Bug;
-use crate::ask::{Answer, Effect};
+use crate::ask::{Answer, Effect, EffectId};
 use crate::council::{Conferred, SharedBox, TallyBox};
 use crate::policy::PolicyHost;
 use crate::transport::Frame;
 use crate::world::Split;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Questions and their answers, as they come in.
+#[derive(Default)]
+pub(super) struct Answers {
+    /// Those so far; sorted by id when none is waited for.
+    pub heard: Vec<Answer>,
+    /// Questions that have none yet.
+    pub open: BTreeMap<EffectId, Effect>,
+}
+
+impl Answers {
+    /// Takes in those that are waited for.
+    pub fn hear(&mut self, answers: &[Answer]) {
+        if self.open.is_empty() {
+            return;
+        }
+        let awaited = answers.iter().filter(|answer| self.open.remove(&answer.id).is_some());
+        self.heard.extend(awaited.cloned());
+        if self.open.is_empty() {
+            self.heard.sort_unstable_by_key(|answer| answer.id);
+        }
+    }
+
+    /// Waits for answers to these.
+    pub fn wait_for(&mut self, open: &[Effect]) {
+        self.open = open.iter().map(|effect| (effect.id, effect.clone())).collect();
+    }
+}
 
 /// A cohort that confers.
 pub(super) struct Sitting {
     cohort: u16,
     tally: TallyBox,
-    /// Answers so far, sorted by id.
-    answers: Vec<Answer>,
-    /// Questions that have no answer yet.
-    pub open: Vec<Effect>,
+    pub answers: Answers,
     /// What it has come to.
     done: Option<SharedBox>,
-}
-
-impl Sitting {
-    /// Takes an answer in if it is one of its own.
-    fn hear(&mut self, answer: &Answer) {
-        let before = self.open.len();
-        self.open.retain(|effect| effect.id != answer.id);
-        if self.open.len() < before
-            && let Err(place) = self.answers.binary_search_by_key(&answer.id, |a| a.id)
-        {
-            self.answers.insert(place, answer.clone());
-        }
-    }
 }
 
 impl Society {
@@ -83,13 +96,7 @@ impl Society {
         for (cohort, (policy, tallies)) in policies.iter().zip(tallies).enumerate() {
             if let Some(council) = policy.council() {
                 let tally = council.merge(tallies)?;
-                sittings.push(Sitting {
-                    cohort: cohort as u16,
-                    tally,
-                    answers: Vec::new(),
-                    open: Vec::new(),
-                    done: None,
-                });
+                sittings.push(Sitting { cohort: cohort as u16, tally, answers: Answers::default(), done: None });
             }
         }
         Ok(sittings)
@@ -103,22 +110,22 @@ impl Society {
         let policies = in_force(policies, *round);
         let mut asked = Vec::new();
         for sitting in sittings.iter_mut() {
-            answers.iter().for_each(|answer| sitting.hear(answer));
-            if sitting.done.is_some() || !sitting.open.is_empty() {
+            sitting.answers.hear(answers);
+            if sitting.done.is_some() || !sitting.answers.open.is_empty() {
                 continue;
             }
             let Sitting { cohort, tally, answers, .. } = &*sitting;
             let missing = || Bug::internal("a cohort confers that holds no council");
             let council = policies.get(*cohort as usize).and_then(|policy| policy.council()).ok_or_else(missing)?;
             let shared = shards[0].shared.get(*cohort as usize).and_then(Option::as_ref).ok_or_else(missing)?;
-            match council.confer(shared, tally, answers, (*cohort, *round), commons)? {
+            match council.confer(shared, tally, &answers.heard, (*cohort, *round), commons)? {
                 Conferred::Done(shared, hash) => {
                     hash.into_iter().for_each(|hash| council_sum.add(hash));
                     sitting.done = Some(shared);
                 }
                 Conferred::Asks(open) => {
-                    asked.extend(open.iter().cloned());
-                    sitting.open = open;
+                    sitting.answers.wait_for(&open);
+                    asked.extend(open);
                 }
             }
         }

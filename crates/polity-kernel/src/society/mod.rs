@@ -6,6 +6,7 @@
 
 mod block;
 mod council;
+mod inquiry;
 mod interview;
 mod shard;
 mod snapshot;
@@ -25,6 +26,7 @@ use crate::transport::{Frame, Transport};
 use crate::world::{Activation, Birth, Future, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use council::Sitting;
+use inquiry::Inquiry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shard::{Shard, Turned};
@@ -83,6 +85,8 @@ pub(crate) struct Plan {
 enum Stage {
     /// Nothing of the round has happened.
     Border,
+    /// The world asks, before anybody looks.
+    Inquiring(Inquiry),
     /// Cohorts confer before their agents take turns.
     Conferring(Vec<Sitting>),
     /// Turns are begun, slice by slice; answers that come before all are begun are held.
@@ -254,7 +258,10 @@ impl Society {
     pub(crate) fn models(&self) -> Vec<String> {
         let later = self.changes.iter().map(|(_, leaves)| &leaves.policies);
         let policies = self.policies.iter().map(|(_, policies)| policies).chain(later);
-        policies.flatten().flat_map(|policy| policy.models()).collect()
+        let changed = self.changes.iter().filter_map(|(_, leaves)| leaves.worlds.first());
+        let worlds = self.shards.first().map(|shard| &shard.world).into_iter().chain(changed);
+        let of_worlds = worlds.flat_map(|world| world.models());
+        policies.flatten().flat_map(|policy| policy.models()).chain(of_worlds).collect()
     }
 
     /// Whether an agent is dead.
@@ -724,6 +731,17 @@ impl Society {
                 shard.world = world;
             }
         }
+        match self.inquiry() {
+            Some(inquiry) => {
+                self.stage = Stage::Inquiring(inquiry);
+                Ok(())
+            }
+            None => self.look(),
+        }
+    }
+
+    /// Agents look, and those that hold council confer.
+    fn look(&mut self) -> Result<(), Bug> {
         if self.holds_council() {
             self.stage = Stage::Conferring(self.convene()?);
             return Ok(());
@@ -793,6 +811,10 @@ impl Machine for Society {
             }
             self.begin_round()?;
         }
+        start.extend(self.inquire(&answers)?);
+        if matches!(self.stage, Stage::Inquiring(_)) {
+            return Ok(Step { start, then: Then::Wait });
+        }
         start.extend(self.confer(&answers)?);
         if matches!(self.stage, Stage::Conferring(_)) {
             return Ok(Step { start, then: Then::Wait });
@@ -824,14 +846,16 @@ impl Machine for Society {
     }
 
     fn open_effects(&self) -> Vec<Effect> {
-        let sittings = match &self.stage {
-            Stage::Conferring(sittings) => sittings.as_slice(),
-            _ => &[],
+        let (sittings, inquiry) = match &self.stage {
+            Stage::Conferring(sittings) => (sittings.as_slice(), None),
+            Stage::Inquiring(inquiry) => ([].as_slice(), Some(&inquiry.answers)),
+            _ => ([].as_slice(), None),
         };
-        let of_councils = sittings.iter().flat_map(|sitting| &sitting.open);
+        let of_round = sittings.iter().map(|sitting| &sitting.answers).chain(inquiry);
+        let of_round = of_round.flat_map(|answers| answers.open.values());
         let blocks = self.shards.iter().flat_map(Shard::blocks);
         let of_turns = blocks.flat_map(|block| block.suspended.iter().flat_map(|turn| turn.open()));
-        of_councils.chain(of_turns).cloned().collect()
+        of_round.chain(of_turns).cloned().collect()
     }
 }
 

@@ -14,12 +14,11 @@ use super::choice::{Held, MOST_LETTERS};
 use super::form::ANSWER;
 use super::line::Home;
 use super::received::{Ended, Told};
-use super::remote::{Question, Remote, Turn, Wire, path};
+use super::remote::{EmbeddingWire, Question, Remote, Turn, Wire, path};
 use super::{Capabilities, Trouble};
-use polity_kernel::ask::{Constrain, Outcome, Role};
-use read::read_embeddings;
-use serde_json::Value as Json;
-use wire::{ChatMessage, ChatRequest, EmbeddingRequest, NamedSchema, ResponseFormat, StreamOptions, StructuredOutputs};
+use polity_kernel::ask::{Constrain, Outcome, Role, Usage};
+use serde_json::{Value as Json, json};
+use wire::{ChatMessage, ChatRequest, NamedSchema, ResponseFormat, StreamOptions, StructuredOutputs};
 
 /// The provider `openai`.
 pub type OpenAi = Remote<Chat>;
@@ -27,13 +26,21 @@ pub type OpenAi = Remote<Chat>;
 /// Its wire.
 pub struct Chat;
 
-/// Vectors of texts, in their order.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Embeddings {
-    /// One a text.
-    pub vectors: Vec<Vec<f32>>,
-    /// Tokens.
-    pub usage: wire::Usage,
+/// Its vectors of texts.
+struct Embeddings;
+
+impl EmbeddingWire for Embeddings {
+    fn path(&self, _: &str) -> Vec<String> {
+        path(["embeddings"])
+    }
+
+    fn body(&self, model: &str, text: &str) -> Json {
+        json!({"model": model, "input": text, "encoding_format": "float"})
+    }
+
+    fn vector(&self, received: &Received) -> Result<(Vec<f32>, Option<Usage>), Ended> {
+        read::embedding(received)
+    }
 }
 
 impl Wire for Chat {
@@ -115,6 +122,10 @@ impl Wire for Chat {
         Some(&batch::Jobs)
     }
 
+    fn embedding() -> Option<&'static dyn EmbeddingWire> {
+        Some(&Embeddings)
+    }
+
     /// The list: not every server has an address for each model.
     fn inquiry(_: &str) -> (Vec<String>, Option<Json>) {
         (path(["models"]), None)
@@ -157,13 +168,5 @@ impl OpenAi {
     pub async fn complete(&self, request: &ChatRequest) -> Result<Result<Completion, Outcome>, Trouble> {
         let received = self.line.send(&Chat::path(&request.model), &request.model, Some(request)).await?;
         read_completion(&received).map_err(|trouble| self.line.scrubbed(trouble))
-    }
-
-    /// Vectors for texts.
-    pub async fn embed(&self, model: &str, texts: &[String]) -> Result<Embeddings, Trouble> {
-        let model = self.short(model);
-        let request = EmbeddingRequest { model, input: texts, encoding_format: "float" };
-        let received = self.line.send(&path(["embeddings"]), model, Some(&request)).await?;
-        read_embeddings(&received, texts.len()).map_err(|trouble| self.line.scrubbed(trouble))
     }
 }

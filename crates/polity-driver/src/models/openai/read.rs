@@ -1,9 +1,9 @@
 //! From what a server sent to a completion. Pure.
 
 use super::wire::{Body, CallPiece, Called, EmbeddingBody, Logprobs, TokenLogprob, ToolCall, Usage};
-use super::{Chat, Embeddings, stream};
+use super::{Chat, stream};
 use crate::models::Trouble;
-use crate::models::received::{Apart, End, Ended, Received, Told, quoted};
+use crate::models::received::{Apart, End, Ended, Received, Told};
 use crate::models::remote::Wire;
 use polity_kernel::ask::{Outcome, Want};
 
@@ -69,6 +69,18 @@ pub(super) fn completion(received: &Received) -> Result<Completion, Ended> {
     })
 }
 
+impl From<Usage> for polity_kernel::ask::Usage {
+    fn from(told: Usage) -> Self {
+        polity_kernel::ask::Usage {
+            tokens_in: told.prompt_tokens,
+            tokens_out: told.completion_tokens,
+            tokens_cached: told.cached_in(),
+            tokens_thinking: told.reasoning_out(),
+            ..Default::default()
+        }
+    }
+}
+
 impl From<Completion> for Told {
     fn from(completion: Completion) -> Self {
         let refusal = completion.refusal.filter(|words| !words.trim().is_empty());
@@ -79,13 +91,7 @@ impl From<Completion> for Told {
             (.., Some(call)) => End::Called(call.function.name),
             _ => End::Whole,
         };
-        let usage = completion.usage.map(|told| polity_kernel::ask::Usage {
-            tokens_in: told.prompt_tokens,
-            tokens_out: told.completion_tokens,
-            tokens_cached: told.cached_in(),
-            tokens_thinking: told.reasoning_out(),
-            ..Default::default()
-        });
+        let usage = completion.usage.map(|told| told.into());
         let first = completion.logprobs.into_iter().next();
         let alternatives = first.into_iter().flat_map(|token| token.top_logprobs);
         let alternatives = alternatives.map(|token| (token.token, token.logprob)).collect();
@@ -99,26 +105,15 @@ pub fn outcome(want: &Want, completion: &Completion, body: &str) -> Outcome {
     Told::from(completion.clone()).outcome(want, body)
 }
 
-/// Reads the answer to a request for `count` embeddings.
-pub(super) fn read_embeddings(received: &Received, count: usize) -> Result<Embeddings, Trouble> {
-    if !received.is_answer() {
-        return Err(received.error(&Chat::HOME));
+/// Reads the answer to a request for the vector of one text.
+pub(super) fn embedding(received: &Received) -> Result<(Vec<f32>, Option<polity_kernel::ask::Usage>), Ended> {
+    received.whole(&Chat::HOME)?;
+    let body: EmbeddingBody = received.json("embedding")?;
+    received.error_in_body(&Chat::HOME, &body.error)?;
+    match body.data.unwrap_or_default().into_iter().next() {
+        Some(first) => Ok((first.embedding, body.usage.0.map(|told| told.into()))),
+        None => Err(received.invalid("the body has no `data`".into())),
     }
-    let bad = |why: String| Trouble::Retry { why: format!("{}: {why}", received.url), after_ms: None, charged: true };
-    if let Some(why) = &received.fault {
-        return Err(bad(why.clone()));
-    }
-    let body: EmbeddingBody = serde_json::from_str(&received.body)
-        .map_err(|error| bad(format!("the body holds no embeddings: {error}: {}", quoted(&received.body))))?;
-    let mut vectors = vec![None; count];
-    for embedding in body.data {
-        if let Some(place) = vectors.get_mut(embedding.index) {
-            *place = Some(embedding.embedding);
-        }
-    }
-    let vectors: Option<Vec<Vec<f32>>> = vectors.into_iter().collect();
-    let vectors = vectors.ok_or_else(|| bad(format!("there are not embeddings for all {count} texts")))?;
-    Ok(Embeddings { vectors, usage: body.usage.0.unwrap_or_default() })
 }
 
 pub(super) fn logprobs(logprobs: Apart<Logprobs>) -> Vec<TokenLogprob> {

@@ -265,24 +265,17 @@ pub(super) struct CalledPiece {
     pub arguments: Option<String>,
 }
 
-/// A request for embeddings.
-#[derive(Debug, Serialize)]
-pub(super) struct EmbeddingRequest<'a> {
-    pub model: &'a str,
-    pub input: &'a [String],
-    pub encoding_format: &'static str,
-}
-
 /// The body of embeddings.
 #[derive(Debug, Deserialize)]
 pub(super) struct EmbeddingBody {
-    pub data: Vec<Embedding>,
+    pub data: Option<Vec<Embedding>>,
     #[serde(default)]
     pub usage: Apart<Usage>,
+    #[serde(default)]
+    pub error: Json,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Embedding {
-    pub index: usize,
     pub embedding: Vec<f32>,
 }

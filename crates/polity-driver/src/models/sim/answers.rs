@@ -1,6 +1,7 @@
 //! The answers that a simulated model may give: the wrong ones, and those that stand in where no right one is known.
 
 use polity_kernel::ask::{Hidden, Want};
+use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::method::same_answer;
 use polity_kernel::rng::Draws;
 
@@ -84,7 +85,9 @@ pub(super) fn placeholder(want: &Want, draws: &mut Draws) -> String {
             let x = draws.range(low.max(-FAR), high.min(FAR));
             fit((x * 100.0).round() / 100.0, *low, *high, *whole).to_string()
         }
-        Want::Text | Want::List { .. } | Want::Record(_) => format!("simulated reply {}", draws.below(1000)),
+        Want::Text | Want::List { .. } | Want::Record(_) | Want::Vector => {
+            format!("simulated reply {}", draws.below(1000))
+        }
     }
 }
 
@@ -113,4 +116,41 @@ pub(super) fn reasons(mean: u32, draws: &mut Draws) -> String {
     text.truncate(letters);
     text.truncate(text.trim_end().len());
     text
+}
+
+/// Length of a vector of a text, where nobody wants another.
+pub(crate) const DIMENSIONS: usize = 256;
+
+/// A vector of a text: every word adds to one place, up or down. Texts with common words are near each other.
+pub(crate) fn embedding(text: &str, dimensions: usize) -> Vec<f32> {
+    let mut vector = vec![0.0f32; dimensions];
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let hash = RowHash::new(Kind::Request, 0).bytes(word.to_lowercase().as_bytes()).finish();
+        if let Some(place) = vector.get_mut((hash % dimensions as u128) as usize) {
+            *place += if hash >> 127 == 0 { 1.0 } else { -1.0 };
+        }
+    }
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    match length > 0.0 {
+        true => vector.iter_mut().for_each(|x| *x /= length),
+        // A text without words is one, too.
+        false => vector.iter_mut().take(1).for_each(|x| *x = 1.0),
+    }
+    vector
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_with_common_words_are_near() {
+        let near = |a: &str, b: &str| {
+            let (a, b) = (embedding(a, 256), embedding(b, 256));
+            a.iter().zip(&b).map(|(x, y)| x * y).sum::<f32>()
+        };
+        assert!((near("a red house", "A RED house!") - 1.0).abs() < 1e-5);
+        assert!(near("a red house", "a red car") > near("a red house", "ten loud dogs"));
+        assert_eq!(embedding("", 4), [1.0, 0.0, 0.0, 0.0]);
+    }
 }

@@ -1,8 +1,9 @@
 //! One call of a simulated model: what it thinks, how others sway it, how it puts that into words, and how that goes wrong.
 
 use super::Hold;
-use super::answers::{answer_field, answer_want, number, placeholder, reasons, wrong};
+use super::answers::{DIMENSIONS, answer_field, answer_want, embedding, number, placeholder, reasons, wrong};
 use super::parameters::{Failures, Model};
+use crate::models::remote::{embedded, text_of};
 use crate::models::{Exchange, read_reply};
 use polity_kernel::ask::{Effect, Hidden, Message, Outcome, Part, Request, Role, Task, Usage, Want};
 use polity_kernel::digest::{Kind, RowHash};
@@ -73,18 +74,28 @@ impl<'a> Call<'a> {
 
     pub(super) fn exchange(&self) -> Exchange {
         let request = &self.effect.request;
+        if request.want == Want::Vector {
+            let vector = embedding(&text_of(request), DIMENSIONS);
+            let latency_ms = self.latency(0);
+            return Exchange {
+                outcome: embedded(vector),
+                usage: Usage { latency_ms, ..usage(self.model, request, 0) },
+            };
+        }
         let reply = self.reply();
         let (raw, outcome) = match reply.char_indices().nth(4 * longest(request) as usize) {
             Some((end, _)) => cut_off(reply[..end].to_owned()),
             None => self.delivered(reply),
         };
+        let latency_ms = self.latency(tokens(&raw));
+        Exchange { outcome, usage: Usage { latency_ms, ..usage(self.model, request, tokens(&raw)) } }
+    }
+
+    /// Declared milliseconds for a reply of so many tokens.
+    fn latency(&self, tokens: u64) -> f64 {
         let latency = &self.model.latency_ms;
-        let usage = Usage {
-            latency_ms: latency.median * libm::exp(latency.spread * self.draws(For::Latency).normal())
-                + latency.per_token * tokens(&raw) as f64,
-            ..usage(self.model, request, tokens(&raw))
-        };
-        Exchange { outcome, usage }
+        latency.median * libm::exp(latency.spread * self.draws(For::Latency).normal())
+            + latency.per_token * tokens as f64
     }
 
     /// How likely each option is as the first token of the reply, and what is said. Log-odds are standard normal, the highest the option's
@@ -448,6 +459,9 @@ pub(super) fn most(model: &Model, request: &Request) -> Usage {
 }
 
 fn longest(request: &Request) -> u64 {
+    if request.want == Want::Vector {
+        return 0;
+    }
     request.settings.max_tokens.unwrap_or(LONGEST_REPLY).min(LONGEST_REPLY)
 }
 
@@ -473,7 +487,7 @@ fn fitted(want: &Want, answer: &str) -> Json {
             Json::from(options.iter().find(|option| same_answer(option, answer)).map_or(answer, String::as_str))
         }
         Want::Number { .. } => number(answer).map_or_else(|| Json::from(answer), Json::from),
-        Want::Text | Want::List { .. } | Want::Record(_) => Json::from(answer),
+        Want::Text | Want::List { .. } | Want::Record(_) | Want::Vector => Json::from(answer),
     }
 }
 

@@ -6,6 +6,8 @@ mod parameters;
 
 pub use parameters::{Critic, Failures, Latency, Model, Price};
 
+pub(crate) use answers::{DIMENSIONS, embedding};
+
 use super::{Answering, Provider, Trouble};
 use call::Call;
 use polity_kernel::ask::{Effect, Request, Usage};
