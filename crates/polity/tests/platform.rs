@@ -5,13 +5,15 @@
 #![allow(clippy::panic, clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
 mod harness;
+mod standin;
 
 use harness::{arg, assert_same_tables, command, from_env, polity, scratch, tables, write_scenario};
 use polity_driver::disk::RealDisk;
 use polity_kernel::rng::{Draws, Stream};
 use serde_json::{Value, json};
+use standin::Standin;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What the post from outside says.
@@ -106,12 +108,7 @@ fn minds_are_asked_only_when_they_look_and_do_one_thing() {
     let scenario = write_scenario(&folder, &society(300, 30));
     let out = folder.join("run");
     let said = ran(&scenario, &out, &[]);
-    let rows = |table: &str| -> Vec<Value> {
-        let mut export = Command::new(env!("CARGO_BIN_EXE_polity"));
-        let said = export.args(["export", arg(&out), "--table", table, "--format", "jsonl"]).output().unwrap();
-        String::from_utf8(said.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    };
-    let (calls, acts) = (rows("calls"), rows("acts"));
+    let (calls, acts) = (rows(&out, "calls"), rows(&out, "acts"));
     // Three tenths of thirty minds, for twelve rounds.
     let calls_made = calls.len();
     assert!((60..=160).contains(&calls_made), "{calls_made} calls");
@@ -132,8 +129,98 @@ fn minds_are_asked_only_when_they_look_and_do_one_thing() {
     assert!(read > 0, "nobody has read what a mind wrote");
     println!("{calls_made} calls, {} acts of minds, of whose words {read} were read", of_minds.len());
     // Acts name what was in the feed: nothing was refused.
-    let metrics = rows("metrics");
+    let metrics = rows(&out, "metrics");
     let refused = metrics.iter().filter(|row| row["name"] == "refused").map(|row| row["value"].as_f64().unwrap());
     assert_eq!(refused.sum::<f64>(), 0.0);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The rows of a table of a run.
+fn rows(run: &Path, table: &str) -> Vec<Value> {
+    let mut export = Command::new(env!("CARGO_BIN_EXE_polity"));
+    let said = export.args(["export", arg(run), "--table", table, "--format", "jsonl"]).output().unwrap();
+    String::from_utf8(said.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
+    let folder = scratch("platform-vectors");
+    let standin = Standin::start(&["--latency-ms", "5"]);
+    let mut scenario = society(300, 30);
+    scenario["model"] = json!("openai/medium");
+    scenario["world"]["embedding"] = json!("openai/medium");
+    let scenario = write_scenario(&folder, &scenario);
+    let play = |verb: &[&str]| {
+        let ended = standin::polity(&folder, &[verb, &["--no-report", "--json"]].concat(), &standin.variables());
+        assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
+        standin::last_line(&ended)
+    };
+    let first = play(&["run", arg(&scenario), "--out", "one"]);
+    let one = folder.join("one");
+    let posts: Vec<Value> = rows(&one, "posts").into_iter().filter(|post| post["text"].is_string()).collect();
+    let asked: Vec<Value> = rows(&one, "calls").into_iter().filter(|call| call["purpose"] == "embedding").collect();
+    // In the round after that in which they were written, in the name of whoever wrote them; those of the last round have no readers.
+    let mut written: Vec<(u64, u64)> = Vec::new();
+    for post in &posts {
+        let (author, round) = (post["author"].as_u64().unwrap(), post["round"].as_u64().unwrap());
+        let of_seed = post["seed"] == 1 && post["depth"] == 0;
+        written.extend((of_seed || round < 11).then_some((author, if of_seed { 0 } else { round + 1 })));
+    }
+    let mut calls: Vec<(u64, u64)> =
+        asked.iter().map(|call| (call["agent"].as_u64().unwrap(), call["round"].as_u64().unwrap())).collect();
+    (written.sort_unstable(), calls.sort_unstable());
+    assert!(written.len() > 5, "{} posts with words", written.len());
+    assert_eq!(calls, written);
+    assert!(asked.iter().all(|call| call["outcome"] == "reply" && call["model"] == "openai/medium"));
+    assert_eq!(standin.count("repeated"), 0);
+
+    // By shards, with the provider gone, and killed.
+    assert_eq!(play(&["run", arg(&scenario), "--out", "four", "--shards", "4"])["digest"], first["digest"]);
+    let gone = standin::polity(&folder, &["replay", "one", "--json"], &[]);
+    assert_eq!(standin::last_line(&gone)["digest"], first["digest"], "{}", standin::text(&gone.stderr));
+    let mut killed = 0;
+    for (i, share) in [0.2, 0.5, 0.4].into_iter().enumerate() {
+        let verb = if i == 0 { vec!["run", arg(&scenario), "--out", "dead"] } else { vec!["resume", "dead"] };
+        let before = standin.count("answered");
+        let mut process = standin::command(&folder, &verb, &standin.variables());
+        let mut process = process.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let calls = (first["calls"].as_f64().unwrap() * share) as u64;
+        while process.try_wait().unwrap().is_none() && standin.count("answered") < before + calls {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        process.kill().unwrap();
+        killed += u32::from(process.wait().unwrap().code().is_none());
+    }
+    assert!(killed >= 2, "{killed} of 3 kills found it alive");
+    assert_eq!(play(&["resume", "dead"])["digest"], first["digest"]);
+    assert_same_tables(&tables(&RealDisk, &folder.join("dead")), &tables(&RealDisk, &one), "killed");
+
+    // What a model makes of words is not what hashes make of them.
+    let hashed = play(&["run", arg(&scenario), "--out", "hashed", "-P", "world.embedding=null"]);
+    assert_ne!(hashed["digest"], first["digest"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn without_vectors_words_are_hashed() {
+    let folder = scratch("platform-none");
+    // Rules alone, and posts from outside: whatever is asked is a vector.
+    let mut scenario = society(300, 0);
+    scenario["cohorts"] = json!([{"policy": {"kind": "user"}}]);
+    let seed =
+        |i: u32| json!({"author": i, "at": i, "stance": 0.2, "text": format!("{WORDS} I say it for the {i}th time.")});
+    scenario["world"]["seeds"] = (0..8).map(seed).collect();
+    let plain = ran(&write_scenario(&folder, &scenario), &folder.join("plain"), &[]);
+    scenario["world"]["embedding"] = json!("openai/medium");
+    // It answers, and never with a vector.
+    let standin = Standin::start(&["--fault", "wrong-schema=1"]);
+    let scenario = write_scenario(&folder, &scenario);
+    let args = ["run", arg(&scenario), "--out", "none", "--no-report", "--json"];
+    let ended = standin::polity(&folder, &args, &standin.variables());
+    assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
+    let said = standin::last_line(&ended);
+    assert_eq!((said["digest"].as_str(), &said["calls"]), (Some(plain.text("digest")), &json!(8)));
+    let calls = rows(&folder.join("none"), "calls");
+    assert!(calls.iter().all(|call| call["outcome"] == "invalid" && call["rung"] == "default"), "{calls:?}");
     std::fs::remove_dir_all(&folder).unwrap();
 }

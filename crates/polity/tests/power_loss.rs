@@ -7,8 +7,8 @@
 mod harness;
 
 use harness::{
-    Tables, assert_asked_once, assert_same_tables, engine, events, from_env, in_order, oracles, prepared, replay,
-    resume,
+    Tables, assert_asked_once, assert_same_tables, curious, engine, events, from_env, in_order, oracles, prepared,
+    replay, resume,
 };
 use harness::{rules, run, scratch, tables, team, village};
 use polity_driver::disk::{Disk, SimDisk};
@@ -174,6 +174,12 @@ fn a_society_whose_answers_come_later() {
 fn a_society_that_asks_one_after_the_other() {
     let folder = scratch("power-order");
     Case::new(prepared(&in_order(8, 3), &folder), 1, misbehaving()).survives("in order");
+}
+
+#[test]
+fn a_world_that_asks() {
+    let folder = scratch("power-world");
+    Case::new(prepared(&curious(8, 5), &folder), 1, misbehaving()).survives("a world that asks");
 }
 
 #[test]

@@ -901,6 +901,93 @@ mod tests {
     }
 
     #[test]
+    fn vectors_of_models_keep_their_angles() {
+        let mut draws = Draws::new(3, Stream::World, 0, 0);
+        let mut vector = |n: usize| -> Vec<f32> { (0..n).map(|_| draws.normal() as f32).collect() };
+        let cosine = |a: &[f32], b: &[f32]| {
+            let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(x * y)).sum::<f64>();
+            product(a, b) / (product(a, a) * product(b, b)).sqrt()
+        };
+        let mut errors = Vec::new();
+        for i in 0..400 {
+            let (a, other) = (vector(384), vector(384));
+            let part = i as f32 / 400.0;
+            let b: Vec<f32> = a.iter().zip(&other).map(|(a, other)| part * a + (1.0 - part) * other).collect();
+            let ours = f64::from(dot(&of_meaning(&a).unwrap(), &of_meaning(&b).unwrap()));
+            errors.push((ours - cosine(&a, &b)).powi(2));
+        }
+        // Of angles between random directions 1 / sqrt(32) is lost, of small ones less.
+        let error = (errors.iter().sum::<f64>() / 400.0).sqrt();
+        assert!(error < 0.18, "{error}");
+        let few = vector(TOPICS);
+        let kept = of_meaning(&few).unwrap();
+        assert!((cosine(&few, &kept) - 1.0).abs() < 1e-6 && (dot(&kept, &kept) - 1.0).abs() < 1e-6);
+        let all: Vec<f32> = vector(384).iter().map(|x| x * 1e30).collect();
+        assert!(of_meaning(&all).is_some());
+        for none in [vec![], vec![0.0; 384], vec![f32::NAN; 384], vec![1.0, f32::INFINITY]] {
+            assert_eq!(of_meaning(&none), None);
+        }
+    }
+
+    #[test]
+    fn what_a_model_has_read_is_found_as_if_it_had_always_been_known() {
+        const LIVE: u32 = 40;
+        let mut store = Store::new(9, 1);
+        (0..9).for_each(|who| store.people.join(0.0, 1.0, 0, &mut Draws::new(1, Stream::Seat, 0, who)));
+        store.index(LIVE, 0.5);
+        let texts = ["close the library", "shut the reading room", "a dog barks", "reading rooms, shut for ever"];
+        let add = |store: &mut Store, i: u32| {
+            let text = (i % 3 != 2).then(|| texts[i as usize % 4]);
+            // Some share what stands before them.
+            let of = (i % 7 == 6).then(|| (i - 2, true));
+            let text = text.filter(|_| of.is_none());
+            store.add(&New { author: i % 9, topic: (i % 5) as u8, stance: 0.0, of, seed: 0, text }, LIVE);
+        };
+        (0..100).for_each(|i| add(&mut store, i));
+        let asked: Vec<u32> = store.unread().map(|(post, ..)| post).collect();
+        assert!(asked.len() > 10 && asked.iter().all(|post| (60..100).contains(post)), "{asked:?}");
+        // Of libraries the model knows one meaning, of the rest another; once it knows none.
+        let (digest, meanings) =
+            (store.digest, |text: &str| if text.contains("dog") { [1.0, 0.0] } else { [0.0, 1.0] });
+        let vectors: Vec<Vec<f32>> = store.unread().map(|(.., text)| meanings(text).to_vec()).collect();
+        let none = vectors.iter().enumerate().map(|(i, vector)| if i == 3 { Vec::new() } else { vector.clone() });
+        assert!(store.read(none.collect()) && store.digest != digest);
+        assert_eq!((store.unread().count(), store.meanings.len()), (0, asked.len() - 1));
+        for i in 100..110 {
+            add(&mut store, i);
+        }
+        assert!(store.unread().all(|(post, ..)| post >= 100) && store.unread().count() > 0);
+        let mut anew = store.clone();
+        anew.index(LIVE, 0.5);
+        for post in store.live.first..110 {
+            assert_eq!(store.code(post), anew.code(post), "{post}");
+        }
+        let columns = |store: &Store| -> Vec<Vec<i16>> {
+            let of_topic = |topic: &Topic| {
+                topic.products(&coarse(&around(3, &mut Draws::new(5, Stream::World, 0, 0))), topic.live(70).len())
+            };
+            store.live.by_topic.iter().map(of_topic).collect()
+        };
+        assert_eq!(columns(&store), columns(&anew));
+        // Other words, the same meaning, the same topic; and a meaning of its own.
+        let words = |post: &u32| store.words(*post).unwrap_or_default();
+        let of = |text: &str| asked.iter().copied().find(|post| words(post) == text && *post != asked[3]).unwrap();
+        let part = |post: u32| {
+            let mut vector = store.vector(post);
+            let topic = around(store.posts[post as usize].topic, &mut Draws::new(1, Stream::Seat, 1, post));
+            vector.iter_mut().zip(topic).for_each(|(x, topic)| *x -= 0.5 * topic);
+            unit(&mut vector);
+            vector
+        };
+        let (close, shut, dog) = (part(of(texts[0])), part(of(texts[1])), part(of(texts[2])));
+        let (alike, other) = (dot(&close, &shut), dot(&close, &dog));
+        assert!(alike > 0.9 && alike > other + 0.3, "{alike} {other}");
+        // With nothing learnt nothing changes.
+        let digest = store.digest;
+        assert!(!store.read(Vec::new()) && store.digest == digest);
+    }
+
+    #[test]
     fn virality_is_the_mean_way_between_two_posts() {
         let mut store = Store::new(9, 1);
         (0..9).for_each(|who| store.people.join(0.0, 1.0, 0, &mut Draws::new(1, Stream::Seat, 0, who)));

@@ -34,7 +34,7 @@ use crate::people::Mailbox;
 use crate::recorder::Recorder;
 use crate::source::{Batches, Faults, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
 use crate::traces::{Trace, Traced};
-use polity_kernel::ask::Effect;
+use polity_kernel::ask::{Answer, Effect, Usage};
 use polity_kernel::digest::Digest;
 use polity_kernel::event::{Event, Order};
 use polity_kernel::machine::{Machine, Outcome};
@@ -269,11 +269,24 @@ impl Engine<'_> {
     /// What a scenario's first turns ask, without asking it.
     pub fn first_questions(&self, prepared: &Prepared) -> Result<Vec<Effect>, DriveError> {
         let seed = Scenario::read(&prepared.tree)?.seed;
-        let step = match &mut self.assemble(prepared)? {
-            Assembled::Society(society) => society.poll(Vec::new()),
-            Assembled::Evaluation(evaluation) => evaluation.poll(Vec::new()),
+        let bug = |bug| DriveError::Bug { seed, bug };
+        let mut machine = self.assemble(prepared)?;
+        let mut poll = |answers: Vec<Answer>| match &mut machine {
+            Assembled::Society(society) => society.poll(answers),
+            Assembled::Evaluation(evaluation) => evaluation.poll(answers),
         };
-        Ok(step.map_err(|bug| DriveError::Bug { seed, bug })?.start)
+        let asked = poll(Vec::new()).map_err(bug)?.start;
+        if !asked.iter().all(|effect| effect.id.is_of_world()) {
+            return Ok(asked);
+        }
+        // The world asks first; here it gets no answer.
+        let unasked = |effect: Effect| Answer {
+            id: effect.id,
+            request: effect.request,
+            outcome: polity_kernel::ask::Outcome::Denied { why: "nobody is asked here".into() },
+            usage: Usage::default(),
+        };
+        Ok(poll(asked.into_iter().map(unasked).collect()).map_err(bug)?.start)
     }
 
     /// Checks a scenario without running it, and says what is known of its runs.

@@ -13,7 +13,7 @@ use polity_driver::{DriveError, run::Summary};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Settings, Value, Want};
 use polity_kernel::event::Event;
-use polity_kernel::ladder::Question;
+use polity_kernel::ladder::{Question, Settled};
 use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -340,6 +340,89 @@ impl World for Counter {
     }
 }
 
+/// A world that asks models itself: what it was told in the name of an agent is what that agent sees.
+struct Curious;
+
+/// Rounds so far, what was told last in the name of each agent, and the sum of all acts.
+type Told = (u32, Vec<f64>, f64);
+
+impl World for Curious {
+    const NAME: &'static str = "curious";
+    const SUMMARY: &'static str = "A world that asks";
+    type Params = Nothing;
+    type State = Told;
+
+    fn open(_: Nothing, _: &Setup<'_>) -> Result<Self, Invalid> {
+        Ok(Curious)
+    }
+
+    fn interface(&self) -> Interface {
+        Interface {
+            sight: vec![Field::number("before", "what was told last")],
+            acts: vec![ActKind { name: "say", argument: ActArgument::Number { low: 0.0, high: 1e9 }, doc: "say" }],
+            columns: vec![WorldColumn { name: "told", doc: "what was told last", range: None }],
+            scalars: vec![Field::number("sum", "sum of all acts")],
+            ..Interface::default()
+        }
+    }
+
+    fn begin(&self, setup: &Setup<'_>, _: &mut Draws) -> Told {
+        (0, vec![0.0; setup.agents as usize], 0.0)
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec!["sim/medium".into()]
+    }
+
+    /// In the names of every second agent and once more of the first, a vector among the numbers; in every fourth round nothing.
+    fn inquire(&self, state: &Told) -> Vec<(u32, Question)> {
+        let (round, told, sum) = state;
+        let question = |(i, who): (usize, u32)| {
+            let want = if i == 2 { Want::Vector } else { Want::number(0.0, 100.0) };
+            let text = format!("round {round}, agent {who}, question {i}, sum {sum}, told {}", told[who as usize]);
+            let request = Request::new("sim/medium", vec![Message::text(Role::User, text)], want);
+            (who, Question { request, hidden: None, again: 1, default: Value::Number(0.5) })
+        };
+        let whom = (0..told.len() as u32).step_by(2).chain([0]);
+        if round % 4 == 3 { Vec::new() } else { whom.enumerate().map(question).collect() }
+    }
+
+    fn learn(&self, state: &mut Told, ends: Vec<Settled>) {
+        assert_eq!(ends.len(), state.1.len().div_ceil(2) + 1, "every question ends");
+        for (i, end) in ends.into_iter().enumerate() {
+            let who = if 2 * i < state.1.len() { 2 * i } else { 0 };
+            state.1[who] = match end.value {
+                Value::Number(x) => x,
+                Value::Vector(vector) => f64::from(vector.iter().map(|x| x.abs()).sum::<f32>()),
+                other => panic!("{other:?} was not asked for"),
+            };
+        }
+    }
+
+    fn observe(&self, state: &Told, person: Person<'_>, sight: &mut SightRow<'_>) {
+        sight.number(0, state.1[person.id as usize]);
+    }
+
+    fn apply(&self, state: &mut Told, deeds: &Deeds<'_>, _: &mut Future) {
+        for act in deeds.acts() {
+            state.2 = (state.2 + act.value) * 0.5;
+        }
+    }
+
+    fn settle(&self, state: &mut Told, _: &mut Draws) -> Option<String> {
+        state.0 += 1;
+        None
+    }
+
+    fn column(&self, state: &Told, who: u32, _: usize) -> f64 {
+        state.1[who as usize]
+    }
+
+    fn scalar(&self, state: &Told, _: usize) -> f64 {
+        state.2
+    }
+}
+
 /// A policy that says what it sees.
 struct Echo {
     before: NumberSlot,
@@ -431,6 +514,7 @@ pub fn leaves() -> Registry {
     registry.policy::<Asker>(LeafFiles::default());
     registry.split_world::<Village>(LeafFiles::default());
     registry.world::<Counter>(LeafFiles::default());
+    registry.world::<Curious>(LeafFiles::default());
     registry.policy::<Echo>(LeafFiles::default());
     registry.method::<Council>(LeafFiles::default());
     registry
@@ -479,6 +563,21 @@ pub fn in_order(agents: u32, rounds: u32) -> serde_json::Value {
         "cohorts": [
             {"name": "askers", "share": 0.6, "policy": {"kind": "oracle"}},
             {"name": "counters", "share": 0.4, "policy": {"kind": "echo"}},
+        ],
+        "topology": {"kind": "ring", "neighbours": 2},
+        "record": {"messages": true},
+        "snapshot": {"rounds": 2},
+    })
+}
+
+/// A world that asks before its agents do.
+pub fn curious(agents: u32, rounds: u32) -> serde_json::Value {
+    json!({
+        "name": "curious", "seed": 21, "rounds": rounds, "agents": agents,
+        "world": {"kind": "curious"},
+        "cohorts": [
+            {"name": "askers", "share": 0.4, "policy": {"kind": "oracle"}},
+            {"name": "echoes", "share": 0.6, "policy": {"kind": "echo"}},
         ],
         "topology": {"kind": "ring", "neighbours": 2},
         "record": {"messages": true},

@@ -1,0 +1,126 @@
+//! Worlds that ask: before anybody looks, in the name of agents, with ladders; by threads, shards, arrival, stops, walls and deaths.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
+
+mod harness;
+
+use harness::{
+    answers, assert_asked_once, assert_same_tables, curious, engine, events, prepared, replay, resume, run, scratch,
+    tables,
+};
+use polity_driver::disk::{Disk, SimDisk};
+use polity_driver::drive::{Progress, Stop, Watch};
+use polity_driver::run::Engine;
+use polity_driver::source::Faults;
+use polity_kernel::ask::{EffectId, Outcome, Value, Want};
+use polity_kernel::world::FIRST_QUESTION;
+use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
+
+const OUT: &str = "run";
+
+fn disk() -> Arc<dyn Disk> {
+    Arc::new(SimDisk::default())
+}
+
+#[test]
+fn what_a_world_is_told_does_not_depend_on_threads_shards_or_arrival() {
+    let folder = scratch("inquiry");
+    // In two blocks, so that shards have something to part.
+    let prepared = prepared(&curious(5000, 3), &folder);
+    let base = disk();
+    let expected = run(&engine(base.clone(), 1, None), &prepared, Path::new(OUT)).unwrap();
+    let found = tables(base.as_ref(), Path::new(OUT));
+    for (threads, shards, seed) in [(4, 1, None), (1, 2, Some(1)), (3, 2, Some(2))] {
+        let faults = seed.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 });
+        let disk = disk();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let got = pool.install(|| run(&engine(disk.clone(), shards, faults), &prepared, Path::new(OUT))).unwrap();
+        assert_eq!(got.digest, expected.digest, "{threads} threads, {shards} shards, faults {seed:?}");
+        assert_same_tables(&tables(disk.as_ref(), Path::new(OUT)), &found, "tables");
+    }
+    let again = replay(&engine(base, 2, None), Path::new(OUT)).unwrap();
+    assert_eq!((again.status.as_str(), &again.digest), ("same", &expected.digest));
+}
+
+#[test]
+fn a_world_asks_in_the_names_of_agents_before_they_look() {
+    let folder = scratch("inquiry-names");
+    let disk = disk();
+    let summary = run(&engine(disk.clone(), 1, None), &prepared(&curious(20, 5), &folder), Path::new(OUT)).unwrap();
+    let heard = answers(&events(disk.clone(), Path::new(OUT)).unwrap().0);
+    let (of_world, of_agents): (Vec<_>, Vec<_>) = heard.iter().partition(|(id, _)| id.is_of_world());
+    assert_eq!(summary.totals.answers, heard.len() as u64);
+    // Eight askers, of whom three ask twice, in every round; the world in all but the fourth.
+    assert_eq!(of_agents.len(), 5 * (8 + 3));
+    for round in [0, 1, 2, 4] {
+        let of_round = || of_world.iter().filter(|(id, _)| id.round == round);
+        for who in (0..20).step_by(2) {
+            let n = |n: u32| {
+                of_round().any(|(id, _)| **id == EffectId { item: 0, round, actor: who, n: FIRST_QUESTION + n })
+            };
+            assert!(n(0) && (who > 0 || n(1)), "round {round}, agent {who}");
+        }
+        let vectors = of_round().filter(|(_, all)| all.last().unwrap().request.want == Want::Vector);
+        let vector =
+            |outcome: &Outcome| matches!(outcome, Outcome::Reply { value: Value::Vector(v), .. } if v.len() == 256);
+        assert!(vectors.map(|(_, all)| vector(&all.last().unwrap().outcome)).eq([true]), "round {round}");
+    }
+    assert!(of_world.iter().all(|(id, _)| id.round != 3));
+}
+
+#[test]
+fn a_wall_denies_a_world_and_its_defaults_hold() {
+    let folder = scratch("inquiry-wall");
+    let mut scenario = curious(20, 5);
+    scenario["budget"] = json!({"calls": 15});
+    let play = |shards: usize, faults: Option<Faults>| {
+        let disk = disk();
+        let summary =
+            run(&engine(disk.clone(), shards, faults), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
+        (summary.digest, summary.totals.answers, tables(disk.as_ref(), Path::new(OUT)))
+    };
+    let (digest, asked, found) = play(1, None);
+    let (other, as_many, same) = play(1, Some(Faults { seed: 3, failure: 0.3, repeat: 0.3 }));
+    assert_eq!((&other, as_many), (&digest, asked));
+    assert_same_tables(&same, &found, "arrival");
+}
+
+/// Stops after two rounds.
+struct StopAfterTwo(Stop);
+
+impl Watch for StopAfterTwo {
+    fn progress(&mut self, progress: &Progress) {
+        if progress.rounds >= 2 {
+            self.0.ask();
+        }
+    }
+}
+
+#[test]
+fn a_world_that_is_stopped_while_it_asks_goes_on_and_asks_nothing_twice() {
+    let folder = scratch("inquiry-stop");
+    let prepared = prepared(&curious(30, 6), &folder);
+    let whole = disk();
+    let expected = run(&engine(whole.clone(), 1, None), &prepared, Path::new(OUT)).unwrap();
+    let disk = disk();
+    let stop = Stop::default();
+    let first = Engine { stop: stop.clone(), ..engine(disk.clone(), 2, None) };
+    let stopped = first.run(&prepared, Path::new(OUT), &mut StopAfterTwo(stop)).unwrap();
+    assert_eq!(stopped.status, "stopped");
+    let before = events(disk.clone(), Path::new(OUT)).unwrap().0;
+    let resumed = resume(&engine(disk.clone(), 3, None), Path::new(OUT)).unwrap();
+    assert_eq!(resumed.digest, expected.digest);
+    assert_asked_once(&before, &events(disk.clone(), Path::new(OUT)).unwrap().0, "a resume");
+    assert_same_tables(&tables(disk.as_ref(), Path::new(OUT)), &tables(whole.as_ref(), Path::new(OUT)), "tables");
+}
+
+#[test]
+fn answers_that_come_later_are_refused() {
+    let folder = scratch("inquiry-lag");
+    let mut scenario = curious(10, 3);
+    scenario["answers"] = json!({"lag": 1});
+    let refused = run(&engine(disk(), 1, None), &prepared(&scenario, &folder), Path::new(OUT)).unwrap_err();
+    let shown = format!("{refused:?}");
+    assert!(shown.contains("the world asks a model itself") && shown.contains("answers: wait"), "{shown}");
+}
