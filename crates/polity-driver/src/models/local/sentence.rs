@@ -16,12 +16,13 @@ const WEIGHTS: &str = "model.safetensors";
 /// What comes after the model, in order.
 const MODULES: &str = "modules.json";
 const POOLING: &str = "1_Pooling/config.json";
-/// How long a text may be.
+/// How long a text may be: older folders say it in the first, newer ones in the second.
 const LENGTH: &str = "sentence_bert_config.json";
+const TOKENIZER_LENGTH: &str = "tokenizer_config.json";
 /// What stands before each text.
 const PROMPTS: &str = "config_sentence_transformers.json";
 /// All that an answer depends on. The first three must be there.
-pub(super) const FILES: [&str; 7] = [CONFIG, TOKENIZER, WEIGHTS, MODULES, POOLING, LENGTH, PROMPTS];
+pub(super) const FILES: [&str; 8] = [CONFIG, TOKENIZER, WEIGHTS, MODULES, POOLING, LENGTH, TOKENIZER_LENGTH, PROMPTS];
 
 /// The only kind of model that is known here.
 const KIND: &str = "bert";
@@ -89,7 +90,8 @@ impl Layout {
         }
         let length = json(folder, LENGTH)?;
         let most = config.max_position_embeddings;
-        let longest = size(&length, "max_seq_length", most).map_err(wrong(LENGTH))?.min(most);
+        let told = size(&json(folder, TOKENIZER_LENGTH)?, "model_max_length", most).map_err(wrong(TOKENIZER_LENGTH))?;
+        let longest = size(&length, "max_seq_length", told).map_err(wrong(LENGTH))?.min(most);
         let tokenizer = tokenizer(&folder.join(TOKENIZER), longest, config.vocab_size).map_err(wrong(TOKENIZER))?;
         let lowered = length["do_lower_case"] == true;
         Ok(Layout { config, tokenizer, longest, pooling, normalized, lowered })
@@ -146,14 +148,17 @@ impl Sentences {
 impl Pooling {
     /// As a folder says it; the mean, if it says nothing.
     fn of(told: &Json) -> Result<Self, String> {
-        // One key names it; in older folders each way has a flag of its own.
-        let named = told["pooling_mode"].as_str();
-        let flags = told.as_object().into_iter().flatten().filter(|(_, flag)| **flag == true);
-        let flagged = flags.filter_map(|(key, _)| key.strip_prefix("pooling_mode_"));
-        let ways: Vec<&str> = named.into_iter().chain(flagged).collect();
+        let ways: Vec<&str> = match &told["pooling_mode"] {
+            // Older folders have a flag for each way.
+            Json::Null => {
+                let flags = told.as_object().into_iter().flatten().filter(|(_, flag)| **flag == true);
+                flags.filter_map(|(key, _)| key.strip_prefix("pooling_mode_")).collect()
+            }
+            Json::Array(several) => several.iter().filter_map(Json::as_str).collect(),
+            one => one.as_str().into_iter().collect(),
+        };
         match ways[..] {
-            [] if told.is_null() => Ok(Pooling::Mean),
-            ["mean" | "mean_tokens"] => Ok(Pooling::Mean),
+            [] | ["mean" | "mean_tokens"] => Ok(Pooling::Mean),
             ["cls" | "cls_token"] => Ok(Pooling::First),
             _ => Err(format!(
                 "the vectors of tokens become one by `{}`, and only `mean_tokens` and `cls_token` are known here, each alone",
@@ -193,8 +198,9 @@ fn json(folder: &Path, name: &str) -> Result<Json, String> {
 fn size(told: &Json, key: &str, default: usize) -> Result<usize, String> {
     match &told[key] {
         Json::Null => Ok(default),
-        size => match size.as_u64().and_then(|size| u32::try_from(size).ok()) {
-            Some(size @ 1..) => Ok(size as usize),
+        // As a float: what has no bound is a number of thirty digits.
+        size => match size.as_f64() {
+            Some(size) if size >= 1.0 && size.fract() == 0.0 => Ok(size.min(f64::from(u32::MAX)) as usize),
             _ => Err(format!("{key} must be a whole number of at least 1, and is {size}")),
         },
     }
@@ -212,6 +218,9 @@ fn config(told: &Json) -> Result<Config, String> {
     };
     if let Some(other) = told["position_embedding_type"].as_str().filter(|kind| *kind != "absolute") {
         return Err(format!("position_embedding_type is `{other}`, and only `absolute` is known here"));
+    }
+    if told["is_decoder"] == true {
+        return Err("is_decoder is true, and only models whose tokens see the whole text are known here".into());
     }
     let config = Config {
         vocab_size: size("vocab_size", usual.vocab_size)?,
