@@ -247,8 +247,10 @@ fn damaged_files_are_errors() {
 
 /// How the folders of the tests below give their vectors.
 type Pooled = fn(&[Vec<f64>]) -> Vec<f64>;
+/// Files of a folder by name.
+type Files = Vec<(&'static str, Json)>;
 
-/// A folder with the model of a test, and the files that it may have.
+/// A folder with the model of a test, and files that it has besides or instead.
 fn folder(name: &str, more: &[(&str, Json)]) -> (Bert, PathBuf) {
     let (bert, path) = (Bert::new(5), scratch(name));
     bert.write(&path);
@@ -277,7 +279,10 @@ fn vectors_are_those_of_the_plain_model() {
     let cls = json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false});
     let unit: Pooled = |vectors| bert::normalized(&bert::mean(vectors));
     let first: Pooled = |vectors| vectors[0].clone();
-    let folders: [(&str, Vec<(&str, Json)>, usize, Pooled); 4] = [
+    let mut cased = bert::tokenizer();
+    cased["normalizer"]["lowercase"] = false.into();
+    cased["normalizer"]["strip_accents"] = true.into();
+    let folders: [(&str, Files, usize, Pooled); 5] = [
         ("bare", vec![], POSITIONS, bert::mean),
         (
             "unit",
@@ -300,6 +305,12 @@ fn vectors_are_those_of_the_plain_model() {
             ],
             12,
             first,
+        ),
+        (
+            "lowered",
+            vec![("tokenizer.json", cased), ("sentence_bert_config.json", json!({"do_lower_case": true}))],
+            POSITIONS,
+            bert::mean,
         ),
         ("short", vec![("tokenizer_config.json", json!({"model_max_length": 9}))], 9, bert::mean),
     ];
@@ -328,6 +339,15 @@ fn vectors_are_those_of_the_plain_model() {
             assert!(vector.len() == WIDTH && gap < 1e-4, "{name}: {text:.50}: {gap}");
         }
     }
+}
+
+#[test]
+fn weights_of_sixteen_bits_are_read_as_what_they_are() {
+    let (bert, path) = (Bert::new(5).rounded(), scratch("sentence-rounded"));
+    bert.write(&path);
+    let expected = bert::mean(&bert.vectors(&["[CLS]", "a", "red", "car", "[SEP]"]));
+    let vector = vector(ask(&of_text(&path, "a red car")).unwrap().outcome);
+    assert!(vector.iter().zip(&expected).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-4), "{vector:?} {expected:?}");
 }
 
 #[test]
@@ -370,7 +390,7 @@ fn what_is_wrong_with_a_folder_is_told() {
         ("config.json", with("position_embedding_type", "relative_key".into()), "`relative_key`"),
         ("config.json", with("is_decoder", true.into()), "is_decoder"),
         ("tokenizer.json", json!({"model": {}}), "is no tokenizer"),
-        ("tokenizer.json", other_tokens, "has 33 tokens"),
+        ("tokenizer.json", other_tokens, "has a token 32"),
         ("modules.json", bert::modules(&["Dense"]), "Dense 2_Dense"),
         ("modules.json", json!({}), "its modules are"),
         ("1_Pooling/config.json", json!({"pooling_mode_max_tokens": true}), "`max_tokens`"),
@@ -464,7 +484,7 @@ fn a_text_has_the_same_vector_whatever_else_is_computed() {
 #[test]
 fn a_folder_is_known_by_the_bytes_of_its_files() {
     let pooling = ("1_Pooling/config.json", json!({"pooling_mode": "cls"}));
-    let (_, one) = folder("sentence-one", &[pooling.clone()]);
+    let (_, one) = folder("sentence-one", std::slice::from_ref(&pooling));
     let (_, same) = folder("sentence-same-bytes", &[pooling, ("README.md", json!("which counts for nothing"))]);
     let (_, other) = folder("sentence-other", &[("1_Pooling/config.json", json!({"pooling_mode": "mean"}))]);
     let providers = Providers::standard();

@@ -36,6 +36,8 @@ struct Matrix {
 /// A model.
 pub struct Bert {
     matrices: Vec<Matrix>,
+    /// Whether matrices are written in sixteen bits.
+    rounded: bool,
 }
 
 impl Bert {
@@ -68,7 +70,14 @@ impl Bert {
                 matrix(format!("encoder.layer.{layer}.{name}.bias"), 1, WIDTH, 0.0, 0.5);
             }
         }
-        Bert { matrices }
+        Bert { matrices, rounded: false }
+    }
+
+    /// The same with matrices of sixteen bits (`BF16`), and rounded to them.
+    pub fn rounded(mut self) -> Self {
+        let short = |x: &mut f32| *x = f32::from_bits(x.to_bits() & 0xFFFF_0000);
+        self.matrices.iter_mut().flat_map(|matrix| &mut matrix.data).for_each(short);
+        Bert { rounded: true, ..self }
     }
 
     /// Writes what a folder must have.
@@ -79,9 +88,10 @@ impl Bert {
         let (mut head, mut data) = (serde_json::Map::new(), Vec::new());
         for matrix in &self.matrices {
             let begin = data.len();
-            data.extend(matrix.data.iter().flat_map(|x| x.to_le_bytes()));
+            let kept = if self.rounded { 2.. } else { 0.. };
+            data.extend(matrix.data.iter().flat_map(|x| x.to_le_bytes()[kept.clone()].to_vec()));
             let shape = if matrix.rows == 1 { vec![matrix.columns] } else { vec![matrix.rows, matrix.columns] };
-            let entry = json!({"dtype": "F32", "shape": shape, "data_offsets": [begin, data.len()]});
+            let entry = json!({"dtype": if self.rounded { "BF16" } else { "F32" }, "shape": shape, "data_offsets": [begin, data.len()]});
             head.insert(matrix.name.clone(), entry);
         }
         let head = Json::from(head).to_string();

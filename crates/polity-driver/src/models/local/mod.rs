@@ -142,31 +142,39 @@ impl OfPath {
     /// Answers, on a thread that may take its time.
     fn exchange(&self, asked: &Request, seed: u64) -> Result<Exchange, Trouble> {
         let began = Instant::now();
-        let fatal = |why: String| Trouble::Fatal { why };
-        let never = |why: String| Trouble::Never { why: format!("{}: {why}", self.path.display()) };
-        let model = match (self.model.get_or_init(|| self.read()), &asked.want) {
-            (Err(why), _) => return Err(fatal(why.clone())),
-            (Ok(Behind::Sentences(model)), Want::Vector) => {
-                let (vector, tokens) = model.vector(&text_of(asked)).map_err(never)?;
-                let latency_ms = began.elapsed().as_secs_f64() * 1e3;
-                let usage = Usage { tokens_in: tokens as u64, latency_ms, ..Usage::default() };
-                return Ok(Exchange { outcome: embedded(vector), usage });
-            }
-            (Ok(Behind::Sentences(_)), _) => {
-                return Err(fatal(format!(
-                    "`{}` makes vectors of texts only; a mind needs a GGUF file (`local/models/tiny.gguf`), or a model of another provider",
-                    asked.model
-                )));
-            }
+        let fatal = |why: String| Err(Trouble::Fatal { why });
+        let (outcome, usage) = match (self.model.get_or_init(|| self.read()), &asked.want) {
+            (Err(why), _) => return fatal(why.clone()),
             (Ok(Behind::Chat(_)), Want::Vector) => {
-                return Err(fatal(format!(
+                return fatal(format!(
                     "`{}` speaks, and makes no vectors of texts (embeddings): name a folder with a sentence-embedding model \
                      (`local/models/all-MiniLM-L6-v2`), or a model of another provider",
                     asked.model
-                )));
+                ));
             }
-            (Ok(Behind::Chat(model)), _) => model,
+            (Ok(Behind::Chat(model)), _) => self.say(model, asked, seed)?,
+            (Ok(Behind::Sentences(model)), Want::Vector) => {
+                let (vector, tokens) = model.vector(&text_of(asked)).map_err(|why| self.never(&why))?;
+                (embedded(vector), Usage { tokens_in: tokens as u64, ..Usage::default() })
+            }
+            (Ok(Behind::Sentences(_)), _) => {
+                return fatal(format!(
+                    "`{}` makes vectors of texts only; a mind needs a GGUF file (`local/models/tiny.gguf`), or a model of another provider",
+                    asked.model
+                ));
+            }
         };
+        let latency_ms = began.elapsed().as_secs_f64() * 1e3;
+        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+    }
+
+    fn never(&self, why: &str) -> Trouble {
+        Trouble::Never { why: format!("{}: {why}", self.path.display()) }
+    }
+
+    /// What a model says, and what it took.
+    fn say(&self, model: &Model, asked: &Request, seed: u64) -> Result<(Outcome, Usage), Trouble> {
+        let never = |why: String| self.never(&why);
         let way = way(asked)?;
         let prompt = model.prompt(&turns(asked, way)).map_err(never)?;
         let sampling = Sampling {
@@ -193,9 +201,8 @@ impl OfPath {
                 (told.outcome(want, &text), written.tokens.len())
             }
         };
-        let latency_ms = began.elapsed().as_secs_f64() * 1e3;
         let (tokens_in, tokens_out) = (prompt.len() as u64, tokens_out as u64);
-        Ok(Exchange { outcome, usage: Usage { tokens_in, tokens_out, latency_ms, ..Usage::default() } })
+        Ok((outcome, Usage { tokens_in, tokens_out, ..Usage::default() }))
     }
 }
 

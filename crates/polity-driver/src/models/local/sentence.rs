@@ -8,6 +8,7 @@ use candle_transformers::models::bert::{BertModel, Config, HiddenAct};
 use serde_json::Value as Json;
 use std::io::ErrorKind;
 use std::path::Path;
+use tokenizers::normalizers::{Lowercase, NormalizerWrapper, Sequence};
 use tokenizers::{PostProcessor, Tokenizer, TruncationParams};
 
 const CONFIG: &str = "config.json";
@@ -38,8 +39,6 @@ pub(super) struct Layout {
     pooling: Pooling,
     /// Whether vectors have the length 1.
     normalized: bool,
-    /// Whether texts are put in small letters before they are cut into tokens.
-    lowered: bool,
 }
 
 /// How the vectors of a text's tokens become one.
@@ -92,15 +91,14 @@ impl Layout {
         let most = config.max_position_embeddings;
         let told = size(&json(folder, TOKENIZER_LENGTH)?, "model_max_length", most).map_err(wrong(TOKENIZER_LENGTH))?;
         let longest = size(&length, "max_seq_length", told).map_err(wrong(LENGTH))?.min(most);
-        let tokenizer = tokenizer(&folder.join(TOKENIZER), longest, config.vocab_size).map_err(wrong(TOKENIZER))?;
         let lowered = length["do_lower_case"] == true;
-        Ok(Layout { config, tokenizer, longest, pooling, normalized, lowered })
+        let tokenizer = tokenizer(&folder.join(TOKENIZER), longest, config.vocab_size, lowered);
+        let tokenizer = tokenizer.map_err(wrong(TOKENIZER))?;
+        Ok(Layout { config, tokenizer, longest, pooling, normalized })
     }
 
     /// The tokens of a text and their types. Marks in it are read as such.
     fn tokens(&self, text: &str) -> Result<(Vec<u32>, Vec<u32>), String> {
-        let lowered = self.lowered.then(|| text.to_lowercase());
-        let text = lowered.as_deref().unwrap_or(text);
         let encoding = self.tokenizer.encode_fast(text, true).map_err(|why| why.to_string())?;
         Ok((encoding.get_ids().to_vec(), encoding.get_type_ids().to_vec()))
     }
@@ -261,13 +259,14 @@ fn normalized(modules: &Json) -> Result<bool, String> {
     }
 }
 
-/// Cuts texts into tokens, so many at most, of which the model knows so many different ones.
-fn tokenizer(path: &Path, longest: usize, known: usize) -> Result<Tokenizer, String> {
+/// Cuts texts into tokens, so many at most, of which the model knows so many different ones; in small letters, if they are wanted.
+fn tokenizer(path: &Path, longest: usize, known: usize, lowered: bool) -> Result<Tokenizer, String> {
     let mut tokenizer = Tokenizer::from_file(path).map_err(|why| format!("it is no tokenizer, or damaged: {why}"))?;
-    let tokens = tokenizer.get_vocab_size(true);
-    if tokens > known {
+    let last = tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
+    if last as usize >= known {
         return Err(format!(
-            "it has {tokens} tokens, and by {CONFIG} the model knows {known}: they do not belong together"
+            "it has a token {last}, and by {CONFIG} the model knows 0 to {}: they do not belong together",
+            known - 1
         ));
     }
     // The library takes one from the other.
@@ -276,6 +275,10 @@ fn tokenizer(path: &Path, longest: usize, known: usize) -> Result<Tokenizer, Str
         return Err(format!(
             "it puts {marks} marks around a text, and max_seq_length leaves room for {longest} tokens with them"
         ));
+    }
+    if lowered {
+        let steps = [NormalizerWrapper::from(Lowercase)].into_iter().chain(tokenizer.get_normalizer().cloned());
+        tokenizer.with_normalizer(Some(Sequence::new(steps.collect()))).map_err(|why| why.to_string())?;
     }
     // One text is read at a time: nothing is filled up to the length of another.
     tokenizer.with_padding(None);
