@@ -92,6 +92,11 @@ impl Layout {
         let told = size(&json(folder, TOKENIZER_LENGTH)?, "model_max_length", most).map_err(wrong(TOKENIZER_LENGTH))?;
         let longest = size(&length, "max_seq_length", told).map_err(wrong(LENGTH))?.min(most);
         let lowered = length["do_lower_case"] == true;
+        if let Some(mark) = unknown_mark(&json(folder, TOKENIZER)?) {
+            return Err(wrong(TOKENIZER)(format!(
+                "it is damaged: it puts {mark} around a text, and does not say what that is"
+            )));
+        }
         let tokenizer = tokenizer(&folder.join(TOKENIZER), longest, config.vocab_size, lowered);
         let tokenizer = tokenizer.map_err(wrong(TOKENIZER))?;
         Ok(Layout { config, tokenizer, longest, pooling, normalized })
@@ -257,6 +262,21 @@ fn normalized(modules: &Json) -> Result<bool, String> {
             names.iter().map(|(kind, path)| format!("{kind} {path}").trim().to_owned()).collect::<Vec<_>>().join(", ")
         )),
     }
+}
+
+/// What a tokenizer puts around a text and does not know. The library takes it at its word, and would panic.
+fn unknown_mark(told: &Json) -> Option<&Json> {
+    let whole = &told["post_processor"];
+    let all = whole["processors"].as_array().into_iter().flatten().chain([whole]);
+    let pieces = all.flat_map(|marks| {
+        let pieces = marks["single"].as_array().into_iter().flatten();
+        pieces.map(|piece| (piece, &marks["special_tokens"]))
+    });
+    let known = |piece: &Json, marks: &Json| {
+        let is_mark = piece["SpecialToken"]["id"].as_str().is_some_and(|id| marks.get(id).is_some());
+        is_mark || piece["Sequence"]["id"] == "A"
+    };
+    pieces.filter(|(piece, marks)| !known(piece, marks)).map(|(piece, _)| piece).next()
 }
 
 /// Cuts texts into tokens, so many at most, of which the model knows so many different ones; in small letters, if they are wanted.
