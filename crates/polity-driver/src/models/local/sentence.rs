@@ -70,8 +70,8 @@ impl Layout {
         let told = json(folder, CONFIG)?;
         if told["model_type"] != KIND {
             return Err(format!(
-                "{shown} is a model of the type `{}`, and only `{KIND}` is known here (all-MiniLM, multi-qa-MiniLM, bge, e5 and gte in their \
-                 first versions). A server may know it: `openai/...` with OPENAI_BASE_URL",
+                "{shown} is a model of the type `{}`, and only `{KIND}` is known here (all-MiniLM-L6-v2, bge-small-en-v1.5). \
+                 A server may know it: `openai/...` with OPENAI_BASE_URL",
                 told["model_type"].as_str().unwrap_or("unknown")
             ));
         }
