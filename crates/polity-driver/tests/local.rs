@@ -2,12 +2,16 @@
 #![cfg(feature = "local")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod bert;
 mod gguf;
 
+use bert::{Bert, POSITIONS, WIDTH};
 use gguf::{BEGIN, CONTEXT, Tiny};
 use polity_driver::models::{Exchange, Providers, Trouble};
 use polity_kernel::ask::{Constrain, Effect, EffectId, Message, Outcome, Request, Role, Settings, Value, Want};
+use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const WORDS: [&str; 8] = ["left", "right", "neither", "User:", "Assistant:", "where to?", "one of these", "Reply"];
 const QUESTION: &str = "where to? Ünï";
@@ -195,7 +199,7 @@ fn what_is_wrong_with_a_file_is_told() {
     let providers = Providers::standard();
     for (path, part) in [
         (folder.join("none.gguf"), "can not be read"),
-        (folder.clone(), "is no GGUF file"),
+        (folder.clone(), "has no config.json"),
         (folder.join("words.gguf"), "is no GGUF file"),
         (file("bert.gguf", "bert", true), "architecture `bert`"),
         (file("mute.gguf", "llama", false), "has no vocabulary"),
@@ -239,4 +243,269 @@ fn damaged_files_are_errors() {
         }
     }
     assert!(refused > 10, "{refused}");
+}
+
+/// How the folders of the tests below give their vectors.
+type Pooled = fn(&[Vec<f64>]) -> Vec<f64>;
+/// Files of a folder by name.
+type Files = Vec<(&'static str, Json)>;
+
+/// A folder with the model of a test, and files that it has besides or instead.
+fn folder(name: &str, more: &[(&str, Json)]) -> (Bert, PathBuf) {
+    let (bert, path) = (Bert::new(5), scratch(name));
+    bert.write(&path);
+    more.iter().for_each(|(name, told)| bert::put(&path, name, told));
+    (bert, path)
+}
+
+fn of_text(path: &Path, text: &str) -> Effect {
+    let mut effect = effect(&model(path), Want::Vector, Settings::default());
+    effect.request.messages = vec![Message::text(Role::User, text)].into();
+    effect
+}
+
+fn vector(outcome: Outcome) -> Vec<f32> {
+    match outcome {
+        Outcome::Reply { value: Value::Vector(vector), raw, repaired: false } if raw.contains("of 32 numbers") => {
+            vector
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn vectors_are_those_of_the_plain_model() {
+    let length = json!({"max_seq_length": 12, "do_lower_case": false});
+    let cls = json!({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false});
+    let unit: Pooled = |vectors| bert::normalized(&bert::mean(vectors));
+    let first: Pooled = |vectors| vectors[0].clone();
+    let mut cased = bert::tokenizer();
+    cased["normalizer"]["lowercase"] = false.into();
+    cased["normalizer"]["strip_accents"] = true.into();
+    let folders: [(&str, Files, usize, Pooled); 5] = [
+        ("bare", vec![], POSITIONS, bert::mean),
+        (
+            "unit",
+            vec![
+                ("modules.json", bert::modules(&["Normalize"])),
+                ("1_Pooling/config.json", json!({"pooling_mode": "mean", "include_prompt": true})),
+                ("tokenizer_config.json", json!({"model_max_length": 1e30})),
+                ("config_sentence_transformers.json", json!({"default_prompt_name": null})),
+            ],
+            POSITIONS,
+            unit,
+        ),
+        (
+            "first",
+            vec![
+                ("modules.json", bert::modules(&[])),
+                ("1_Pooling/config.json", cls),
+                ("sentence_bert_config.json", length),
+                ("tokenizer_config.json", json!({"model_max_length": 20})),
+            ],
+            12,
+            first,
+        ),
+        (
+            "lowered",
+            vec![("tokenizer.json", cased), ("sentence_bert_config.json", json!({"do_lower_case": true}))],
+            POSITIONS,
+            bert::mean,
+        ),
+        ("short", vec![("tokenizer_config.json", json!({"model_max_length": 9}))], 9, bert::mean),
+    ];
+    for (name, more, longest, pooled) in folders {
+        let (bert, path) = folder(&format!("sentence-{name}"), &more);
+        let dogs = vec!["dog"; longest - 2];
+        for (text, tokens) in [
+            ("The dogs", vec!["the", "dog", "##s"]),
+            ("Running, walked!", vec!["run", "##ning", ",", "walk", "##ed", "!"]),
+            ("\t\u{dc}n\u{ef}  on\n123?", vec!["u", "##n", "##i", "on", "1", "##2", "##3", "?"]),
+            ("good [SEP] zebra", vec!["good", "[SEP]", "[UNK]"]),
+            ("", vec![]),
+            (&"Dog ".repeat(10_000), dogs.clone()),
+            (&"dog".repeat(10_000), vec!["[UNK]"]),
+        ] {
+            // What is too long ends where its last mark has its place.
+            let read = tokens.into_iter().take(longest - 2);
+            let marked: Vec<&str> = ["[CLS]"].into_iter().chain(read).chain(["[SEP]"]).collect();
+            let expected = pooled(&bert.vectors(&marked));
+            let effect = of_text(&path, text);
+            let Exchange { outcome, usage } = ask(&effect).unwrap();
+            assert_eq!((usage.tokens_in, usage.tokens_out), (marked.len() as u64, 0), "{name}: {text:.50}");
+            assert_eq!(usage.cost_usd, 0.0);
+            let vector = vector(outcome);
+            let gap = vector.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
+            assert!(vector.len() == WIDTH && gap < 1e-4, "{name}: {text:.50}: {gap}");
+        }
+    }
+}
+
+#[test]
+fn weights_of_sixteen_bits_are_read_as_what_they_are() {
+    let (bert, path) = (Bert::new(5).rounded(), scratch("sentence-rounded"));
+    bert.write(&path);
+    let expected = bert::mean(&bert.vectors(&["[CLS]", "a", "red", "car", "[SEP]"]));
+    let vector = vector(ask(&of_text(&path, "a red car")).unwrap().outcome);
+    assert!(vector.iter().zip(&expected).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-4), "{vector:?} {expected:?}");
+}
+
+#[test]
+fn who_speaks_makes_no_vectors_and_who_makes_vectors_does_not_speak() {
+    let (_, path) = folder("sentence-words", &[]);
+    for want in [Want::Text, Want::Choice(options()), Want::yes_or_no()] {
+        let ended = ask(&effect(&model(&path), want, Settings::default()));
+        assert!(
+            matches!(&ended, Err(Trouble::Fatal { why }) if why.contains("makes vectors of texts only")),
+            "{ended:?}"
+        );
+    }
+    let (_, model) = tiny("local-vector");
+    let ended = ask(&effect(&model, Want::Vector, Settings::default()));
+    assert!(matches!(&ended, Err(Trouble::Fatal { why }) if why.contains("name a folder")), "{ended:?}");
+}
+
+/// What is told of a model before it is asked.
+fn refusal(path: &Path) -> String {
+    Providers::standard().for_model(&model(path)).err().unwrap()
+}
+
+#[test]
+fn what_is_wrong_with_a_folder_is_told() {
+    let with = |key: &str, value: Json| {
+        let mut config = bert::config();
+        config[key] = value;
+        config
+    };
+    let mut other_tokens = bert::tokenizer();
+    other_tokens["model"]["vocab"]["more"] = 32.into();
+    let mut other_marks = bert::tokenizer();
+    other_marks["post_processor"]["single"][2]["SpecialToken"]["id"] = "[END]".into();
+    let prompt = json!({"prompts": {"query": "query: "}, "default_prompt_name": "query"});
+    let refused = [
+        ("config.json", with("model_type", "mpnet".into()), "is a model of the type `mpnet`"),
+        ("config.json", json!([]), "of the type `unknown`"),
+        ("config.json", with("num_attention_heads", 0.into()), "num_attention_heads must be a whole number"),
+        ("config.json", with("num_attention_heads", 5.into()), "num_attention_heads (5)"),
+        ("config.json", with("hidden_size", json!(32.5)), "hidden_size must be"),
+        ("config.json", with("hidden_act", "silu".into()), "hidden_act is `silu`"),
+        ("config.json", with("position_embedding_type", "relative_key".into()), "`relative_key`"),
+        ("config.json", with("is_decoder", true.into()), "is_decoder"),
+        ("tokenizer.json", json!({"model": {}}), "is no tokenizer"),
+        ("tokenizer.json", other_tokens, "has a token 32"),
+        ("tokenizer.json", other_marks, "[END]"),
+        ("modules.json", bert::modules(&["Dense"]), "Dense 2_Dense"),
+        ("modules.json", json!({}), "its modules are"),
+        ("1_Pooling/config.json", json!({"pooling_mode_max_tokens": true}), "`max_tokens`"),
+        ("1_Pooling/config.json", json!({"pooling_mode": ["mean", "cls"]}), "`mean, cls`"),
+        ("sentence_bert_config.json", json!({"max_seq_length": 2}), "puts 2 marks"),
+        ("tokenizer_config.json", json!({"model_max_length": "long"}), "model_max_length must be"),
+        ("config_sentence_transformers.json", prompt, "its prompt `query`"),
+    ];
+    for (name, content, part) in refused {
+        let (_, path) = folder("sentence-wrong", &[(name, content)]);
+        let told = refusal(&path);
+        assert!(told.contains(part) && told.contains(path.to_str().unwrap()), "{name}: {told}");
+        // Whatever should stand there, it is no JSON.
+        std::fs::write(path.join(name), "{\"model_type\": \"be").unwrap();
+        let told = refusal(&path);
+        assert!(told.contains("damaged") && told.contains(path.join(name).to_str().unwrap()), "{name}: {told}");
+    }
+    for name in ["config.json", "tokenizer.json", "model.safetensors"] {
+        let (_, path) = folder("sentence-lacks", &[]);
+        std::fs::remove_file(path.join(name)).unwrap();
+        let told = refusal(&path);
+        assert!(told.contains(&format!("has no {name}: ")) && told.contains("model.save(folder)"), "{told}");
+    }
+}
+
+/// Whatever stands in the files of a folder, somebody is told something.
+#[test]
+fn damaged_folders_are_errors() {
+    let (_, path) = folder("sentence-damaged", &[("config.json", bert::config())]);
+    let step = std::env::var("POLITY_DAMAGED_STEP").map_or(9, |step| step.parse().unwrap());
+    let mut refused = 0;
+    let mut ended = |file: &Path, bytes: &[u8], what: &str| {
+        std::fs::write(file, bytes).unwrap();
+        let providers = Providers::standard();
+        let effect = of_text(&path, "The dogs");
+        let ended = match providers.for_model(&effect.request.model) {
+            Ok(_) => ask(&effect).map(|_| ()).map_err(|trouble| trouble.to_string()),
+            Err(why) => Err(why),
+        };
+        if let Err(why) = ended {
+            assert!(why.contains("sentence-damaged") && !why.contains("broke off"), "{what}: {why}");
+            refused += 1;
+        }
+    };
+    for name in ["model.safetensors", "config.json", "tokenizer.json"] {
+        let file = path.join(name);
+        let whole = std::fs::read(&file).unwrap();
+        ended(&file, &whole[..whole.len() / 2], name);
+        ended(&file, &[], name);
+        for at in (0..whole.len().min(4000)).step_by(4 * step) {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x11;
+            ended(&file, &bytes, &format!("{name} at {at}"));
+        }
+        std::fs::write(&file, whole).unwrap();
+    }
+    assert!(refused > 100, "{refused}");
+    // Of other sizes than config.json says.
+    let mut other = bert::config();
+    other["intermediate_size"] = 48.into();
+    bert::put(&path, "config.json", &other);
+    let ended = ask(&of_text(&path, "The dogs"));
+    let says = |why: &str| why.contains("model.safetensors is damaged, or does not belong to its config.json");
+    assert!(matches!(&ended, Err(Trouble::Fatal { why }) if says(why)), "{ended:?}");
+}
+
+#[test]
+fn a_text_has_the_same_vector_whatever_else_is_computed() {
+    let (_, path) = folder("sentence-same", &[]);
+    let providers = Providers::standard();
+    let provider = providers.for_model(&model(&path)).unwrap();
+    let vector = |text: &str| {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let vector = vector(runtime.block_on(provider.answer(&of_text(&path, text), 1)).unwrap().outcome);
+        vector.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+    };
+    let alone = vector("The dogs walked in.");
+    std::thread::scope(|scope| {
+        for i in 0..8 {
+            let (vector, alone) = (&vector, &alone);
+            scope.spawn(move || {
+                for n in 0..20 {
+                    let text = "a red car ".repeat(i + n);
+                    assert_ne!(vector(&text), *alone);
+                    assert_eq!(vector("The dogs walked in."), *alone);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_folder_is_known_by_the_bytes_of_its_files() {
+    let pooling = ("1_Pooling/config.json", json!({"pooling_mode": "cls"}));
+    let (_, one) = folder("sentence-one", std::slice::from_ref(&pooling));
+    let (_, same) = folder("sentence-same-bytes", &[pooling, ("README.md", json!("which counts for nothing"))]);
+    let (_, other) = folder("sentence-other", &[("1_Pooling/config.json", json!({"pooling_mode": "mean"}))]);
+    let providers = Providers::standard();
+    let address = |path: &Path| {
+        let model = model(path);
+        providers.for_model(&model).unwrap().address(&model).unwrap()
+    };
+    assert_eq!(address(&one), address(&same));
+    assert_ne!(address(&one), address(&other));
+    let name = model(&one);
+    let provider = providers.for_model(&name).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let known = runtime.block_on(provider.probe(&name)).unwrap();
+    assert_eq!((known.context, known.choice, known.schema), (Some(POSITIONS as u64), Some(false), Some(false)));
+    let sum = "sha256sum config.json tokenizer.json model.safetensors 1_Pooling/config.json | sha256sum";
+    let sum = Command::new("sh").args(["-c", sum]).current_dir(&one).output().unwrap().stdout;
+    assert!(String::from_utf8(sum).unwrap().starts_with(&format!("{} ", known.weights.unwrap())));
+    let most = provider.most(&of_text(&one, "The dogs").request);
+    assert!(most.tokens_in >= 5 && most.tokens_out == 0, "{most:?}");
 }

@@ -32,7 +32,8 @@ impl Metadata {
         let shown = path.display();
         let file = File::open(path).map_err(|error| {
             format!(
-                "{shown} can not be read: {error}. A model inside the process is `local/` and the path of a GGUF file"
+                "{shown} can not be read: {error}. A model inside the process is `local/` and the path of a GGUF file, or of a folder with a \
+                 sentence-embedding model"
             )
         })?;
         let mut file = BufReader::new(file);

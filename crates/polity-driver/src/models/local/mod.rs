@@ -1,20 +1,23 @@
-//! Models inside this process, from GGUF files: `local/models/tiny.gguf`. See README.md.
+//! Models inside this process: those that speak, from GGUF files (`local/models/tiny.gguf`), and those that make vectors of texts, from
+//! folders (`local/models/all-MiniLM-L6-v2`). See README.md.
 
 mod chat;
 mod header;
 mod model;
+mod sentence;
 mod vocabulary;
 
 use super::choice::{draws, listed};
 use super::form::{Forms, in_words};
 use super::received::{End, Told};
-use super::remote::{LONGEST_REPLY, Turn};
+use super::remote::{LONGEST_REPLY, Turn, embedded, text_of};
 use super::{Answering, Capabilities, Exchange, LOCAL, Probing, Provider, Trouble};
 use model::{Model, Sampling, pick};
 use polity_kernel::ask::{Constrain, Effect, Outcome, Request, Role, Usage, Value, Want};
 use polity_kernel::rng::Draws;
 use polity_kernel::scenario::Price;
-use ring::digest::{Context, SHA256};
+use ring::digest::{Context, Digest, SHA256};
+use sentence::{Layout, Sentences};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -30,18 +33,26 @@ const PIECE: usize = 1 << 20;
 
 /// The provider `local`.
 pub struct Local {
-    files: Mutex<BTreeMap<PathBuf, Arc<OfFile>>>,
+    paths: Mutex<BTreeMap<PathBuf, Arc<OfPath>>>,
     /// Models computed at once: more would only take each other's processors and memory.
     room: Semaphore,
 }
 
-/// A file, each part of it read when it is first needed, and once.
-struct OfFile {
+/// A file or a folder, each part of it read when it is first needed, and once.
+struct OfPath {
     path: PathBuf,
     usable: OnceLock<Result<(), String>>,
     digest: OnceLock<Option<String>>,
-    model: OnceLock<Result<Model, String>>,
+    model: OnceLock<Result<Behind, String>>,
     forms: Forms,
+}
+
+/// What lies behind a path.
+enum Behind {
+    /// Of a file: it speaks.
+    Chat(Box<Model>),
+    /// Of a folder: it makes vectors of texts.
+    Sentences(Box<Sentences>),
 }
 
 impl Local {
@@ -49,16 +60,16 @@ impl Local {
     #[must_use]
     pub fn standard() -> Self {
         let at_once = available_parallelism().map_or(1, NonZero::get);
-        Local { files: Mutex::default(), room: Semaphore::new(at_once) }
+        Local { paths: Mutex::default(), room: Semaphore::new(at_once) }
     }
 
-    fn of(&self, model: &str) -> Arc<OfFile> {
+    fn of(&self, model: &str) -> Arc<OfPath> {
         let path = Path::new(model.split_once('/').map_or("", |(_, path)| path));
         // Names and what was read are behind it: they are as good after a panic as before.
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || {
             let path = path.to_owned();
-            Arc::new(OfFile {
+            Arc::new(OfPath {
                 path,
                 usable: OnceLock::new(),
                 digest: OnceLock::new(),
@@ -66,14 +77,17 @@ impl Local {
                 forms: Forms::default(),
             })
         };
-        files.entry(path.to_owned()).or_insert_with(new).clone()
+        paths.entry(path.to_owned()).or_insert_with(new).clone()
     }
 }
 
-impl OfFile {
-    /// What is wrong with the file, as far as its head tells.
+impl OfPath {
+    /// What is wrong with it, as far as can be told without the weights.
     fn usable(&self) -> Result<(), String> {
         let look = || {
+            if self.path.is_dir() {
+                return Layout::open(&self.path).map(|_| ());
+            }
             let (metadata, _) = header::Metadata::open(&self.path)?;
             let lacks = |why: String| format!("{} can not be used: {why}", self.path.display());
             vocabulary::Vocabulary::of(&metadata).map(|_| ()).map_err(lacks)
@@ -81,30 +95,87 @@ impl OfFile {
         self.usable.get_or_init(look).clone()
     }
 
-    /// The SHA-256 of its bytes, in hexadecimal, as `sha256sum` tells it.
+    /// The SHA-256 of its bytes, in hexadecimal, as `sha256sum` tells it; of a folder that of what `sha256sum` tells of its files.
     fn digest(&self) -> Option<&str> {
         let hash = || {
-            let mut file = File::open(&self.path).ok()?;
+            if !self.path.is_dir() {
+                return Some(shown(&hashed(&self.path)?));
+            }
             let mut hash = Context::new(&SHA256);
-            let mut piece = vec![0; PIECE];
-            loop {
-                match file.read(&mut piece).ok()? {
-                    0 => break,
-                    bytes => hash.update(piece.get(..bytes)?),
+            for name in sentence::FILES {
+                let path = self.path.join(name);
+                if path.exists() {
+                    hash.update(format!("{}  {name}\n", shown(&hashed(&path)?)).as_bytes());
                 }
             }
-            Some(hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+            Some(shown(&hash.finish()))
         };
         self.digest.get_or_init(hash).as_deref()
+    }
+
+    /// What is known of it, if it can be used.
+    fn capabilities(&self) -> Option<Capabilities> {
+        let (speaks, context) = match self.path.is_dir() {
+            true => (false, Layout::open(&self.path).ok()?.longest),
+            false => (true, header::Metadata::open(&self.path).ok()?.0.context()),
+        };
+        Some(Capabilities {
+            known: true,
+            schema: Some(speaks),
+            choice: Some(speaks),
+            grammar: Some(false),
+            logprobs: Some(false),
+            logit_bias: Some(false),
+            seed: Some(speaks),
+            context: Some(context as u64),
+            weights: Some(self.digest()?.to_owned()),
+        })
+    }
+
+    fn read(&self) -> Result<Behind, String> {
+        match self.path.is_dir() {
+            true => Ok(Behind::Sentences(Box::new(Sentences::read(&self.path)?))),
+            false => Ok(Behind::Chat(Box::new(Model::read(&self.path)?))),
+        }
     }
 
     /// Answers, on a thread that may take its time.
     fn exchange(&self, asked: &Request, seed: u64) -> Result<Exchange, Trouble> {
         let began = Instant::now();
-        let model = self.model.get_or_init(|| Model::read(&self.path));
-        let model = model.as_ref().map_err(|why| Trouble::Fatal { why: why.clone() })?;
+        let fatal = |why: String| Err(Trouble::Fatal { why });
+        let (outcome, usage) = match (self.model.get_or_init(|| self.read()), &asked.want) {
+            (Err(why), _) => return fatal(why.clone()),
+            (Ok(Behind::Chat(_)), Want::Vector) => {
+                return fatal(format!(
+                    "`{}` speaks, and makes no vectors of texts (embeddings): name a folder with a sentence-embedding model \
+                     (`local/models/all-MiniLM-L6-v2`), or a model of another provider",
+                    asked.model
+                ));
+            }
+            (Ok(Behind::Chat(model)), _) => self.say(model, asked, seed)?,
+            (Ok(Behind::Sentences(model)), Want::Vector) => {
+                let (vector, tokens) = model.vector(&text_of(asked)).map_err(|why| self.never(&why))?;
+                (embedded(vector), Usage { tokens_in: tokens as u64, ..Usage::default() })
+            }
+            (Ok(Behind::Sentences(_)), _) => {
+                return fatal(format!(
+                    "`{}` makes vectors of texts only; a mind needs a GGUF file (`local/models/tiny.gguf`), or a model of another provider",
+                    asked.model
+                ));
+            }
+        };
+        let latency_ms = began.elapsed().as_secs_f64() * 1e3;
+        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+    }
+
+    fn never(&self, why: &str) -> Trouble {
+        Trouble::Never { why: format!("{}: {why}", self.path.display()) }
+    }
+
+    /// What a model says, and what it took.
+    fn say(&self, model: &Model, asked: &Request, seed: u64) -> Result<(Outcome, Usage), Trouble> {
+        let never = |why: String| self.never(&why);
         let way = way(asked)?;
-        let never = |why: String| Trouble::Never { why: format!("{}: {why}", self.path.display()) };
         let prompt = model.prompt(&turns(asked, way)).map_err(never)?;
         let sampling = Sampling {
             temperature: asked.settings.temperature.unwrap_or(0.0),
@@ -130,10 +201,27 @@ impl OfFile {
                 (told.outcome(want, &text), written.tokens.len())
             }
         };
-        let latency_ms = began.elapsed().as_secs_f64() * 1e3;
         let (tokens_in, tokens_out) = (prompt.len() as u64, tokens_out as u64);
-        Ok(Exchange { outcome, usage: Usage { tokens_in, tokens_out, latency_ms, ..Usage::default() } })
+        Ok((outcome, Usage { tokens_in, tokens_out, ..Usage::default() }))
     }
+}
+
+/// The SHA-256 of a file's bytes.
+fn hashed(path: &Path) -> Option<Digest> {
+    let mut file = File::open(path).ok()?;
+    let mut hash = Context::new(&SHA256);
+    let mut piece = vec![0; PIECE];
+    loop {
+        match file.read(&mut piece).ok()? {
+            0 => return Some(hash.finish()),
+            bytes => hash.update(piece.get(..bytes)?),
+        }
+    }
+}
+
+/// In hexadecimal.
+fn shown(digest: &Digest) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What is said, and in which form the reply is wanted.
@@ -195,11 +283,8 @@ impl Provider for Local {
             Want::Choice(options) => options.iter().map(|option| option.len() + 2).sum(),
             _ => 0,
         };
-        Usage {
-            tokens_in: (messages + form + 64) as u64,
-            tokens_out: longest(request).max(options as u64),
-            ..Usage::default()
-        }
+        let tokens_out = if request.want == Want::Vector { 0 } else { longest(request).max(options as u64) };
+        Usage { tokens_in: (messages + form + 64) as u64, tokens_out, ..Usage::default() }
     }
 
     fn tells_costs(&self) -> bool {
@@ -210,10 +295,10 @@ impl Provider for Local {
         Some(Price { input: 0.0, output: 0.0, cached: None })
     }
 
-    /// The file's bytes, wherever it lies.
+    /// The bytes of the file or folder, wherever it lies.
     fn address(&self, model: &str) -> Option<String> {
-        let file = self.of(model);
-        Some(format!("{LOCAL} {}", file.digest()?))
+        let behind = self.of(model);
+        Some(format!("{LOCAL} {}", behind.digest()?))
     }
 
     fn simulated(&self) -> bool {
@@ -221,34 +306,18 @@ impl Provider for Local {
     }
 
     fn probe<'a>(&'a self, model: &'a str) -> Probing<'a> {
-        let file = self.of(model);
-        Box::pin(async move {
-            let look = move || {
-                let (metadata, _) = header::Metadata::open(&file.path).ok()?;
-                Some(Capabilities {
-                    known: true,
-                    schema: Some(true),
-                    choice: Some(true),
-                    grammar: Some(false),
-                    logprobs: Some(false),
-                    logit_bias: Some(false),
-                    seed: Some(true),
-                    context: Some(metadata.context() as u64),
-                    weights: Some(file.digest()?.to_owned()),
-                })
-            };
-            tokio::task::spawn_blocking(look).await.ok().flatten()
-        })
+        let behind = self.of(model);
+        Box::pin(async move { tokio::task::spawn_blocking(move || behind.capabilities()).await.ok().flatten() })
     }
 
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
         Box::pin(async move {
-            let (file, asked) = (self.of(&effect.request.model), effect.request.clone());
+            let (behind, asked) = (self.of(&effect.request.model), effect.request.clone());
             let broken = |why: String| Trouble::Fatal {
-                why: format!("`{}` broke off, as it may when its file is damaged: {why}", effect.request.model),
+                why: format!("`{}` broke off, as it may when a file of it is damaged: {why}", effect.request.model),
             };
             let _room = self.room.acquire().await.map_err(|error| broken(error.to_string()))?;
-            let answering = tokio::task::spawn_blocking(move || file.exchange(&asked, seed));
+            let answering = tokio::task::spawn_blocking(move || behind.exchange(&asked, seed));
             answering.await.map_err(|error| broken(error.to_string()))?
         })
     }
