@@ -4,6 +4,7 @@
 //! place: with several shards it lives on shard 0, sights and acts travel. A [`SplitWorld`] declares what is split: a row an agent,
 //! a small common state that every shard holds alike, and a tally that reduces acts to what the common state needs.
 
+use crate::ask::Want;
 use crate::digest::{Digest, Kind, RowHash, hash_value};
 use crate::ladder::{Question, Settled};
 use crate::mail::{Arena, Inbox};
@@ -281,8 +282,9 @@ pub trait World: Send + Sync + Sized + 'static {
     }
     /// The state at the start.
     fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Self::State;
-    /// Models that the world itself asks: who names none is never called for [`World::inquire`].
-    fn models(&self) -> Vec<String> {
+    /// Models that the world itself asks, each with a kind of answer that is wanted of it: who names none is never called for
+    /// [`World::inquire`].
+    fn models(&self) -> Vec<(String, Want)> {
         Vec::new()
     }
     /// What the world asks at the beginning of a round, before anybody looks: each question in the name of an agent, whose budget pays for it.
@@ -362,8 +364,8 @@ pub(crate) trait WorldHost: Send + Sync {
     fn disturbs(&self) -> bool;
     /// The length of a window in event time.
     fn delay(&self) -> Option<f64>;
-    /// The models that an unsplit state asks.
-    fn models(&self) -> Vec<String> {
+    /// The models that an unsplit state asks, and what for.
+    fn models(&self) -> Vec<(String, Want)> {
         Vec::new()
     }
     /// What an unsplit state asks at the beginning of a round.
@@ -675,7 +677,7 @@ impl<W: World> WorldHost for WholeHost<W> {
         None
     }
 
-    fn models(&self) -> Vec<String> {
+    fn models(&self) -> Vec<(String, Want)> {
         self.world.models()
     }
 

@@ -1,11 +1,16 @@
-//! A society whose minds are a tiny random model inside the process: a thousand decisions, by shards, and replayed without its file.
+//! Tiny random models inside the process: a society whose minds are one, a thousand decisions, and a platform whose posts have vectors by one; by
+//! shards, and replayed without their files.
 #![cfg(feature = "local")]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../../polity-driver/tests/bert/mod.rs"]
+#[allow(dead_code)]
+mod bert;
 #[path = "../../polity-driver/tests/gguf/mod.rs"]
 mod gguf;
 mod harness;
 
+use bert::Bert;
 use gguf::Tiny;
 use harness::{OPTIONS, answers, choosers, engine, events, prepared, replay, run, scratch};
 use polity_driver::disk::{Disk, SimDisk};
@@ -72,4 +77,37 @@ fn the_same_model_held_by_words_alone_says_nothing_that_fits() {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
     let summary = run(&engine(disk, 1, None), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
     assert_eq!(summary.totals.rungs.default, 10, "{:?}", summary.totals.rungs);
+}
+
+#[test]
+fn posts_on_the_platform_have_vectors_by_a_folder_and_without_it_when_replayed() {
+    let folder = scratch("local-vectors");
+    let model = folder.join("bert");
+    std::fs::create_dir(&model).unwrap();
+    Bert::new(5).write(&model);
+    let of = |embedding: Option<String>| {
+        let texts = ["The dogs bark.", "A red house!", "dogs", "Who sees the house?"];
+        let seed = |i: usize| json!({"author": i, "at": i / 2, "stance": 0.3, "topic": i, "text": texts[i % 4]});
+        let scenario = json!({
+            "polity": 1, "name": "vectors", "seed": 2, "rounds": 8, "agents": 5000, "topology": {"kind": "barabasi-albert", "links": 4},
+            "world": {"kind": "platform", "hours": vec![0.3; 24], "embedding": embedding, "seeds": (0..12).map(seed).collect::<Vec<_>>()},
+            "cohorts": [{"policy": {"kind": "user"}}],
+        });
+        prepared(&scenario, &folder)
+    };
+    let name = format!("local/{}", model.display());
+    let mut digests = Vec::new();
+    for shards in [1, 2] {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+        let summary = run(&engine(disk.clone(), shards, None), &of(Some(name.clone())), Path::new(OUT)).unwrap();
+        assert_eq!((summary.totals.answers, summary.totals.rungs.fit, summary.totals.cost_usd), (12, 12, 0.0));
+        digests.push(summary.digest);
+        if shards == 2 {
+            std::fs::remove_dir_all(&model).unwrap();
+            assert_eq!(replay(&engine(disk, 1, None), Path::new(OUT)).unwrap().status, "same");
+        }
+    }
+    assert_eq!(digests[0], digests[1]);
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+    assert_ne!(run(&engine(disk, 1, None), &of(None), Path::new(OUT)).unwrap().digest, digests[0]);
 }

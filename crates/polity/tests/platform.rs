@@ -168,7 +168,8 @@ fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
     }
     let mut calls: Vec<(u64, u64)> =
         asked.iter().map(|call| (call["agent"].as_u64().unwrap(), call["round"].as_u64().unwrap())).collect();
-    (written.sort_unstable(), calls.sort_unstable());
+    written.sort_unstable();
+    calls.sort_unstable();
     assert!(written.len() > 5, "{} posts with words", written.len());
     assert_eq!(calls, written);
     assert!(asked.iter().all(|call| call["outcome"] == "reply" && call["model"] == "openai/medium"));
@@ -198,6 +199,30 @@ fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
     // What a model makes of words is not what hashes make of them.
     let hashed = play(&["run", arg(&scenario), "--out", "hashed", "-P", "world.embedding=null"]);
     assert_ne!(hashed["digest"], first["digest"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn models_that_make_no_vectors_are_refused_before_the_run() {
+    let folder = scratch("platform-refused");
+    let scenario = write_scenario(&folder, &society(20, 2));
+    for (model, words) in [
+        ("human/ann", "makes no vectors"),
+        ("tool/python", "makes no vectors"),
+        ("anthropic/claude-haiku-4-5", "openai/text-embedding-3-small"),
+        ("ann", "provider/model"),
+        ("sim/none", "there is no model"),
+    ] {
+        let set = format!("world.embedding={model}");
+        let args = ["run", arg(&scenario), "--out", "run", "-P", &set];
+        let refused = standin::polity(&folder, &args, &[("ANTHROPIC_API_KEY", standin::CANARY)]);
+        let said = standin::text(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains(words), "{model}: {said}");
+        assert!(!folder.join("run").exists(), "{model}");
+    }
+    let both = ["run", arg(&scenario), "-P", "world.embedding=sim/medium", "-P", "world.wording=0"];
+    let refused = standin::text(&standin::polity(&folder, &both, &[]).stderr);
+    assert!(refused.contains("count for nothing"), "{refused}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -405,8 +405,8 @@ impl World for Platform {
         store
     }
 
-    fn models(&self) -> Vec<String> {
-        self.params.embedding.iter().cloned().collect()
+    fn models(&self) -> Vec<(String, Want)> {
+        self.params.embedding.iter().map(|model| (model.clone(), Want::Vector)).collect()
     }
 
     fn inquire(&self, store: &Store) -> Vec<(u32, Question)> {

@@ -122,6 +122,10 @@ pub trait Provider: Send + Sync {
     }
     /// Says before a run whether it has the model (full name); the error names the nearest one.
     fn check(&self, model: &str) -> Result<(), String>;
+    /// Says before a run whether a model (full name) makes vectors of texts.
+    fn makes_vectors(&self, model: &str) -> Result<(), String> {
+        Err(no_vectors(self.name(), model))
+    }
     /// The most that one exchange can take: tokens and dollars, from above. A budget sets it aside before it asks.
     fn most(&self, request: &Request) -> Usage;
     /// Whether its usage tells what calls cost. If not, prices say, as far as they are known: [`prices`].
@@ -158,6 +162,14 @@ pub trait Provider: Send + Sync {
     }
     /// Puts the question. `seed` is the run's; what is drawn here uses it.
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a>;
+}
+
+/// What is said of a model that makes no vectors of texts.
+fn no_vectors(provider: &str, model: &str) -> String {
+    format!(
+        "`{model}`: `{provider}/...` makes no vectors of texts (embeddings). Name one that does: `openai/text-embedding-3-small`, a model of any \
+         server that speaks that wire, with OPENAI_BASE_URL, or `local/FOLDER`, in builds with the feature `local`"
+    )
 }
 
 /// Providers whose place is kept and that this build does not have.

@@ -7,7 +7,7 @@ use super::form::{Forms, in_words};
 use super::keys::Secret;
 use super::line::{Home, Line};
 use super::received::{Ended, Received, Told};
-use super::{Answering, Capabilities, Exchange, Probing, Provider, RateLimits, Trouble, prices};
+use super::{Answering, Capabilities, Exchange, Probing, Provider, RateLimits, Trouble, no_vectors, prices};
 use polity_kernel::ask::{Constrain, Effect, Message, Outcome, Request, Role, Usage, Value, Want};
 use polity_kernel::scenario::Price;
 use serde::{Deserialize, Serialize};
@@ -422,14 +422,7 @@ impl<W: Wire> Remote<W> {
     /// Asks for the vector of a request's text.
     async fn embed(&self, asked: &Request, began: Instant) -> Result<Exchange, Trouble> {
         let Some(wire) = W::embedding() else {
-            return Err(Trouble::Fatal {
-                why: format!(
-                    "`{}`: `{}/...` has no vectors of texts (embeddings). `openai/...` has, for instance openai/text-embedding-3-small, or any \
-                     server that speaks that wire, with OPENAI_BASE_URL",
-                    asked.model,
-                    W::HOME.name
-                ),
-            });
+            return Err(Trouble::Fatal { why: no_vectors(W::HOME.name, &asked.model) });
         };
         let model = self.short(&asked.model);
         let body = wire.body(model, &text_of(asked));
@@ -485,6 +478,10 @@ impl<W: Wire> Provider for Remote<W> {
             ));
         }
         self.line.open().map(|_| ()).map_err(|why| format!("`{model}`: {why}"))
+    }
+
+    fn makes_vectors(&self, model: &str) -> Result<(), String> {
+        W::embedding().map(|_| ()).ok_or_else(|| no_vectors(W::HOME.name, model))
     }
 
     fn most(&self, request: &Request) -> Usage {

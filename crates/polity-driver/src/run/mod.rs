@@ -316,6 +316,10 @@ impl Engine<'_> {
                 )));
             }
         }
+        for model in machine.models_of_vectors() {
+            let provider = self.providers.for_model(&model).map_err(DriveError::Model)?;
+            provider.makes_vectors(&model).map_err(DriveError::Model)?;
+        }
         if let Some(name) = scenario.prices.keys().find(|name| !name.contains('/')) {
             return Err(DriveError::Model(format!(
                 "`prices` names `{name}`; a model is named `provider/model`, for instance `openai/{name}`"

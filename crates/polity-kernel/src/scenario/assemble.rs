@@ -2,6 +2,7 @@
 
 use super::people::People;
 use super::{Answers, Change, Count, FileKind, MemberSource, MetricKeys, Scenario, checks};
+use crate::ask::Want;
 use crate::evaluation::{self, Evaluation};
 use crate::items::{self, Item};
 use crate::method::{Member, MethodHost};
@@ -37,6 +38,14 @@ pub enum Assembled {
 }
 
 impl Assembled {
+    /// The models that its world may ask for vectors of texts.
+    #[must_use]
+    pub fn models_of_vectors(&self) -> Vec<String> {
+        let Assembled::Society(society) = self else { return Vec::new() };
+        let asked = society.models_of_world().into_iter().filter(|(_, want)| *want == Want::Vector);
+        asked.map(|(model, _)| model).collect()
+    }
+
     /// The models that it may ask, each once, in order of first use.
     #[must_use]
     pub fn models(&self) -> Vec<String> {

@@ -14,7 +14,7 @@ mod snapshot;
 pub use block::Segment;
 pub use interview::Interview;
 
-use crate::ask::{Answer, Effect};
+use crate::ask::{Answer, Effect, Want};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
 use crate::mail::{Bucket, Mail, block_of};
@@ -258,10 +258,15 @@ impl Society {
     pub(crate) fn models(&self) -> Vec<String> {
         let later = self.changes.iter().map(|(_, leaves)| &leaves.policies);
         let policies = self.policies.iter().map(|(_, policies)| policies).chain(later);
+        let of_world = self.models_of_world().into_iter().map(|(model, _)| model);
+        policies.flatten().flat_map(|policy| policy.models()).chain(of_world).collect()
+    }
+
+    /// Those that the world itself may ask, and what for.
+    pub(crate) fn models_of_world(&self) -> Vec<(String, Want)> {
         let changed = self.changes.iter().filter_map(|(_, leaves)| leaves.worlds.first());
         let worlds = self.shards.first().map(|shard| &shard.world).into_iter().chain(changed);
-        let of_worlds = worlds.flat_map(|world| world.models());
-        policies.flatten().flat_map(|policy| policy.models()).chain(of_worlds).collect()
+        worlds.flat_map(|world| world.models()).collect()
     }
 
     /// Whether an agent is dead.

@@ -370,8 +370,8 @@ impl World for Curious {
         (0, vec![0.0; setup.agents as usize], 0.0)
     }
 
-    fn models(&self) -> Vec<String> {
-        vec!["sim/medium".into()]
+    fn models(&self) -> Vec<(String, Want)> {
+        vec![("sim/medium".into(), Want::number(0.0, 100.0)), ("sim/medium".into(), Want::Vector)]
     }
 
     /// In the names of every second agent and once more of the first, a vector among the numbers; in every fourth round nothing.

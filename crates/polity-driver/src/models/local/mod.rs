@@ -146,11 +146,7 @@ impl OfPath {
         let (outcome, usage) = match (self.model.get_or_init(|| self.read()), &asked.want) {
             (Err(why), _) => return fatal(why.clone()),
             (Ok(Behind::Chat(_)), Want::Vector) => {
-                return fatal(format!(
-                    "`{}` speaks, and makes no vectors of texts (embeddings): name a folder with a sentence-embedding model \
-                     (`local/models/all-MiniLM-L6-v2`), or a model of another provider",
-                    asked.model
-                ));
+                return fatal(mute_of_vectors(&asked.model));
             }
             (Ok(Behind::Chat(model)), _) => self.say(model, asked, seed)?,
             (Ok(Behind::Sentences(model)), Want::Vector) => {
@@ -204,6 +200,14 @@ impl OfPath {
         let (tokens_in, tokens_out) = (prompt.len() as u64, tokens_out as u64);
         Ok((outcome, Usage { tokens_in, tokens_out, ..Usage::default() }))
     }
+}
+
+/// What is said of a file where a folder is needed.
+fn mute_of_vectors(model: &str) -> String {
+    format!(
+        "`{model}` speaks, and makes no vectors of texts (embeddings): name a folder with a sentence-embedding model \
+         (`local/models/all-MiniLM-L6-v2`), or a model of another provider"
+    )
 }
 
 /// The SHA-256 of a file's bytes.
@@ -273,6 +277,10 @@ impl Provider for Local {
 
     fn check(&self, model: &str) -> Result<(), String> {
         self.of(model).usable().map_err(|why| format!("`{model}`: {why}"))
+    }
+
+    fn makes_vectors(&self, model: &str) -> Result<(), String> {
+        if self.of(model).path.is_dir() { Ok(()) } else { Err(mute_of_vectors(model)) }
     }
 
     fn most(&self, request: &Request) -> Usage {

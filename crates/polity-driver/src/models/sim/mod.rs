@@ -94,6 +94,10 @@ impl Provider for Sim {
         self.model(model).map(|_| ())
     }
 
+    fn makes_vectors(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
     fn most(&self, request: &Request) -> Usage {
         self.model(&request.model).map(|model| call::most(&model, request)).unwrap_or_default()
     }
