@@ -190,6 +190,9 @@ impl<P: Council> CouncilHost for Host<P> {
             }
             Some(Err(Fault(message))) => Err(bug(message)),
             None if open.is_empty() => Err(bug("it awaits something that is not its own door".into())),
+            None if open.iter().any(|effect| effect.id.is_of_world()) => {
+                Err(bug(format!("it asks more than {FIRST_QUESTION} questions in the name of one agent")))
+            }
             None => Ok(Conferred::Asks(open)),
         }
     }

@@ -116,6 +116,24 @@ fn a_world_that_is_stopped_while_it_asks_goes_on_and_asks_nothing_twice() {
 }
 
 #[test]
+fn the_first_questions_are_those_of_agents_in_the_first_round() {
+    let folder = scratch("inquiry-first");
+    let first =
+        |scenario: &serde_json::Value| engine(disk(), 1, None).first_questions(&prepared(scenario, &folder)).unwrap();
+    let asked = first(&curious(20, 5));
+    assert_eq!(asked.len(), 8);
+    assert!(asked.iter().all(|effect| effect.id.round == 0 && !effect.id.is_of_world()));
+    // Nobody looks in the first round, and nobody is asked.
+    let mut hours = vec![1.0; 24];
+    hours[8] = 0.0;
+    let asleep = json!({
+        "name": "asleep", "seed": 1, "rounds": 3, "agents": 5, "model": "sim/medium",
+        "world": {"kind": "platform", "hours": hours}, "cohorts": [{"policy": {"kind": "mind"}}],
+    });
+    assert_eq!(first(&asleep), []);
+}
+
+#[test]
 fn answers_that_come_later_are_refused() {
     let folder = scratch("inquiry-lag");
     let mut scenario = curious(10, 3);

@@ -202,6 +202,85 @@ fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// A scenario of [`society`], asked of the stand-in, and a way to do something with it there.
+fn asked_of(standin: &Standin, folder: &Path, args: &[&str]) -> Value {
+    let ended = standin::polity(folder, &[args, &["--no-report", "--json"]].concat(), &standin.variables());
+    assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
+    standin::last_line(&ended)
+}
+
+#[test]
+fn another_model_reads_all_live_posts_anew_whenever_it_comes() {
+    let folder = scratch("platform-change");
+    let standin = Standin::start(&[]);
+    let mut scenario = society(300, 30);
+    scenario["model"] = json!("openai/medium");
+    scenario["world"]["embedding"] = json!("openai/medium");
+    scenario["changes"] =
+        json!([{"at": 5, "set": {"world.embedding": "openai/large"}}, {"at": 9, "set": {"world.embedding": null}}]);
+    let scenario = write_scenario(&folder, &scenario);
+    let first = asked_of(&standin, &folder, &["run", arg(&scenario), "--out", "one"]);
+    let of = |run: &str, model: &str, round: u64| {
+        let calls = rows(&folder.join(run), "calls").into_iter().filter(|call| call["purpose"] == "embedding");
+        calls.filter(|call| call["model"] == model && call["round"] == round).count()
+    };
+    let written = |before: u64| {
+        let posts = rows(&folder.join("one"), "posts").into_iter().filter(|post| post["text"].is_string());
+        posts.filter(|post| post["round"].as_u64().unwrap() < before).count()
+    };
+    assert_eq!((of("one", "openai/medium", 5), of("one", "openai/large", 5)), (0, written(5)));
+    assert!(of("one", "openai/large", 5) > 3);
+    assert_eq!(
+        (9..12).map(|round| of("one", "openai/large", round) + of("one", "openai/medium", round)).sum::<usize>(),
+        0
+    );
+    let four = asked_of(&standin, &folder, &["run", arg(&scenario), "--out", "four", "--shards", "4"]);
+    assert_eq!(four["digest"], first["digest"]);
+    // Cut at every border, the changes' own among them.
+    for rounds in ["4", "5", "6", "9"] {
+        let out = format!("cut-{rounds}");
+        let mut process = standin::command(&folder, &["run", arg(&scenario), "--out", &out], &standin.variables());
+        let mut process = process.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(40 + 30 * rounds.parse::<u64>().unwrap()));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        if folder.join(&out).join("manifest.json").exists() {
+            assert_eq!(asked_of(&standin, &folder, &["resume", &out])["digest"], first["digest"], "{rounds}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn vectors_are_never_asked_for_in_batches() {
+    let folder = scratch("platform-batches");
+    let standin = Standin::start(&[]);
+    let mut scenario = society(100, 10);
+    scenario["rounds"] = json!(4);
+    scenario["model"] = json!("openai/medium");
+    let plain = write_scenario(&folder, &scenario);
+    let play = |file: &Path, out: &str, more: &[&str]| {
+        let mut command =
+            standin::command(&folder, &["run", arg(file), "--out", out, "--no-report", "--json"], &standin.variables());
+        let ended = command.args(more).env("POLITY_BATCH_PAUSE_MS", "5").output().unwrap();
+        assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
+        standin::last_line(&ended)
+    };
+    for (embedding, sends) in [("openai/large", true), ("openai/medium", false)] {
+        let set = format!("world.embedding={embedding}");
+        let name = embedding.replace('/', "-");
+        let alone = play(&plain, &format!("alone-{name}"), &["-P", &set]);
+        let batched = play(&plain, &format!("batched-{name}"), &["-P", &set, "--batch"]);
+        assert_eq!(batched["digest"], alone["digest"], "{embedding}");
+        let sent = folder.join(format!("batched-{name}")).join("batches").exists();
+        assert_eq!(sent, sends, "{embedding}");
+        let calls = rows(&folder.join(format!("batched-{name}")), "calls");
+        let vectors = calls.iter().filter(|call| call["purpose"] == "embedding");
+        assert!(vectors.clone().count() > 0 && vectors.clone().all(|call| call["outcome"] == "reply"));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn models_that_make_no_vectors_are_refused_before_the_run() {
     let folder = scratch("platform-refused");

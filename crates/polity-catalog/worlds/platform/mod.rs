@@ -93,7 +93,8 @@ pub struct Params {
     /// How much of a post's vector is that of its words, 0 to 1, if it has some; the rest is that of its topic.
     wording: f32,
     /// A model that makes vectors of words, for instance `openai/text-embedding-3-small`: it is asked once for each post with words, in its
-    /// author's name, before anybody sees the post. Without one, and where it gives no vector, words are hashed, and synonyms are not alike.
+    /// author's name, at the beginning of the round after it was written. Without one, and where it gives no vector, words are hashed, and synonyms
+    /// are not alike.
     embedding: Option<String>,
     /// Part of the shares of shares that are credited to the post itself, as X does, and not to the share by which it was met. It decides
     /// how deep cascades are, not who sees what.
@@ -468,6 +469,7 @@ impl World for Platform {
     }
 
     fn restore(&self, store: &mut Store) {
+        store.read_by(self.params.embedding.as_deref());
         store.index(self.params.live, self.params.wording);
         self.prepare(store);
     }

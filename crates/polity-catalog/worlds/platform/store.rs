@@ -441,7 +441,8 @@ pub struct Store {
     words: BTreeMap<u32, String>,
     /// Vectors of words that a model has made, coded, by post.
     meanings: BTreeMap<u32, Code>,
-    /// The first post for whose words no model has been asked yet.
+    /// The model, and the first post for whose words it has not been asked yet.
+    reader: Option<String>,
     unread: u32,
     /// The newest comments with words, by the post that they stand below: (who, words).
     said: BTreeMap<u32, VecDeque<(u32, String)>>,
@@ -496,6 +497,15 @@ impl Store {
     fn note(&mut self, kind: u8, who: u32, what: u64, value: f64) {
         let hash = RowHash::new(Hashed::Row, self.round).words(u64::from(who) << 8 | u64::from(kind), what);
         self.digest.add(hash.number(value).finish());
+    }
+
+    /// Names the model that reads words from now on. What another one has read is forgotten: their vectors have nothing to do with each other.
+    pub fn read_by(&mut self, model: Option<&str>) {
+        if self.reader.as_deref() != model {
+            self.reader = model.map(str::to_owned);
+            self.meanings.clear();
+            self.unread = 0;
+        }
     }
 
     /// Live posts with words for which no model has been asked yet: number, author, words.
@@ -982,6 +992,17 @@ mod tests {
         let (close, shut, dog) = (part(of(texts[0])), part(of(texts[1])), part(of(texts[2])));
         let (alike, other) = (dot(&close, &shut), dot(&close, &dog));
         assert!(alike > 0.9 && alike > other + 0.3, "{alike} {other}");
+        // Another model is asked for all live ones anew, none for nothing.
+        let mut other = store.clone();
+        other.read_by(Some("b"));
+        assert_eq!(
+            (other.meanings.len(), other.unread().next().map(|(post, ..)| post >= other.live.first)),
+            (0, Some(true))
+        );
+        assert!(other.unread().count() > store.unread().count());
+        other.read_by(None);
+        other.index(LIVE, 0.5);
+        assert!((other.live.first..110).any(|post| other.code(post) != store.code(post)));
         // With nothing learnt nothing changes.
         let digest = store.digest;
         assert!(!store.read(Vec::new()) && store.digest == digest);

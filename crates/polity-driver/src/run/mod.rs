@@ -276,7 +276,7 @@ impl Engine<'_> {
             Assembled::Evaluation(evaluation) => evaluation.poll(answers),
         };
         let asked = poll(Vec::new()).map_err(bug)?.start;
-        if !asked.iter().all(|effect| effect.id.is_of_world()) {
+        if asked.is_empty() || !asked.iter().all(|effect| effect.id.is_of_world()) {
             return Ok(asked);
         }
         // The world asks first; here it gets no answer.
@@ -401,11 +401,16 @@ impl Engine<'_> {
     }
 
     /// Of these models those that are asked in batches; it says which are not.
-    fn batched(&self, manifest: &Manifest) -> BTreeSet<String> {
+    fn batched(&self, machine: &Assembled, manifest: &Manifest) -> BTreeSet<String> {
         if !manifest.batch {
             return BTreeSet::new();
         }
-        let has = |model: &&String| self.providers.for_model(model).is_ok_and(|provider| provider.batching().is_some());
+        // Batches are of conversations.
+        let of_vectors = machine.models_of_vectors();
+        let has = |model: &&String| {
+            let provider = self.providers.for_model(model);
+            !of_vectors.contains(model) && provider.is_ok_and(|provider| provider.batching().is_some())
+        };
         let (batched, not): (Vec<&String>, Vec<&String>) = manifest.models.iter().partition(has);
         if !not.is_empty() {
             let not: Vec<&str> = not.into_iter().map(String::as_str).collect();
@@ -469,8 +474,8 @@ impl Engine<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Summary, DriveError> {
         let agents = agents_of(machine);
-        let batched = self.batched(manifest);
-        let prices = Prices::from(manifest.prices.clone()).in_batches(batched);
+        let batched = self.batched(machine, manifest);
+        let prices = Prices::from(manifest.prices.clone()).in_batches(batched.clone());
         let mailbox = Mailbox::of(self.disk.clone(), folder.path());
         let timeout = scenario.people.timeout.map(|timeout| Duration::from_secs_f64(timeout.seconds()));
         let named = folder.path().display().to_string();
@@ -478,7 +483,7 @@ impl Engine<'_> {
             self.providers.clone(),
             self.disk.clone(),
             folder.path(),
-            manifest.batch,
+            batched,
             self.outside.batch_pause,
             self.outside.notes.clone(),
         )?;

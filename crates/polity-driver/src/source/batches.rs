@@ -15,7 +15,7 @@ use crate::models::{Exchange, Providers, Trouble};
 use crate::people::now_ms;
 use polity_kernel::ask::{Effect, EffectId, Request};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,8 +117,8 @@ impl Desk {
 /// The batches of a run. Nothing is sent here: [`Batch::ask`] does.
 pub(crate) struct Batches {
     desk: Arc<Desk>,
-    /// Whether new ones are made.
-    new: bool,
+    /// The models of which new ones are made.
+    gathered: BTreeSet<String>,
     /// Those in files.
     noted: Vec<Note>,
     /// Of every effect in one of these, where it stands: the last one that holds it.
@@ -130,13 +130,13 @@ pub(crate) struct Batches {
 }
 
 impl Batches {
-    /// Of the run in this folder, with those that earlier processes have sent. `new`: whether new ones are made; `run`: how the folder is
+    /// Of the run in this folder, with those that earlier processes have sent. `gathered`: the models of which new ones are made; `run`: how the folder is
     /// named in words; `pause`: before a batch is first looked at.
     pub(crate) fn open(
         providers: Arc<Providers>,
         disk: Arc<dyn Disk>,
         folder: &Path,
-        new: bool,
+        gathered: BTreeSet<String>,
         pause: Option<Duration>,
         notes: Notes,
     ) -> Result<Self, DriveError> {
@@ -171,12 +171,12 @@ impl Batches {
         let pause = pause.unwrap_or(FIRST_PAUSE);
         let desk = Arc::new(Desk { providers, disk, folder, run, pause, notes });
         let (held, _) = watch::channel(false);
-        Ok(Batches { desk, new, noted, known, claimed: BTreeMap::new(), made, held })
+        Ok(Batches { desk, gathered, noted, known, claimed: BTreeMap::new(), made, held })
     }
 
     /// Whether questions of this model are gathered.
     pub(super) fn gathers(&self, model: &str) -> bool {
-        self.new && self.desk.providers.for_model(model).is_ok_and(|provider| provider.batching().is_some())
+        self.gathered.contains(model)
     }
 
     /// Where a question stands that an earlier process has sent.
@@ -610,7 +610,8 @@ mod tests {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
         let open = || {
             let notes = Notes::default();
-            Batches::open(providers.clone(), disk.clone(), Path::new("run"), true, None, notes).unwrap()
+            Batches::open(providers.clone(), disk.clone(), Path::new("run"), ["small/m".into()].into(), None, notes)
+                .unwrap()
         };
         let mut batches = open();
         assert!(batches.gathers("small/m") && !batches.gathers("other/m"));

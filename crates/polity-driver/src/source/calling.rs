@@ -7,7 +7,7 @@ use super::traffic::{After, Call, Rules, Traffic};
 use super::{Broken, Notes};
 use crate::models::prices::Prices;
 use crate::models::{Exchange, Providers, Trouble};
-use polity_kernel::ask::{Answer, Effect, Usage, Want};
+use polity_kernel::ask::{Answer, Effect, Usage};
 use std::collections::BTreeSet;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -252,8 +252,7 @@ impl Calling {
     fn begin(&mut self, Asking { effect, key, rank }: Asking) {
         let now = Instant::now();
         if let Some(batches) = &mut self.batches {
-            // Batches are of conversations.
-            if effect.request.want != Want::Vector && batches.gathers(&effect.request.model) {
+            if batches.gathers(&effect.request.model) {
                 self.traffic.gathers(&effect.request.model, now);
             }
             if let Some(place) = batches.sent(&effect) {
