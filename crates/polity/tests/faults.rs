@@ -349,10 +349,10 @@ fn a_changed_manifest_or_input_is_refused() {
         refused(&polity(verb), 3, &["0-items.jsonl", "was changed after the run began"]);
         assert!(!fork.exists());
     }
-    spoil(Path::new("manifest.json"), "\"format\": 6", "\"format\": 7");
-    refused(&polity(&["resume", arg(&bad)]), 3, &["format 7", "up to 6"]);
-    spoil(Path::new("manifest.json"), "\"format\": 6", "\"format\": 1");
-    refused(&polity(&["resume", arg(&bad)]), 3, &["format 1", "this build reads 6", "the build that began"]);
+    spoil(Path::new("manifest.json"), "\"format\": 7", "\"format\": 8");
+    refused(&polity(&["resume", arg(&bad)]), 3, &["format 8", "up to 7"]);
+    spoil(Path::new("manifest.json"), "\"format\": 7", "\"format\": 1");
+    refused(&polity(&["resume", arg(&bad)]), 3, &["format 1", "this build reads 7", "the build that began"]);
 }
 
 // ------------------------------------------------------------------ tampering
