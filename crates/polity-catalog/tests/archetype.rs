@@ -7,8 +7,9 @@ mod common;
 
 use common::{open, refused};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Answer, Effect, Outcome, Usage, Value, Want};
+use polity_kernel::ask::{Answer, Effect, Outcome, Request, Usage, Value, Want};
 use polity_kernel::council::{Council, Session};
+use polity_kernel::ladder::Question;
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::population::Cell;
@@ -213,20 +214,24 @@ fn samples_serve_acts_that_carry_numbers() {
 }
 
 /// A policy whose agents share the sum of numbers that they were born with: the last digit shows in which order it was made.
-struct Choir(u16);
+struct Choir(u16, u32);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct ChoirParams {
+    /// Questions that it puts in the name of the first agent.
+    #[serde(default)]
+    questions: u32,
+}
 
 impl Policy for Choir {
     const NAME: &'static str = "choir";
     const SUMMARY: &'static str = "Name a part of the sum of all";
-    type Params = Nothing;
+    type Params = ChoirParams;
     type State = f64;
 
-    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        Ok(Choir(binding.number_act()?.0))
+    fn open(params: ChoirParams, binding: &Binding<'_>) -> Result<Self, Invalid> {
+        Ok(Choir(binding.number_act()?.0, params.questions))
     }
 
     fn born(&self, _: Person<'_>, draws: &mut Draws) -> f64 {
@@ -260,10 +265,32 @@ impl Council for Choir {
         left + right
     }
 
-    async fn confer(&self, sum: &mut f64, tally: &f64, _: &mut Session<'_>) -> Result<(), Fault> {
+    async fn confer(&self, sum: &mut f64, tally: &f64, session: &mut Session<'_>) -> Result<(), Fault> {
         *sum += tally;
+        let request = Request::new("sim/medium", Vec::new(), Want::Text);
+        let question = Question { request, hidden: None, again: 0, default: Value::Text(String::new()) };
+        session.settle_all((0..self.1).map(|_| (0, question.clone())).collect()).await;
         Ok(())
     }
+}
+
+#[test]
+fn a_council_asks_no_more_than_there_are_numbers_for() {
+    let mut registry = Registry::new();
+    polity_catalog::register_all(&mut registry);
+    registry.council::<Choir>(LeafFiles::default());
+    let first = |questions: u32| {
+        let tree = Node::from_json(&json!({"seed": 6, "rounds": 1, "agents": 3, "world": {"kind": "guess-average"},
+            "cohorts": [{"policy": {"kind": "choir", "questions": questions}}]}));
+        match assemble(&tree, &registry, &Inputs::default(), 1, Box::new(InMemory::default())) {
+            Ok(Assembled::Society(mut society)) => society.poll(Vec::new()),
+            _ => panic!("a society was asked for"),
+        }
+    };
+    // The next number is the world's first.
+    assert_eq!(first(10_000).unwrap().start.len(), 10_000);
+    let refused = first(10_001).unwrap_err().to_string();
+    assert!(refused.contains("more than 10000 questions"), "{refused}");
 }
 
 #[test]

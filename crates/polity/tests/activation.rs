@@ -3,9 +3,11 @@
 
 mod harness;
 
-use harness::{answers, assert_same_tables, engine, events, in_order, prepared, replay, resume, run, scratch, tables};
+use harness::{
+    StopAfter, answers, assert_same_tables, engine, events, in_order, prepared, replay, resume, run, scratch, tables,
+};
 use polity_driver::disk::{Disk, SimDisk};
-use polity_driver::drive::{Progress, Stop, Watch};
+use polity_driver::drive::Stop;
 use polity_driver::run::Engine;
 use polity_driver::source::Faults;
 use polity_driver::tables::{ColumnData, read_table};
@@ -14,17 +16,6 @@ use std::sync::Arc;
 
 fn disk() -> Arc<dyn Disk> {
     Arc::new(SimDisk::default())
-}
-
-/// Stops after two rounds.
-struct StopAfterTwo(Stop);
-
-impl Watch for StopAfterTwo {
-    fn progress(&mut self, progress: &Progress) {
-        if progress.rounds >= 2 && progress.waiting.is_none() {
-            self.0.ask();
-        }
-    }
 }
 
 #[test]
@@ -73,7 +64,7 @@ fn askers_in_order_do_not_depend_on_shards_arrival_or_stops() {
     let disk = disk();
     let stop = Stop::default();
     let engine = Engine { stop: stop.clone(), ..harness::engine(disk.clone(), 2, None) };
-    let stopped = engine.run(&prepared, Path::new("run"), &mut StopAfterTwo(stop)).unwrap();
+    let stopped = engine.run(&prepared, Path::new("run"), &mut StopAfter(2, stop)).unwrap();
     assert_eq!(stopped.status, "stopped");
     let resumed = resume(&harness::engine(disk.clone(), 3, None), Path::new("run")).unwrap();
     assert_eq!(resumed.digest, expected.digest);

@@ -5,10 +5,12 @@
 
 mod harness;
 
-use harness::{Nothing, answers, arg, assert_same_tables, engine, events, in_order, prepared, rules, scratch, tables};
+use harness::{
+    Nothing, StopAfter, answers, arg, assert_same_tables, engine, events, in_order, prepared, rules, scratch, tables,
+};
 use harness::{polity, team, village, write_scenario};
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
-use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
+use polity_driver::drive::Unwatched;
 use polity_driver::health::{DEFAULTS, alarms};
 use polity_driver::models::{Answering, Exchange, Provider, Providers};
 use polity_driver::run::{Engine, Prepared};
@@ -165,16 +167,6 @@ fn oracles() -> serde_json::Value {
 // ------------------------------------------------------------------ running
 
 const RUN: &str = "runs/one";
-
-struct StopAfter(u32, Stop);
-
-impl Watch for StopAfter {
-    fn progress(&mut self, progress: &Progress) {
-        if progress.rounds >= self.0 && progress.waiting.is_none() {
-            self.1.ask();
-        }
-    }
-}
 
 fn on(disk: &SimDisk, shards: usize, faults: Option<u64>) -> Engine<'static> {
     let faults = faults.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 });

@@ -4,13 +4,14 @@
 mod harness;
 
 use harness::{
-    answers, assert_asked_once, assert_same_tables, curious, engine, events, prepared, replay, resume, run, scratch,
-    tables,
+    StopAfter, answers, assert_asked_once, assert_same_tables, curious, engine, events, prepared, replay, resume, run,
+    scratch, tables,
 };
 use polity_driver::disk::{Disk, SimDisk};
-use polity_driver::drive::{Progress, Stop, Watch};
+use polity_driver::drive::Stop;
 use polity_driver::run::Engine;
 use polity_driver::source::Faults;
+use polity_driver::tables::ColumnData;
 use polity_kernel::ask::{EffectId, Outcome, Value, Want};
 use polity_kernel::world::FIRST_QUESTION;
 use serde_json::json;
@@ -78,27 +79,47 @@ fn a_wall_denies_a_world_and_its_defaults_hold() {
         let disk = disk();
         let summary =
             run(&engine(disk.clone(), shards, faults), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
-        (summary.digest, summary.totals.answers, tables(disk.as_ref(), Path::new(OUT)))
+        assert_eq!(summary.status, "budget");
+        (
+            summary.digest,
+            answers(&events(disk.clone(), Path::new(OUT)).unwrap().0),
+            tables(disk.as_ref(), Path::new(OUT)),
+        )
     };
-    let (digest, asked, found) = play(1, None);
-    let (other, as_many, same) = play(1, Some(Faults { seed: 3, failure: 0.3, repeat: 0.3 }));
-    assert_eq!((&other, as_many), (&digest, asked));
+    // The first round asks 11 for the world and 11 for agents: four of these, and the second round's.
+    let (digest, heard, found) = play(1, None);
+    let denied = |id: &EffectId| matches!(heard[id].last().unwrap().outcome, Outcome::Denied { .. });
+    let of =
+        |round: u32, of_world: bool| heard.keys().filter(move |id| id.round == round && id.is_of_world() == of_world);
+    assert_eq!((of(0, true).filter(|id| denied(id)).count(), of(0, true).count()), (0, 11));
+    assert!(of(0, false).any(denied));
+    let (other, _, same) = play(1, Some(Faults { seed: 3, failure: 0.3, repeat: 0.3 }));
+    assert_eq!(other, digest);
     assert_same_tables(&same, &found, "arrival");
-}
-
-/// Stops after two rounds.
-struct StopAfterTwo(Stop);
-
-impl Watch for StopAfterTwo {
-    fn progress(&mut self, progress: &Progress) {
-        if progress.rounds >= 2 {
-            self.0.ask();
-        }
+    // With less the world itself is denied, and agents see the declared default: those that say what they see say that.
+    scenario["budget"] = json!({"calls": 5});
+    let disk = disk();
+    run(&engine(disk.clone(), 1, None), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
+    let heard = answers(&events(disk.clone(), Path::new(OUT)).unwrap().0);
+    let of_world = heard.iter().filter(|(id, _)| id.is_of_world());
+    let (denied, had): (Vec<_>, Vec<_>) =
+        of_world.partition(|(_, all)| matches!(all.last().unwrap().outcome, Outcome::Denied { .. }));
+    assert_eq!((denied.len(), had.len()), (6, 5));
+    let tables = tables(disk.as_ref(), Path::new(OUT));
+    let column = |name: &str| &tables["acts"].iter().find(|(column, _)| column == name).unwrap().1;
+    let (ColumnData::U32(agents), ColumnData::F64(values)) = (column("agent"), column("value")) else {
+        panic!("numbers")
+    };
+    // Agents from 8 on are echoes.
+    for (id, _) in denied.iter().filter(|(id, _)| id.actor >= 8) {
+        let place = agents.iter().position(|agent| *agent == Some(id.actor)).unwrap();
+        assert_eq!(values[place], Some(0.5), "agent {}", id.actor);
     }
+    assert!(denied.iter().any(|(id, _)| id.actor >= 8));
 }
 
 #[test]
-fn a_world_that_is_stopped_while_it_asks_goes_on_and_asks_nothing_twice() {
+fn a_world_that_is_stopped_goes_on_and_asks_nothing_twice() {
     let folder = scratch("inquiry-stop");
     let prepared = prepared(&curious(30, 6), &folder);
     let whole = disk();
@@ -106,7 +127,7 @@ fn a_world_that_is_stopped_while_it_asks_goes_on_and_asks_nothing_twice() {
     let disk = disk();
     let stop = Stop::default();
     let first = Engine { stop: stop.clone(), ..engine(disk.clone(), 2, None) };
-    let stopped = first.run(&prepared, Path::new(OUT), &mut StopAfterTwo(stop)).unwrap();
+    let stopped = first.run(&prepared, Path::new(OUT), &mut StopAfter(2, stop)).unwrap();
     assert_eq!(stopped.status, "stopped");
     let before = events(disk.clone(), Path::new(OUT)).unwrap().0;
     let resumed = resume(&engine(disk.clone(), 3, None), Path::new(OUT)).unwrap();

@@ -6,10 +6,9 @@
 mod harness;
 
 use harness::{
-    Nothing, arg, assert_same_tables, engine, polity, prepared, replay, resume, rules, run, scratch, tables,
+    Nothing, StopAfter, arg, assert_same_tables, engine, polity, prepared, replay, resume, rules, run, scratch, tables,
 };
 use polity_driver::disk::{RealDisk, SimDisk};
-use polity_driver::drive::{Progress, Stop, Watch};
 use polity_driver::health::{Alarm, PARROTING, STUCK};
 use polity_driver::run::Engine;
 use polity_driver::tables::ColumnData;
@@ -83,17 +82,6 @@ fn column<'a>(tables: &'a harness::Tables, table: &str, name: &str) -> &'a Colum
     &tables[table].iter().find(|(column, _)| column == name).unwrap().1
 }
 
-/// Asks for a stop after some rounds.
-struct After(u32, Stop);
-
-impl Watch for After {
-    fn progress(&mut self, progress: &Progress) {
-        if progress.rounds >= self.0 {
-            self.1.ask();
-        }
-    }
-}
-
 #[test]
 fn shares_are_met_and_told_whatever_interrupts_the_run() {
     let folder = scratch("people-shares");
@@ -147,7 +135,7 @@ fn shares_are_met_and_told_whatever_interrupts_the_run() {
     for rounds in 1..5 {
         let out = format!("runs/after-{rounds}");
         let stopping = engine(Arc::new(disk.clone()), 1, None);
-        let mut watch = After(rounds, stopping.stop.clone());
+        let mut watch = StopAfter(rounds, stopping.stop.clone());
         assert_eq!(stopping.run(&prepared, Path::new(&out), &mut watch).unwrap().status, "stopped");
         let resumed = resume(&engine(Arc::new(disk.clone()), 2, None), Path::new(&out)).unwrap();
         assert_eq!((resumed.digest, resumed.health), (summary.digest.clone(), summary.health.clone()));
@@ -476,7 +464,7 @@ fn health(scenario: &Value, stop_after: Option<u32>) -> Vec<Alarm> {
         None => run(&engine(), &prepared, out).unwrap().health,
         Some(rounds) => {
             let first = engine();
-            let mut watch = After(rounds, first.stop.clone());
+            let mut watch = StopAfter(rounds, first.stop.clone());
             first.run(&prepared, out, &mut watch).unwrap();
             resume(&engine(), out).unwrap().health
         }

@@ -7,13 +7,19 @@
 mod harness;
 mod standin;
 
-use harness::{arg, assert_same_tables, command, from_env, polity, scratch, tables, write_scenario};
-use polity_driver::disk::RealDisk;
+use harness::{
+    StopAfter, arg, assert_asked_once, assert_same_tables, command, engine, events, from_env, polity, prepared, resume,
+    run, scratch, tables, write_scenario,
+};
+use polity_driver::disk::{Disk, RealDisk, SimDisk};
+use polity_driver::drive::Stop;
+use polity_driver::run::Engine;
 use polity_kernel::rng::{Draws, Stream};
 use serde_json::{Value, json};
 use standin::Standin;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What the post from outside says.
@@ -142,6 +148,13 @@ fn rows(run: &Path, table: &str) -> Vec<Value> {
     String::from_utf8(said.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// What the program prints last of a verb, with the stand-in as its provider.
+fn asked_of(standin: &Standin, folder: &Path, args: &[&str]) -> Value {
+    let ended = standin::polity(folder, &[args, &["--no-report", "--json"]].concat(), &standin.variables());
+    assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
+    standin::last_line(&ended)
+}
+
 #[test]
 fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
     let folder = scratch("platform-vectors");
@@ -150,11 +163,7 @@ fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
     scenario["model"] = json!("openai/medium");
     scenario["world"]["embedding"] = json!("openai/medium");
     let scenario = write_scenario(&folder, &scenario);
-    let play = |verb: &[&str]| {
-        let ended = standin::polity(&folder, &[verb, &["--no-report", "--json"]].concat(), &standin.variables());
-        assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
-        standin::last_line(&ended)
-    };
+    let play = |verb: &[&str]| asked_of(&standin, &folder, verb);
     let first = play(&["run", arg(&scenario), "--out", "one"]);
     let one = folder.join("one");
     let posts: Vec<Value> = rows(&one, "posts").into_iter().filter(|post| post["text"].is_string()).collect();
@@ -202,13 +211,6 @@ fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A scenario of [`society`], asked of the stand-in, and a way to do something with it there.
-fn asked_of(standin: &Standin, folder: &Path, args: &[&str]) -> Value {
-    let ended = standin::polity(folder, &[args, &["--no-report", "--json"]].concat(), &standin.variables());
-    assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
-    standin::last_line(&ended)
-}
-
 #[test]
 fn another_model_reads_all_live_posts_anew_whenever_it_comes() {
     let folder = scratch("platform-change");
@@ -236,19 +238,36 @@ fn another_model_reads_all_live_posts_anew_whenever_it_comes() {
     );
     let four = asked_of(&standin, &folder, &["run", arg(&scenario), "--out", "four", "--shards", "4"]);
     assert_eq!(four["digest"], first["digest"]);
-    // Cut at every border, the changes' own among them.
-    for rounds in ["4", "5", "6", "9"] {
-        let out = format!("cut-{rounds}");
-        let mut process = standin::command(&folder, &["run", arg(&scenario), "--out", &out], &standin.variables());
-        let mut process = process.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(40 + 30 * rounds.parse::<u64>().unwrap()));
-        process.kill().unwrap();
-        process.wait().unwrap();
-        if folder.join(&out).join("manifest.json").exists() {
-            assert_eq!(asked_of(&standin, &folder, &["resume", &out])["digest"], first["digest"], "{rounds}");
-        }
-    }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_run_whose_model_of_vectors_changes_goes_on_from_every_border() {
+    let folder = scratch("platform-borders");
+    let mut scenario = society(300, 30);
+    scenario["snapshot"] = json!({"rounds": 1});
+    scenario["world"]["embedding"] = json!("sim/medium");
+    scenario["changes"] =
+        json!([{"at": 5, "set": {"world.embedding": "sim/large"}}, {"at": 9, "set": {"world.embedding": null}}]);
+    let prepared = prepared(&scenario, &folder);
+    let whole: Arc<dyn Disk> = Arc::new(SimDisk::default());
+    let expected = run(&engine(whole.clone(), 1, None), &prepared, Path::new("run")).unwrap();
+    for rounds in 4..=10 {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+        let stop = Stop::default();
+        let first = Engine { stop: stop.clone(), ..engine(disk.clone(), 2, None) };
+        let stopped = first.run(&prepared, Path::new("run"), &mut StopAfter(rounds, stop)).unwrap();
+        assert_eq!((stopped.status.as_str(), stopped.rounds), ("stopped", rounds));
+        let before = events(disk.clone(), Path::new("run")).unwrap().0;
+        let resumed = resume(&engine(disk.clone(), 1, None), Path::new("run")).unwrap();
+        assert_eq!(resumed.digest, expected.digest, "stopped after {rounds}");
+        assert_asked_once(&before, &events(disk.clone(), Path::new("run")).unwrap().0, "a resume");
+        assert_same_tables(
+            &tables(disk.as_ref(), Path::new("run")),
+            &tables(whole.as_ref(), Path::new("run")),
+            "tables",
+        );
+    }
 }
 
 #[test]
@@ -319,10 +338,7 @@ fn without_vectors_words_are_hashed() {
     // It answers, and never with a vector.
     let standin = Standin::start(&["--fault", "wrong-schema=1"]);
     let scenario = write_scenario(&folder, &scenario);
-    let args = ["run", arg(&scenario), "--out", "none", "--no-report", "--json"];
-    let ended = standin::polity(&folder, &args, &standin.variables());
-    assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
-    let said = standin::last_line(&ended);
+    let said = asked_of(&standin, &folder, &["run", arg(&scenario), "--out", "none"]);
     assert_eq!((said["digest"].as_str(), &said["calls"]), (Some(plain.text("digest")), &json!(8)));
     let calls = rows(&folder.join("none"), "calls");
     assert!(calls.iter().all(|call| call["outcome"] == "invalid" && call["rung"] == "default"), "{calls:?}");

@@ -1,6 +1,7 @@
 //! Feeds: candidates from several sources, ranked by a sum of weights.
 
-use super::store::{Coarse, NOWHERE, Post, Store, TOPICS, Vector, coarse, code, likeness, of};
+use super::store::{NOWHERE, Post, Store, of};
+use super::vectors::{Coarse, TOPICS, Vector, coarse, code, likeness};
 use super::{Params, Shape};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::sight::Rows;

@@ -4,6 +4,7 @@ mod feed;
 mod polarisation;
 mod store;
 mod tables;
+mod vectors;
 
 use feed::{Feeds, Weights};
 use polarisation::Measure;
@@ -21,8 +22,9 @@ use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use store::{Did, Kind, Store, TOPICS};
+use store::{Did, Kind, Store};
 use tables::{INFLUENCE, POSTS};
+use vectors::TOPICS;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -417,7 +419,7 @@ impl World for Platform {
             let request = Request { purpose: "embedding".into(), ..Request::new(model, messages, Want::Vector) };
             (author, Question { request, hidden: None, again: 0, default: Value::Vector(Vec::new()) })
         };
-        store.unread().map(|(_, author, words)| question((author, words))).collect()
+        store.unembedded().map(|(_, author, words)| question((author, words))).collect()
     }
 
     fn learn(&self, store: &mut Store, ends: Vec<Settled>) {
@@ -425,7 +427,7 @@ impl World for Platform {
             Value::Vector(vector) => vector,
             _ => Vec::new(),
         });
-        if store.read(vectors.collect()) {
+        if store.embed(vectors.collect()) {
             self.prepare(store);
         }
     }
@@ -469,7 +471,7 @@ impl World for Platform {
     }
 
     fn restore(&self, store: &mut Store) {
-        store.read_by(self.params.embedding.as_deref());
+        store.embed_by(self.params.embedding.as_deref());
         store.index(self.params.live, self.params.wording);
         self.prepare(store);
     }

@@ -2,135 +2,24 @@
 
 use super::feed::Near;
 use super::polarisation::Exposed;
+use super::vectors::{Coarse, Code, NONE, TOPICS, Vector, around, coarse, code, decode, hashed, projected, unit};
 use super::{Params, Seed};
-use crate::recall;
 use polity_kernel::digest::{Digest, Kind as Hashed, RowHash};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::sight::named;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Topics; a vector of interests or of a post has a number for each.
-pub const TOPICS: usize = 32;
 /// No post.
 pub const NOWHERE: u32 = u32::MAX;
 /// Posts that somebody has dealt with lately, and is not shown again.
 const LATELY: usize = 16;
-/// How far vectors are spread around their topic: the deviation of each of their numbers, before they are made 1 long.
-const SPREAD: f64 = 0.12;
 /// What is noted, beside kinds of acts, when a model has read a post.
-const READ: u8 = u8::MAX - 2;
+const EMBEDDED: u8 = u8::MAX - 2;
 /// Letters of a post that are kept.
 const LONGEST: usize = 5_000;
 /// Comments with words that are kept of a post: the newest.
 const COMMENTS: usize = 3;
-
-/// A vector of length 1.
-pub type Vector = [f32; TOPICS];
-
-/// The product of two vectors; summed in eight lanes, so that it is the same on every machine and quick.
-#[inline]
-pub fn dot(a: &Vector, b: &Vector) -> f32 {
-    let mut lanes = [0.0f32; 8];
-    for start in [0, 8, 16, 24] {
-        for (i, lane) in lanes.iter_mut().enumerate() {
-            *lane += a[start + i] * b[start + i];
-        }
-    }
-    ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]))
-}
-
-/// A vector in 4,096ths: a line of the processor's cache, and exact sums.
-pub type Code = [i16; TOPICS];
-/// A vector in 180ths: the product of two of length 1 is at most 32,400, and never more on the way (Cauchy and Schwarz), so that 16 bits hold
-/// it. Where many are looked through.
-pub type Coarse = [i16; TOPICS];
-/// The code of nobody.
-const NONE: Code = [0; TOPICS];
-const UNIT: f32 = 4096.0;
-const COARSE: f32 = 180.0;
-
-pub fn code(vector: &Vector) -> Code {
-    vector.map(|x| (x * UNIT) as i16)
-}
-
-pub fn coarse(vector: &Vector) -> Coarse {
-    vector.map(|x| (x * COARSE) as i16)
-}
-
-fn decode(code: &Code) -> Vector {
-    code.map(|x| f32::from(x) / UNIT)
-}
-
-/// The product of two codes, exact. In four lanes and a function of its own, which compilers make four multiplications of.
-#[inline(never)]
-pub fn product(a: &Code, b: &Code) -> i32 {
-    let mut lanes = [0i32; 4];
-    for i in 0..TOPICS / 4 {
-        for (l, lane) in lanes.iter_mut().enumerate() {
-            *lane += i32::from(a[4 * i + l]) * i32::from(b[4 * i + l]);
-        }
-    }
-    (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
-}
-
-/// How alike two vectors are, by their codes: -1 to 1.
-pub fn likeness(a: &Code, b: &Code) -> f32 {
-    product(a, b) as f32 / (UNIT * UNIT)
-}
-
-/// A vector around a topic.
-fn around(topic: u8, draws: &mut Draws) -> Vector {
-    let mut vector = [0.0; TOPICS];
-    for (i, x) in vector.iter_mut().enumerate() {
-        let center = if i == usize::from(topic) { 1.0 } else { 0.0 };
-        *x = (center + SPREAD * draws.normal()) as f32;
-    }
-    unit(&mut vector);
-    vector
-}
-
-/// A vector of words: each falls on one of its numbers, with a sign, by a hash (feature hashing; Weinberger et al., 2009). Words alike in
-/// letters are, words alike in meaning are not.
-fn of_words(text: &str) -> Vector {
-    let mut vector = [0.0; TOPICS];
-    for hash in recall::hashes(text) {
-        vector[(hash % TOPICS as u64) as usize] += if hash >> 16 & 1 == 0 { 1.0 } else { -1.0 };
-    }
-    unit(&mut vector);
-    vector
-}
-
-/// A model's vector in our few numbers, so that angles stay about what they are: every number of it is added to each of ours, or taken away,
-/// by a hash of both places (a random projection; Achlioptas, "Database-friendly random projections", 2003). One that is no longer than ours
-/// stays as it is. `None` where there is no direction.
-fn of_meaning(numbers: &[f32]) -> Option<Vector> {
-    let length = numbers.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
-    if !(length > 0.0 && length.is_finite()) {
-        return None;
-    }
-    let mut sums = [0.0f64; TOPICS];
-    if numbers.len() <= TOPICS {
-        sums.iter_mut().zip(numbers).for_each(|(sum, x)| *sum = f64::from(*x) / length);
-    } else {
-        for (place, x) in numbers.iter().enumerate() {
-            let signs = RowHash::new(Hashed::Input, 1).word(place as u64).finish();
-            for (i, sum) in sums.iter_mut().enumerate() {
-                *sum += f64::from(*x) / length * if signs >> i & 1 == 0 { 1.0 } else { -1.0 };
-            }
-        }
-    }
-    let mut vector = sums.map(|sum| sum as f32);
-    unit(&mut vector);
-    vector.iter().any(|x| *x != 0.0).then_some(vector)
-}
-
-fn unit(vector: &mut Vector) {
-    let length = dot(vector, vector).sqrt();
-    if length > 0.0 {
-        vector.iter_mut().for_each(|x| *x /= length);
-    }
-}
 
 /// What can be done, in the order of the world's acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -440,10 +329,10 @@ pub struct Store {
     /// Words, of the posts that have some.
     words: BTreeMap<u32, String>,
     /// Vectors of words that a model has made, coded, by post.
-    meanings: BTreeMap<u32, Code>,
+    embeddings: BTreeMap<u32, Code>,
     /// The model, and the first post for whose words it has not been asked yet.
-    reader: Option<String>,
-    unread: u32,
+    embedder: Option<String>,
+    asked: u32,
     /// The newest comments with words, by the post that they stand below: (who, words).
     said: BTreeMap<u32, VecDeque<(u32, String)>>,
     cascade: Cascade,
@@ -486,8 +375,8 @@ impl Store {
         let Post { origin, topic, .. } = self.posts[post as usize];
         let mut vector = around(topic, &mut Draws::new(self.seed, Stream::Seat, 1, origin));
         if let Some(words) = self.words.get(&origin).filter(|_| self.live.wording > 0.0) {
-            let (part, meaning) = (self.live.wording, self.meanings.get(&origin).map(decode));
-            let words = meaning.unwrap_or_else(|| of_words(words));
+            let (part, meaning) = (self.live.wording, self.embeddings.get(&origin).map(decode));
+            let words = meaning.unwrap_or_else(|| hashed(words));
             vector.iter_mut().zip(words).for_each(|(x, word)| *x += part * (word - *x));
             unit(&mut vector);
         }
@@ -500,39 +389,39 @@ impl Store {
     }
 
     /// Names the model that reads words from now on. What another one has read is forgotten: their vectors have nothing to do with each other.
-    pub fn read_by(&mut self, model: Option<&str>) {
-        if self.reader.as_deref() != model {
-            self.reader = model.map(str::to_owned);
-            self.meanings.clear();
-            self.unread = 0;
+    pub fn embed_by(&mut self, model: Option<&str>) {
+        if self.embedder.as_deref() != model {
+            self.embedder = model.map(str::to_owned);
+            self.embeddings.clear();
+            self.asked = 0;
         }
     }
 
     /// Live posts with words for which no model has been asked yet: number, author, words.
-    pub fn unread(&self) -> impl Iterator<Item = (u32, u32, &str)> {
-        let words = self.words.range(self.unread.max(self.live.first)..);
+    pub fn unembedded(&self) -> impl Iterator<Item = (u32, u32, &str)> {
+        let words = self.words.range(self.asked.max(self.live.first)..);
         words.filter_map(|(post, words)| Some((*post, self.posts.get(*post as usize)?.author, words.as_str())))
     }
 
     /// Takes in what a model made of all of these, in their order; nothing where it made nothing. Whether any vector has changed.
-    pub fn read(&mut self, vectors: Vec<Vec<f32>>) -> bool {
-        let posts: Vec<(u32, u32)> = self.unread().map(|(post, author, _)| (post, author)).collect();
-        self.unread = self.posts.len() as u32;
-        let mut first = self.unread;
+    pub fn embed(&mut self, vectors: Vec<Vec<f32>>) -> bool {
+        let posts: Vec<(u32, u32)> = self.unembedded().map(|(post, author, _)| (post, author)).collect();
+        self.asked = self.posts.len() as u32;
+        let mut first = self.asked;
         for ((post, author), vector) in posts.into_iter().zip(vectors) {
-            let Some(meaning) = of_meaning(&vector) else { continue };
+            let Some(meaning) = projected(&vector) else { continue };
             let meaning = code(&meaning);
             let hash = meaning.iter().fold(RowHash::new(Hashed::Row, self.round), |hash, x| hash.word(*x as u64));
-            self.digest.add(hash.words(u64::from(author) << 8 | u64::from(READ), u64::from(post)).finish());
-            self.meanings.insert(post, meaning);
+            self.digest.add(hash.words(u64::from(author) << 8 | u64::from(EMBEDDED), u64::from(post)).finish());
+            self.embeddings.insert(post, meaning);
             first = first.min(post);
         }
-        for post in first.max(self.live.first)..self.unread {
-            if self.meanings.contains_key(&self.posts[post as usize].origin) {
+        for post in first.max(self.live.first)..self.asked {
+            if self.embeddings.contains_key(&self.posts[post as usize].origin) {
                 self.reenter(post);
             }
         }
-        first < self.unread
+        first < self.asked
     }
 
     /// Gives a candidate its vector anew.
@@ -898,49 +787,11 @@ fn cut(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::vectors::dot;
     use super::*;
 
     #[test]
-    fn words_alike_lie_near_each_other() {
-        let near = |a: &str, b: &str| dot(&of_words(a), &of_words(b));
-        let said = "They want to close the library on Mill Street";
-        assert!((near(said, "they WANT to close, the library on mill street!") - 1.0).abs() < 1e-6);
-        let (related, other) = (near(said, "who wants to close our library?"), near(said, "ein Hund bellt nachts"));
-        assert!(related > other, "{related} {other}");
-        assert_eq!(of_words(" ... "), [0.0; TOPICS]);
-    }
-
-    #[test]
-    fn vectors_of_models_keep_their_angles() {
-        let mut draws = Draws::new(3, Stream::World, 0, 0);
-        let mut vector = |n: usize| -> Vec<f32> { (0..n).map(|_| draws.normal() as f32).collect() };
-        let cosine = |a: &[f32], b: &[f32]| {
-            let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(x * y)).sum::<f64>();
-            product(a, b) / (product(a, a) * product(b, b)).sqrt()
-        };
-        let mut errors = Vec::new();
-        for i in 0..400 {
-            let (a, other) = (vector(384), vector(384));
-            let part = i as f32 / 400.0;
-            let b: Vec<f32> = a.iter().zip(&other).map(|(a, other)| part * a + (1.0 - part) * other).collect();
-            let ours = f64::from(dot(&of_meaning(&a).unwrap(), &of_meaning(&b).unwrap()));
-            errors.push((ours - cosine(&a, &b)).powi(2));
-        }
-        // Of angles between random directions 1 / sqrt(32) is lost, of small ones less.
-        let error = (errors.iter().sum::<f64>() / 400.0).sqrt();
-        assert!(error < 0.18, "{error}");
-        let few = vector(TOPICS);
-        let kept = of_meaning(&few).unwrap();
-        assert!((cosine(&few, &kept) - 1.0).abs() < 1e-6 && (dot(&kept, &kept) - 1.0).abs() < 1e-6);
-        let all: Vec<f32> = vector(384).iter().map(|x| x * 1e30).collect();
-        assert!(of_meaning(&all).is_some());
-        for none in [vec![], vec![0.0; 384], vec![f32::NAN; 384], vec![1.0, f32::INFINITY]] {
-            assert_eq!(of_meaning(&none), None);
-        }
-    }
-
-    #[test]
-    fn what_a_model_has_read_is_found_as_if_it_had_always_been_known() {
+    fn embeddings_that_come_late_are_found_as_if_they_had_always_been_there() {
         const LIVE: u32 = 40;
         let mut store = Store::new(9, 1);
         (0..9).for_each(|who| store.people.join(0.0, 1.0, 0, &mut Draws::new(1, Stream::Seat, 0, who)));
@@ -954,19 +805,19 @@ mod tests {
             store.add(&New { author: i % 9, topic: (i % 5) as u8, stance: 0.0, of, seed: 0, text }, LIVE);
         };
         (0..100).for_each(|i| add(&mut store, i));
-        let asked: Vec<u32> = store.unread().map(|(post, ..)| post).collect();
+        let asked: Vec<u32> = store.unembedded().map(|(post, ..)| post).collect();
         assert!(asked.len() > 10 && asked.iter().all(|post| (60..100).contains(post)), "{asked:?}");
         // Of libraries the model knows one meaning, of the rest another; once it knows none.
         let (digest, meanings) =
             (store.digest, |text: &str| if text.contains("dog") { [1.0, 0.0] } else { [0.0, 1.0] });
-        let vectors: Vec<Vec<f32>> = store.unread().map(|(.., text)| meanings(text).to_vec()).collect();
+        let vectors: Vec<Vec<f32>> = store.unembedded().map(|(.., text)| meanings(text).to_vec()).collect();
         let none = vectors.iter().enumerate().map(|(i, vector)| if i == 3 { Vec::new() } else { vector.clone() });
-        assert!(store.read(none.collect()) && store.digest != digest);
-        assert_eq!((store.unread().count(), store.meanings.len()), (0, asked.len() - 1));
+        assert!(store.embed(none.collect()) && store.digest != digest);
+        assert_eq!((store.unembedded().count(), store.embeddings.len()), (0, asked.len() - 1));
         for i in 100..110 {
             add(&mut store, i);
         }
-        assert!(store.unread().all(|(post, ..)| post >= 100) && store.unread().count() > 0);
+        assert!(store.unembedded().all(|(post, ..)| post >= 100) && store.unembedded().count() > 0);
         let mut anew = store.clone();
         anew.index(LIVE, 0.5);
         for post in store.live.first..110 {
@@ -994,18 +845,18 @@ mod tests {
         assert!(alike > 0.9 && alike > other + 0.3, "{alike} {other}");
         // Another model is asked for all live ones anew, none for nothing.
         let mut other = store.clone();
-        other.read_by(Some("b"));
+        other.embed_by(Some("b"));
         assert_eq!(
-            (other.meanings.len(), other.unread().next().map(|(post, ..)| post >= other.live.first)),
+            (other.embeddings.len(), other.unembedded().next().map(|(post, ..)| post >= other.live.first)),
             (0, Some(true))
         );
-        assert!(other.unread().count() > store.unread().count());
-        other.read_by(None);
+        assert!(other.unembedded().count() > store.unembedded().count());
+        other.embed_by(None);
         other.index(LIVE, 0.5);
         assert!((other.live.first..110).any(|post| other.code(post) != store.code(post)));
         // With nothing learnt nothing changes.
         let digest = store.digest;
-        assert!(!store.read(Vec::new()) && store.digest == digest);
+        assert!(!store.embed(Vec::new()) && store.digest == digest);
     }
 
     #[test]

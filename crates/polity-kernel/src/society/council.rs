@@ -1,42 +1,14 @@
 //! Councils in the round: agents are counted on all shards, each cohort confers on shard 0, what comes of it goes to all shards.
 
+use super::answers::Answers;
 use super::{Society, Stage, decode, encode, in_force};
 use crate::Bug;
-use crate::ask::{Answer, Effect, EffectId};
+use crate::ask::{Answer, Effect};
 use crate::council::{Conferred, SharedBox, TallyBox};
 use crate::policy::PolicyHost;
 use crate::transport::Frame;
 use crate::world::Split;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Questions and their answers, as they come in.
-#[derive(Default)]
-pub(super) struct Answers {
-    /// Those so far; sorted by id when none is waited for.
-    pub heard: Vec<Answer>,
-    /// Questions that have none yet.
-    pub open: BTreeMap<EffectId, Effect>,
-}
-
-impl Answers {
-    /// Takes in those that are waited for.
-    pub fn hear(&mut self, answers: &[Answer]) {
-        if self.open.is_empty() {
-            return;
-        }
-        let awaited = answers.iter().filter(|answer| self.open.remove(&answer.id).is_some());
-        self.heard.extend(awaited.cloned());
-        if self.open.is_empty() {
-            self.heard.sort_unstable_by_key(|answer| answer.id);
-        }
-    }
-
-    /// Waits for answers to these.
-    pub fn wait_for(&mut self, open: &[Effect]) {
-        self.open = open.iter().map(|effect| (effect.id, effect.clone())).collect();
-    }
-}
 
 /// A cohort that confers.
 pub(super) struct Sitting {

@@ -1,6 +1,6 @@
 //! What the world asks at the beginning of a round, before anybody looks. `docs/decisions/worlds-ask.md`.
 
-use super::council::Answers;
+use super::answers::Answers;
 use super::{Society, Stage};
 use crate::ask::{Answer, Effect};
 use crate::door::{Book, Door, poll_once};

@@ -4,6 +4,7 @@
 //! runs as n shards, each with a run of consecutive blocks; they exchange frames at the barrier and nothing else, so the results do
 //! not depend on n.
 
+mod answers;
 mod block;
 mod council;
 mod inquiry;

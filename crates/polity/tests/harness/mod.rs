@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use polity_driver::disk::Disk;
-use polity_driver::drive::{Stop, Unwatched};
+use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
 use polity_driver::journal::{JournalError, read_all};
 use polity_driver::models::Providers;
 use polity_driver::run::{Engine, Prepared, prepare};
@@ -651,6 +651,17 @@ pub fn engine(disk: Arc<dyn Disk>, shards: usize, faults: Option<Faults>) -> Eng
 /// Runs in `out`.
 pub fn run(engine: &Engine<'_>, prepared: &Prepared, out: &Path) -> Result<Summary, DriveError> {
     engine.run(prepared, out, &mut Unwatched)
+}
+
+/// Asks a run to stop once so many rounds are complete, at a moment when it waits for nobody.
+pub struct StopAfter(pub u32, pub Stop);
+
+impl Watch for StopAfter {
+    fn progress(&mut self, progress: &Progress) {
+        if progress.rounds >= self.0 && progress.waiting.is_none() {
+            self.1.ask();
+        }
+    }
 }
 
 /// Resumes `out`.

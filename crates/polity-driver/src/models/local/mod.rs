@@ -146,7 +146,7 @@ impl OfPath {
         let (outcome, usage) = match (self.model.get_or_init(|| self.read()), &asked.want) {
             (Err(why), _) => return fatal(why.clone()),
             (Ok(Behind::Chat(_)), Want::Vector) => {
-                return fatal(mute_of_vectors(&asked.model));
+                return fatal(only_speaks(&asked.model));
             }
             (Ok(Behind::Chat(model)), _) => self.say(model, asked, seed)?,
             (Ok(Behind::Sentences(model)), Want::Vector) => {
@@ -203,7 +203,7 @@ impl OfPath {
 }
 
 /// What is said of a file where a folder is needed.
-fn mute_of_vectors(model: &str) -> String {
+fn only_speaks(model: &str) -> String {
     format!(
         "`{model}` speaks, and makes no vectors of texts (embeddings): name a folder with a sentence-embedding model \
          (`local/models/all-MiniLM-L6-v2`), or a model of another provider"
@@ -280,7 +280,7 @@ impl Provider for Local {
     }
 
     fn makes_vectors(&self, model: &str) -> Result<(), String> {
-        if self.of(model).path.is_dir() { Ok(()) } else { Err(mute_of_vectors(model)) }
+        if self.of(model).path.is_dir() { Ok(()) } else { Err(only_speaks(model)) }
     }
 
     fn most(&self, request: &Request) -> Usage {
