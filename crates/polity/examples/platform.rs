@@ -75,6 +75,11 @@ fn run(folder: &Path, scenario: &str, args: &[&str]) -> Ran {
     }
 }
 
+/// Saving takes memory, and by default it goes by the clock: fast machines would not be measured at it.
+fn snapshot_every(rounds: u32) -> String {
+    format!("snapshot.rounds={rounds}")
+}
+
 fn main() -> ExitCode {
     if let Some(code) = common::as_polity() {
         return code;
@@ -84,7 +89,9 @@ fn main() -> ExitCode {
     println!("|---|---|---|---|---|---|---|---|---|");
     let empty = run(&folder, BUSY, &["--agents", "10", "--rounds", "1"]).number("peak_memory_mb");
     for (people, rounds) in [("1000", "2000"), ("10000", "200"), ("100000", "30"), ("1000000", "10")] {
-        let (ran, stolen) = with_stolen(|| run(&folder, BUSY, &["--agents", people, "--rounds", rounds]));
+        let halfway = snapshot_every(rounds.parse::<u32>().unwrap() / 2);
+        let args = ["--agents", people, "--rounds", rounds, "-P", &halfway];
+        let (ran, stolen) = with_stolen(|| run(&folder, BUSY, &args));
         let (seconds, peak) = (ran.number("wall_seconds"), ran.number("peak_memory_mb"));
         println!(
             "| {people} | {rounds} | {:.0} | {:.0} | {:.0} | {:.1} million | {peak:.0} | {:.0} | {stolen:.0} % |",
@@ -96,7 +103,7 @@ fn main() -> ExitCode {
         );
     }
     let whole = fs::read_to_string("scenarios/platform.yaml").expect("started in the root of the repository");
-    let (ran, stolen) = with_stolen(|| run(&folder, &whole, &["--agents", "1000000"]));
+    let (ran, stolen) = with_stolen(|| run(&folder, &whole, &["--agents", "1000000", "-P", &snapshot_every(15)]));
     println!(
         "scenarios/platform.yaml, a million people, 30 rounds, usual activity: {:.1} s, {:.0} MB, {:.0} acts, {:.0} feeds; stolen \
          {stolen:.0} %",
