@@ -3,7 +3,7 @@
 Standard input is a socket: the program comes in, up to its end, and a line and a report in JSON go out. Standard output and error are the
 program's. Being process 1, this one can not be killed from within, and when it ends, so does all else in the sandbox.
 """
-import ctypes, errno, json, os, platform, resource, select, signal, struct, sys, time
+import _thread, ctypes, errno, json, os, platform, resource, select, signal, struct, sys, time
 
 LIMITS = json.loads(sys.argv[1])
 WORK = "/tmp"  # The only place that can be written.
@@ -93,6 +93,30 @@ def crowded(found):
     return sum(threads for threads, _ in found.values()) > LIMITS["processes"]
 
 
+class Asked:
+    """Where in its code the program's first thread last asked for a process. Whether as many were there as may be can not be looked up
+    afterwards: those that were in the way may have ended by then."""
+
+    def __init__(self):
+        self.place, self.thread = None, _thread.get_ident()
+        sys.addaudithook(self.hear)
+
+    def hear(self, event, _):
+        if event in ("os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen") and _thread.get_ident() == self.thread:
+            frame = sys._getframe(1)
+            # No reference: what a program lets go has to go. Popen is announced some lines before the process is asked for.
+            self.place = (id(frame), None if event == "subprocess.Popen" else frame.f_lasti)
+
+    def denied(self, error, trace):
+        """Whether it was this that failed."""
+        if self.place is None or not isinstance(error, BlockingIOError):
+            return False
+        while trace.tb_next:
+            trace = trace.tb_next
+        frame, at = self.place
+        return id(trace.tb_frame) == frame and at in (None, trace.tb_lasti)
+
+
 def cause(error):
     """Which wall an error comes from that ended a program, as far as that can be told; else none."""
     if isinstance(getattr(error, "reason", None), OSError):
@@ -127,11 +151,12 @@ def begin(program, notes):
     """Makes this process the program's; what is left is to run it."""
     import builtins, types
 
-    me = os.getpid()
+    me, asked = os.getpid(), Asked()
 
     def ended_by(kind, error, trace):
         if os.getpid() == me:
-            os.write(notes, (cause(error) or "").encode())
+            denied = trace and asked.denied(error, trace)
+            os.write(notes, ("too many processes" if denied else cause(error) or "").encode())
         # Without the line of this file that runs the program.
         sys.__excepthook__(kind, error.with_traceback(trace and trace.tb_next), trace and trace.tb_next)
 
