@@ -12,6 +12,7 @@ pub mod drive;
 pub mod error;
 pub mod files;
 pub mod health;
+mod http;
 pub mod journal;
 pub mod models;
 pub mod people;

@@ -6,6 +6,7 @@
 mod asking;
 
 use asking::{CANARY, ask, block_on, choice, effect, fits, percent, record, standin, wants};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use polity_driver::models::anthropic::Anthropic;
 use polity_driver::models::keys::Secret;
 use polity_driver::models::openai::wire::{ChatMessage, ChatRequest, Function, Tool};
@@ -14,7 +15,6 @@ use polity_driver::models::{Exchange, Provider, Trouble};
 use polity_driver::standin::Standin;
 use polity_kernel::ask::{Effect, Message, Outcome, Part, Role, Value, Want};
 use proptest::prelude::*;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value as Json, json};
 use std::io::{Read, Write};
 use std::net::TcpListener;

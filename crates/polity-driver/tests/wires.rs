@@ -6,6 +6,7 @@
 mod asking;
 
 use asking::{CANARY, ask, block_on, effect_to, fits, record, standin, wants};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use polity_driver::models::anthropic::{Anthropic, Messages};
 use polity_driver::models::google::{GenerateContent, Google};
 use polity_driver::models::keys::Secret;
@@ -17,7 +18,6 @@ use polity_driver::models::{Ended, Exchange, Provider, Received, Remote, Setting
 use polity_driver::standin::{Fault, Faults, Options, Standin};
 use polity_kernel::ask::{Effect, Outcome, Usage, Want};
 use polity_kernel::scenario::Price;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -3,21 +3,21 @@
 use super::Trouble;
 use super::keys::{Secret, from_environment};
 use super::received::Received;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, RequestBuilder, Response, Url};
+use crate::http::{Answered, Client, Failure, piece, uri, whole, within};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Uri};
+use hyper::body::{Bytes, Incoming};
 use serde::Serialize;
-use std::error::Error;
-use std::future::Future;
-use std::net::IpAddr;
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use url::Url;
 
 /// Bytes of an answer at most; what is longer is cut off while it is read. (A streamed answer takes 20 to 50 times its text.)
 pub const LONGEST_ANSWER: usize = 10_000_000;
 /// Bytes of a line of a batch's results at most.
 const LONGEST_LINE: usize = 4 * LONGEST_ANSWER;
-const CONNECT: Duration = Duration::from_secs(10);
 /// How long a file of a batch may take, there or back.
 const TRANSFER: Duration = Duration::from_secs(1800);
 
@@ -73,9 +73,13 @@ pub(super) struct Place {
     base: Url,
     /// As it may be shown: without name, password and query.
     pub shown: String,
-    /// `None`: the base has a name and a password, or no key is needed.
-    key: Option<(HeaderName, HeaderValue)>,
+    /// Whether it is the provider itself, and no other server that speaks its wire.
+    pub is_own: bool,
+    /// Of every request. No key is among them where the base has a name and a password, or none is needed.
+    headers: HeaderMap,
     secret: Secret,
+    /// Where questions are put, by path: most are put in the same few places.
+    addresses: Mutex<BTreeMap<Vec<String>, Uri>>,
 }
 
 impl Place {
@@ -143,12 +147,20 @@ impl Place {
                 (Some((HeaderName::from_static(name), value)), key)
             }
         };
+        let mut headers: HeaderMap = home
+            .headers
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect();
+        headers.extend(key);
         let mut shown = base.clone();
         // Neither can fail for an address with a host, which http and https have.
         let _ = shown.set_username("").and_then(|()| shown.set_password(None));
         shown.set_query(None);
         shown.set_fragment(None);
-        Ok(Place { home, shown: shown.as_str().trim_end_matches('/').to_owned(), base, key, secret })
+        let shown = shown.as_str().trim_end_matches('/').to_owned();
+        let is_own = Url::parse(home.base_url).is_ok_and(|own| own.host_str() == base.host_str());
+        Ok(Place { home, shown, is_own, headers, secret, base, addresses: Mutex::default() })
     }
 
     /// The address of a path. Where the base ends as the path begins (`/v1`), it is not said twice.
@@ -165,16 +177,46 @@ impl Place {
         url
     }
 
-    /// Whether it is the provider itself, and no other server that speaks its wire.
-    pub fn is_own(&self) -> bool {
-        let own = Url::parse(self.home.base_url).ok();
-        own.is_some_and(|own| own.host_str() == self.base.host_str())
+    /// The same as it is asked for. It is kept.
+    fn address(&self, path: &[String]) -> Result<Uri, String> {
+        // Addresses alone are behind it: they are as good after a panic as before.
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(address) = addresses.get(path) {
+            return Ok(address.clone());
+        }
+        let address = uri(&self.url(path))?;
+        addresses.insert(path.to_vec(), address.clone());
+        Ok(address)
     }
 
-    /// Whether it is this machine, which is not reached through a proxy.
-    fn is_here(&self) -> bool {
-        let host = self.base.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    /// What it answered, without the key.
+    fn received(&self, model: &str, answered: Answered) -> Received {
+        let Answered { status, headers, body } = answered;
+        let mut received = Received::new(&self.shown, model, status, headers, body);
+        received.body = self.secret.hidden_in(received.body);
+        received
+    }
+
+    /// Reads an answer line by line. What is wrong with it, if something is.
+    async fn lines(&self, mut from: Incoming, each: &mut (dyn FnMut(&str) + Send)) -> Result<Option<String>, Failure> {
+        let mut rest: Vec<u8> = Vec::new();
+        let mut tell = |line: &[u8]| each(&self.secret.hidden_in(String::from_utf8_lossy(line).into_owned()));
+        while let Some(piece) = piece(&mut from).await? {
+            rest.extend_from_slice(&piece);
+            if let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') {
+                let after = rest.split_off(end + 1);
+                rest.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).for_each(&mut tell);
+                rest = after;
+            }
+            if rest.len() > LONGEST_LINE {
+                let most = LONGEST_LINE / 1_000_000;
+                return Ok(Some(format!("{} sends a line of results that is longer than {most} MB", self.shown)));
+            }
+        }
+        if !rest.is_empty() {
+            tell(&rest);
+        }
+        Ok(None)
     }
 
     /// The same without the key.
@@ -236,7 +278,7 @@ impl Line {
     /// Whom to ask, and the connections to each.
     pub fn open(&self) -> Result<(&[Place], &[Client]), String> {
         let places = self.places()?;
-        let open = || places.iter().map(|place| client(place, self.timeout)).collect();
+        let open = || places.iter().map(|place| Client::new(&place.base, self.timeout)).collect();
         let clients = self.clients.get_or_init(open).as_ref().map_err(Clone::clone)?;
         Ok((places, clients))
     }
@@ -252,7 +294,7 @@ impl Line {
     pub async fn send(&self, path: &[String], model: &str, body: Option<&impl Serialize>) -> Result<Received, Trouble> {
         let fatal = |why| Trouble::Fatal { why };
         let body = body.map(serde_json::to_vec).transpose();
-        let body = body.map_err(|error| fatal(format!("the request is no JSON: {error}")))?;
+        let body = body.map_err(|error| fatal(format!("the request is no JSON: {error}")))?.map(Bytes::from);
         let (places, clients) = self.open().map_err(fatal)?;
         let mut tried = 1;
         loop {
@@ -261,7 +303,9 @@ impl Line {
             let (Some(place), Some(client)) = (places.get(at), clients.get(at)) else {
                 return Err(fatal("there is nobody to ask".into()));
             };
-            let result = self.send_to(place, client, path, model, body.clone()).await;
+            let address = place.address(path).map_err(fatal)?;
+            let body = body.clone().map(|body| (JSON, body));
+            let result = ask(place, client, address, model, body, client.patience).await;
             let (out, for_nothing) = match &result {
                 Ok(received) => (turns_away(received.status), true),
                 Err(Trouble::Retry { charged, .. }) => (true, !charged),
@@ -279,48 +323,6 @@ impl Line {
         }
     }
 
-    async fn send_to(
-        &self,
-        place: &Place,
-        client: &Client,
-        path: &[String],
-        model: &str,
-        body: Option<Vec<u8>>,
-    ) -> Result<Received, Trouble> {
-        let method = if body.is_some() { Method::POST } else { Method::GET };
-        let mut request = self.request(place, client, method, place.url(path));
-        if let Some(body) = body {
-            request = request.header(CONTENT_TYPE, "application/json").body(body);
-        }
-        self.received(place, model, self.timeout, async { receive(request.send().await?).await }).await
-    }
-
-    /// A request as the one whose key the place has.
-    fn request(&self, place: &Place, client: &Client, method: Method, url: Url) -> RequestBuilder {
-        let mut request = client.request(method, url);
-        for (name, value) in self.home.headers {
-            request = request.header(*name, *value);
-        }
-        if let Some((name, value)) = &place.key {
-            request = request.header(name, value.clone());
-        }
-        request
-    }
-
-    async fn received(
-        &self,
-        place: &Place,
-        model: &str,
-        timeout: Duration,
-        received: impl Future<Output = Result<(u16, HeaderMap, Vec<u8>), reqwest::Error>>,
-    ) -> Result<Received, Trouble> {
-        let (status, headers, bytes) =
-            received.await.map_err(|error| place.scrubbed(unreachable(place, timeout, &error)))?;
-        let mut received = Received::new(&place.shown, model, status, headers, bytes);
-        received.body = place.secret.hidden_in(received.body);
-        Ok(received)
-    }
-
     fn first_place(&self) -> Result<(&Place, &Client), Trouble> {
         let (places, clients) = self.open().map_err(|why| Trouble::Fatal { why })?;
         let first = places.first().zip(clients.first());
@@ -334,14 +336,10 @@ impl Line {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        let method = if matches!(payload, Payload::None) { Method::GET } else { Method::POST };
-        let mut request = self.request(place, client, method, url);
-        let mut timeout = self.timeout;
-        if let Some((kind, body)) = payload.into_body() {
-            timeout = timeout.max(TRANSFER);
-            request = request.header(CONTENT_TYPE, kind).body(body).timeout(timeout);
-        }
-        self.received(place, "", timeout, async { receive(request.send().await?).await }).await
+        let address = uri(&url).map_err(|why| Trouble::Fatal { why })?;
+        let body = payload.into_body();
+        let patience = if body.is_some() { client.patience.max(TRANSFER) } else { client.patience };
+        ask(place, client, address, "", body, patience).await
     }
 
     /// Reads a file at the first place line by line. What came in place of it, if something did.
@@ -351,32 +349,45 @@ impl Line {
         each: &mut (dyn FnMut(&str) + Send),
     ) -> Result<Option<Received>, Trouble> {
         let (place, client) = self.first_place()?;
-        let request = self.request(place, client, Method::GET, place.url(path)).timeout(TRANSFER);
-        let broken = |error: reqwest::Error| place.scrubbed(unreachable(place, TRANSFER, &error));
-        let mut response = request.send().await.map_err(broken)?;
-        if !response.status().is_success() {
-            return self.received(place, "", TRANSFER, receive(response)).await.map(Some);
-        }
-        let mut rest: Vec<u8> = Vec::new();
-        let mut tell = |line: &[u8]| each(&place.secret.hidden_in(String::from_utf8_lossy(line).into_owned()));
-        while let Some(chunk) = response.chunk().await.map_err(broken)? {
-            rest.extend_from_slice(&chunk);
-            if let Some(end) = rest.iter().rposition(|byte| *byte == b'\n') {
-                let after = rest.split_off(end + 1);
-                rest.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).for_each(&mut tell);
-                rest = after;
+        let address = uri(&place.url(path)).map_err(|why| Trouble::Fatal { why })?;
+        let request = client.request(Method::GET, address, &place.headers, Bytes::new());
+        let broken = |failure| place.scrubbed(unreachable(place, TRANSFER, failure));
+        let read = async {
+            let answer = client.send(request).await?;
+            match answer.status().is_success() {
+                true => place.lines(answer.into_body(), each).await.map(|line| line.map(Err)),
+                false => Ok(Some(Ok(whole(answer, LONGEST_ANSWER).await?))),
             }
-            if rest.len() > LONGEST_LINE {
-                let most = LONGEST_LINE / 1_000_000;
-                let why = format!("{} sends a line of results that is longer than {most} MB", place.shown);
-                return Err(Trouble::Fatal { why });
-            }
+        };
+        match within(TRANSFER, read).await.map_err(broken)? {
+            None => Ok(None),
+            Some(Ok(answered)) => Ok(Some(place.received("", answered))),
+            Some(Err(why)) => Err(Trouble::Fatal { why }),
         }
-        if !rest.is_empty() {
-            tell(&rest);
-        }
-        Ok(None)
     }
+}
+
+/// The type of a question's body.
+const JSON: &str = "application/json";
+
+/// Puts something to a place (without a body: asks for what is there), and reads all of what comes back.
+async fn ask(
+    place: &Place,
+    client: &Client,
+    address: Uri,
+    model: &str,
+    body: Option<(&'static str, Bytes)>,
+    patience: Duration,
+) -> Result<Received, Trouble> {
+    let method = if body.is_some() { Method::POST } else { Method::GET };
+    let (kind, body) = body.unzip();
+    let mut request = client.request(method, address, &place.headers, body.unwrap_or_default());
+    if let Some(kind) = kind {
+        request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    let answered = client.ask(request, patience, LONGEST_ANSWER).await;
+    let answered = answered.map_err(|failure| place.scrubbed(unreachable(place, patience, failure)))?;
+    Ok(place.received(model, answered))
 }
 
 /// What is sent to a place.
@@ -391,19 +402,20 @@ pub(super) enum Payload {
 
 impl Payload {
     /// Its type, and itself.
-    fn into_body(self) -> Option<(String, String)> {
+    fn into_body(self) -> Option<(&'static str, Bytes)> {
         match self {
             Payload::None => None,
-            Payload::Json(text) => Some(("application/json".into(), text)),
+            Payload::Json(text) => Some((JSON, text.into())),
             Payload::File { name, text } => {
                 // JSON has no line that begins with two hyphens.
                 let border = "polity-lines-of-a-batch";
+                let kind = "multipart/form-data; boundary=polity-lines-of-a-batch";
                 let head = "Content-Disposition: form-data; name=";
                 let body = format!(
                     "--{border}\r\n{head}\"purpose\"\r\n\r\nbatch\r\n--{border}\r\n{head}\"file\"; filename=\"{name}\"\r\n\
                      Content-Type: application/jsonl\r\n\r\n{text}\r\n--{border}--\r\n"
                 );
-                Some((format!("multipart/form-data; boundary={border}"), body))
+                Some((kind, body.into()))
             }
         }
     }
@@ -414,73 +426,32 @@ fn turns_away(status: u16) -> bool {
     matches!(status, 401 | 402 | 403 | 429 | 500..=599)
 }
 
-/// The connections to a place.
-fn client(place: &Place, timeout: Duration) -> Result<Client, String> {
-    // Fails only where a provider is there already, which then does.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = Client::builder()
-        .user_agent(concat!("polity/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .timeout(timeout)
-        .redirect(reqwest::redirect::Policy::none());
-    let builder = if place.is_here() { builder.no_proxy() } else { builder };
-    // Without TLS it must work where the system has no certificates, too: in a small container, for instance.
-    let builder = if place.base.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
-    builder.build().map_err(|error| {
-        format!(
-            "no client for HTTPS can be made: {}. The certificates are the system's: install its package `ca-certificates`, or \
-             set SSL_CERT_FILE",
-            innermost(&error)
-        )
-    })
-}
-
-/// Status, headers and body; of a body that is too long not much more than may be.
-async fn receive(mut response: Response) -> Result<(u16, HeaderMap, Vec<u8>), reqwest::Error> {
-    let mut body = Vec::new();
-    while body.len() <= LONGEST_ANSWER
-        && let Some(chunk) = response.chunk().await?
-    {
-        body.extend_from_slice(&chunk);
-    }
-    Ok((response.status().as_u16(), std::mem::take(response.headers_mut()), body))
-}
-
-/// What to tell of a call that brought no answer. The error's own words may hold the address with all that is in it: only its cause is
-/// used.
-fn unreachable(place: &Place, timeout: Duration, error: &reqwest::Error) -> Trouble {
+/// What to tell of a call that brought no answer.
+fn unreachable(place: &Place, patience: Duration, failure: Failure) -> Trouble {
     let Place { shown, home: Home { base_variable, .. }, .. } = place;
-    let cause = innermost(error);
-    let why = if error.is_connect() {
-        // What TLS calls its errors says nothing to those who do not know it.
-        let hint = if cause.contains("InvalidContentType") || cause.contains("wrong version number") {
-            format!(
-                "The server there does not speak HTTPS: check {base_variable}, which may have to begin with http://"
-            )
-        } else if cause.contains("lookup") || cause.contains("dns") {
-            format!("No machine has that name: check {base_variable} for a slip, and the network")
-        } else if shown.starts_with("https://") && cause.contains("ertificate") {
-            format!(
-                "Its certificate is not trusted here: check {base_variable}, the clock of this machine, and its certificates \
-                 (SSL_CERT_FILE)"
-            )
-        } else {
-            format!("Is a server running there? Check {base_variable} and the network")
-        };
-        format!("{shown} can not be reached: {cause}. {hint}")
-    } else if error.is_timeout() {
-        format!("{shown} gave no whole answer within {} s", timeout.as_secs_f64())
-    } else {
-        format!("{shown} broke off its answer: {cause}")
-    };
     // Whoever has the question may answer it, and count it, though nobody hears that.
-    Trouble::Retry { why, after_ms: None, charged: !error.is_connect() }
-}
-
-fn innermost(error: &reqwest::Error) -> String {
-    let mut cause: Option<&dyn Error> = error.source();
-    while let Some(deeper) = cause.and_then(Error::source) {
-        cause = Some(deeper);
-    }
-    cause.map_or_else(|| "no cause is known".into(), ToString::to_string)
+    let charged = !matches!(failure, Failure::Unreached(_));
+    let why = match failure {
+        Failure::Unreached(cause) => {
+            // What TLS calls its errors says nothing to those who do not know it.
+            let hint = if cause.contains("InvalidContentType") || cause.contains("wrong version number") {
+                format!(
+                    "The server there does not speak HTTPS: check {base_variable}, which may have to begin with http://"
+                )
+            } else if cause.contains("lookup") || cause.contains("dns") {
+                format!("No machine has that name: check {base_variable} for a slip, and the network")
+            } else if shown.starts_with("https://") && cause.contains("ertificate") {
+                format!(
+                    "Its certificate is not trusted here: check {base_variable}, the clock of this machine, and its certificates \
+                     (SSL_CERT_FILE)"
+                )
+            } else {
+                format!("Is a server running there? Check {base_variable} and the network")
+            };
+            format!("{shown} can not be reached: {cause}. {hint}")
+        }
+        Failure::Late => format!("{shown} gave no whole answer within {} s", patience.as_secs_f64()),
+        Failure::Broken(cause) => format!("{shown} broke off its answer: {cause}"),
+    };
+    Trouble::Retry { why, after_ms: None, charged }
 }

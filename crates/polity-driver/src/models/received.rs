@@ -6,8 +6,8 @@ use super::form::fit;
 use super::line::{Home, LONGEST_ANSWER};
 use super::{RateLimits, Trouble, Window};
 use chrono::DateTime;
+use http::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use polity_kernel::ask::{Outcome, Usage, Want};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
@@ -176,6 +176,10 @@ impl Received {
 
     /// What the server tells of its limits on the rate: in OpenAI's headers, or in Anthropic's.
     pub(super) fn limits(&self) -> Option<RateLimits> {
+        // Most servers tell nothing.
+        if !self.headers.keys().any(|name| name.as_str().contains("-ratelimit-")) {
+            return None;
+        }
         let number = |name: String| {
             let text = self.headers.get(name)?.to_str().ok()?;
             text.trim().parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0)
@@ -492,7 +496,7 @@ mod tests {
         let now = httpdate::parse_http_date("Sat, 21 Nov 2026 07:00:00 GMT").unwrap();
         let wait = |headers: &[(&'static str, &'static str)]| {
             let headers = headers.iter().map(|(name, value)| {
-                (reqwest::header::HeaderName::from_static(name), reqwest::header::HeaderValue::from_static(value))
+                (http::header::HeaderName::from_static(name), http::header::HeaderValue::from_static(value))
             });
             wait_ms(&headers.collect(), None, now)
         };

@@ -265,7 +265,7 @@ impl<W: Wire> Remote<W> {
             top_p: asked.settings.top_p,
             seed: seed.map(|seed| seed.wrapping_add(u64::from(asked.sample))),
             settings: &self.settings,
-            own: self.line.place().is_ok_and(|place| place.is_own()),
+            own: self.line.place().is_ok_and(|place| place.is_own),
         }
     }
 
@@ -302,14 +302,15 @@ impl<W: Wire> Remote<W> {
             }
             None => {}
         }
-        let known = self.learnt().get(model).cloned().unwrap_or_default();
-        let refused = self.refused();
+        let (learnt, refused) = (self.learnt(), self.refused());
+        let known = learnt.get(model);
         let offered = |way: &Constrain| match way {
             // What nobody knows is tried: most servers have it.
-            Constrain::Schema => known.schema != Some(false),
-            way => known.offers(*way) == Some(true),
+            Constrain::Schema => known.is_none_or(|known| known.schema != Some(false)),
+            way => known.is_some_and(|known| known.offers(*way) == Some(true)),
         };
-        let fits = |way: &&Constrain| serves(way) && offered(way) && !refused.contains(&(model.to_owned(), **way));
+        let refuses = |way: &Constrain| refused.iter().any(|(of, refused)| of == model && refused == way);
+        let fits = |way: &&Constrain| serves(way) && offered(way) && !refuses(way);
         Ok(W::WAYS.iter().filter(fits).copied().collect())
     }
 
@@ -500,16 +501,15 @@ impl<W: Wire> Provider for Remote<W> {
 
     /// A provider's own prices hold at its own address. What a server elsewhere asks for a model of the same name nobody here knows.
     fn list_price(&self, model: &str) -> Option<Price> {
-        let own = self.line.place().ok().filter(|place| place.is_own());
+        let own = self.line.place().ok().filter(|place| place.is_own);
         own.and_then(|_| prices::listed(&format!("{}/{}", W::HOME.listed_as, self.short(model))))
     }
 
     fn address(&self, _: &str) -> Option<String> {
         let place = self.line.place().ok()?;
-        let settings = serde_json::to_string(&self.settings).ok()?;
         Some(match self.settings == Settings::default() {
             true => place.shown.clone(),
-            false => format!("{} {settings}", place.shown),
+            false => format!("{} {}", place.shown, serde_json::to_string(&self.settings).ok()?),
         })
     }
 
@@ -531,7 +531,7 @@ impl<W: Wire> Provider for Remote<W> {
             if let Some(learnt) = self.learnt().get(short) {
                 return Some(learnt.clone());
             }
-            let own = self.line.place().is_ok_and(|place| place.is_own());
+            let own = self.line.place().is_ok_and(|place| place.is_own);
             let (path, body) = W::inquiry(short);
             let asking = tokio::time::timeout(PROBE, self.line.send(&path, short, body.as_ref())).await;
             // A server that tells nothing may answer questions all the same: what is wrong with it shows there.

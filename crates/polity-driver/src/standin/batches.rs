@@ -477,7 +477,7 @@ fn told_of_messages(batch: &Batch, headers: &HeaderMap) -> Json {
 /// A page of batches, the newest first.
 fn page(shared: &Shared, api: Api, asked: &Uri, told: impl Fn(&Batch) -> Json) -> Json {
     // Read as an address is: a query alone has no reader here.
-    let asked = reqwest::Url::parse(&format!("http://here{asked}")).ok();
+    let asked = url::Url::parse(&format!("http://here{asked}")).ok();
     let wanted = |names: &[&str]| {
         let mut pairs = asked.as_ref()?.query_pairs();
         pairs.find(|(name, _)| names.contains(&name.as_ref())).map(|(_, value)| value.into_owned())

@@ -2,11 +2,12 @@
 //! process, for a while.
 
 use super::otlp::{Span, rejected, request};
+use crate::http::{Answered, Client, Failure};
 use crate::models::keys::from_environment;
 use crate::source::Notes;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, StatusCode, Url};
-use std::error::Error;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{Method, StatusCode, Uri};
+use hyper::body::Bytes;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,12 +15,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender};
+use url::Url;
 
 /// Where receivers listen on this machine, if nothing else is said.
 const HERE: &str = "http://127.0.0.1:4318";
 /// Spans that wait at most, and their bytes.
 const QUEUE: usize = 1 << 14;
 const QUEUE_BYTES: usize = 64 << 20;
+/// Bytes of an answer at most.
+const LONGEST_ANSWER: usize = 1 << 20;
 /// Spans in one request at most; it is closed by its bytes, too.
 const BATCH: usize = 512;
 const BATCH_BYTES: usize = 2 << 20;
@@ -117,27 +121,6 @@ impl Place {
         map.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
         Ok(Place { shown: shown(url.as_str()).unwrap_or_default(), url, headers: map })
     }
-
-    fn client(&self) -> Result<Client, String> {
-        // Fails only where a provider is there already, which then does.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
-            .user_agent(concat!("polity/", env!("CARGO_PKG_VERSION")))
-            .timeout(PATIENCE)
-            .redirect(reqwest::redirect::Policy::none());
-        // As with providers: this machine is behind no proxy, and without TLS no certificates are needed.
-        let host = self.url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let here = host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback());
-        let builder = if here { builder.no_proxy() } else { builder };
-        let builder = if self.url.scheme() == "http" { builder.tls_certs_only([]) } else { builder };
-        builder.build().map_err(|error| format!("--otlp: no client for HTTPS can be made: {}", cause(&error)))
-    }
-}
-
-/// The innermost cause; the outer words may hold the address with all that is in it.
-fn cause(error: &reqwest::Error) -> String {
-    let inner = std::iter::successors(error.source(), |&error| error.source()).last();
-    inner.map_or_else(|| "no cause is known".into(), ToString::to_string)
 }
 
 impl Traces {
@@ -145,7 +128,8 @@ impl Traces {
     /// OpenTelemetry say. `content`: whether prompts and answers are told, too. `notes` hears of trouble.
     pub fn new(address: &str, content: bool, notes: Notes) -> Result<Traces, String> {
         let place = Place::of(address)?;
-        let client = place.client()?;
+        let client = Client::new(&place.url, PATIENCE).map_err(|why| format!("--otlp: {why}"))?;
+        let address = crate::http::uri(&place.url).map_err(|why| format!("--otlp: {why}"))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -154,7 +138,7 @@ impl Traces {
         let (tell, ended) = mpsc::channel();
         let counts: Arc<Counts> = Arc::default();
         let shown = place.shown.clone();
-        let export = Export { place, client, notes, counts: counts.clone() };
+        let export = Export { place, address, client, notes, counts: counts.clone() };
         let work = move || {
             runtime.block_on(export.serve(queue));
             // Nobody may wait any more.
@@ -212,6 +196,8 @@ impl Traces {
 
 struct Export {
     place: Place,
+    /// As it is asked for.
+    address: Uri,
     client: Client,
     notes: Notes,
     counts: Arc<Counts>,
@@ -240,39 +226,33 @@ impl Export {
 
     /// Sends spans, several times if need be (OTLP: 429, 502, 503 and 504 are tried again, and nothing else that was answered).
     async fn deliver(&self, batch: &[Span]) {
-        let body = request(batch);
+        let body = Bytes::from(request(batch));
         for nth in 0..TRIES {
-            let sent = self.client.post(self.place.url.clone()).headers(self.place.headers.clone()).body(body.clone());
+            let request = self.client.request(Method::POST, self.address.clone(), &self.place.headers, body.clone());
             let pause = PAUSE * 2u32.pow(nth);
-            let (why, pause) = match sent.send().await {
-                Ok(answer) if answer.status().is_success() => {
-                    let refused = answer.bytes().await.ok().and_then(|body| rejected(&body));
-                    let (count, words) = refused.unwrap_or_default();
+            let (why, pause) = match self.client.ask(request, PATIENCE, LONGEST_ANSWER).await {
+                Ok(Answered { status: 200..=299, body, .. }) => {
+                    let (count, words) = rejected(&body).unwrap_or_default();
                     self.counts.delivered.fetch_add((batch.len() as u64).saturating_sub(count), Ordering::SeqCst);
                     if count > 0 {
                         self.trouble(format!("it took {count} spans not: {words}"));
                     }
                     return;
                 }
-                Ok(answer) => {
-                    let status = answer.status();
-                    let asked = answer.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
-                    let why = format!("it answers {status}");
-                    let again = [
-                        StatusCode::TOO_MANY_REQUESTS,
-                        StatusCode::BAD_GATEWAY,
-                        StatusCode::SERVICE_UNAVAILABLE,
-                        StatusCode::GATEWAY_TIMEOUT,
-                    ];
-                    if !again.contains(&status) {
+                Ok(Answered { status, headers, .. }) => {
+                    let asked = headers.get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
+                    let known =
+                        StatusCode::from_u16(status).map_or_else(|_| status.to_string(), |known| known.to_string());
+                    let why = format!("it answers {known}");
+                    if ![429, 502, 503, 504].contains(&status) {
                         return self.trouble(why);
                     }
                     (why, asked.map_or(pause, Duration::from_secs).min(LONGEST_PAUSE))
                 }
-                Err(error) if error.is_timeout() => {
-                    (format!("it does not answer within {} s", PATIENCE.as_secs()), pause)
+                Err(Failure::Late) => (format!("it does not answer within {} s", PATIENCE.as_secs()), pause),
+                Err(Failure::Unreached(cause) | Failure::Broken(cause)) => {
+                    (format!("it can not be reached: {cause}"), pause)
                 }
-                Err(error) => (format!("it can not be reached: {}", cause(&error)), pause),
             };
             self.trouble(why);
             if nth + 1 < TRIES {

@@ -15,11 +15,11 @@ use otlp::{Attributes, Kind, Span};
 use polity_kernel::ask::{Answer, Outcome, Request, Usage, Want};
 use polity_kernel::machine::RoundReport;
 use polity_kernel::scenario::Assembled;
-use reqwest::Url;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, SystemTime};
+use url::Url;
 
 /// What ids of spans are made from, besides the trace: what the span is of.
 const RUN: u64 = 0;
