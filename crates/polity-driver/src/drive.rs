@@ -411,7 +411,7 @@ impl Drive<'_> {
             }
             self.begin(std::mem::take(&mut asked), &mut ready, &mut open)?;
             match step.then {
-                Then::More => {}
+                Then::More => self.meanwhile(&mut open, driven)?,
                 Then::Done(outcome) => {
                     driven.ending = Ending::Done(outcome);
                     return Ok(());
@@ -612,6 +612,23 @@ impl Drive<'_> {
                 let mut late = std::mem::take(&mut open.late);
                 self.hear(answers, &mut late, open, totals)?;
                 open.late = late;
+            }
+        }
+    }
+
+    /// While turns begin: hears what has come, since calls stop when nobody does; and leaves the processors to calls for a while when
+    /// enough questions wait.
+    fn meanwhile(&mut self, open: &mut Open, driven: &mut Driven) -> Result<(), DriveError> {
+        let until = Instant::now() + TICK;
+        loop {
+            let patience = if self.source.is_sated() { GLANCE } else { Duration::ZERO };
+            let answers = self.listen(patience, &mut driven.totals)?;
+            let mut late = std::mem::take(&mut open.late);
+            self.hear(answers, &mut late, open, &mut driven.totals)?;
+            open.late = late;
+            // Questions may wait for longer, for a limit on the rate for instance: the turns begin all the same.
+            if !self.source.is_sated() || self.stop.asked() || Instant::now() >= until {
+                return Ok(());
             }
         }
     }

@@ -269,6 +269,9 @@ fn cut(mut text: String) -> String {
     text
 }
 
+/// Turns that wait, sorted by agent. Boxed, since those that still wait are moved whenever others are done.
+pub(crate) type Waiting = Vec<Box<Suspended>>;
+
 /// A turn that waits for answers: its inputs, never its future.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Suspended {
@@ -427,7 +430,7 @@ pub(crate) struct Rows<'a> {
     pub awake: Option<&'a dyn Fn(usize) -> bool>,
     pub acts: &'a mut Acts,
     /// Sorted by agent.
-    pub suspended: &'a mut Vec<Suspended>,
+    pub suspended: &'a mut Waiting,
 }
 
 /// A column of states, one policy's.
@@ -507,7 +510,7 @@ impl<P: Policy> Host<P> {
         rows: Rows<'a>,
         round: &Round<'a>,
         purpose: Purpose,
-    ) -> Result<(&'s mut [P::State], Given<'a>, &'a mut Acts, &'a mut Vec<Suspended>), Bug> {
+    ) -> Result<(&'s mut [P::State], Given<'a>, &'a mut Acts, &'a mut Waiting), Bug> {
         let Rows { cohort, first, states: range, base, sights, mail, awake, acts, suspended } = rows;
         let column = self
             .column(states)?
@@ -729,7 +732,8 @@ impl<P: Policy> PolicyHost for Host<P> {
             let row = base + (who - first) as usize;
             lane.effects.extend(open.iter().cloned());
             let place = suspended.partition_point(|s| s.who < who);
-            suspended.insert(place, Suspended::new(who, round, sights.keep(row), mail.inbox(row), open));
+            let turn = Suspended::new(who, round, sights.keep(row), mail.inbox(row), open);
+            suspended.insert(place, Box::new(turn));
         }
         Ok(())
     }

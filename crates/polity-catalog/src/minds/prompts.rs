@@ -113,7 +113,7 @@ impl Text {
 
 /// What the templates of a turn may use.
 pub struct Context {
-    /// What is known before the turn's texts are.
+    /// What is known of the turn before its texts are.
     base: Value,
     /// Texts that are parts of others, as they come about.
     parts: BTreeMap<&'static str, Value>,
@@ -123,7 +123,7 @@ pub struct Context {
 pub struct Prompts {
     templates: Templates,
     /// What is the same for all: the world, its acts, numbers of agents and rounds.
-    common: BTreeMap<&'static str, Value>,
+    common: Value,
     /// Columns of the population: as templates name them.
     columns: Vec<String>,
     fields: Fields,
@@ -188,7 +188,7 @@ impl Prompts {
             fields: &fields.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>(),
         };
         let templates = Templates::open(&Text::ALL.map(template), given, binding, &names)?;
-        let prompts = Prompts { templates, common, columns, fields };
+        let prompts = Prompts { templates, common: Value::from(common), columns, fields };
         prompts.try_all(binding)?;
         Ok(prompts)
     }
@@ -232,7 +232,7 @@ impl Prompts {
         memory: &Memory,
         attribute: impl Fn(usize) -> Cell<'c>,
     ) -> Context {
-        let mut all = self.common.clone();
+        let mut all = BTreeMap::new();
         let mut put = |name: &'static str, value: &dyn Fn() -> Value| {
             if self.templates.use_name(name) {
                 all.insert(name, value());
@@ -273,7 +273,10 @@ impl Prompts {
     }
 
     fn fill(&self, text: Text, context: &Context) -> Result<String, Fault> {
-        self.templates.fill(text.name(), merge_maps([Value::from(context.parts.clone()), context.base.clone()]))
+        self.templates.fill(
+            text.name(),
+            merge_maps([Value::from(context.parts.clone()), context.base.clone(), self.common.clone()]),
+        )
     }
 
     /// A template filled in.
@@ -320,6 +323,6 @@ impl Prompts {
             // A word is a token and a third.
             ("words", Value::from(u64::from(tokens) * 3 / 4)),
         ]);
-        self.fill(Text::Summary, &Context { base: Value::from(self.common.clone()), parts })
+        self.fill(Text::Summary, &Context { base: map([]), parts })
     }
 }

@@ -66,6 +66,8 @@ impl News {
 pub(super) struct Status {
     asking: usize,
     queued: usize,
+    /// Of these, those that are not gathered for a batch.
+    waiting: usize,
     following: usize,
     pausing: usize,
     /// Limits that calls wait for.
@@ -86,6 +88,7 @@ impl Default for Status {
         Status {
             asking: 0,
             queued: 0,
+            waiting: 0,
             following: 0,
             pausing: 0,
             limits: Vec::new(),
@@ -103,6 +106,11 @@ impl Status {
         if !self.whom.contains(&whom) {
             self.whom.insert(whom);
         }
+    }
+
+    /// Questions that wait for a connection.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
     }
 
     /// Why answers are awaited.
@@ -403,6 +411,7 @@ impl Calling {
         }
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         (status.asking, status.queued) = (self.traffic.asking(), self.traffic.queued());
+        status.waiting = self.traffic.waiting();
         (status.following, status.pausing) = (self.traffic.following(), self.traffic.pausing());
         status.limits = self.traffic.limits(Instant::now());
         status.trouble.clone_from(&self.trouble);

@@ -182,6 +182,8 @@ impl Live {
     }
 }
 
+/// Questions that wait for each connection when no more are needed for now.
+const SATED: usize = 4;
 const DEFECT: &str = "the calls were broken off by a defect";
 
 impl Source for Live {
@@ -241,6 +243,10 @@ impl Source for Live {
             }
         }
         std::mem::take(&mut self.ready)
+    }
+
+    fn is_sated(&self) -> bool {
+        self.status().waiting() >= SATED.saturating_mul(self.rules.connections)
     }
 
     fn flush(&mut self) {
@@ -338,10 +344,12 @@ mod tests {
         std::thread::sleep(Duration::from_millis(200));
         let busy = asked.load(Ordering::SeqCst);
         assert!((1..=2 * 4).contains(&busy), "{busy}");
+        assert!(live.is_sated(), "{} wait", live.status().waiting());
         let mut answers = 0;
         while live.in_flight() > 0 {
             answers += live.wait(Duration::from_secs(5)).len();
         }
         assert_eq!((answers, asked.load(Ordering::SeqCst)), (100, 100));
+        assert!(!live.is_sated());
     }
 }

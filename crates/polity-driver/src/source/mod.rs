@@ -50,6 +50,10 @@ pub trait Source {
     fn in_flight(&self) -> usize;
     /// Waits until an answer is there, at most `patience`, and returns all that are. Nothing in flight: returns at once.
     fn wait(&mut self, patience: Duration) -> Vec<Answer>;
+    /// Whether so much waits to be asked that more would only wait longer.
+    fn is_sated(&self) -> bool {
+        false
+    }
     /// Nothing moves on without an answer: what was held back to be sent together is sent.
     fn flush(&mut self) {}
     /// Tries that broke off, each handed out once, before answers that come after it are.

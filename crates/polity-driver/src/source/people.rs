@@ -148,6 +148,10 @@ impl Source for WithPeople {
         answers
     }
 
+    fn is_sated(&self) -> bool {
+        self.inner.is_sated()
+    }
+
     fn flush(&mut self) {
         self.inner.flush();
     }

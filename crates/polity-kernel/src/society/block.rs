@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::mail::{Arena, Bucket};
-use crate::policy::{Commons, PolicyHost, States, Suspended};
+use crate::policy::{Commons, PolicyHost, States, Waiting};
 use crate::sight::{Acts, Interface, Sights};
 use crate::world::{BlockDeeds, Future, RowsBox, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
@@ -42,7 +42,9 @@ pub(crate) struct Block {
     pub rows: RowsBox,
     pub mail: Arena,
     /// Turns that wait, sorted by agent.
-    pub suspended: Vec<Suspended>,
+    pub suspended: Waiting,
+    /// The round in which it was last looked which of them have all answers: from then on that is known of those who hear.
+    pub looked: Option<u32>,
     /// Letters that came to agents while they waited and that they have not read yet.
     pub kept: Bucket,
     /// Events to come, by window; the next one first.
@@ -95,6 +97,7 @@ impl Block {
             rows,
             mail: Arena::default(),
             suspended: Vec::new(),
+            looked: None,
             kept: Bucket::default(),
             agenda: VecDeque::new(),
             events: None,

@@ -109,6 +109,8 @@ struct Slice {
     shard: usize,
     lane: usize,
     lanes: usize,
+    /// Lanes at once: whoever drives hears nothing meanwhile.
+    most: usize,
     /// Whether the agents' sights of the round are there already.
     observed: bool,
 }
@@ -337,7 +339,7 @@ impl Society {
         {
             let (first, n, observed) = (slice.lane, slice.lanes, slice.observed);
             slice.lane = first.saturating_add(n);
-            slice.lanes = n.saturating_mul(2);
+            slice.lanes = n.saturating_mul(2).min(slice.most);
             if slice.lane >= shard.lanes() {
                 (slice.shard, slice.lane) = (slice.shard + 1, 0);
             }
@@ -765,7 +767,8 @@ impl Society {
         }
         // Who asks nobody has nothing to gain from slices.
         let asks = in_force(&self.policies, self.round).iter().any(|policy| !policy.models().is_empty());
-        let slice = Slice { shard: 0, lane: 0, lanes: if asks { 1 } else { usize::MAX }, observed };
+        let (lanes, most) = if asks { (1, rayon::current_num_threads()) } else { (usize::MAX, usize::MAX) };
+        let slice = Slice { shard: 0, lane: 0, lanes, most, observed };
         self.stage = Stage::Beginning { slice, held: Vec::new() };
         Ok(())
     }

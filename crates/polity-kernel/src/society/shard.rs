@@ -272,7 +272,9 @@ impl Shard {
                     }
                 }
                 // Turns whose barrier has come and that have every answer complete now, also those whose answers came earlier.
-                ready.extend(block.suspended.iter().filter(|s| s.due <= now && s.open().is_empty()).map(|s| s.who));
+                if block.looked.replace(now) != Some(now) {
+                    ready.extend(block.suspended.iter().filter(|s| s.due <= now && s.open().is_empty()).map(|s| s.who));
+                }
                 let mut done = Vec::new();
                 for who in ready {
                     let Ok(i) = block.suspended.binary_search_by_key(&who, |s| s.who) else { continue };

@@ -5,7 +5,7 @@ use super::{Society, Stage, decode, encode, first_of, in_force};
 use crate::digest::Digest;
 use crate::machine::Outcome;
 use crate::mail::{Arena, Bucket};
-use crate::policy::Suspended;
+use crate::policy::Waiting;
 use crate::{AgentId, Bug};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
@@ -24,7 +24,7 @@ struct BlockData {
     segments: Vec<SegmentData>,
     rows: Vec<u8>,
     mail: Arena,
-    suspended: Vec<Suspended>,
+    suspended: Waiting,
     kept: Bucket,
     /// Events to come, by window; the next one first.
     agenda: VecDeque<Bucket>,

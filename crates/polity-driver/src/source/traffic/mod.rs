@@ -37,8 +37,11 @@ pub struct Rules {
     pub schedule: Schedule,
 }
 
-/// A question on its way to a provider.
-pub(super) struct Call {
+/// A question on its way to a provider. It goes through many hands: boxed, so that it stays where it is.
+pub(super) type Call = Box<Question>;
+
+/// See [`Call`].
+pub(super) struct Question {
     pub effect: Effect,
     /// Of what may share its answer.
     pub key: Option<Key>,
@@ -194,13 +197,16 @@ impl Traffic {
 
     /// Takes a question that is in a batch already, sent by an earlier process: it is being asked. `None` if it shares an answer.
     pub(super) fn begin_sent(&mut self, effect: Effect, key: Option<Key>, now: Instant) -> Option<Call> {
-        self.enter(effect, key, 0, now).map(|call| Call { batched: true, ..call })
+        let mut call = self.enter(effect, key, 0, now)?;
+        call.batched = true;
+        Some(call)
     }
 
     /// What was taken for sent and is not: it is asked as if it had just come.
-    pub(super) fn unsent(&mut self, call: Call) {
+    pub(super) fn unsent(&mut self, mut call: Call) {
+        call.batched = false;
         if let Some(road) = self.roads.get_mut(call.road) {
-            road.queue.push(Call { batched: false, ..call });
+            road.queue.push(call);
         }
     }
 
@@ -219,7 +225,8 @@ impl Traffic {
         let tried = self.tried.remove(&effect.id);
         let fresh = Tries { answered: self.answered, answered_last: self.answered, ..Tries::default() };
         let tries = tried.map_or(fresh, |(tries, _)| tries);
-        Some(Call { effect, key, rank, road, tokens, since: now, sent: now, number: 0, batched: false, tries })
+        let (number, batched) = (0, false);
+        Some(Box::new(Question { effect, key, rank, road, tokens, since: now, sent: now, number, batched, tries }))
     }
 
     fn pause(&mut self, due: Instant, call: Call) {
@@ -288,9 +295,10 @@ impl Traffic {
         let ready = |road: &&mut Road| road.batched && road.all_due().is_none_or(|due| due <= now);
         for road in self.roads.iter_mut().filter(ready) {
             let share = |call: &Call| call.key.as_ref().and_then(|key| self.flights.get(key));
-            let with = |call: Call| {
+            let with = |mut call: Call| {
                 let others = share(&call).into_iter().flatten().map(|effect| effect.id).collect();
-                (Call { sent: now, batched: true, ..call }, others)
+                (call.sent, call.batched) = (now, true);
+                (call, others)
             };
             let again = std::mem::take(&mut road.pausing).into_values();
             let calls: Vec<_> = road.queue.drain().chain(again).map(with).collect();
@@ -427,7 +435,7 @@ impl Traffic {
             return After::Again;
         };
         // Whether there is money for one more try others decide. Those that share the question have theirs.
-        let Call { effect, key, rank, road, tokens, since, sent, tries, .. } = call;
+        let Question { effect, key, rank, road, tokens, since, sent, tries, .. } = *call;
         let (number, batched) = (0, false);
         if let Some(key) = key
             && let Some(mut followers) = self.flights.remove(&key)
@@ -437,7 +445,8 @@ impl Traffic {
             self.following -= 1;
             self.flights.insert(key.clone(), followers);
             let key = Some(key);
-            self.pause(due, Call { effect: leader, key, rank, road, tokens, since, sent, number, batched, tries });
+            let leader = Question { effect: leader, key, rank, road, tokens, since, sent, number, batched, tries };
+            self.pause(due, Box::new(leader));
         }
         self.tried.insert(effect.id, (tries, due));
         self.broken.push(Broken { id: effect.id, usage, again: Some(effect) });
@@ -493,6 +502,11 @@ impl Traffic {
     /// Questions that wait for a connection.
     pub(super) fn queued(&self) -> usize {
         self.roads.iter().map(|road| road.queue.len()).sum()
+    }
+
+    /// Of these, those that are not gathered.
+    pub(super) fn waiting(&self) -> usize {
+        self.roads.iter().filter(|road| !road.batched).map(|road| road.queue.len()).sum()
     }
 
     /// Questions that wait for their next try.
