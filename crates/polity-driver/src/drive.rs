@@ -620,17 +620,17 @@ impl Drive<'_> {
     /// enough questions wait.
     fn meanwhile(&mut self, open: &mut Open, driven: &mut Driven) -> Result<(), DriveError> {
         let until = Instant::now() + TICK;
-        loop {
-            let patience = if self.source.is_sated() { GLANCE } else { Duration::ZERO };
-            let answers = self.listen(patience, &mut driven.totals)?;
+        while let Some(sated) = self.source.is_sated() {
+            let answers = self.listen(if sated { GLANCE } else { Duration::ZERO }, &mut driven.totals)?;
             let mut late = std::mem::take(&mut open.late);
             self.hear(answers, &mut late, open, &mut driven.totals)?;
             open.late = late;
             // Questions may wait for longer, for a limit on the rate for instance: the turns begin all the same.
-            if !self.source.is_sated() || self.stop.asked() || Instant::now() >= until {
-                return Ok(());
+            if !sated || self.stop.asked() || Instant::now() >= until {
+                break;
             }
         }
+        Ok(())
     }
 
     fn commit(&mut self, ready: &[Answer]) -> Result<(), DriveError> {

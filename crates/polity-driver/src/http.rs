@@ -65,18 +65,18 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Of an address (http or https). A name and a password in it are sent as such.
+    /// Of an address (http or https), with headers of every request. A name and a password in the address are sent as such.
     ///
     /// # Errors
     /// What is wrong with the system's certificates, or with the proxy that the environment names.
-    pub fn new(base: &Url, patience: Duration) -> Result<Client, String> {
+    pub fn new(base: &Url, own: &HeaderMap, patience: Duration) -> Result<Client, String> {
         let host = base.host_str().unwrap_or_default().trim_matches(['[', ']']);
         let here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
         let proxies = (!here).then(Matcher::from_env);
-        Client::through(base, patience, proxies.as_ref())
+        Client::through(base, own, patience, proxies.as_ref())
     }
 
-    fn through(base: &Url, patience: Duration, proxies: Option<&Matcher>) -> Result<Client, String> {
+    fn through(base: &Url, own: &HeaderMap, patience: Duration, proxies: Option<&Matcher>) -> Result<Client, String> {
         let uri = uri(base)?;
         let secure = base.scheme() == "https";
         let mut http = HttpConnector::new();
@@ -88,6 +88,9 @@ impl Client {
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
         if let Some(value) = said_in(base) {
             headers.insert(AUTHORIZATION, value);
+        }
+        for (name, value) in own {
+            headers.insert(name, value.clone());
         }
         // Fails only where a provider is there already, which then does.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -111,20 +114,12 @@ impl Client {
         Ok(Client { pool, headers, patience })
     }
 
-    /// A request that is to be sent: it has the headers of every request, and these.
-    pub fn request(
-        &self,
-        method: Method,
-        uri: Uri,
-        headers: &HeaderMap,
-        body: impl Into<Bytes>,
-    ) -> Request<Full<Bytes>> {
+    /// A request that is to be sent.
+    pub fn request(&self, method: Method, uri: Uri, body: impl Into<Bytes>) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body.into()));
         *request.method_mut() = method;
         *request.uri_mut() = uri;
-        let mut all = self.headers.clone();
-        all.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-        *request.headers_mut() = all;
+        request.headers_mut().clone_from(&self.headers);
         request
     }
 
@@ -374,8 +369,9 @@ mod tests {
     fn ask(base: &str, proxies: Option<&Matcher>, most: usize) -> Result<Answered, Failure> {
         let base = Url::parse(base).unwrap();
         let patience = Duration::from_secs(2);
-        let client = Client::through(&base, patience, proxies).unwrap();
-        let request = client.request(Method::GET, uri(&base).unwrap(), &HeaderMap::new(), Bytes::new());
+        let own = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+        let client = Client::through(&base, &own, patience, proxies).unwrap();
+        let request = client.request(Method::GET, uri(&base).unwrap(), Bytes::new());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(client.ask(request, patience, most))
     }
@@ -389,9 +385,10 @@ mod tests {
         let heard = heard.join().unwrap();
         assert!(heard.starts_with("get /v1/x?a=b http/1.1\n"), "{heard}");
         let basic = format!("authorization: basic {}", BASE64_STANDARD.encode("me:p@ss")).to_lowercase();
-        for line in [basic.as_str(), "user-agent: polity/", "accept: */*", &format!("host: {address}")] {
+        for line in [basic.as_str(), "user-agent: polity/", "accept: application/json", &format!("host: {address}")] {
             assert!(heard.contains(line), "{line} in {heard}");
         }
+        assert!(!heard.contains("*/*"), "{heard}");
     }
 
     #[test]
@@ -409,7 +406,7 @@ mod tests {
         assert!(heard.starts_with("connect models.invalid:443 http/1.1\n") && heard.contains(&basic), "{heard}");
         let base = Url::parse("https://models.invalid").unwrap();
         let other = Matcher::builder().all("socks5://127.0.0.1:1").build();
-        let why = Client::through(&base, CONNECT, Some(&other)).err().unwrap();
+        let why = Client::through(&base, &HeaderMap::new(), CONNECT, Some(&other)).err().unwrap();
         assert!(why.contains("socks5") && why.contains("NO_PROXY"), "{why}");
     }
 

@@ -278,7 +278,7 @@ impl Line {
     /// Whom to ask, and the connections to each.
     pub fn open(&self) -> Result<(&[Place], &[Client]), String> {
         let places = self.places()?;
-        let open = || places.iter().map(|place| Client::new(&place.base, self.timeout)).collect();
+        let open = || places.iter().map(|place| Client::new(&place.base, &place.headers, self.timeout)).collect();
         let clients = self.clients.get_or_init(open).as_ref().map_err(Clone::clone)?;
         Ok((places, clients))
     }
@@ -350,7 +350,7 @@ impl Line {
     ) -> Result<Option<Received>, Trouble> {
         let (place, client) = self.first_place()?;
         let address = uri(&place.url(path)).map_err(|why| Trouble::Fatal { why })?;
-        let request = client.request(Method::GET, address, &place.headers, Bytes::new());
+        let request = client.request(Method::GET, address, Bytes::new());
         let broken = |failure| place.scrubbed(unreachable(place, TRANSFER, failure));
         let read = async {
             let answer = client.send(request).await?;
@@ -381,7 +381,7 @@ async fn ask(
 ) -> Result<Received, Trouble> {
     let method = if body.is_some() { Method::POST } else { Method::GET };
     let (kind, body) = body.unzip();
-    let mut request = client.request(method, address, &place.headers, body.unwrap_or_default());
+    let mut request = client.request(method, address, body.unwrap_or_default());
     if let Some(kind) = kind {
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     }

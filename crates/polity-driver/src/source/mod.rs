@@ -50,9 +50,10 @@ pub trait Source {
     fn in_flight(&self) -> usize;
     /// Waits until an answer is there, at most `patience`, and returns all that are. Nothing in flight: returns at once.
     fn wait(&mut self, patience: Duration) -> Vec<Answer>;
-    /// Whether so much waits to be asked that more would only wait longer.
-    fn is_sated(&self) -> bool {
-        false
+    /// Of a source that stops when nobody hears it, and is to be heard while turns begin: whether so much waits to be asked that more would
+    /// only wait longer.
+    fn is_sated(&self) -> Option<bool> {
+        None
     }
     /// Nothing moves on without an answer: what was held back to be sent together is sent.
     fn flush(&mut self) {}

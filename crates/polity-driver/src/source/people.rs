@@ -148,7 +148,7 @@ impl Source for WithPeople {
         answers
     }
 
-    fn is_sated(&self) -> bool {
+    fn is_sated(&self) -> Option<bool> {
         self.inner.is_sated()
     }
 

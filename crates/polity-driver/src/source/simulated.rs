@@ -90,6 +90,11 @@ impl Source for Simulated {
         out
     }
 
+    fn is_sated(&self) -> Option<bool> {
+        // What arrives while turns begin reaches no result either.
+        Some(false)
+    }
+
     fn lost(&self) -> Option<&str> {
         self.live.lost()
     }

@@ -128,7 +128,7 @@ impl Traces {
     /// OpenTelemetry say. `content`: whether prompts and answers are told, too. `notes` hears of trouble.
     pub fn new(address: &str, content: bool, notes: Notes) -> Result<Traces, String> {
         let place = Place::of(address)?;
-        let client = Client::new(&place.url, PATIENCE).map_err(|why| format!("--otlp: {why}"))?;
+        let client = Client::new(&place.url, &place.headers, PATIENCE).map_err(|why| format!("--otlp: {why}"))?;
         let address = crate::http::uri(&place.url).map_err(|why| format!("--otlp: {why}"))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -228,7 +228,7 @@ impl Export {
     async fn deliver(&self, batch: &[Span]) {
         let body = Bytes::from(request(batch));
         for nth in 0..TRIES {
-            let request = self.client.request(Method::POST, self.address.clone(), &self.place.headers, body.clone());
+            let request = self.client.request(Method::POST, self.address.clone(), body.clone());
             let pause = PAUSE * 2u32.pow(nth);
             let (why, pause) = match self.client.ask(request, PATIENCE, LONGEST_ANSWER).await {
                 Ok(Answered { status: 200..=299, body, .. }) => {
