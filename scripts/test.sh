@@ -44,7 +44,7 @@ bash scripts/python-clients.sh || [ $? -eq 75 ]
 
 step "tests"
 if cargo nextest --version >/dev/null 2>&1; then
-    cargo nextest run --locked --workspace
+    cargo nextest run --locked --workspace --no-fail-fast
     cargo test --locked --workspace --doc
 else
     cargo test --locked --workspace

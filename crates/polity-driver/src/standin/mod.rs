@@ -15,25 +15,33 @@ use answer::{Asked, Finish, Forms, Said, answer, hash};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
-use axum::serve::ListenerExt;
 use base64::Engine as _;
 use futures_util::stream;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use polity_kernel::ask::Constrain;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tower_service::Service;
 use wires::{Anthropic, Failure, Google, Head, Ollama, OpenAi, Responses, Wire};
 
 /// Bytes of a request at most.
 const LONGEST_REQUEST: usize = 64_000_000;
+/// Pause before the next connection is taken where none could be.
+const FULL: Duration = Duration::from_secs(1);
 /// Pause between the bytes of an answer that drips.
 const DRIP: Duration = Duration::from_millis(100);
 /// Tokens that a model is said to take.
@@ -162,7 +170,7 @@ impl Standin {
             format!("port {port} of 127.0.0.1 can not be served: {error}. Without a port a free one is taken")
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(refused)?;
-        let listener = runtime.block_on(tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))).map_err(refused)?;
+        let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, port))).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let now = Instant::now();
         let limits = [("requests", options.requests_per_minute), ("tokens", options.tokens_per_minute)];
@@ -170,16 +178,13 @@ impl Standin {
             limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(f64::from(limit?), now)))).collect();
         let books = Mutex::new(Books { stats: Stats::default(), answered: BTreeSet::new(), limits });
         let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books, desk: Mutex::default() });
-        let router = Router::new()
+        let router = COMPLETIONS.iter().fold(Router::new(), |router, (path, wire)| router.route(path, serves(*wire)));
+        let router = router
             .route("/v1/models", get(models))
             .route("/v1/models/{model}", get(model).post(generate))
-            .route("/v1/chat/completions", serves(&OpenAi))
             .route("/v1/embeddings", post(embeddings))
-            .route("/v1/messages", serves(&Anthropic))
-            .route("/v1/responses", serves(&Responses))
             .route("/v1beta/models", get(models))
             .route("/v1beta/models/{model}", get(model).post(generate))
-            .route("/api/chat", serves(&Ollama))
             .route("/api/tags", get(ollama_models))
             .route("/api/show", post(ollama_model))
             .route("/stats", get(stats))
@@ -187,9 +192,7 @@ impl Standin {
             .merge(batches::routes())
             .fallback(nowhere)
             .with_state(shared.clone());
-        // Small pieces are to leave at once. A socket that can not be set so works all the same.
-        let listener = listener.tap_io(|tcp| drop(tcp.set_nodelay(true)));
-        runtime.spawn(async move { axum::serve(listener, router).await });
+        runtime.spawn(accept(listener, shared.clone(), router));
         Ok(Standin { address, shared, _runtime: runtime })
     }
 
@@ -368,6 +371,43 @@ fn in_pieces(call: Call, pieces: Vec<String>, pause: Option<Duration>, cut: bool
             None => None,
         }
     }))
+}
+
+/// Where completions are asked for, but for Google's, whose addresses name the model.
+const COMPLETIONS: [(&str, &dyn Wire); 4] = [
+    ("/v1/chat/completions", &OpenAi),
+    ("/v1/messages", &Anthropic),
+    ("/v1/responses", &Responses),
+    ("/api/chat", &Ollama),
+];
+
+/// Serves whoever connects.
+async fn accept(listener: TcpListener, shared: Arc<Shared>, router: Router) {
+    loop {
+        let Ok((tcp, _)) = listener.accept().await else {
+            // Too many connections, for instance: some may end.
+            tokio::time::sleep(FULL).await;
+            continue;
+        };
+        // Small pieces are to leave at once. A socket that can not be set so works all the same.
+        let _ = tcp.set_nodelay(true);
+        let (shared, router) = (shared.clone(), router.clone());
+        let serve = service_fn(move |request| serve(request, shared.clone(), router.clone()));
+        // A connection that breaks is the client's matter.
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(tcp), serve));
+    }
+}
+
+/// Serves a request: completions, of which there are many, without the layers of the router.
+async fn serve(request: Request<Incoming>, shared: Arc<Shared>, mut router: Router) -> Result<Response, Infallible> {
+    let path = request.uri().path();
+    let wire = COMPLETIONS.iter().find(|(at, _)| *at == path).filter(|_| request.method() == Method::POST);
+    let Some((_, wire)) = wire else { return router.call(request.map(Body::new)).await };
+    let (head, body) = request.into_parts();
+    Ok(match axum::body::to_bytes(Body::new(body), LONGEST_REQUEST).await {
+        Ok(body) => complete(*wire, "", shared, head.headers, body).await,
+        Err(error) => (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()).into_response(),
+    })
 }
 
 fn now_seconds() -> u64 {
