@@ -303,11 +303,12 @@ impl<W: Wire> Remote<W> {
             None => {}
         }
         let (learnt, refused) = (self.learnt(), self.refused());
-        let known = learnt.get(model);
+        let nothing = Capabilities::default();
+        let known = learnt.get(model).unwrap_or(&nothing);
         let offered = |way: &Constrain| match way {
             // What nobody knows is tried: most servers have it.
-            Constrain::Schema => known.is_none_or(|known| known.schema != Some(false)),
-            way => known.is_some_and(|known| known.offers(*way) == Some(true)),
+            Constrain::Schema => known.schema != Some(false),
+            way => known.offers(*way) == Some(true),
         };
         let refuses = |way: &Constrain| refused.iter().any(|(of, refused)| of == model && refused == way);
         let fits = |way: &&Constrain| serves(way) && offered(way) && !refuses(way);

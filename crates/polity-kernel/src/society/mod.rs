@@ -102,15 +102,16 @@ enum Stage {
     Ended(Outcome),
 }
 
+/// Questions that are enough for a slice: the next one is no longer.
+const SLICE: usize = 4096;
+
 /// Which turns are begun next. Calls go out after every slice, so that their answers are under way while the rest puts its questions into
-/// words. Slices double: the first calls go out soon, and the rest has all threads. The cut can not reach a result.
+/// words. Slices double as long as they ask little: the first calls go out soon, and the rest has all threads. The cut can not reach a result.
 #[derive(Clone, Copy)]
 struct Slice {
     shard: usize,
     lane: usize,
     lanes: usize,
-    /// Lanes at once: whoever drives hears nothing meanwhile.
-    most: usize,
     /// Whether the agents' sights of the round are there already.
     observed: bool,
 }
@@ -339,7 +340,6 @@ impl Society {
         {
             let (first, n, observed) = (slice.lane, slice.lanes, slice.observed);
             slice.lane = first.saturating_add(n);
-            slice.lanes = n.saturating_mul(2).min(slice.most);
             if slice.lane >= shard.lanes() {
                 (slice.shard, slice.lane) = (slice.shard + 1, 0);
             }
@@ -356,6 +356,10 @@ impl Society {
                 self.plan.window.is_some(),
                 observed,
             )?;
+            // Whoever drives hears nothing while a slice is begun.
+            if effects.len() < SLICE {
+                slice.lanes = n.saturating_mul(2);
+            }
         }
         Ok(effects)
     }
@@ -767,8 +771,7 @@ impl Society {
         }
         // Who asks nobody has nothing to gain from slices.
         let asks = in_force(&self.policies, self.round).iter().any(|policy| !policy.models().is_empty());
-        let (lanes, most) = if asks { (1, rayon::current_num_threads()) } else { (usize::MAX, usize::MAX) };
-        let slice = Slice { shard: 0, lane: 0, lanes, most, observed };
+        let slice = Slice { shard: 0, lane: 0, lanes: if asks { 1 } else { usize::MAX }, observed };
         self.stage = Stage::Beginning { slice, held: Vec::new() };
         Ok(())
     }
