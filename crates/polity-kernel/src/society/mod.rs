@@ -103,7 +103,7 @@ enum Stage {
 }
 
 /// Questions that are enough for a slice: the next one is no longer.
-const SLICE: usize = 4096;
+const SLICE: usize = 8_000;
 
 /// Which turns are begun next. Calls go out after every slice, so that their answers are under way while the rest puts its questions into
 /// words. Slices double as long as they ask little: the first calls go out soon, and the rest has all threads. The cut can not reach a result.
