@@ -67,7 +67,7 @@ pub(super) struct Status {
     asking: usize,
     queued: usize,
     /// Of these, those that are not gathered for a batch.
-    waiting: usize,
+    pub(super) waiting: usize,
     following: usize,
     pausing: usize,
     /// Limits that calls wait for.
@@ -106,11 +106,6 @@ impl Status {
         if !self.whom.contains(&whom) {
             self.whom.insert(whom);
         }
-    }
-
-    /// Questions that wait for a connection.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting
     }
 
     /// Why answers are awaited.

@@ -17,7 +17,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{get, post};
 use base64::Engine as _;
 use futures_util::stream;
 use hyper::body::Incoming;
@@ -178,8 +178,7 @@ impl Standin {
             limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(f64::from(limit?), now)))).collect();
         let books = Mutex::new(Books { stats: Stats::default(), answered: BTreeSet::new(), limits });
         let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books, desk: Mutex::default() });
-        let router = COMPLETIONS.iter().fold(Router::new(), |router, (path, wire)| router.route(path, serves(*wire)));
-        let router = router
+        let router = Router::new()
             .route("/v1/models", get(models))
             .route("/v1/models/{model}", get(model).post(generate))
             .route("/v1/embeddings", post(embeddings))
@@ -398,11 +397,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, router: Router) {
     }
 }
 
-/// Serves a request: completions, of which there are many, without the layers of the router.
+/// Serves a request: a completion, of which there are many, at once, and all else by the router.
 async fn serve(request: Request<Incoming>, shared: Arc<Shared>, mut router: Router) -> Result<Response, Infallible> {
-    let path = request.uri().path();
-    let wire = COMPLETIONS.iter().find(|(at, _)| *at == path).filter(|_| request.method() == Method::POST);
+    let wire = COMPLETIONS.iter().find(|(path, _)| *path == request.uri().path());
     let Some((_, wire)) = wire else { return router.call(request.map(Body::new)).await };
+    if request.method() != Method::POST {
+        return Ok((StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, "POST")]).into_response());
+    }
     let (head, body) = request.into_parts();
     Ok(match axum::body::to_bytes(Body::new(body), LONGEST_REQUEST).await {
         Ok(body) => complete(*wire, "", shared, head.headers, body).await,
@@ -534,13 +535,6 @@ async fn nowhere(uri: axum::http::Uri) -> Response {
         uri.path()
     );
     failed(&OpenAi, Failure::Nowhere, &message)
-}
-
-/// An address at which completions are asked for on a wire.
-fn serves(wire: &'static dyn Wire) -> MethodRouter<Arc<Shared>> {
-    post(move |State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes| async move {
-        complete(wire, "", shared, headers, body).await
-    })
 }
 
 /// Answers a request for a completion; `model` is the one that its address names, if it does.

@@ -2,11 +2,11 @@
 //! process, for a while.
 
 use super::otlp::{Span, rejected, request};
-use crate::http::{Answered, Client, Failure};
+use crate::http::{Client, Failure, uri, whole, within};
 use crate::models::keys::from_environment;
 use crate::source::Notes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use http::{Method, StatusCode, Uri};
+use http::{Method, Uri};
 use hyper::body::Bytes;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -129,7 +129,7 @@ impl Traces {
     pub fn new(address: &str, content: bool, notes: Notes) -> Result<Traces, String> {
         let place = Place::of(address)?;
         let client = Client::new(&place.url, &place.headers, PATIENCE).map_err(|why| format!("--otlp: {why}"))?;
-        let address = crate::http::uri(&place.url).map_err(|why| format!("--otlp: {why}"))?;
+        let address = uri(&place.url).map_err(|why| format!("--otlp: {why}"))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -230,21 +230,22 @@ impl Export {
         for nth in 0..TRIES {
             let request = self.client.request(Method::POST, self.address.clone(), body.clone());
             let pause = PAUSE * 2u32.pow(nth);
-            let (why, pause) = match self.client.ask(request, PATIENCE, LONGEST_ANSWER).await {
-                Ok(Answered { status: 200..=299, body, .. }) => {
-                    let (count, words) = rejected(&body).unwrap_or_default();
+            let (why, pause) = match within(PATIENCE, self.client.send(request)).await {
+                Ok(answer) if answer.status().is_success() => {
+                    // It has them, whatever becomes of its words: sent again they would be there twice.
+                    let told = within(PATIENCE, whole(answer, LONGEST_ANSWER)).await.ok();
+                    let (count, words) = told.and_then(|told| rejected(&told.body)).unwrap_or_default();
                     self.counts.delivered.fetch_add((batch.len() as u64).saturating_sub(count), Ordering::SeqCst);
                     if count > 0 {
                         self.trouble(format!("it took {count} spans not: {words}"));
                     }
                     return;
                 }
-                Ok(Answered { status, headers, .. }) => {
-                    let asked = headers.get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
-                    let known =
-                        StatusCode::from_u16(status).map_or_else(|_| status.to_string(), |known| known.to_string());
-                    let why = format!("it answers {known}");
-                    if ![429, 502, 503, 504].contains(&status) {
+                Ok(answer) => {
+                    let status = answer.status();
+                    let asked = answer.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
+                    let why = format!("it answers {status}");
+                    if ![429, 502, 503, 504].contains(&status.as_u16()) {
                         return self.trouble(why);
                     }
                     (why, asked.map_or(pause, Duration::from_secs).min(LONGEST_PAUSE))
@@ -290,6 +291,24 @@ mod tests {
             attributes,
             error: None,
         }
+    }
+
+    #[test]
+    fn what_was_taken_is_not_sent_again_though_the_answer_breaks_off() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let heard = std::thread::spawn(move || {
+            let (mut tcp, _) = listener.accept().unwrap();
+            std::io::Write::write_all(&mut tcp, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx").unwrap();
+            tcp.shutdown(std::net::Shutdown::Write).unwrap();
+            std::io::Read::read_to_end(&mut tcp, &mut Vec::new()).unwrap();
+            listener.set_nonblocking(true).unwrap();
+            listener
+        });
+        let traces = Traces::new(&format!("http://{address}"), false, Notes::default()).unwrap();
+        traces.send(span(0));
+        assert_eq!(traces.finish(), None);
+        assert!(heard.join().unwrap().accept().is_err(), "it was sent again");
     }
 
     #[test]
