@@ -1,16 +1,21 @@
-//! Turns one after the other, also of agents that ask a model: what each sees, and that nothing else matters.
+//! When turns begin: one after the other, also of agents that ask a model, what each sees, and that nothing else matters; all of a round,
+//! that calls are made meanwhile.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
 mod harness;
 
 use harness::{
-    StopAfter, answers, assert_same_tables, engine, events, in_order, prepared, replay, resume, run, scratch, tables,
+    StopAfter, answers, assert_same_tables, engine, events, in_order, oracles, prepared, replay, resume, run, scratch,
+    tables,
 };
 use polity_driver::disk::{Disk, SimDisk};
-use polity_driver::drive::Stop;
+use polity_driver::drive::{Progress, Stop, Watch};
 use polity_driver::run::Engine;
 use polity_driver::source::Faults;
 use polity_driver::tables::{ColumnData, read_table};
+use polity_kernel::ask::Answer;
+use polity_kernel::machine::Machine;
+use polity_kernel::scenario::Assembled;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,4 +74,37 @@ fn askers_in_order_do_not_depend_on_shards_arrival_or_stops() {
     let resumed = resume(&harness::engine(disk.clone(), 3, None), Path::new("run")).unwrap();
     assert_eq!(resumed.digest, expected.digest);
     assert_same_tables(&tables(disk.as_ref(), Path::new("run")), &found, "tables");
+}
+
+/// How many questions were open when the first answer came.
+#[derive(Default)]
+struct FirstHeard(Option<usize>);
+
+impl Watch for FirstHeard {
+    fn progress(&mut self, _: &Progress) {}
+
+    fn heard(&mut self, _: &Answer, machine: &Assembled) {
+        let Assembled::Society(society) = machine else { panic!("a society") };
+        self.0.get_or_insert_with(|| society.open_effects().len());
+    }
+}
+
+#[test]
+fn answers_are_heard_while_turns_begin_unless_a_budget_is_to_decide_of_them_all() {
+    let folder = scratch("activation-meanwhile");
+    // Of whom 1,200 ask at once, and 400 of them once more.
+    let mut scenario = oracles(2_000, 1, 0);
+    let heard = |scenario: &serde_json::Value| {
+        let faults = Some(Faults { seed: 1, failure: 0.3, repeat: 0.3 });
+        let mut first = FirstHeard::default();
+        let summary =
+            engine(disk(), 2, faults).run(&prepared(scenario, &folder), Path::new("run"), &mut first).unwrap();
+        (first.0.unwrap(), summary.totals.answers, summary.digest)
+    };
+    let (open, answers, digest) = heard(&scenario);
+    assert!(open < 600, "{open} of 1200 turns had begun");
+    assert_eq!(answers, 1_600);
+    scenario["budget"] = serde_json::json!({"calls": 1_600});
+    let (all, _, same) = heard(&scenario);
+    assert_eq!((all, same), (1_200, digest));
 }

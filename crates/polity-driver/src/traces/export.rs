@@ -299,6 +299,8 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let heard = std::thread::spawn(move || {
             let (mut tcp, _) = listener.accept().unwrap();
+            // An answer that comes before its request is none.
+            assert!(std::io::Read::read(&mut tcp, &mut [0; 4096]).unwrap() > 0);
             std::io::Write::write_all(&mut tcp, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx").unwrap();
             tcp.shutdown(std::net::Shutdown::Write).unwrap();
             std::io::Read::read_to_end(&mut tcp, &mut Vec::new()).unwrap();
