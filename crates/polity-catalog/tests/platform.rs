@@ -18,6 +18,7 @@ use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 const POST: u16 = 0;
 const SHARE: u16 = 1;
@@ -168,7 +169,7 @@ fn what_can_not_be_is_refused_and_nothing_is_lost() {
 #[test]
 fn what_is_rebuilt_after_a_stop_is_what_was_kept_up() {
     // A small window of live posts, so that whole topics have none any more, and hot ones fall.
-    let weights = json!({"followed": 0, "interest": 1, "hot": 0.5, "recent": 0.5, "random": 0.1});
+    let weights = json!({"followed": 0, "interest": 1, "collaborative": 1, "hot": 0.5, "recent": 0.5, "random": 0.1});
     let world = json!({"live": 60, "candidates": 30, "feed": 10, "depth": 60, "weights": weights, "hours": vec![0.2; 24],
         "polarisation": ["exposure", "modularity"]});
     let scenario = by_rules(100, 30, world, json!({"post": 0.3, "share": 0.1}));
@@ -185,6 +186,65 @@ fn what_is_rebuilt_after_a_stop_is_what_was_kept_up() {
         stopped.restore(&saved).unwrap();
     }
     assert!(acts > 500, "{acts}");
+}
+
+#[test]
+fn feeds_by_what_others_did_can_begin_in_the_middle_of_a_run() {
+    let weights = |collaborative: f64| json!({"followed": 1, "interest": 0, "collaborative": collaborative, "hot": 0, "recent": 0});
+    let scenario =
+        |collaborative: f64| scenario(200, 14, json!({"weights": weights(collaborative), "hours": vec![0.3; 24]}));
+    let mut society = witnessed(&scenario(0.0), 1);
+    let follows: Vec<Vec<u32>> = (0..200).map(|who| society.commons().topology.neighbours(who).collect()).collect();
+    let mut authors: Vec<u32> = Vec::new();
+    let mut write_down = |society: &Society| {
+        let Some(Cells::Whole(new)) = society.rows(0).into_iter().nth(1) else { panic!("no authors") };
+        authors.extend(new.into_iter().flatten());
+        authors.clone()
+    };
+    for _ in 0..7 {
+        assert!(matches!(society.poll(Vec::new()).unwrap().then, Then::Round(_)));
+        write_down(&society);
+    }
+    let changed = society.snapshot().unwrap();
+    let [mut whole, mut stopped] = [1, 3].map(|shards| {
+        let mut society = witnessed(&scenario(1.0), shards);
+        society.restore(&changed).unwrap();
+        society
+    });
+    let mut of_others = Vec::new();
+    while let (Then::Round(a), Then::Round(b)) =
+        (whole.poll(Vec::new()).unwrap().then, stopped.poll(Vec::new()).unwrap().then)
+    {
+        assert_eq!(a.chain, b.chain, "round {}", a.round);
+        let authors = write_down(&whole);
+        let shown = whole.acts().flat_map(|block| block.rows.iter().filter(|act| act.kind == SHOWN));
+        let strangers = shown.filter(|act| !follows[act.who as usize].contains(&authors[act.value as usize]));
+        of_others.push(strangers.count());
+        let saved = stopped.snapshot().unwrap();
+        stopped = witnessed(&scenario(1.0), 2);
+        stopped.restore(&saved).unwrap();
+    }
+    // From the first round on, by what people remember.
+    assert!(of_others.len() == 7 && of_others[0] > 100 && of_others.iter().all(|n| *n > 10), "{of_others:?}");
+}
+
+#[test]
+fn what_others_engage_with_leads_to_posts_that_no_vector_tells() {
+    // What is liked hangs on stances alone, of which vectors say nothing.
+    let likes = |weights: Value| {
+        let world = json!({"learning": 0, "live": 2000, "hours": vec![0.3; 24], "weights": weights});
+        let policy =
+            json!({"like": 0.3, "tolerance": 0.3, "pull": 0, "share": 0, "comment": 0, "dislike": 0, "post": 0.05});
+        let mut scenario = by_rules(2000, 20, world, policy);
+        scenario["topology"] = json!({"kind": "none"});
+        let found = last(&scenario);
+        found("likes") / found("active")
+    };
+    let by_chance = likes(json!({"followed": 0, "interest": 0, "hot": 0, "recent": 0, "random": 1}));
+    let by_likeness = likes(json!({"followed": 0, "interest": 1, "hot": 0, "recent": 0, "random": 0.1}));
+    let by_others =
+        likes(json!({"followed": 0, "interest": 0, "collaborative": 1, "hot": 0, "recent": 0, "random": 0.1}));
+    assert!(by_others > 2.0 * by_chance && by_others > 1.2 * by_likeness, "{by_others} {by_likeness} {by_chance}");
 }
 
 #[test]
@@ -219,16 +279,27 @@ struct PlainPost {
 struct Plain {
     follows: Vec<Vec<u32>>,
     posts: Vec<PlainPost>,
-    /// Origins that each has dealt with, oldest first.
-    dealt: Vec<Vec<usize>>,
+    /// Origins that each has dealt with, oldest first, and whether it liked or passed them on.
+    dealt: Vec<Vec<(usize, bool)>>,
+    /// Who liked or passed on which origin, oldest first.
+    engaged: Vec<(u32, usize)>,
     seed: u64,
+}
+
+/// What a feed is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum By {
+    Followed,
+    Hot,
+    /// Whom the reader follows, and what others engaged with.
+    Others,
 }
 
 impl Plain {
     fn new(topology: &Topology, agents: u32) -> Self {
         let seed = Draws::new(SEED, Stream::Seat, 0, u32::MAX).u64();
         let follows = (0..agents).map(|who| topology.neighbours(who).collect()).collect();
-        Plain { follows, posts: Vec::new(), dealt: vec![Vec::new(); agents as usize], seed }
+        Plain { follows, posts: Vec::new(), dealt: vec![Vec::new(); agents as usize], engaged: Vec::new(), seed }
     }
 
     fn hot(&self, post: usize) -> f64 {
@@ -245,24 +316,71 @@ impl Plain {
         sign * order + f64::from(round) * 3600.0 / 45_000.0
     }
 
-    fn feed(&self, who: u32, by_hot: bool) -> Vec<usize> {
-        let mut candidates: Vec<usize> = match by_hot {
-            true => (0..self.posts.len()).filter(|post| self.posts[*post].origin == *post).collect(),
-            false => {
+    fn lately(&self, who: u32) -> &[(usize, bool)] {
+        let dealt = &self.dealt[who as usize];
+        &dealt[dealt.len().saturating_sub(16)..]
+    }
+
+    /// Of all walks of three steps from somebody, the share that ends at each post: to one of the posts that it engaged with lately, to one of
+    /// the last eight who did so, if that is somebody else, to one of the posts that that one engaged with.
+    fn walks(&self, who: u32) -> BTreeMap<usize, u64> {
+        let liked = |who: u32| -> Vec<usize> { self.lately(who).iter().filter(|it| it.1).map(|it| it.0).collect() };
+        let mut ends = BTreeMap::new();
+        let own = liked(who);
+        for post in &own {
+            let fans = self.engaged.iter().rev().filter(|(_, of)| of == post).take(8).map(|(fan, _)| *fan);
+            let fans: Vec<u32> = fans.filter(|fan| *fan != who).collect();
+            for fan in &fans {
+                let theirs = liked(*fan);
+                for end in &theirs {
+                    let known = self.lately(who).iter().any(|it| it.0 == *end) || self.posts[*end].author == who;
+                    if !known {
+                        *ends.entry(*end).or_insert(0) += (1 << 40) / (own.len() * fans.len() * theirs.len()) as u64;
+                    }
+                }
+            }
+        }
+        ends
+    }
+
+    /// Candidates of both kinds, in the order of a feed.
+    fn by_others(&self, who: u32) -> Vec<usize> {
+        let walks = self.walks(who);
+        let most = walks.values().copied().max().unwrap_or(1) as f64;
+        let share = |post: usize| walks.get(&self.posts[post].origin).map_or(0.0, |walks| *walks as f64 / most);
+        let mut ends: Vec<(u64, usize)> = walks.iter().map(|(post, walks)| (*walks, *post)).collect();
+        ends.sort_by(|a, b| b.cmp(a));
+        let followed = |post: &usize| self.follows[who as usize].contains(&self.posts[*post].author);
+        let near = (0..self.posts.len()).rev().filter(followed).take(100);
+        let near: Vec<(f64, bool, usize)> =
+            near.map(|post| (1.0 + share(post), self.posts[post].origin == post, post)).collect();
+        let far = ends.into_iter().take(200 - near.len()).map(|(_, post)| (share(post), true, post));
+        let mut all: Vec<(f64, bool, usize)> = near.iter().copied().chain(far).collect();
+        all.sort_by(|a, b| b.partial_cmp(a).unwrap());
+        all.into_iter().map(|(_, _, post)| post).collect()
+    }
+
+    fn feed(&self, who: u32, by: By) -> Vec<usize> {
+        let mut candidates: Vec<usize> = match by {
+            By::Hot => (0..self.posts.len()).filter(|post| self.posts[*post].origin == *post).collect(),
+            By::Followed => {
                 let followed = |post: &usize| self.follows[who as usize].contains(&self.posts[*post].author);
                 (0..self.posts.len()).filter(followed).collect()
             }
+            By::Others => self.by_others(who),
         };
-        let key = |post: usize| if by_hot { self.hot(post) } else { 0.0 };
-        candidates.sort_by(|a, b| key(*b).partial_cmp(&key(*a)).unwrap().then(b.cmp(a)));
-        candidates.truncate(200);
-        if !by_hot {
+        if by != By::Others {
+            let key = |post: usize| if by == By::Hot { self.hot(post) } else { 0.0 };
+            candidates.sort_by(|a, b| key(*b).partial_cmp(&key(*a)).unwrap().then(b.cmp(a)));
+            candidates.truncate(200);
+        }
+        if by == By::Followed {
             // The newest round first; within it posts before shares, and the newer first.
             let key = |post: usize| (self.posts[post].round, self.posts[post].origin == post, post);
             candidates.sort_by_key(|post| std::cmp::Reverse(key(*post)));
         }
         let own = |post: usize| self.posts[post].author == who || self.posts[self.posts[post].origin].author == who;
-        let lately: Vec<usize> = self.dealt[who as usize].iter().rev().take(16).copied().collect();
+        let lately: Vec<usize> = self.lately(who).iter().map(|it| it.0).collect();
         let mut shown: Vec<usize> = Vec::new();
         for post in candidates {
             let origin = self.posts[post].origin;
@@ -282,7 +400,11 @@ impl Plain {
             return;
         }
         let origin = self.posts[post].origin;
-        self.dealt[who as usize].push(origin);
+        let engages = [LIKE, SHARE].contains(&kind);
+        self.dealt[who as usize].push((origin, engages));
+        if engages {
+            self.engaged.push((who, origin));
+        }
         match kind {
             LIKE => self.posts[origin].likes += 1,
             DISLIKE => self.posts[origin].dislikes += 1,
@@ -306,17 +428,19 @@ fn scenario(agents: u32, rounds: u32, world: Value) -> Value {
 #[test]
 fn feeds_agree_with_a_plain_platform_post_by_post() {
     let none = json!({"followed": 0, "interest": 0, "hot": 0, "recent": 0, "random": 0});
-    for (by_hot, shards) in [(false, 1), (true, 1), (false, 4), (true, 4)] {
+    for (by, shards) in [By::Followed, By::Hot, By::Others].into_iter().flat_map(|by| [(by, 1), (by, 4)]) {
         let mut weights = none.clone();
-        weights[if by_hot { "hot" } else { "followed" }] = json!(1);
-        if !by_hot {
-            weights["recent"] = json!(0.5);
+        weights[if by == By::Hot { "hot" } else { "followed" }] = json!(1);
+        match by {
+            By::Followed => weights["recent"] = json!(0.5),
+            By::Hot => {}
+            By::Others => weights["collaborative"] = json!(1),
         }
         let hours = vec![0.2; 24];
         let scenario = scenario(1000, 20, json!({"weights": weights, "hours": hours}));
         let mut society = witnessed(&scenario, shards);
         let mut plain = Plain::new(&society.commons().topology, 1000);
-        let (mut feeds, mut full) = (0, 0);
+        let (mut feeds, mut full, mut walked) = (0, 0, 0);
         for round in 0.. {
             let before = plain.posts.len();
             let Then::Round(_) = society.poll(Vec::new()).unwrap().then else { break };
@@ -326,14 +450,17 @@ fn feeds_agree_with_a_plain_platform_post_by_post() {
                 let of = |kind: u16| all.iter().filter(move |act| act.0 == who && act.1 == kind);
                 let shown: Vec<usize> = of(SHOWN).map(|act| act.2 as usize).collect();
                 let active = Draws::new(plain.seed, Stream::World, round, who).chance(0.2);
-                let expected = if active { plain.feed(who, by_hot) } else { Vec::new() };
-                assert_eq!(shown, expected, "round {round}, user {who}, hot {by_hot}, {before} posts");
+                let expected = if active { plain.feed(who, by) } else { Vec::new() };
+                assert_eq!(shown, expected, "round {round}, user {who}, by {by:?}, {before} posts");
+                let follows = &plain.follows[who as usize];
+                walked += shown.iter().filter(|post| !follows.contains(&plain.posts[**post].author)).count();
                 feeds += usize::from(active);
                 full += usize::from(shown.len() == 20);
             }
             all.iter().for_each(|(who, kind, value)| plain.apply(*who, *kind, *value, round));
         }
         assert!(feeds > 3000 && full > 1000, "there was something to compare: {feeds} feeds, {full} full");
+        assert!(by != By::Others || walked > 1000, "others brought something: {walked}");
     }
 }
 
@@ -587,6 +714,7 @@ fn told(words: &str, from: &str, to: &str) -> f64 {
 #[test]
 fn archetypes_draw_their_acts_and_find_their_posts_as_a_plain_platform_has_it() {
     for (by_hot, shards) in [(false, 1), (true, 1), (false, 3), (true, 4)] {
+        let by = if by_hot { By::Hot } else { By::Followed };
         let mut society = witnessed(&archetypes(700, by_hot, json!({})), shards);
         let mut plain = Plain::new(&society.commons().topology, 700);
         let mut done = [0; 6];
@@ -604,7 +732,7 @@ fn archetypes_draw_their_acts_and_find_their_posts_as_a_plain_platform_has_it() 
             for effect in &asked {
                 let (words, readers) = (effect.request.rendered(), of_side(side(effect)));
                 assert_eq!(effect.id.actor, readers[0]);
-                let feeds: Vec<Vec<usize>> = readers.iter().map(|who| plain.feed(*who, by_hot)).collect();
+                let feeds: Vec<Vec<usize>> = readers.iter().map(|who| plain.feed(*who, by)).collect();
                 let ages: Vec<f64> =
                     feeds.iter().flatten().map(|post| f64::from(now - plain.posts[*post].round)).collect();
                 let mean = |sum: f64, n: usize| sum / n.max(1) as f64;
@@ -628,7 +756,7 @@ fn archetypes_draw_their_acts_and_find_their_posts_as_a_plain_platform_has_it() 
                     draw < 0.0
                 });
                 let Some(kind) = ACTS.get(picked.unwrap_or(6)).copied() else { continue };
-                let first = plain.feed(who, by_hot).first().copied();
+                let first = plain.feed(who, by).first().copied();
                 let value = match kind {
                     POST => Some(0.0),
                     // By hot score nobody in the feed counts as followed, else everybody.

@@ -102,6 +102,13 @@ fn main() -> ExitCode {
             (peak - empty) * 1e6 / people.parse::<f64>().unwrap(),
         );
     }
+    let args = ["--agents", "100000", "--rounds", "30", "-P", "world.weights.collaborative=1"];
+    let (ran, stolen) = with_stolen(|| run(&folder, BUSY, &args));
+    println!(
+        "the same 100,000 people with collaborative filtering as well: {:.0} acts/s, {:.0} feeds/s; stolen {stolen:.0} %",
+        ran.acts / ran.number("wall_seconds"),
+        ran.feeds / ran.number("wall_seconds")
+    );
     let whole = fs::read_to_string("scenarios/platform.yaml").expect("started in the root of the repository");
     let (ran, stolen) = with_stolen(|| run(&folder, &whole, &["--agents", "1000000", "-P", &snapshot_every(15)]));
     println!(

@@ -18,6 +18,9 @@ pub struct Weights {
     followed: f64,
     /// Likeness of the post to the reader's interests, -1 to 1. Candidates: the newest of the reader's two main topics.
     interest: f64,
+    /// Collaborative filtering: how many of the walks from what the reader has liked, commented on or passed on, over others who did so, to
+    /// what these did it to, end at the post; 1 for the post at which most end, down to 0. Candidates: those at which most end.
+    collaborative: f64,
     /// Reddit's hot score, less what it would be for a post of this moment without votes. Candidates: the hottest.
     hot: f64,
     /// Half of it every 24 hours: 1 for a post of this round.
@@ -28,13 +31,19 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Weights { followed: 1.0, interest: 1.0, hot: 0.1, recent: 0.5, random: 0.0 }
+        Weights { followed: 1.0, interest: 1.0, collaborative: 0.0, hot: 0.1, recent: 0.5, random: 0.0 }
     }
 }
 
 impl Weights {
     pub fn are_finite(&self) -> bool {
-        [self.followed, self.interest, self.hot, self.recent, self.random].iter().all(|weight| weight.is_finite())
+        let Weights { followed, interest, collaborative, hot, recent, random } = *self;
+        [followed, interest, collaborative, hot, recent, random].iter().all(|weight| weight.is_finite())
+    }
+
+    /// Whether feeds are made of what others did.
+    pub fn asks_others(&self) -> bool {
+        self.collaborative != 0.0
     }
 }
 
@@ -135,6 +144,61 @@ impl Near {
     fn of(&self, who: u32, depth: u32) -> Option<&[Vec<u32>; MAIN]> {
         let place = self.readers.binary_search(&who).ok().filter(|_| self.depth == depth)?;
         self.posts.get(place)
+    }
+}
+
+/// Where the walks of a reader end: three steps on the graph of people and the posts with which they engaged, each with the same
+/// probability along every tie (P3; Cooper et al., "Random walks in recommender systems: exact computation and simulations", WWW 2014). They
+/// are all walked, over the newest ties; in whole numbers, so that no order of them shows.
+#[derive(Default)]
+struct Walks {
+    /// Posts and their probability times [`Walks::ONE`], in order of the posts.
+    ends: Vec<(u32, u64)>,
+    /// The highest.
+    most: u64,
+}
+
+impl Walks {
+    const ONE: u64 = 1 << 40;
+
+    fn of(store: &Store, who: u32) -> Walks {
+        let Some(fans) = &store.fans else { return Walks::default() };
+        let (lately, first) = (store.people.lately(who), store.live.first);
+        let engaged = |who: u32| store.people.engaged(who).filter(move |post| *post >= first);
+        let mut ends: Vec<(u32, u64)> = Vec::new();
+        let own = engaged(who).count() as u64;
+        for post in engaged(who) {
+            let others = fans.of(post).filter(|other| *other != who);
+            let fans = others.clone().count() as u64;
+            for other in others {
+                let theirs = engaged(other);
+                let each = Walks::ONE / (own * fans * theirs.clone().count().max(1) as u64);
+                let may_be_shown = |post: &u32| store.posts[*post as usize].author != who && !lately.contains(post);
+                ends.extend(theirs.filter(may_be_shown).map(|post| (post, each)));
+            }
+        }
+        ends.sort_unstable_by_key(|(post, _)| *post);
+        ends.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+        let most = ends.iter().map(|(_, walks)| *walks).max().unwrap_or(0);
+        Walks { ends, most }
+    }
+
+    /// The posts at which most end, from the top; of equals the newer.
+    fn first(&self, most: usize) -> impl Iterator<Item = u32> {
+        let mut ends: Vec<(u64, u32)> = self.ends.iter().map(|(post, walks)| (*walks, *post)).collect();
+        ends.sort_unstable_by(|a, b| b.cmp(a));
+        ends.into_iter().take(most).map(|(_, post)| post)
+    }
+
+    /// What a post has of the highest.
+    fn share(&self, post: u32) -> f64 {
+        let found =
+            self.ends.binary_search_by_key(&post, |(post, _)| *post).ok().and_then(|place| self.ends.get(place));
+        found.map_or(0.0, |(_, walks)| *walks as f64 / self.most as f64)
     }
 }
 
@@ -321,6 +385,7 @@ impl Feeds<'_> {
         store: &Store,
         who: u32,
         follows: impl Iterator<Item = u32>,
+        walks: &Walks,
         draws: &mut Draws,
     ) -> Vec<Candidate> {
         let (weights, most) = (&self.params.weights, self.params.candidates as usize);
@@ -335,7 +400,8 @@ impl Feeds<'_> {
             joined.for_each(|topic| self.newest_of(store, topic, each, &mut found));
             return found;
         }
-        let others = [weights.interest, weights.hot, weights.random].iter().filter(|weight| **weight != 0.0).count();
+        let others = [weights.interest, weights.collaborative, weights.hot, weights.random];
+        let others = others.iter().filter(|weight| **weight != 0.0).count();
         if weights.followed != 0.0 {
             // Half of all, if anything else is asked for.
             self.of_followed(store, follows, if others > 0 { most / 2 } else { most }, &mut found);
@@ -356,6 +422,9 @@ impl Feeds<'_> {
                 }
             }
         }
+        if weights.asks_others() {
+            found.extend(walks.first(each).map(Candidate::new));
+        }
         if weights.hot != 0.0 {
             found.extend(store.live.hot.iter().take(each).map(|post| Candidate::new(*post)));
         }
@@ -375,9 +444,10 @@ impl Feeds<'_> {
         let follows = people.follows(who, graph);
         let mut draws = Draws::new(store.seed ^ APART, Stream::World, store.round, who);
         let (own, lately) = (code(people.interests(who)), people.lately(who));
-        let found = self.candidates(store, who, follows, &mut draws);
-        let now = self.seconds(store.round);
         let weights = &self.params.weights;
+        let walks = if weights.asks_others() { Walks::of(store, who) } else { Walks::default() };
+        let found = self.candidates(store, who, follows, &walks, &mut draws);
+        let now = self.seconds(store.round);
         // Posts and vectors lie anywhere in memory: each kind of them is fetched for all candidates in a loop of its own, so that the
         // processor waits for many at a time.
         let rows: Vec<&Post> = found.iter().map(|candidate| &posts[candidate.post as usize]).collect();
@@ -395,6 +465,9 @@ impl Feeds<'_> {
             let mut score = weights.interest * f64::from(likeness)
                 + weights.followed * f64::from(u8::from(candidate.followed))
                 + recent(post.round);
+            if weights.asks_others() {
+                score += weights.collaborative * walks.share(post.origin);
+            }
             if weights.hot != 0.0 {
                 score += weights.hot * (origin.hot - now / SECONDS);
             }
@@ -472,14 +545,16 @@ mod tests {
     }
 
     /// What a reader would be shown if every live post were looked at: by the rules of a feed, and by full vectors.
-    fn by_force(store: &Store, who: u32, most: usize) -> Vec<u32> {
+    fn by_force(store: &Store, live: &[(u32, Vector)], who: u32, most: usize) -> Vec<u32> {
         let (own, lately) = (store.people.interests(who), store.people.lately(who));
         let origin = |post: u32| store.posts[post as usize].origin;
         let author = |post: u32| store.posts[post as usize].author;
-        let all = store.live.first..store.posts.len() as u32;
-        let mut all: Vec<(f32, u32)> = all
-            .filter(|post| author(*post) != who && author(origin(*post)) != who && !lately.contains(&origin(*post)))
-            .map(|post| (own.iter().zip(store.vector(post)).map(|(a, b)| a * b).sum(), origin(post)))
+        let may_be_shown =
+            |post: u32| author(post) != who && author(origin(post)) != who && !lately.contains(&origin(post));
+        let mut all: Vec<(f32, u32)> = live
+            .iter()
+            .filter(|(post, _)| may_be_shown(*post))
+            .map(|(post, vector)| (own.iter().zip(vector).map(|(a, b)| a * b).sum(), origin(*post)))
             .collect();
         all.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut shown = Vec::with_capacity(most);
@@ -503,7 +578,7 @@ mod tests {
     /// their interests move, and write a post each.
     fn recall(people: u32, live: u32, depth: u32, rounds: u32) -> Vec<f64> {
         const SAMPLE: u32 = 200;
-        let weights = Weights { followed: 0.0, interest: 1.0, hot: 0.0, recent: 0.0, random: 0.0 };
+        let weights = Weights { followed: 0.0, hot: 0.0, recent: 0.0, ..Weights::default() };
         let params = Params { weights, depth, live, ..Params::default() };
         let feeds = Feeds { params: &params };
         let mut store = busy(&params, people, live + live / 5);
@@ -514,11 +589,13 @@ mod tests {
             readers.extend((SAMPLE..people).filter(|_| draws.chance(0.05)));
             feeds.refresh(&mut store);
             feeds.find_nearest(&mut store, |_| readers.clone());
+            let posts = store.live.first..store.posts.len() as u32;
+            let posts: Vec<(u32, Vector)> = posts.map(|post| (post, store.vector(post))).collect();
             let (mut hits, mut all) = (0, 0);
             for who in 0..SAMPLE {
                 let seen: Vec<u32> =
                     shown(&feeds, &store, who).into_iter().map(|post| store.posts[post as usize].origin).collect();
-                let wanted = by_force(&store, who, 20);
+                let wanted = by_force(&store, &posts, who, 20);
                 hits += wanted.iter().filter(|post| seen.contains(post)).count();
                 all += wanted.len();
             }
@@ -581,7 +658,7 @@ mod tests {
 
     #[test]
     fn what_was_found_for_all_readers_is_what_each_would_find() {
-        let weights = Weights { followed: 0.0, interest: 1.0, hot: 0.5, recent: 0.0, random: 0.0 };
+        let weights = Weights { followed: 0.0, hot: 0.5, recent: 0.0, ..Weights::default() };
         let params = Params { weights, depth: 700, live: 30_000, ..Params::default() };
         let mut store = busy(&params, 400, 40_000);
         let feeds = Feeds { params: &params };

@@ -473,6 +473,7 @@ impl World for Platform {
     fn restore(&self, store: &mut Store) {
         store.embed_by(self.params.embedding.as_deref());
         store.index(self.params.live, self.params.wording);
+        store.keep_fans(self.params.weights.asks_others());
         self.prepare(store);
     }
 

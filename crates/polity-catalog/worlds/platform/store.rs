@@ -9,11 +9,14 @@ use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::sight::named;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
 
 /// No post.
 pub const NOWHERE: u32 = u32::MAX;
 /// Posts that somebody has dealt with lately, and is not shown again.
 const LATELY: usize = 16;
+/// Those who engaged with a post last that are kept.
+const FANS: usize = 8;
 /// What is noted, beside kinds of acts, when a model has read a post.
 const EMBEDDED: u8 = u8::MAX - 2;
 /// Letters of a post that are kept.
@@ -80,8 +83,9 @@ pub struct People {
     pub attention: Vec<u32>,
     /// The newest post of each.
     pub latest: Vec<u32>,
-    /// [`LATELY`] each, as a ring; and where it goes on.
+    /// [`LATELY`] each, as a ring; with which of these they engaged, a bit a place; and where the ring goes on.
     lately: Vec<u32>,
+    engaged: Vec<u16>,
     next: Vec<u8>,
     /// Whom they follow besides those of the graph, and whom no more; sorted.
     pub more: BTreeMap<u32, Vec<u32>>,
@@ -102,6 +106,7 @@ impl People {
         self.attention.push(0);
         self.latest.push(NOWHERE);
         self.lately.extend([NOWHERE; LATELY]);
+        self.engaged.push(0);
         self.next.push(0);
     }
 
@@ -121,9 +126,20 @@ impl People {
         self.lately.get(start..start + LATELY).unwrap_or_default()
     }
 
-    fn dealt_with(&mut self, who: u32, post: u32) {
-        let next = &mut self.next[who as usize];
-        self.lately[who as usize * LATELY + usize::from(*next)] = post;
+    /// Posts that somebody has liked, commented on or passed on lately, the oldest first; one for each time.
+    pub fn engaged(&self, who: u32) -> impl Iterator<Item = u32> + Clone {
+        let of = |bits: &[u16]| bits.get(who as usize).copied().unwrap_or_default();
+        let (lately, bits) = (self.lately(who), of(&self.engaged));
+        let next = self.next.get(who as usize).map_or(0, |next| usize::from(*next));
+        let places = (next..LATELY).chain(0..next).filter(move |place| bits >> place & 1 == 1);
+        places.filter_map(|place| lately.get(place).copied())
+    }
+
+    fn dealt_with(&mut self, who: u32, post: u32, engaged: bool) {
+        let who = who as usize;
+        let (next, bits) = (&mut self.next[who], &mut self.engaged[who]);
+        self.lately[who * LATELY + usize::from(*next)] = post;
+        *bits = *bits & !(1 << *next) | u16::from(engaged) << *next;
         *next = (*next + 1) % LATELY as u8;
     }
 
@@ -296,6 +312,46 @@ fn add<const N: usize>(sums: &mut [i16], own: &[i16; N], columns: [&[i16]; N]) {
     }
 }
 
+/// Of each live post, who engaged with it last.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fans {
+    /// The post of the first row.
+    first: u32,
+    /// The newest [`FANS`] of each post, the newest first; [`NOWHERE`] in the places of those who are not there.
+    rows: VecDeque<[u32; FANS]>,
+}
+
+impl Fans {
+    /// Those of a post, one for each time.
+    pub fn of(&self, post: u32) -> impl Iterator<Item = u32> + Clone {
+        let row = post.checked_sub(self.first).and_then(|place| self.rows.get(place as usize));
+        row.into_iter().flatten().copied().take_while(|who| *who != NOWHERE)
+    }
+
+    /// Adds one to a post, if that is live.
+    fn add(&mut self, post: u32, who: u32) {
+        if let Some(row) = post.checked_sub(self.first).and_then(|place| self.rows.get_mut(place as usize)) {
+            row.copy_within(..FANS - 1, 1);
+            row[0] = who;
+        }
+    }
+
+    /// Has rows for these posts and no others.
+    fn fit(&mut self, live: Range<u32>) {
+        while self.first < live.start && self.rows.pop_front().is_some() {
+            self.first += 1;
+        }
+        if self.rows.is_empty() {
+            self.first = live.start;
+        }
+        while self.first > live.start {
+            self.rows.push_front([NOWHERE; FANS]);
+            self.first -= 1;
+        }
+        self.rows.resize(live.len(), [NOWHERE; FANS]);
+    }
+}
+
 /// Candidates, found anew from the posts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Live {
@@ -335,6 +391,8 @@ pub struct Store {
     asked: u32,
     /// The newest comments with words, by the post that they stand below: (who, words).
     said: BTreeMap<u32, VecDeque<(u32, String)>>,
+    /// Who engaged with what, where feeds are made of it.
+    pub fans: Option<Fans>,
     cascade: Cascade,
     now: Done,
     last: Done,
@@ -361,6 +419,7 @@ impl Store {
         let n = agents as usize;
         store.people.interests.reserve_exact(n);
         store.people.lately.reserve_exact(n * LATELY);
+        store.people.engaged.reserve_exact(n);
         store
     }
 
@@ -452,6 +511,21 @@ impl Store {
         }
     }
 
+    /// Keeps from now on who engaged with what, if that is wanted. What people remember of it is there at once.
+    pub fn keep_fans(&mut self, wanted: bool) {
+        let (live, known) = (self.live.first..self.posts.len() as u32, self.fans.take());
+        if !wanted {
+            return;
+        }
+        let everybody = if known.is_some() { 0..0 } else { 0..self.people.stance.len() as u32 };
+        let mut fans = known.unwrap_or_default();
+        fans.fit(live);
+        for who in everybody {
+            self.people.engaged(who).for_each(|post| fans.add(post, who));
+        }
+        self.fans = Some(fans);
+    }
+
     /// Makes a post a candidate, in the place of the oldest.
     fn enter(&mut self, post: u32, ring: usize) {
         let (topic, vector) = (self.posts[post as usize].topic, self.vector(post));
@@ -504,6 +578,9 @@ impl Store {
         }
         if !self.live.codes.is_empty() {
             self.enter(post, live as usize);
+        }
+        if let Some(fans) = &mut self.fans {
+            fans.fit(self.live.first..post + 1);
         }
         post
     }
@@ -578,7 +655,7 @@ impl Store {
     }
 
     /// Posts of the round that has ended.
-    pub fn of_last_round(&self) -> std::ops::Range<usize> {
+    pub fn of_last_round(&self) -> Range<usize> {
         let (now, n) = (self.round, self.posts.len());
         let first = |round: u32| self.posts.partition_point(|post| post.round < round);
         // What stood there before the first round belongs to it.
@@ -612,6 +689,9 @@ impl Store {
         self.people.attention[author] += 1;
         self.now.distance += f64::from((self.people.stance[did.who as usize] - self.posts[origin].stance).abs());
         self.now.engaged += 1;
+        if let Some(fans) = &mut self.fans {
+            fans.add(origin as u32, did.who);
+        }
         if params.learning > 0.0 && origin as u32 >= self.live.first {
             let vector = decode(self.code(origin as u32));
             self.people.learns(did.who, &vector, params.learning);
@@ -623,7 +703,7 @@ impl Store {
         let origin = self.posts[of].origin as usize;
         self.engages(did, origin, params);
         self.met(kind, did, of as u32, params);
-        self.people.dealt_with(did.who, origin as u32);
+        self.people.dealt_with(did.who, origin as u32, true);
         let share = kind == Kind::Share;
         let stance = if share { self.posts[origin].stance } else { self.people.stance[did.who as usize] };
         if kind == Kind::Comment {
@@ -652,7 +732,7 @@ impl Store {
         let post = self.other(did)?;
         let origin = self.posts[post].origin as usize;
         self.met(kind, did, post as u32, params);
-        self.people.dealt_with(did.who, origin as u32);
+        self.people.dealt_with(did.who, origin as u32, kind == Kind::Like);
         if kind != Kind::Report {
             self.live.touched.push(origin as u32);
         }

@@ -171,7 +171,7 @@ impl Folder {
         }
         if manifest.format < super::manifest::FORMAT {
             return Err(DriveError::Folder(format!(
-                "{} is of run format {}, this build reads {}: its journal was written with other records. Use the build that began the \
+                "{} is of run format {}, this build reads {}: its journal or its snapshots were written in another form. Use the build that began the \
                  run (version {}), or run the scenario again",
                 path.display(),
                 manifest.format,

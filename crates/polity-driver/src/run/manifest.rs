@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the run folder.
-pub const FORMAT: u32 = 7;
+pub const FORMAT: u32 = 8;
 
 /// The build that began a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
