@@ -493,8 +493,22 @@ fn a_seed_spreads_as_far_as_people_pass_it_on() {
     let [scale, depth, breadth] = spread(0.05, json!({}));
     assert!(scale > 30.0 && depth >= 2.0 && breadth >= 5.0 && breadth < scale, "{scale} {depth} {breadth}");
     assert_eq!(spread(0.0, json!({})), [2.0, 0.0, 0.0]);
-    // Who wants to hear it from several passes less on.
-    assert!(spread(0.05, json!({"threshold": 3}))[0] < scale / 2.0);
+    // Who wants to hear it from two waits until others have passed it on: less than who does not, and something all the same.
+    assert_eq!(spread(0.3, json!({"threshold": 2})), [2.0, 0.0, 0.0]);
+    let among_others = |others: Value| {
+        let mut scenario = by_rules(800, 24, world.clone(), json!({}));
+        let simple = json!({"kind": "user", "share": 0.3, "tolerance": 2, "post": 0.02});
+        let mut policy = simple.clone();
+        policy.as_object_mut().unwrap().extend(others.as_object().unwrap().clone());
+        scenario["cohorts"] = json!([{"count": 300, "policy": simple}, {"count": 500, "policy": policy}]);
+        last(&scenario)("cascade-scale")
+    };
+    let [none, complex, all] = [json!({"share": 0}), json!({"threshold": 2}), json!({})].map(among_others);
+    assert!(complex > none + 50.0 && complex < all - 50.0, "{none} {complex} {all}");
+    // Imitation adds to it, most where many have passed it on.
+    let imitated = spread(0.05, json!({"imitation": 0.2}))[0];
+    assert!(imitated > 1.5 * scale, "{imitated} {scale}");
+    assert!(spread(0.0, json!({"imitation": 0.2}))[0] > 20.0);
 }
 
 #[test]
@@ -532,6 +546,54 @@ fn the_score_of_seeds_is_what_was_given_to_them_alone() {
     let amid = last(&by_rules(300, 12, json!({"hours": vec![0.3; 24]}), json!({"post": 0.5})));
     assert_eq!(amid("seed-score"), 0.0);
     assert!(of(json!({"post": 0, "tolerance": 0, "dislike": 0.5})) < -5.0);
+}
+
+#[test]
+fn what_policies_show_of_their_agents_is_measured_where_there_is_some() {
+    // Users have emotions; whoever watches has none.
+    let mut scenario = scenario(3000, 6, json!({"hours": vec![0.5; 24]}));
+    scenario["cohorts"] = json!([
+        {"count": 1000, "policy": {"kind": "witness"}},
+        {"count": 1500, "policy": {"kind": "user", "arousal": 0.3, "tolerance": 0.5}},
+        {"count": 500, "policy": {"kind": "user", "arousal": 0}},
+    ]);
+    let metrics = json!([{"kind": "mean", "of": "emotion"}, {"kind": "histogram", "of": "emotion", "bins": 3},
+        {"kind": "mean", "of": "stance"}]);
+    scenario["metrics"] = metrics;
+    let mut told = Vec::new();
+    for shards in [1, 3] {
+        let mut society = witnessed(&scenario, shards);
+        let column = society.interface().columns.iter().position(|column| column.name == "emotion").unwrap();
+        assert!(society.is_of_policies(column) && !society.is_of_policies(column - 1));
+        while let Then::Round(report) = society.poll(Vec::new()).unwrap().then {
+            let emotions = society.column(column);
+            assert!(emotions.len() == 3000 && emotions[..1000].iter().all(|emotion| emotion.is_nan()));
+            assert!(emotions[2500..].iter().all(|emotion| *emotion == 0.0), "nothing rouses them");
+            let users = &emotions[1000..];
+            let mean = users.iter().sum::<f64>() / 2000.0;
+            assert!((metric(&report, "emotion.mean") - mean).abs() < 1e-12);
+            for (bin, level) in [("b00", 0.0), ("b01", 1.0), ("b02", 2.0)] {
+                let share = users.iter().filter(|emotion| **emotion == level).count() as f64 / 2000.0;
+                assert!((metric(&report, &format!("emotion.histogram.{bin}")) - share).abs() < 1e-12);
+            }
+            told.push((mean, report.chain));
+            let saved = society.snapshot().unwrap();
+            society = witnessed(&scenario, shards);
+            society.restore(&saved).unwrap();
+        }
+    }
+    let last = told.split_off(6);
+    assert!(told == last && told[5].0 > 0.2, "the same by shards: {told:?}");
+    // Without users there is none.
+    scenario["cohorts"] = json!([{"policy": {"kind": "witness"}}]);
+    let mut registry = Registry::new();
+    polity_catalog::register_all(&mut registry);
+    registry.policy::<Witness>(LeafFiles::default());
+    let inputs = Inputs::default();
+    let Err(error) = assemble(&Node::from_json(&scenario), &registry, &inputs, 1, Box::new(InMemory::default())) else {
+        panic!("nobody has emotions")
+    };
+    assert!(error.to_string().contains("no quantity `emotion`"), "{error}");
 }
 
 #[test]

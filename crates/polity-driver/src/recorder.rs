@@ -156,7 +156,8 @@ impl Recorder {
                         let doc = format!("{}: before the first round", spec.doc);
                         columns.push(column(&format!("{}.first", spec.name), Kind::F64, &doc).nullable());
                         let doc = format!("{}: after the last round", spec.doc);
-                        columns.push(column(&format!("{}.last", spec.name), Kind::F64, &doc));
+                        let last = column(&format!("{}.last", spec.name), Kind::F64, &doc);
+                        columns.push(if society.is_of_policies(i) { last.nullable() } else { last });
                     }
                     add("agents", "One row an agent.", columns)
                 });
@@ -672,15 +673,23 @@ impl Recorder {
                         }
                     });
                 }
+                // Not every policy shows something of its agents' states.
+                let known = |value: f64| (!value.is_nan()).then_some(value);
                 for (i, first) in std::mem::take(&mut self.first).into_iter().enumerate() {
-                    if first.len() == rows {
+                    let of_policies = society.is_of_policies(i);
+                    if first.len() == rows && !of_policies {
                         columns.push(Column::F64(first));
                     } else {
-                        let mut first: Vec<Option<f64>> = first.into_iter().map(Some).collect();
+                        let known = |value: f64| if of_policies { known(value) } else { Some(value) };
+                        let mut first: Vec<Option<f64>> = first.into_iter().map(known).collect();
                         first.resize(rows, None);
                         columns.push(Column::MaybeF64(first));
                     }
-                    columns.push(Column::F64(society.column(i)));
+                    let last = society.column(i);
+                    columns.push(match of_policies {
+                        true => Column::MaybeF64(last.into_iter().map(known).collect()),
+                        false => Column::F64(last),
+                    });
                 }
                 Ok(self.tables.push(table, Batch { rows, columns })?)
             }

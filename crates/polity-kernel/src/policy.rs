@@ -16,7 +16,7 @@ use crate::ladder::{Question, Settled};
 use crate::mail::{Arena, Bucket, Inbox, LONGEST_TEXT, block_of};
 use crate::population::{NumberColumn, Population, TextColumn};
 use crate::rng::{AHEAD, Draws, Stream, first_blocks};
-use crate::sight::{Act, Acts, Sight, Sights};
+use crate::sight::{Act, Acts, Sight, Sights, WorldColumn};
 use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::{AgentId, Bug, Plain};
@@ -86,6 +86,15 @@ pub trait Policy: Send + Sync + Sized + 'static {
     type Params: DeserializeOwned + schemars::JsonSchema;
     /// What an agent carries from turn to turn.
     type State: Plain;
+
+    /// What metrics and tables may read of that, beside the columns of the world. Agents of other policies have no value there.
+    const COLUMNS: &'static [WorldColumn] = &[];
+
+    /// The value of one of these columns for an agent.
+    fn column(&self, state: &Self::State, column: usize) -> f64 {
+        let _ = (state, column);
+        f64::NAN
+    }
 
     /// Binds the policy to a society, or says which parameter or which part of the world does not fit.
     fn open(params: Self::Params, binding: &Binding<'_>) -> Result<Self, Invalid>;
@@ -441,6 +450,10 @@ pub(crate) trait PolicyHost: Send + Sync {
     fn models(&self) -> Vec<String>;
     /// The council that its agents hold, if they hold one.
     fn council(&self) -> Option<&dyn CouncilHost>;
+    /// What it shows of its agents' states.
+    fn columns(&self) -> &'static [WorldColumn];
+    /// The values of the column of this name, one an agent, where it has such a column.
+    fn column(&self, states: &States, name: &str) -> Option<Vec<f64>>;
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States;
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32);
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
@@ -498,7 +511,7 @@ impl<P: Policy> Host<P> {
         Host { policy, council: None }
     }
 
-    fn column<'s>(&self, states: &'s mut States) -> Result<&'s mut Vec<P::State>, Bug> {
+    fn states<'s>(&self, states: &'s mut States) -> Result<&'s mut Vec<P::State>, Bug> {
         states.downcast_mut().ok_or_else(|| Bug::internal("a cohort's states are of another policy's type"))
     }
 
@@ -513,7 +526,7 @@ impl<P: Policy> Host<P> {
     ) -> Result<(&'s mut [P::State], Given<'a>, &'a mut Acts, &'a mut Waiting), Bug> {
         let Rows { cohort, first, states: range, base, sights, mail, awake, acts, suspended } = rows;
         let column = self
-            .column(states)?
+            .states(states)?
             .get_mut(range)
             .ok_or_else(|| Bug::internal("an agent without a state takes a turn"))?;
         let (began, commons, shared) = (round.round, round.commons, round.shared_of(cohort));
@@ -714,13 +727,23 @@ impl<P: Policy> PolicyHost for Host<P> {
         self.council.map(|of| of(self))
     }
 
+    fn columns(&self) -> &'static [WorldColumn] {
+        P::COLUMNS
+    }
+
+    fn column(&self, states: &States, name: &str) -> Option<Vec<f64>> {
+        let column = P::COLUMNS.iter().position(|column| column.name == name)?;
+        let states: &Vec<P::State> = states.downcast_ref()?;
+        Some(states.iter().map(|state| self.policy.column(state, column)).collect())
+    }
+
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States {
         Box::new(ids.map(|who| self.fresh(who, commons, round)).collect::<Vec<_>>())
     }
 
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32) {
         let fresh = self.fresh(who, commons, round);
-        if let Ok(column) = self.column(states) {
+        if let Ok(column) = self.states(states) {
             column.push(fresh);
         }
     }
@@ -760,7 +783,7 @@ impl<P: Policy> PolicyHost for Host<P> {
     ) -> Result<bool, Bug> {
         let Round { round: now, commons, .. } = *round;
         let state = self
-            .column(states)?
+            .states(states)?
             .get_mut(index..index + 1)
             .ok_or_else(|| Bug::internal("a suspended turn has no agent"))?;
         // A turn that is complete before its barrier has come is run once more then, with the same answers.

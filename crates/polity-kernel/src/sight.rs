@@ -119,7 +119,7 @@ pub struct ActKind {
     pub doc: &'static str,
 }
 
-/// A column of the world that metrics and tables may read: one number an agent.
+/// A column of the world, or of what a policy's agents carry, that metrics and tables may read: one number an agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorldColumn {
     /// Its name, in kebab-case.

@@ -6,7 +6,7 @@ use polity_kernel::Invalid;
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{NumberSlot, TableSlot};
+use polity_kernel::sight::{NumberSlot, TableSlot, WorldColumn};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use traits::{Rates, Trait, Traits};
@@ -24,8 +24,10 @@ pub struct Params {
     like: f64,
     /// Dislikes a post that is too far away.
     dislike: f64,
-    /// Passes a post on (independent cascade).
+    /// Passes a post on (independent cascade; of its own accord, in the words of Bass).
     share: f64,
+    /// Passes a post on for the sake of each whom it follows who wrote it or passed it on (imitation, in the words of Bass), besides `share`.
+    imitation: f64,
     /// Comments on a post.
     comment: f64,
     /// Writes a post in a visit.
@@ -39,7 +41,7 @@ pub struct Params {
     /// How far votes sway it: the odds of a like are multiplied by e to this power for a post with more likes than dislikes, and divided
     /// by it for one with fewer; dislikes the other way round.
     herd: f64,
-    /// Passes a post on only where at least so many posts of its feed come from the same root (complex contagion); 1: each by itself.
+    /// Passes a post on only where at least so many of whom it follows wrote it or passed it on (complex contagion); 1: whoever it comes from.
     threshold: u32,
     /// How probable it is that a post too far away raises its emotion by a step, of three.
     arousal: f64,
@@ -57,6 +59,7 @@ impl Default for Params {
             like: 0.1,
             dislike: 0.02,
             share: 0.02,
+            imitation: 0.0,
             comment: 0.02,
             post: 0.1,
             follow: 0.02,
@@ -109,12 +112,23 @@ impl Policy for User {
     type Params = Params;
     type State = Mood;
 
+    const COLUMNS: &'static [WorldColumn] = &[WorldColumn {
+        name: "emotion",
+        doc: "how moved the agent is: 0 calm, 1 moved, 2 roused",
+        range: Some((0.0, MOST as f64)),
+    }];
+
+    fn column(&self, mood: &Mood, _: usize) -> f64 {
+        f64::from(mood.emotion)
+    }
+
     fn open(mut params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        let Params { like, dislike, share, comment, post, follow, arousal, calm, pull, .. } = params;
+        let Params { like, dislike, share, imitation, comment, post, follow, arousal, calm, pull, .. } = params;
         let parts = [
             ("like", like),
             ("dislike", dislike),
             ("share", share),
+            ("imitation", imitation),
             ("comment", comment),
             ("post", post),
             ("follow", follow),
@@ -135,7 +149,7 @@ impl Policy for User {
             return Err(invalid("threshold", "is at least 1".into()));
         }
         let traits = Traits::open(std::mem::take(&mut params.traits), binding)?;
-        let names = ["post", "author", "root", "stance", "interest", "likes", "dislikes", "followed", "rousing"];
+        let names = ["post", "author", "friends", "stance", "interest", "likes", "dislikes", "followed", "rousing"];
         let (feed, columns) = binding.table("feed", names)?;
         let act = |name| binding.act(name).map(|(kind, _)| kind);
         Ok(User {
@@ -165,11 +179,11 @@ impl Policy for User {
         if turn.sight.number(self.active) == 0.0 {
             return Ok(());
         }
-        let Params { tolerance, pull, herd, threshold, heat, .. } = self.params;
+        let Params { imitation, tolerance, pull, herd, threshold, heat, .. } = self.params;
         let Rates { like, dislike, share, comment, post, follow, arousal, calm } = self.rates(turn.person());
         let stance = turn.sight.number(self.stance);
         let sight = turn.sight;
-        let [number, author, root, of, interest, likes, dislikes, followed, rousing] = self.columns;
+        let [number, author, friends, of, interest, likes, dislikes, followed, rousing] = self.columns;
         let (mut near, mut sum, mut roused) = (0u32, 0.0, false);
         for row in sight.table(self.feed) {
             let difference = row[of] - stance;
@@ -197,9 +211,8 @@ impl Policy for User {
                     if row[followed] == 0.0 && turn.draws.chance(follow) {
                         turn.act(self.acts.follow, row[author]);
                     }
-                } else if does(share * taste * heated) {
-                    let alike = || sight.table(self.feed).filter(|other| other[root] == row[root]).count();
-                    if threshold <= 1 || alike() >= threshold as usize {
+                } else if does(urged(share, imitation, row[friends]) * taste * heated) {
+                    if threshold <= 1 || row[friends] >= f64::from(threshold) {
                         turn.act(self.acts.share, row[number]);
                     }
                 } else if does(comment * taste * heated) {
@@ -245,6 +258,14 @@ impl User {
             calm: times(calm, of.calm),
         }
     }
+}
+
+/// The probability of doing something of one's own accord or for the sake of one of so many others.
+fn urged(own: f64, imitation: f64, others: f64) -> f64 {
+    if imitation == 0.0 {
+        return own;
+    }
+    1.0 - (0..others as u32).fold(1.0 - own, |none, _| none * (1.0 - imitation))
 }
 
 fn sign(x: f64) -> f64 {

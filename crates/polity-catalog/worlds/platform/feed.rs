@@ -202,6 +202,19 @@ impl Walks {
     }
 }
 
+/// How many people bring a post, of what is brought by whom; whoever does so twice is one.
+fn friends(brought: &[u32], by: &[u32], post: u32) -> f64 {
+    let times = brought.iter().filter(|origin| **origin == post).count();
+    if times < 2 {
+        return times as f64;
+    }
+    let mut people: Vec<u32> =
+        brought.iter().zip(by).filter(|(origin, _)| **origin == post).map(|(_, by)| *by).collect();
+    people.sort_unstable();
+    people.dedup();
+    people.len() as f64
+}
+
 /// A post that may be shown.
 #[derive(Clone, Copy)]
 struct Candidate {
@@ -455,6 +468,8 @@ impl Feeds<'_> {
         let likenesses: Vec<f32> = found.iter().map(|candidate| likeness(&own, store.code(candidate.post))).collect();
         let recent = |round: u32| store.live.recent.get((store.round - round) as usize).copied().unwrap_or(0.0);
         let mut ranked: Vec<Ranked> = Vec::with_capacity(found.len());
+        // What those bring whom the reader follows: the posts whose content it is, and who.
+        let (mut brought, mut by) = (Vec::new(), Vec::new());
         for (((candidate, post), origin), likeness) in found.iter().zip(rows).zip(origins).zip(likenesses) {
             let mutes = |author: u32| !muted.is_empty() && muted.binary_search(&author).is_ok();
             if [post.author, origin.author].iter().any(|author| *author == who || mutes(*author))
@@ -475,6 +490,10 @@ impl Feeds<'_> {
                 score += weights.random * draws.unit();
             }
             let Candidate { post: number, followed } = *candidate;
+            if followed {
+                brought.push(post.origin);
+                by.push(post.author);
+            }
             ranked.push(Ranked { score, likeness, post: number, followed, own: post.origin == number });
         }
         let most = self.params.feed as usize;
@@ -514,6 +533,7 @@ impl Feeds<'_> {
                 f64::from(u8::from(followed)),
                 f64::from(post.seed),
                 self.rousing(post.seed),
+                friends(&brought, &by, post.origin),
             ]);
             if let Some(text) = store.text(number) {
                 table.text(text);
@@ -677,6 +697,34 @@ mod tests {
         assert_eq!(shown(&store), alone);
         // What was found for another depth is not taken.
         assert!(store.live.near.of(1, 701).is_none());
+    }
+
+    #[test]
+    fn friends_are_those_followed_who_wrote_it_or_passed_it_on() {
+        let params = Params { weights: Weights { interest: 0.0, hot: 0.0, ..Weights::default() }, ..Params::default() };
+        let mut store = busy(&params, 40, 30);
+        let mut draws = Draws::new(4, Stream::Driver, 0, 0);
+        for _ in 0..140 {
+            let (who, value) = (draws.below(40) as u32, f64::from(draws.below(store.posts.len() as u64) as u32));
+            store.apply(Kind::Share, &Did { who, value, text: None }, &params, &mut || std::iter::empty());
+        }
+        let columns = super::super::COLUMNS;
+        let place = columns.iter().position(|column| *column == "friends").unwrap();
+        let mut seen = [0; 4];
+        for who in 0..40u32 {
+            let follows = |whom: u32| (whom + 40 - who) % 40 % 3 == 1;
+            let (mut rows, mut texts) = (Vec::new(), Vec::new());
+            let pen = &mut Rows::new(&mut rows, &mut texts);
+            Feeds { params: &params }.write(&store, who, (0..40).filter(|whom| follows(*whom)), pen);
+            for row in rows.chunks(columns.len()) {
+                let origin = store.posts[row[0] as usize].origin;
+                let bring = |whom: u32| store.posts.iter().any(|post| post.author == whom && post.origin == origin);
+                let expected = (0..40).filter(|whom| follows(*whom) && bring(*whom)).count();
+                assert_eq!(row[place], expected as f64, "post {origin} for {who}");
+                seen[expected.min(3)] += 1;
+            }
+        }
+        assert!(seen[1..].iter().all(|n| *n > 20), "{seen:?}");
     }
 
     #[test]

@@ -166,7 +166,8 @@ const STANCE: usize = 1;
 const FEED: usize = 0;
 /// Columns of the feed.
 const COLUMNS: &[&str] = &[
-    "post", "author", "root", "stance", "interest", "likes", "dislikes", "shares", "age", "followed", "seed", "rousing",
+    "post", "author", "root", "stance", "interest", "likes", "dislikes", "shares", "age", "followed", "seed",
+    "rousing", "friends",
 ];
 /// Where the stance of a post stands among them.
 const OF: usize = 3;
@@ -323,7 +324,7 @@ impl World for Platform {
                     COLUMNS,
                     "posts from the best down: number, author, the post that it shares, stance, likeness to the reader's interests (-1 to \
                      1), likes, dislikes, shares, hours since it appeared, whether the reader follows its author, number of the seed that it \
-                     is or comes from (0: none), how rousing that is",
+                     is or comes from (0: none), how rousing that is, how many of whom the reader follows wrote it or passed it on",
                 ),
             ],
             // In the order of `Kind`.

@@ -10,7 +10,7 @@ use crate::metric::Source;
 use crate::policy::{Binding, Commons};
 use crate::population::{Population, Table};
 use crate::registry::Registry;
-use crate::society::{Leaves, Measure, Plan, Reads, Society};
+use crate::society::{Leaves, Measure, Plan, Reads, Society, interface_of};
 use crate::topology::{self, Csr, Topology, TopologySpec};
 use crate::transport::Transport;
 use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
@@ -526,9 +526,11 @@ fn leaves(
     for (i, cohort) in scenario.cohorts.iter().flatten().enumerate() {
         policies.push(registry.open_policy(&cohort.policy, &format!("cohorts[{i}].policy"), &binding)?);
     }
+    let of_world = interface.columns.len();
+    let interface = interface_of(&*worlds[0], &policies);
     let mut measures = Vec::new();
     for (i, node) in scenario.metrics.iter().enumerate() {
-        measures.push(measure(node, &format!("metrics[{i}]"), registry, &name, &interface)?);
+        measures.push(measure(node, &format!("metrics[{i}]"), registry, &name, &interface, of_world)?);
     }
     Ok(Leaves { worlds, policies, measures })
 }
@@ -539,6 +541,7 @@ fn measure(
     registry: &Registry,
     world: &str,
     interface: &crate::sight::Interface,
+    of_world: usize,
 ) -> Result<Measure, TreeError> {
     let (kind, rest) = node.split_kind(path)?;
     let Value::Map(entries) = &rest.value else {
@@ -555,14 +558,15 @@ fn measure(
     let column = interface.columns.iter().position(|c| c.name == of);
     let act = interface.acts.iter().position(|a| a.name == of);
     let (reads, range) = match (column, act) {
-        (Some(i), _) => (Reads::Column(i), interface.columns[i].range),
-        (None, Some(i)) => {
+        (Some(i), _) if i < of_world => (Reads::Column(i), interface.columns[i].range),
+        (_, Some(i)) => {
             let range = match interface.acts[i].argument {
                 crate::sight::ActArgument::Number { low, high } => Some((low, high)),
                 _ => None,
             };
             (Reads::Act(i as u16), range)
         }
+        (Some(i), None) => (Reads::State(interface.columns[i].name), interface.columns[i].range),
         (None, None) => {
             let known: Vec<&str> =
                 interface.columns.iter().map(|c| c.name).chain(interface.acts.iter().map(|a| a.name)).collect();

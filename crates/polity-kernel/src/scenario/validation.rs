@@ -196,7 +196,12 @@ impl Check {
         let sample = match (self.quantity, &self.reference) {
             (Quantity::World(column), _) => {
                 let values = society.column(column);
-                Sample::numbers(living().filter_map(|agent| values.get(agent as usize).copied()).collect())
+                Sample::numbers(
+                    living()
+                        .filter_map(|agent| values.get(agent as usize).copied())
+                        .filter(|value| !value.is_nan())
+                        .collect(),
+                )
             }
             (Quantity::Attribute(column), Sample::Words(_)) => {
                 Sample::words(living().map(|agent| people.cell(column, agent).to_string()).collect())

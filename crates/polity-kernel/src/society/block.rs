@@ -114,6 +114,18 @@ impl Block {
         self.segments.iter().find(|s| (s.start..s.start + s.len).contains(&row)).map(|s| s.cohort)
     }
 
+    /// Calls `see` with every agent, by its row, and what the policy in force shows of its state by this name; not a number where it shows
+    /// nothing.
+    pub fn shown(&self, name: &str, policies: &[Arc<dyn PolicyHost>], mut see: impl FnMut(u32, f64)) {
+        for segment in &self.segments {
+            let policy = policies.get(segment.cohort as usize);
+            let shown = policy.and_then(|policy| policy.column(&segment.states, name)).unwrap_or_default();
+            for i in 0..segment.len {
+                see(segment.start + i, shown.get(i as usize).copied().unwrap_or(f64::NAN));
+            }
+        }
+    }
+
     /// Writes what its agents see. `here`: where the world's state is; elsewhere sights have been carried.
     pub fn observe(&mut self, world: &dyn WorldHost, here: bool, commons: &Commons, interface: &Interface) {
         if here {

@@ -41,6 +41,8 @@ pub(crate) enum Reads {
     Act(u16),
     /// A column of the world.
     Column(usize),
+    /// What policies show of their agents' states by this name. Agents of other policies do not count.
+    State(&'static str),
 }
 
 /// A metric and when it is measured.
@@ -60,6 +62,17 @@ pub(crate) struct Leaves {
     /// One a cohort.
     pub policies: Vec<Arc<dyn PolicyHost>>,
     pub measures: Vec<Measure>,
+}
+
+/// What a world shows and understands, with the columns that policies add.
+pub(crate) fn interface_of(world: &dyn WorldHost, policies: &[Arc<dyn PolicyHost>]) -> Interface {
+    let mut interface = world.interface().clone();
+    for column in policies.iter().flat_map(|policy| policy.columns()) {
+        if interface.columns.iter().all(|known| known.name != column.name) {
+            interface.columns.push(column.clone());
+        }
+    }
+    interface
 }
 
 /// The policies of all cohorts, and from which round on.
@@ -180,7 +193,7 @@ impl Society {
         let agents: u32 = plan.cohorts.iter().sum();
         let Leaves { worlds, policies, measures } = leaves;
         let Some(first) = worlds.first() else { return Err(Bug::internal("a society without shards")) };
-        let (interface, split) = (first.interface().clone(), first.split());
+        let (interface, split) = (interface_of(&**first, &policies), first.split());
         let blocks = (agents as usize).div_ceil(BLOCK).max(1);
         let n = worlds.len();
         let mut shards = Vec::with_capacity(n);
@@ -222,7 +235,7 @@ impl Society {
         Ok(society)
     }
 
-    /// What the world shows and understands.
+    /// What the world shows and understands. Its columns are followed by those that policies show of their agents' states.
     #[must_use]
     pub fn interface(&self) -> &Interface {
         &self.interface
@@ -302,10 +315,24 @@ impl Society {
         out
     }
 
-    /// A column of the world for every agent ever born, by id (the last value, for the dead).
+    /// Whether a column of the interface is one that policies show, and not the world.
+    #[must_use]
+    pub fn is_of_policies(&self, column: usize) -> bool {
+        self.shards.first().is_none_or(|shard| column >= shard.world.interface().columns.len())
+    }
+
+    /// A column of the interface for every agent ever born, by id (the last value, for the dead). Where it is one that policies show, not a
+    /// number for agents of other policies.
     #[must_use]
     pub fn column(&self, column: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(self.born as usize);
+        if self.is_of_policies(column) {
+            let Some(column) = self.interface.columns.get(column) else { return vec![f64::NAN; self.born as usize] };
+            let policies = in_force(&self.policies, self.round);
+            let blocks = self.shards.iter().flat_map(Shard::blocks);
+            blocks.for_each(|block| block.shown(column.name, policies, |_, value| out.push(value)));
+            return out;
+        }
         for shard in &self.shards {
             for block in shard.blocks() {
                 let world = if self.split == Split::None { &self.shards[0].world } else { &shard.world };
@@ -616,6 +643,7 @@ impl Society {
             report.metrics.push((scalar.name.to_string(), self.shards[0].world.scalar(i)));
         }
         let last = round + 1 >= self.plan.rounds;
+        let policies = in_force(&self.policies, round);
         let mut due: Vec<&Measure> = Vec::new();
         due.extend(self.measures.iter().filter(|m| last || (round + 1).is_multiple_of(m.every)));
         // Metrics that stand together and read the same share one pass over the agents.
@@ -626,12 +654,12 @@ impl Society {
                 // The state lies on shard 0, and so does this reduction.
                 let mut values = Vec::new();
                 for block in self.shards.iter().flat_map(Shard::blocks) {
-                    take(self.shards[0].fold(measures, block, &self.dead, &mut values));
+                    take(self.shards[0].fold(measures, block, &self.dead, policies, &mut values));
                 }
             } else {
                 let mut frames = Vec::new();
                 for shard in &self.shards {
-                    let of_blocks = shard.folds(measures, &self.dead);
+                    let of_blocks = shard.folds(measures, &self.dead, policies);
                     if shard.index == 0 {
                         of_blocks.into_iter().for_each(&mut take);
                         continue;
@@ -739,7 +767,7 @@ impl Society {
             self.measures = leaves.measures;
             for (shard, mut world) in self.shards.iter_mut().zip(leaves.worlds) {
                 world.load(&shard.world.save()?)?;
-                self.interface = world.interface().clone();
+                self.interface = interface_of(&*world, in_force(&self.policies, at));
                 shard.world = world;
             }
         }

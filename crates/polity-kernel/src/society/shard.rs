@@ -613,6 +613,7 @@ impl Shard {
         measures: &[&Measure],
         block: &Block,
         dead: &BTreeSet<AgentId>,
+        policies: &[Arc<dyn PolicyHost>],
         values: &mut Vec<f64>,
     ) -> Vec<Fold> {
         values.clear();
@@ -632,16 +633,29 @@ impl Shard {
                     });
                 }
             }
+            Some(Reads::State(name)) => {
+                let gone = deads(dead, block);
+                block.shown(name, policies, |row, value| {
+                    if !value.is_nan() && gone.binary_search(&row).is_err() {
+                        values.push(value);
+                    }
+                });
+            }
             None => {}
         }
         measures.iter().map(|measure| measure.host.fold(values)).collect()
     }
 
     /// The folds of all blocks in order: of each block one a metric.
-    pub fn folds(&self, measures: &[&Measure], dead: &BTreeSet<AgentId>) -> Vec<Vec<Fold>> {
+    pub fn folds(
+        &self,
+        measures: &[&Measure],
+        dead: &BTreeSet<AgentId>,
+        policies: &[Arc<dyn PolicyHost>],
+    ) -> Vec<Vec<Fold>> {
         let of_group = |group: &Group| -> Vec<Vec<Fold>> {
             let mut values = Vec::new();
-            group.blocks.iter().map(|block| self.fold(measures, block, dead, &mut values)).collect()
+            group.blocks.iter().map(|block| self.fold(measures, block, dead, policies, &mut values)).collect()
         };
         let of_groups: Vec<_> = self.groups.par_iter().map(of_group).collect();
         of_groups.into_iter().flatten().collect()

@@ -99,7 +99,7 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
         society.policies.push((at, leaves.policies));
         society.measures = leaves.measures;
         for (shard, world) in society.shards.iter_mut().zip(leaves.worlds) {
-            society.interface = world.interface().clone();
+            society.interface = super::interface_of(&*world, super::in_force(&society.policies, at));
             shard.world = world;
         }
     }
