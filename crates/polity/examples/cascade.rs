@@ -1,10 +1,12 @@
-//! A real cascade against the platform: `cargo run --release -p polity --example cascade -- ../shared/data`.
+//! A real cascade against the platform: `cargo run --release -p polity --example cascade -- ../shared/data cascade.html`. The curves are
+//! drawn in the file of that name, if one is given.
 //!
 //! 111 users of one rumour and who of them follows whom; scale, depth and largest breadth by minute, for 500 minutes (Twitter15, as
 //! distributed with OASIS). How often people look, how unequal they are in that, and how readily they share is fitted to the first 100
 //! minutes; the rest is compared, beside a constant and a logistic curve that were fitted to the same minutes.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::indexing_slicing)]
 
+use polity::report::{Figure, Report, Section, Series, render};
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::population::{Column, Table};
 use polity_kernel::rng::{Draws, Stream};
@@ -120,6 +122,34 @@ fn logistic(real: &[f64]) -> Vec<f64> {
     curve(best.0)
 }
 
+/// A page with a chart for each of scale, depth and breadth.
+fn drawn(all: &[(&str, &Curves)]) -> String {
+    let figure = |i: usize| {
+        let series = all.iter().map(|(name, curves)| Series {
+            name: (*name).into(),
+            points: curves[i].iter().enumerate().map(|(minute, value)| (minute as f64, *value)).collect(),
+            ..Series::default()
+        });
+        Figure::Lines {
+            title: format!("{} of the cascade", ["Scale", "Depth", "Largest breadth"][i]),
+            x_label: "minute".into(),
+            y_label: ["users", "shares from the post", "users at one depth"][i].into(),
+            series: series.collect(),
+            caption: format!(
+                "Fitted to the first {SEEN} minutes; the platform's is the mean of {SEEDS} runs with other seeds than those of the fit."
+            ),
+        }
+    };
+    let section = Section { title: "Curves".into(), figures: (0..3).map(figure).collect(), ..Section::default() };
+    render(&Report {
+        kind: "Comparison with data".into(),
+        title: "A real cascade and the platform".into(),
+        description: Some("One rumour among 111 users (Twitter15, as distributed with OASIS), and users by rules on the same follow graph.".into()),
+        sections: vec![section],
+        ..Report::default()
+    })
+}
+
 fn main() -> ExitCode {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "../shared/data".into());
     let file = |what: &str| Path::new(&folder).join(format!("cascade-false-business-0-{what}.csv"));
@@ -167,6 +197,13 @@ fn main() -> ExitCode {
     for t in [1, 5, 10, 20, 40, 80, 100, 150, 200, 300, 400, 499] {
         let show = |of: &Curves| format!("{:.1} / {:.1} / {:.1}", of[0][t], of[1][t], of[2][t]);
         println!("{t:>8} {:>22} {:>22} {:>22}", show(&real), show(&found), show(&curves));
+    }
+    if let Some(file) = std::env::args().nth(2) {
+        let all = [("real", &real), ("platform", &found), ("logistic curve", &curves)];
+        if let Err(error) = std::fs::write(&file, drawn(&all)) {
+            eprintln!("{file} can not be written: {error}");
+            return ExitCode::FAILURE;
+        }
     }
     println!("normalised RMSE of minutes {SEEN} to {MINUTES}, which nothing was fitted to:");
     println!("{:>8} {:>9} {:>9} {:>9}  the best", "", "platform", "constant", "logistic");

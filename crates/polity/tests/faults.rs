@@ -16,6 +16,7 @@ use polity_driver::tables::{ColumnData, TableError};
 use polity_kernel::ask::{EffectId, Outcome};
 use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -349,10 +350,14 @@ fn a_changed_manifest_or_input_is_refused() {
         refused(&polity(verb), 3, &["0-items.jsonl", "was changed after the run began"]);
         assert!(!fork.exists());
     }
-    spoil(Path::new("manifest.json"), "\"format\": 7", "\"format\": 8");
-    refused(&polity(&["resume", arg(&bad)]), 3, &["format 8", "up to 7"]);
-    spoil(Path::new("manifest.json"), "\"format\": 7", "\"format\": 1");
-    refused(&polity(&["resume", arg(&bad)]), 3, &["format 1", "this build reads 7", "the build that began"]);
+    let manifest: Value = serde_json::from_slice(&fs::read(like.join("manifest.json")).unwrap()).unwrap();
+    let now = manifest["format"].as_u64().unwrap();
+    let written = |format: u64| format!("\"format\": {format}");
+    spoil(Path::new("manifest.json"), &written(now), &written(now + 1));
+    refused(&polity(&["resume", arg(&bad)]), 3, &[&format!("format {}", now + 1), &format!("up to {now}")]);
+    spoil(Path::new("manifest.json"), &written(now), &written(1));
+    let reads = format!("this build reads {now}");
+    refused(&polity(&["resume", arg(&bad)]), 3, &["format 1", &reads, "the build that began"]);
 }
 
 // ------------------------------------------------------------------ tampering
