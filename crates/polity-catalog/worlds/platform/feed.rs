@@ -202,17 +202,23 @@ impl Walks {
     }
 }
 
-/// How many people bring a post, of what is brought by whom; whoever does so twice is one.
-fn friends(brought: &[u32], by: &[u32], post: u32) -> f64 {
-    let times = brought.iter().filter(|origin| **origin == post).count();
-    if times < 2 {
-        return times as f64;
+/// What those bring whom a reader follows: the posts whose content it is, and who.
+#[derive(Default)]
+struct Brought {
+    posts: Vec<u32>,
+    by: Vec<u32>,
+}
+
+impl Brought {
+    /// How many people bring a post; whoever does so twice is one.
+    fn by(&self, post: u32) -> usize {
+        let times = self.posts.iter().filter(|brought| **brought == post).count();
+        if times < 2 {
+            return times;
+        }
+        let bring = || self.posts.iter().zip(&self.by).filter(|(brought, _)| **brought == post).map(|(_, by)| *by);
+        bring().enumerate().filter(|(i, by)| bring().take(*i).all(|other| other != *by)).count()
     }
-    let mut people: Vec<u32> =
-        brought.iter().zip(by).filter(|(origin, _)| **origin == post).map(|(_, by)| *by).collect();
-    people.sort_unstable();
-    people.dedup();
-    people.len() as f64
 }
 
 /// A post that may be shown.
@@ -468,8 +474,7 @@ impl Feeds<'_> {
         let likenesses: Vec<f32> = found.iter().map(|candidate| likeness(&own, store.code(candidate.post))).collect();
         let recent = |round: u32| store.live.recent.get((store.round - round) as usize).copied().unwrap_or(0.0);
         let mut ranked: Vec<Ranked> = Vec::with_capacity(found.len());
-        // What those bring whom the reader follows: the posts whose content it is, and who.
-        let (mut brought, mut by) = (Vec::new(), Vec::new());
+        let mut brought = Brought::default();
         for (((candidate, post), origin), likeness) in found.iter().zip(rows).zip(origins).zip(likenesses) {
             let mutes = |author: u32| !muted.is_empty() && muted.binary_search(&author).is_ok();
             if [post.author, origin.author].iter().any(|author| *author == who || mutes(*author))
@@ -491,8 +496,8 @@ impl Feeds<'_> {
             }
             let Candidate { post: number, followed } = *candidate;
             if followed {
-                brought.push(post.origin);
-                by.push(post.author);
+                brought.posts.push(post.origin);
+                brought.by.push(post.author);
             }
             ranked.push(Ranked { score, likeness, post: number, followed, own: post.origin == number });
         }
@@ -533,7 +538,7 @@ impl Feeds<'_> {
                 f64::from(u8::from(followed)),
                 f64::from(post.seed),
                 self.rousing(post.seed),
-                friends(&brought, &by, post.origin),
+                brought.by(post.origin) as f64,
             ]);
             if let Some(text) = store.text(number) {
                 table.text(text);
