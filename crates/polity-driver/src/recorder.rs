@@ -673,14 +673,13 @@ impl Recorder {
                         }
                     });
                 }
-                // Not every policy shows something of its agents' states.
-                let known = |value: f64| (!value.is_nan()).then_some(value);
                 for (i, first) in std::mem::take(&mut self.first).into_iter().enumerate() {
                     let of_policies = society.is_of_policies(i);
+                    // Not every policy shows something of its agents' states.
+                    let known = |value: f64| (!of_policies || !value.is_nan()).then_some(value);
                     if first.len() == rows && !of_policies {
                         columns.push(Column::F64(first));
                     } else {
-                        let known = |value: f64| if of_policies { known(value) } else { Some(value) };
                         let mut first: Vec<Option<f64>> = first.into_iter().map(known).collect();
                         first.resize(rows, None);
                         columns.push(Column::MaybeF64(first));

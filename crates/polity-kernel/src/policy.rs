@@ -733,6 +733,7 @@ impl<P: Policy> PolicyHost for Host<P> {
 
     fn column(&self, states: &States, name: &str) -> Option<Vec<f64>> {
         let column = P::COLUMNS.iter().position(|column| column.name == name)?;
+        debug_assert!(states.is::<Vec<P::State>>(), "a cohort's states are of another policy's type");
         let states: &Vec<P::State> = states.downcast_ref()?;
         Some(states.iter().map(|state| self.policy.column(state, column)).collect())
     }

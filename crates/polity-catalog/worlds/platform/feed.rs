@@ -1,6 +1,8 @@
 //! Feeds: candidates from several sources, ranked by a sum of weights.
 
-use super::store::{NOWHERE, Post, Store, of};
+use super::collaborative::Walks;
+use super::people::of;
+use super::store::{NOWHERE, Post, Store};
 use super::vectors::{Coarse, TOPICS, Vector, coarse, code, likeness};
 use super::{Params, Shape};
 use polity_kernel::rng::{Draws, Stream};
@@ -41,8 +43,8 @@ impl Weights {
         [followed, interest, collaborative, hot, recent, random].iter().all(|weight| weight.is_finite())
     }
 
-    /// Whether feeds are made of what others did.
-    pub fn asks_others(&self) -> bool {
+    /// Whether feeds are made of what others engaged with.
+    pub fn is_collaborative(&self) -> bool {
         self.collaborative != 0.0
     }
 }
@@ -144,61 +146,6 @@ impl Near {
     fn of(&self, who: u32, depth: u32) -> Option<&[Vec<u32>; MAIN]> {
         let place = self.readers.binary_search(&who).ok().filter(|_| self.depth == depth)?;
         self.posts.get(place)
-    }
-}
-
-/// Where the walks of a reader end: three steps on the graph of people and the posts with which they engaged, each with the same
-/// probability along every tie (P3; Cooper et al., "Random walks in recommender systems: exact computation and simulations", WWW 2014). They
-/// are all walked, over the newest ties; in whole numbers, so that no order of them shows.
-#[derive(Default)]
-struct Walks {
-    /// Posts and their probability times [`Walks::ONE`], in order of the posts.
-    ends: Vec<(u32, u64)>,
-    /// The highest.
-    most: u64,
-}
-
-impl Walks {
-    const ONE: u64 = 1 << 40;
-
-    fn of(store: &Store, who: u32) -> Walks {
-        let Some(fans) = &store.fans else { return Walks::default() };
-        let (lately, first) = (store.people.lately(who), store.live.first);
-        let engaged = |who: u32| store.people.engaged(who).filter(move |post| *post >= first);
-        let mut ends: Vec<(u32, u64)> = Vec::new();
-        let own = engaged(who).count() as u64;
-        for post in engaged(who) {
-            let others = fans.of(post).filter(|other| *other != who);
-            let fans = others.clone().count() as u64;
-            for other in others {
-                let theirs = engaged(other);
-                let each = Walks::ONE / (own * fans * theirs.clone().count().max(1) as u64);
-                let may_be_shown = |post: &u32| store.posts[*post as usize].author != who && !lately.contains(post);
-                ends.extend(theirs.filter(may_be_shown).map(|post| (post, each)));
-            }
-        }
-        ends.sort_unstable_by_key(|(post, _)| *post);
-        ends.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            kept.1 += if same { next.1 } else { 0 };
-            same
-        });
-        let most = ends.iter().map(|(_, walks)| *walks).max().unwrap_or(0);
-        Walks { ends, most }
-    }
-
-    /// The posts at which most end, from the top; of equals the newer.
-    fn first(&self, most: usize) -> impl Iterator<Item = u32> {
-        let mut ends: Vec<(u64, u32)> = self.ends.iter().map(|(post, walks)| (*walks, *post)).collect();
-        ends.sort_unstable_by(|a, b| b.cmp(a));
-        ends.into_iter().take(most).map(|(_, post)| post)
-    }
-
-    /// What a post has of the highest.
-    fn share(&self, post: u32) -> f64 {
-        let found =
-            self.ends.binary_search_by_key(&post, |(post, _)| *post).ok().and_then(|place| self.ends.get(place));
-        found.map_or(0.0, |(_, walks)| *walks as f64 / self.most as f64)
     }
 }
 
@@ -441,7 +388,7 @@ impl Feeds<'_> {
                 }
             }
         }
-        if weights.asks_others() {
+        if weights.is_collaborative() {
             found.extend(walks.first(each).map(Candidate::new));
         }
         if weights.hot != 0.0 {
@@ -464,7 +411,7 @@ impl Feeds<'_> {
         let mut draws = Draws::new(store.seed ^ APART, Stream::World, store.round, who);
         let (own, lately) = (code(people.interests(who)), people.lately(who));
         let weights = &self.params.weights;
-        let walks = if weights.asks_others() { Walks::of(store, who) } else { Walks::default() };
+        let walks = Walks::of(store, who);
         let found = self.candidates(store, who, follows, &walks, &mut draws);
         let now = self.seconds(store.round);
         // Posts and vectors lie anywhere in memory: each kind of them is fetched for all candidates in a loop of its own, so that the
@@ -485,7 +432,7 @@ impl Feeds<'_> {
             let mut score = weights.interest * f64::from(likeness)
                 + weights.followed * f64::from(u8::from(candidate.followed))
                 + recent(post.round);
-            if weights.asks_others() {
+            if weights.is_collaborative() {
                 score += weights.collaborative * walks.share(post.origin);
             }
             if weights.hot != 0.0 {
@@ -591,10 +538,16 @@ mod tests {
         shown
     }
 
-    /// The posts of somebody's feed, as they are numbered in it.
-    fn shown(feeds: &Feeds<'_>, store: &Store, who: u32) -> Vec<u32> {
+    /// The rows of somebody's feed, one behind the other.
+    fn rows(feeds: &Feeds<'_>, store: &Store, who: u32, graph: impl Iterator<Item = u32>) -> Vec<f64> {
         let (mut rows, mut texts) = (Vec::new(), Vec::new());
-        feeds.write(store, who, std::iter::empty(), &mut Rows::new(&mut rows, &mut texts));
+        feeds.write(store, who, graph, &mut Rows::new(&mut rows, &mut texts));
+        rows
+    }
+
+    /// The posts of somebody's feed who follows nobody.
+    fn shown(feeds: &Feeds<'_>, store: &Store, who: u32) -> Vec<u32> {
+        let rows = rows(feeds, store, who, std::iter::empty());
         rows.chunks(super::super::COLUMNS.len()).map(|row| row[0] as u32).collect()
     }
 
@@ -688,13 +641,8 @@ mod tests {
         let mut store = busy(&params, 400, 40_000);
         let feeds = Feeds { params: &params };
         feeds.refresh(&mut store);
-        let shown = |store: &Store| {
-            let (mut rows, mut texts) = (Vec::new(), Vec::new());
-            for who in 0..400 {
-                feeds.write(store, who, std::iter::empty(), &mut Rows::new(&mut rows, &mut texts));
-            }
-            rows
-        };
+        let shown =
+            |store: &Store| (0..400).flat_map(|who| rows(&feeds, store, who, std::iter::empty())).collect::<Vec<f64>>();
         let alone = shown(&store);
         // Some are not foreseen.
         feeds.find_nearest(&mut store, |_| (0..400).filter(|who| who % 5 > 0).collect());
@@ -718,9 +666,8 @@ mod tests {
         let mut seen = [0; 4];
         for who in 0..40u32 {
             let follows = |whom: u32| (whom + 40 - who) % 40 % 3 == 1;
-            let (mut rows, mut texts) = (Vec::new(), Vec::new());
-            let pen = &mut Rows::new(&mut rows, &mut texts);
-            Feeds { params: &params }.write(&store, who, (0..40).filter(|whom| follows(*whom)), pen);
+            let feeds = Feeds { params: &params };
+            let rows = rows(&feeds, &store, who, (0..40).filter(|whom| follows(*whom)));
             for row in rows.chunks(columns.len()) {
                 let origin = store.posts[row[0] as usize].origin;
                 let bring = |whom: u32| store.posts.iter().any(|post| post.author == whom && post.origin == origin);

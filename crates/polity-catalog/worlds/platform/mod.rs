@@ -1,6 +1,8 @@
 //! A social platform: people on a follow graph read ranked feeds, post and react. See README.md.
 
+mod collaborative;
 mod feed;
+mod people;
 mod polarisation;
 mod store;
 mod tables;
@@ -324,7 +326,7 @@ impl World for Platform {
                     COLUMNS,
                     "posts from the best down: number, author, the post that it shares, stance, likeness to the reader's interests (-1 to \
                      1), likes, dislikes, shares, hours since it appeared, whether the reader follows its author, number of the seed that it \
-                     is or comes from (0: none), how rousing that is, how many of whom the reader follows wrote it or passed it on",
+                     is or comes from (0: none), how rousing that is, how many of whom the reader follows wrote it or passed it on, of the newest posts by these",
                 ),
             ],
             // In the order of `Kind`.
@@ -474,7 +476,7 @@ impl World for Platform {
     fn restore(&self, store: &mut Store) {
         store.embed_by(self.params.embedding.as_deref());
         store.index(self.params.live, self.params.wording);
-        store.keep_fans(self.params.weights.asks_others());
+        store.keep_fans(self.params.weights.is_collaborative());
         self.prepare(store);
     }
 

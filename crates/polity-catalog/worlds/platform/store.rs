@@ -1,6 +1,8 @@
 //! What the platform holds, in columns: people, posts, ties, and what was done in the round.
 
+use super::collaborative::Fans;
 use super::feed::Near;
+use super::people::{People, cut, tied};
 use super::polarisation::Exposed;
 use super::vectors::{Coarse, Code, NONE, TOPICS, Vector, around, coarse, code, decode, hashed, projected, unit};
 use super::{Params, Seed};
@@ -13,10 +15,6 @@ use std::ops::Range;
 
 /// No post.
 pub const NOWHERE: u32 = u32::MAX;
-/// Posts that somebody has dealt with lately, and is not shown again.
-const LATELY: usize = 16;
-/// Those who engaged with a post last that are kept.
-const FANS: usize = 8;
 /// What is noted, beside kinds of acts, when a model has read a post.
 const EMBEDDED: u8 = u8::MAX - 2;
 /// Letters of a post that are kept.
@@ -68,87 +66,6 @@ pub struct Did<'a> {
     pub who: u32,
     pub value: f64,
     pub text: Option<&'a str>,
-}
-
-/// People, a row each.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct People {
-    pub stance: Vec<f32>,
-    pub activity: Vec<f32>,
-    interests: Vec<Vector>,
-    /// Communities, a bit a topic.
-    pub groups: Vec<u32>,
-    pub followers: Vec<u32>,
-    pub posts: Vec<u32>,
-    pub attention: Vec<u32>,
-    /// The newest post of each.
-    pub latest: Vec<u32>,
-    /// [`LATELY`] each, as a ring; with which of these they engaged, a bit a place; and where the ring goes on.
-    lately: Vec<u32>,
-    engaged: Vec<u16>,
-    next: Vec<u8>,
-    /// Whom they follow besides those of the graph, and whom no more; sorted.
-    pub more: BTreeMap<u32, Vec<u32>>,
-    pub fewer: BTreeMap<u32, Vec<u32>>,
-    pub muted: BTreeMap<u32, Vec<u32>>,
-    /// Topics that are looked for.
-    pub query: BTreeMap<u32, u8>,
-}
-
-impl People {
-    pub fn join(&mut self, stance: f32, activity: f32, topic: u8, draws: &mut Draws) {
-        self.stance.push(stance);
-        self.activity.push(activity);
-        self.interests.push(around(topic, draws));
-        self.groups.push(1 << topic | 1 << draws.below(TOPICS as u64));
-        self.followers.push(0);
-        self.posts.push(0);
-        self.attention.push(0);
-        self.latest.push(NOWHERE);
-        self.lately.extend([NOWHERE; LATELY]);
-        self.engaged.push(0);
-        self.next.push(0);
-    }
-
-    /// Whom somebody follows: those of the graph that it has not left, then those that it has come to follow.
-    pub fn follows(&self, who: u32, graph: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
-        let (more, fewer) = (of(&self.more, who), of(&self.fewer, who));
-        graph.filter(move |whom| fewer.binary_search(whom).is_err()).chain(more.iter().copied())
-    }
-
-    pub fn interests(&self, who: u32) -> &Vector {
-        self.interests.get(who as usize).unwrap_or(&[0.0; TOPICS])
-    }
-
-    /// Posts that somebody has dealt with lately.
-    pub fn lately(&self, who: u32) -> &[u32] {
-        let start = who as usize * LATELY;
-        self.lately.get(start..start + LATELY).unwrap_or_default()
-    }
-
-    /// Posts that somebody has liked, commented on or passed on lately, the oldest first; one for each time.
-    pub fn engaged(&self, who: u32) -> impl Iterator<Item = u32> + Clone {
-        let of = |bits: &[u16]| bits.get(who as usize).copied().unwrap_or_default();
-        let (lately, bits) = (self.lately(who), of(&self.engaged));
-        let next = self.next.get(who as usize).map_or(0, |next| usize::from(*next));
-        let places = (next..LATELY).chain(0..next).filter(move |place| bits >> place & 1 == 1);
-        places.filter_map(|place| lately.get(place).copied())
-    }
-
-    fn dealt_with(&mut self, who: u32, post: u32, engaged: bool) {
-        let who = who as usize;
-        let (next, bits) = (&mut self.next[who], &mut self.engaged[who]);
-        self.lately[who * LATELY + usize::from(*next)] = post;
-        *bits = *bits & !(1 << *next) | u16::from(engaged) << *next;
-        *next = (*next + 1) % LATELY as u8;
-    }
-
-    fn learns(&mut self, who: u32, of: &Vector, rate: f32) {
-        if let Some(own) = self.interests.get_mut(who as usize) {
-            own.iter_mut().zip(of).for_each(|(own, of)| *own += rate * (of - *own));
-            unit(own);
-        }
-    }
 }
 
 /// A post. What is shared and what is shared again are posts, too. A row fills a line of the processor's cache: feeds look at hundreds of
@@ -312,46 +229,6 @@ fn add<const N: usize>(sums: &mut [i16], own: &[i16; N], columns: [&[i16]; N]) {
     }
 }
 
-/// Of each live post, who engaged with it last.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Fans {
-    /// The post of the first row.
-    first: u32,
-    /// The newest [`FANS`] of each post, the newest first; [`NOWHERE`] in the places of those who are not there.
-    rows: VecDeque<[u32; FANS]>,
-}
-
-impl Fans {
-    /// Those of a post, one for each time.
-    pub fn of(&self, post: u32) -> impl Iterator<Item = u32> + Clone {
-        let row = post.checked_sub(self.first).and_then(|place| self.rows.get(place as usize));
-        row.into_iter().flatten().copied().take_while(|who| *who != NOWHERE)
-    }
-
-    /// Adds one to a post, if that is live.
-    fn add(&mut self, post: u32, who: u32) {
-        if let Some(row) = post.checked_sub(self.first).and_then(|place| self.rows.get_mut(place as usize)) {
-            row.copy_within(..FANS - 1, 1);
-            row[0] = who;
-        }
-    }
-
-    /// Has rows for these posts and no others.
-    fn fit(&mut self, live: Range<u32>) {
-        while self.first < live.start && self.rows.pop_front().is_some() {
-            self.first += 1;
-        }
-        if self.rows.is_empty() {
-            self.first = live.start;
-        }
-        while self.first > live.start {
-            self.rows.push_front([NOWHERE; FANS]);
-            self.first -= 1;
-        }
-        self.rows.resize(live.len(), [NOWHERE; FANS]);
-    }
-}
-
 /// Candidates, found anew from the posts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Live {
@@ -415,12 +292,7 @@ pub struct Store {
 
 impl Store {
     pub fn new(agents: u32, seed: u64) -> Self {
-        let mut store = Store { seed, ..Store::default() };
-        let n = agents as usize;
-        store.people.interests.reserve_exact(n);
-        store.people.lately.reserve_exact(n * LATELY);
-        store.people.engaged.reserve_exact(n);
-        store
+        Store { seed, people: People::with_room(agents as usize), ..Store::default() }
     }
 
     /// The vector of a live post, coded.
@@ -511,19 +383,10 @@ impl Store {
         }
     }
 
-    /// Keeps from now on who engaged with what, if that is wanted. What people remember of it is there at once.
+    /// Keeps from now on who engaged with what, if that is wanted.
     pub fn keep_fans(&mut self, wanted: bool) {
-        let (live, known) = (self.live.first..self.posts.len() as u32, self.fans.take());
-        if !wanted {
-            return;
-        }
-        let everybody = if known.is_some() { 0..0 } else { 0..self.people.stance.len() as u32 };
-        let mut fans = known.unwrap_or_default();
-        fans.fit(live);
-        for who in everybody {
-            self.people.engaged(who).for_each(|post| fans.add(post, who));
-        }
-        self.fans = Some(fans);
+        let live = self.live.first..self.posts.len() as u32;
+        self.fans = wanted.then(|| Fans::kept(self.fans.take(), &self.people, live));
     }
 
     /// Makes a post a candidate, in the place of the oldest.
@@ -843,26 +706,6 @@ fn kept(text: &str) -> Option<String> {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let kept: String = text.chars().filter(|c| *c == '\n' || !c.is_control() && !turns(*c)).take(LONGEST).collect();
     (!kept.trim().is_empty()).then_some(kept)
-}
-
-/// The ties of somebody, sorted.
-pub fn of(ties: &BTreeMap<u32, Vec<u32>>, who: u32) -> &[u32] {
-    ties.get(&who).map_or(&[], Vec::as_slice)
-}
-
-fn tied(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
-    let of = ties.entry(who).or_default();
-    if let Err(place) = of.binary_search(&whom) {
-        of.insert(place, whom);
-    }
-}
-
-fn cut(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
-    if let Some(of) = ties.get_mut(&who)
-        && let Ok(place) = of.binary_search(&whom)
-    {
-        of.remove(place);
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod block;
 mod council;
 mod inquiry;
 mod interview;
+mod measure;
 mod shard;
 mod snapshot;
 
@@ -19,7 +20,6 @@ use crate::ask::{Answer, Effect, Want};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
 use crate::mail::{Bucket, Mail, block_of};
-use crate::metric::{Fold, MetricHost};
 use crate::policy::{Commons, Lane, PolicyHost};
 use crate::rng::{Draws, Stream};
 use crate::sight::{Acts, Cells, Interface, Sights};
@@ -28,32 +28,12 @@ use crate::world::{Activation, Birth, Future, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use council::Sitting;
 use inquiry::Inquiry;
+pub(crate) use measure::{Measure, Reads, interface_of};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shard::{Shard, Turned};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// What a metric reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reads {
-    /// The values of acts of one kind.
-    Act(u16),
-    /// A column of the world.
-    Column(usize),
-    /// What policies show of their agents' states by this name. Agents of other policies do not count.
-    State(&'static str),
-}
-
-/// A metric and when it is measured.
-pub(crate) struct Measure {
-    pub host: Box<dyn MetricHost>,
-    pub reads: Reads,
-    /// `of.metric`; results append `.suffix`.
-    pub name: String,
-    /// Every so many rounds, and in the last.
-    pub every: u32,
-}
 
 /// The leaves of a society, bound to it. A scenario's changes swap them at the border of a round; state stays.
 pub(crate) struct Leaves {
@@ -62,17 +42,6 @@ pub(crate) struct Leaves {
     /// One a cohort.
     pub policies: Vec<Arc<dyn PolicyHost>>,
     pub measures: Vec<Measure>,
-}
-
-/// What a world shows and understands, with the columns that policies add.
-pub(crate) fn interface_of(world: &dyn WorldHost, policies: &[Arc<dyn PolicyHost>]) -> Interface {
-    let mut interface = world.interface().clone();
-    for column in policies.iter().flat_map(|policy| policy.columns()) {
-        if interface.columns.iter().all(|known| known.name != column.name) {
-            interface.columns.push(column.clone());
-        }
-    }
-    interface
 }
 
 /// The policies of all cohorts, and from which round on.
@@ -310,33 +279,6 @@ impl Society {
         for block in self.shards.iter().flat_map(Shard::blocks) {
             for segment in &block.segments {
                 out.extend(std::iter::repeat_n(segment.cohort, segment.len as usize));
-            }
-        }
-        out
-    }
-
-    /// Whether a column of the interface is one that policies show, and not the world.
-    #[must_use]
-    pub fn is_of_policies(&self, column: usize) -> bool {
-        self.shards.first().is_none_or(|shard| column >= shard.world.interface().columns.len())
-    }
-
-    /// A column of the interface for every agent ever born, by id (the last value, for the dead). Where it is one that policies show, not a
-    /// number for agents of other policies.
-    #[must_use]
-    pub fn column(&self, column: usize) -> Vec<f64> {
-        let mut out = Vec::with_capacity(self.born as usize);
-        if self.is_of_policies(column) {
-            let Some(column) = self.interface.columns.get(column) else { return vec![f64::NAN; self.born as usize] };
-            let policies = in_force(&self.policies, self.round);
-            let blocks = self.shards.iter().flat_map(Shard::blocks);
-            blocks.for_each(|block| block.shown(column.name, policies, |_, value| out.push(value)));
-            return out;
-        }
-        for shard in &self.shards {
-            for block in shard.blocks() {
-                let world = if self.split == Split::None { &self.shards[0].world } else { &shard.world };
-                world.column(&block.rows, block.first, block.len as usize, column, &mut out);
             }
         }
         out
@@ -636,57 +578,6 @@ impl Society {
         let Shard { world, future, .. } = &mut self.shards[0];
         world.apply_acts(&all, 0..all.rows.len(), round, &self.commons, future)?;
         world.settle_whole(round, &self.commons, &mut report.sum)
-    }
-
-    fn measure(&mut self, round: u32, report: &mut RoundReport) -> Result<(), Bug> {
-        for (i, scalar) in self.interface.scalars.iter().enumerate() {
-            report.metrics.push((scalar.name.to_string(), self.shards[0].world.scalar(i)));
-        }
-        let last = round + 1 >= self.plan.rounds;
-        let policies = in_force(&self.policies, round);
-        let mut due: Vec<&Measure> = Vec::new();
-        due.extend(self.measures.iter().filter(|m| last || (round + 1).is_multiple_of(m.every)));
-        // Metrics that stand together and read the same share one pass over the agents.
-        for measures in due.chunk_by(|a, b| a.reads == b.reads) {
-            let mut folds: Vec<Vec<Fold>> = measures.iter().map(|_| Vec::new()).collect();
-            let mut take = |of_block: Vec<Fold>| folds.iter_mut().zip(of_block).for_each(|(all, fold)| all.push(fold));
-            if self.split == Split::None && matches!(measures[0].reads, Reads::Column(_)) {
-                // The state lies on shard 0, and so does this reduction.
-                let mut values = Vec::new();
-                for block in self.shards.iter().flat_map(Shard::blocks) {
-                    take(self.shards[0].fold(measures, block, &self.dead, policies, &mut values));
-                }
-            } else {
-                let mut frames = Vec::new();
-                for shard in &self.shards {
-                    let of_blocks = shard.folds(measures, &self.dead, policies);
-                    if shard.index == 0 {
-                        of_blocks.into_iter().for_each(&mut take);
-                        continue;
-                    }
-                    let encode_block = |folds: &Vec<Fold>| -> Result<Vec<Vec<u8>>, Bug> {
-                        folds.iter().zip(measures).map(|(fold, measure)| measure.host.encode(fold)).collect()
-                    };
-                    let bytes: Vec<Vec<Vec<u8>>> = of_blocks.iter().map(encode_block).collect::<Result<_, _>>()?;
-                    frames.push(Frame { from: shard.index, to: 0, bytes: encode(&bytes)? });
-                }
-                for frame in self.transport.exchange(frames)? {
-                    let blocks: Vec<Vec<Vec<u8>>> = decode(&frame.bytes)?;
-                    for bytes in blocks {
-                        let decoded = bytes.iter().zip(measures).map(|(bytes, measure)| measure.host.decode(bytes));
-                        take(decoded.collect::<Result<_, _>>()?);
-                    }
-                }
-            }
-            for (measure, folds) in measures.iter().zip(folds) {
-                measure.host.finish(folds, &mut |suffix, value| {
-                    let name =
-                        if suffix.is_empty() { measure.name.clone() } else { format!("{}.{suffix}", measure.name) };
-                    report.metrics.push((name, value));
-                })?;
-            }
-        }
-        Ok(())
     }
 
     /// Births and deaths take place between rounds, in the order of the agents that caused them.

@@ -1,0 +1,120 @@
+//! People: what the platform knows of each, and whom they follow and mute.
+
+use super::store::NOWHERE;
+use super::vectors::{TOPICS, Vector, around, unit};
+use polity_kernel::rng::Draws;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Posts that somebody has dealt with lately, and is not shown again.
+const LATELY: usize = 16;
+
+/// People, a row each.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct People {
+    pub stance: Vec<f32>,
+    pub activity: Vec<f32>,
+    interests: Vec<Vector>,
+    /// Communities, a bit a topic.
+    pub groups: Vec<u32>,
+    pub followers: Vec<u32>,
+    pub posts: Vec<u32>,
+    pub attention: Vec<u32>,
+    /// The newest post of each.
+    pub latest: Vec<u32>,
+    /// [`LATELY`] each, as a ring; with which of these they engaged, a bit a place; and where the ring goes on.
+    lately: Vec<u32>,
+    engaged: Vec<u16>,
+    next: Vec<u8>,
+    /// Whom they follow besides those of the graph, and whom no more; sorted.
+    pub more: BTreeMap<u32, Vec<u32>>,
+    pub fewer: BTreeMap<u32, Vec<u32>>,
+    pub muted: BTreeMap<u32, Vec<u32>>,
+    /// Topics that are looked for.
+    pub query: BTreeMap<u32, u8>,
+}
+
+impl People {
+    /// Nobody yet, with room for so many.
+    pub fn with_room(n: usize) -> Self {
+        let mut people = People::default();
+        people.interests.reserve_exact(n);
+        people.lately.reserve_exact(n * LATELY);
+        people.engaged.reserve_exact(n);
+        people
+    }
+
+    pub fn join(&mut self, stance: f32, activity: f32, topic: u8, draws: &mut Draws) {
+        self.stance.push(stance);
+        self.activity.push(activity);
+        self.interests.push(around(topic, draws));
+        self.groups.push(1 << topic | 1 << draws.below(TOPICS as u64));
+        self.followers.push(0);
+        self.posts.push(0);
+        self.attention.push(0);
+        self.latest.push(NOWHERE);
+        self.lately.extend([NOWHERE; LATELY]);
+        self.engaged.push(0);
+        self.next.push(0);
+    }
+
+    /// Whom somebody follows: those of the graph that it has not left, then those that it has come to follow.
+    pub fn follows(&self, who: u32, graph: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
+        let (more, fewer) = (of(&self.more, who), of(&self.fewer, who));
+        graph.filter(move |whom| fewer.binary_search(whom).is_err()).chain(more.iter().copied())
+    }
+
+    pub fn interests(&self, who: u32) -> &Vector {
+        self.interests.get(who as usize).unwrap_or(&[0.0; TOPICS])
+    }
+
+    /// Posts that somebody has dealt with lately.
+    pub fn lately(&self, who: u32) -> &[u32] {
+        let start = who as usize * LATELY;
+        self.lately.get(start..start + LATELY).unwrap_or_default()
+    }
+
+    /// Posts that somebody has liked, commented on or passed on lately, the oldest first; one for each time.
+    pub fn engaged(&self, who: u32) -> impl Iterator<Item = u32> + Clone {
+        let of = |bits: &[u16]| bits.get(who as usize).copied().unwrap_or_default();
+        let (lately, bits) = (self.lately(who), of(&self.engaged));
+        let next = self.next.get(who as usize).map_or(0, |next| usize::from(*next));
+        let places = (next..LATELY).chain(0..next).filter(move |place| bits >> place & 1 == 1);
+        places.filter_map(|place| lately.get(place).copied())
+    }
+
+    pub fn dealt_with(&mut self, who: u32, post: u32, engaged: bool) {
+        let who = who as usize;
+        let (next, bits) = (&mut self.next[who], &mut self.engaged[who]);
+        self.lately[who * LATELY + usize::from(*next)] = post;
+        *bits = *bits & !(1 << *next) | u16::from(engaged) << *next;
+        *next = (*next + 1) % LATELY as u8;
+    }
+
+    pub fn learns(&mut self, who: u32, of: &Vector, rate: f32) {
+        if let Some(own) = self.interests.get_mut(who as usize) {
+            own.iter_mut().zip(of).for_each(|(own, of)| *own += rate * (of - *own));
+            unit(own);
+        }
+    }
+}
+
+/// The ties of somebody, sorted.
+pub fn of(ties: &BTreeMap<u32, Vec<u32>>, who: u32) -> &[u32] {
+    ties.get(&who).map_or(&[], Vec::as_slice)
+}
+
+pub fn tied(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
+    let of = ties.entry(who).or_default();
+    if let Err(place) = of.binary_search(&whom) {
+        of.insert(place, whom);
+    }
+}
+
+pub fn cut(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
+    if let Some(of) = ties.get_mut(&who)
+        && let Ok(place) = of.binary_search(&whom)
+    {
+        of.remove(place);
+    }
+}
