@@ -24,21 +24,26 @@ struct Amount {
     /// Billionths of a dollar.
     nano_usd: u64,
     tokens: u64,
+    /// Requests that were answered, or may have been.
     calls: u64,
+    /// All requests.
+    requests: u64,
 }
 
 impl Amount {
-    const ENDLESS: Amount = Amount { nano_usd: u64::MAX, tokens: u64::MAX, calls: u64::MAX };
+    const ENDLESS: Amount = Amount { nano_usd: u64::MAX, tokens: u64::MAX, calls: u64::MAX, requests: u64::MAX };
+    /// What a request takes that was turned away.
+    const TURNED_AWAY: Amount = Amount { nano_usd: 0, tokens: 0, calls: 0, requests: 1 };
 
     fn of(usage: &Usage) -> Amount {
         // Rounded up: what is counted is never less than what is spent. Saturates, as casts of floats do.
         let nano_usd = (usage.cost_usd * 1e9).ceil() as u64;
-        Amount { nano_usd, tokens: usage.tokens_in.saturating_add(usage.tokens_out), calls: 1 }
+        Amount { nano_usd, tokens: usage.tokens_in.saturating_add(usage.tokens_out), calls: 1, requests: 1 }
     }
 
-    /// What a broken try takes. It is no call of its own: its question is counted with its answer.
-    fn of_broken(usage: &Usage) -> Amount {
-        Amount { calls: 0, ..Amount::of(usage) }
+    /// What a request takes that brought no answer.
+    fn of_broken(charged: Option<&Usage>) -> Amount {
+        charged.map_or(Amount::TURNED_AWAY, Amount::of)
     }
 
     fn limit(limits: &Limits) -> Amount {
@@ -46,6 +51,7 @@ impl Amount {
             nano_usd: limits.cost_usd.map_or(u64::MAX, |usd| (usd * 1e9).floor() as u64),
             tokens: limits.tokens.unwrap_or(u64::MAX),
             calls: limits.calls.unwrap_or(u64::MAX),
+            requests: limits.requests.unwrap_or(u64::MAX),
         }
     }
 
@@ -54,6 +60,7 @@ impl Amount {
             nano_usd: of(self.nano_usd, other.nano_usd),
             tokens: of(self.tokens, other.tokens),
             calls: of(self.calls, other.calls),
+            requests: of(self.requests, other.requests),
         }
     }
 
@@ -71,7 +78,8 @@ impl Amount {
     }
 
     fn within(self, limit: Amount) -> bool {
-        self.nano_usd <= limit.nano_usd && self.tokens <= limit.tokens && self.calls <= limit.calls
+        let Amount { nano_usd, tokens, calls, requests } = self;
+        nano_usd <= limit.nano_usd && tokens <= limit.tokens && calls <= limit.calls && requests <= limit.requests
     }
 
     /// What is left of a limit. What has none has none afterwards.
@@ -94,7 +102,10 @@ impl Amount {
             let [limit, spent, more] = [limit, spent, more].map(|amount| amount.tokens);
             return format!("{limit} tokens, of which {spent} are spent, and the next call may take {more}");
         }
-        format!("{} calls, and {} are made", limit.calls, spent.calls)
+        match all.calls > limit.calls {
+            true => format!("{} calls, and {} are made", limit.calls, spent.calls),
+            false => format!("{} requests, and {} are made", limit.requests, spent.requests),
+        }
     }
 }
 
@@ -140,7 +151,7 @@ struct Reserved {
 pub(crate) struct Gate {
     providers: Arc<Providers>,
     prices: Prices,
-    /// Tries that broke off in the past and count against the shares of their rounds.
+    /// Requests of the past that brought no answer, and count against the shares of their rounds.
     charges: Vec<(EffectId, Amount)>,
     scopes: Vec<Scope>,
     /// The limit of each agent, and what each has taken or reserved.
@@ -195,7 +206,7 @@ impl Gate {
         let mut gate = Gate {
             providers,
             prices,
-            charges: past.charges.iter().map(|(id, usage)| (*id, Amount::of_broken(usage))).collect(),
+            charges: past.broken.iter().map(|(id, charged)| (*id, Amount::of_broken(charged.as_ref()))).collect(),
             scopes,
             agent: budget.agent.filter(Limits::any).map(|limits| Amount::limit(&limits)),
             of_agent: BTreeMap::new(),
@@ -251,12 +262,13 @@ impl Gate {
             self.reserve(effect.id, Reserved { group, cohort, amount: self.most(&effect) });
         }
         let Some(run) = self.scopes.first_mut() else { return (back, None) };
-        let Limits { cost_usd, tokens, calls } = *limits;
+        let Limits { cost_usd, tokens, calls, requests } = *limits;
         let (old, new) = (run.limit, Amount::limit(limits));
         run.limit = Amount {
             nano_usd: if cost_usd.is_some() { new.nano_usd } else { old.nano_usd },
             tokens: if tokens.is_some() { new.tokens } else { old.tokens },
             calls: if calls.is_some() { new.calls } else { old.calls },
+            requests: if requests.is_some() { new.requests } else { old.requests },
         };
         let spent = run.spent();
         let groups = self.items.unwrap_or(run.groups.len() as u64);
@@ -408,13 +420,39 @@ impl Gate {
         self.settle(answer, cohort_of(machine, answer.id));
     }
 
-    /// Counts a try that broke off and may have been charged: what was set aside for it is spent, and for another try nothing is.
-    pub fn charged(&mut self, id: EffectId, usage: &Usage, machine: &Assembled) {
-        let (cohort, amount) = (cohort_of(machine, id), Amount::of_broken(usage));
-        if self.release(id) {
+    /// Counts a request that brought no answer. One that may have been charged has spent what was set aside for it, and nothing is set
+    /// aside for another one. One that was turned away has spent nothing but itself.
+    pub fn broke(&mut self, effect: &Effect, charged: Option<&Usage>, machine: &Assembled) {
+        if !is_call(&effect.request.model) {
+            return;
+        }
+        let id = effect.id;
+        let (cohort, amount) = (cohort_of(machine, id), Amount::of_broken(charged));
+        let limited = if charged.is_some() { self.release(id) } else { self.reserved.contains_key(&id) };
+        if limited {
             self.take(self.group(id), cohort, amount);
         }
         self.spend(id, cohort, amount);
+    }
+
+    /// Takes a question of which a request was turned away, and which has what another one takes set aside; returns it if the limits on
+    /// requests hold another one.
+    pub fn again(&mut self, effect: Effect, machine: &Assembled) -> Option<Effect> {
+        let Some(Reserved { group, cohort, .. }) = self.reserved.get(&effect.id).copied() else {
+            return self.ask(vec![effect], machine).pop();
+        };
+        let holds = |scope: &Scope| {
+            let taken = scope.taken.get(&group).copied().unwrap_or_default();
+            let all = scope.spent().and(scope.reserved);
+            scope.cohort.is_some() && scope.cohort != cohort
+                || all.requests <= scope.limit.requests && (self.waves || taken.requests <= scope.share.requests)
+        };
+        let own = self.of_agent.get(&effect.id.actor).copied().unwrap_or_default();
+        if self.scopes.iter().all(holds) && self.agent.is_none_or(|limit| own.requests <= limit.requests) {
+            return Some(effect);
+        }
+        self.release(effect.id);
+        self.ask(vec![effect], machine).pop()
     }
 
     /// Gives back what was set aside for a call, if anything was.

@@ -52,6 +52,8 @@ pub struct Call {
     pub retries: u32,
     /// Whether nobody was asked, because another question of the same words had the answer.
     pub shared: bool,
+    /// Whether the server did not tell the tokens: they are counted at the most that the call can have taken.
+    pub estimated: bool,
     /// What was asked: all messages, each under its role.
     pub prompt: String,
     /// The reply as it came; where there is none, the words of the error.
@@ -83,6 +85,7 @@ impl Call {
             waited_ms: usage.waited_ms,
             retries: usage.retries,
             shared: usage.shared,
+            estimated: usage.estimated,
             prompt: text(&|| request.rendered()),
             answer: text(&|| outcome.words().to_string()),
         }
@@ -156,6 +159,11 @@ pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
         column("retries", Kind::U32, "tries that failed before").volatile(),
         column("shared", Kind::Bool, "whether nobody was asked: another question of the same words had the answer")
             .volatile(),
+        column(
+            "estimated",
+            Kind::Bool,
+            "whether the server did not tell the tokens: they are counted at the most that the call can have taken",
+        ),
         column("prompt", Kind::Text, "all messages as they were sent, each under its role"),
         column("answer", Kind::Text, "the reply as it came; where there is none, the words of the error"),
     ];
@@ -225,6 +233,7 @@ fn batch(mut calls: Vec<Call>) -> Batch {
         f64s(&calls, |call| call.waited_ms),
         u32s(&calls, |call| call.retries),
         Column::Bool(calls.iter().map(|call| call.shared).collect()),
+        Column::Bool(calls.iter().map(|call| call.estimated).collect()),
         taken(&mut calls, |call| &mut call.prompt),
         taken(&mut calls, |call| &mut call.answer),
     ]);

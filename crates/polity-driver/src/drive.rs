@@ -9,9 +9,10 @@ pub use totals::{Rungs, Totals};
 use crate::DriveError;
 use crate::budget::Gate;
 use crate::disk::{Disk, write_atomically};
-use crate::journal::JournalWriter;
+use crate::journal::Journal;
 use crate::recorder::Recorder;
-use crate::source::{Broken, Source};
+use crate::source::{Broken, FormChange, Ledger, Source};
+use crate::tools::is_tool;
 use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
 use polity_kernel::digest::{Digest, Kind, RowHash};
 use polity_kernel::event::Event;
@@ -31,6 +32,8 @@ const LINGER: Duration = Duration::from_millis(2);
 const GLANCE: Duration = Duration::from_millis(1);
 /// How often a waiting driver looks at its stop flag.
 const TICK: Duration = Duration::from_millis(100);
+/// How long a run that is to stop waits for what is in flight, unless it is said otherwise.
+pub const GRACE: Duration = Duration::from_secs(30);
 /// Answers in one record of the journal at most, and their bytes: a record has a longest length, a batch of answers has none.
 const ANSWERS_A_RECORD: usize = 1024;
 const BYTES_A_RECORD: usize = 16 << 20;
@@ -126,17 +129,26 @@ pub struct Past {
     pub waves: BTreeSet<EffectId>,
     /// The rounds in which any was.
     pub waved: BTreeSet<u32>,
-    /// Tries that broke off and may have been charged, with their most.
-    pub charges: Vec<(EffectId, Usage)>,
+    /// Requests that brought no answer, with the most that they can have taken if they may have been answered.
+    pub broken: Vec<(EffectId, Option<Usage>)>,
 }
 
 impl Past {
+    /// Takes in a request that brought no answer.
+    pub(crate) fn broke(&mut self, id: EffectId, charged: Option<Usage>) {
+        // Another request was not decided with the first.
+        if charged.is_some() {
+            self.waves.remove(&id);
+        }
+        self.broken.push((id, charged));
+    }
+
     /// What the recorded answers came to.
     #[must_use]
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         self.answers.values().for_each(|answer| totals.count(answer));
-        self.charges.iter().for_each(|(_, usage)| totals.spend(usage));
+        self.broken.iter().for_each(|(_, charged)| totals.broke(charged.as_ref()));
         totals
     }
 }
@@ -148,7 +160,7 @@ pub struct Writing {
     /// The run's journal folder.
     pub journal_dir: PathBuf,
     /// The journal.
-    pub journal: JournalWriter,
+    pub journal: Journal,
     /// The tables.
     pub recorder: Recorder,
     /// When to save.
@@ -157,7 +169,7 @@ pub struct Writing {
 
 impl Writing {
     fn append(&mut self, event: &Event) -> Result<(), DriveError> {
-        append(&mut self.journal, event)
+        append(&self.journal, event)
     }
 
     /// Saves the state between two rounds: tables, then the snapshot, then the record that names it.
@@ -180,14 +192,27 @@ impl Writing {
 }
 
 /// Appends a record.
-pub(crate) fn append(journal: &mut JournalWriter, event: &Event) -> Result<(), DriveError> {
+pub(crate) fn append(journal: &Journal, event: &Event) -> Result<(), DriveError> {
     let payload =
-        event.encode().map_err(|e| DriveError::Differs(format!("a journal record can not be written: {e}")))?;
+        event.encode().map_err(|e| DriveError::Differs(format!("a journal record cannot be written: {e}")))?;
     Ok(journal.append(event.kind(), &payload)?)
 }
 
+/// Enters requests into a journal that others write, too.
+pub(crate) fn ledger(journal: &Journal) -> Ledger {
+    let journal = journal.clone();
+    Arc::new(move |sent| {
+        let event = Event::Sent(sent);
+        let payload = event.encode().map_err(|error| error.to_string())?;
+        match journal.append_for_others(event.kind(), &payload) {
+            true => Ok(()),
+            false => Err("the journal takes nothing more".into()),
+        }
+    })
+}
+
 /// Appends answers, in as many records as they need; hands them back.
-pub(crate) fn append_answers(journal: &mut JournalWriter, mut answers: Vec<Answer>) -> Result<Vec<Answer>, DriveError> {
+pub(crate) fn append_answers(journal: &Journal, mut answers: Vec<Answer>) -> Result<Vec<Answer>, DriveError> {
     let mut written = Vec::with_capacity(answers.len());
     while !answers.is_empty() {
         let rest = answers.split_off(in_a_record(&answers, BYTES_A_RECORD, MAX_PAYLOAD)?);
@@ -258,6 +283,10 @@ pub struct Drive<'a> {
     pub(crate) orders: Option<Orders>,
     /// When the run stops whatever it does.
     pub deadline: Option<Instant>,
+    /// How long it waits then for what is in flight.
+    pub(crate) grace: Duration,
+    /// Since when it is stopping, and waits for no more than what is in flight; `None` at first.
+    pub(crate) stopping_since: Option<Instant>,
     /// Where the run is written; `None` in a replay.
     pub writing: Option<Writing>,
     /// The run's seed, for messages.
@@ -360,9 +389,9 @@ impl Drive<'_> {
                 let next = as_machine(self.machine).next_round();
                 match &driven.ending {
                     Ending::Done(outcome) => {
-                        let Writing { mut journal, recorder, .. } = writing;
+                        let Writing { journal, recorder, .. } = writing;
                         recorder.finish(self.machine, next)?;
-                        append(&mut journal, &Event::Ended(outcome.clone()))?;
+                        append(&journal, &Event::Ended(outcome.clone()))?;
                         journal.commit()?;
                         driven.commits = journal.commits();
                     }
@@ -537,25 +566,36 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Waits for answers. Tries that broke off on the way are charged, and made again as far as the budget holds that.
+    /// Waits for answers. Requests that brought none are counted, and made again as far as the budget holds that.
     fn listen(&mut self, patience: Duration, totals: &mut Totals) -> Result<Vec<Answer>, DriveError> {
         let answers = self.source.wait(patience);
         let mut again = Vec::new();
-        for Broken { id, usage, again: effect } in self.source.broken() {
-            totals.spend(&usage);
+        for Broken { effect, charged, again: may } in self.source.broken() {
+            if is_tool(&effect.request.model) {
+                again.extend(may.then_some(effect));
+                continue;
+            }
+            totals.broke(charged.as_ref());
             if let Some(writing) = &mut self.writing {
-                writing.append(&Event::Charged { id, usage })?;
+                writing.append(&Event::Broke { id: effect.id, charged })?;
             }
-            if let Some(gate) = &mut self.gate {
-                gate.charged(id, &usage, self.machine);
+            match &mut self.gate {
+                Some(gate) => {
+                    gate.broke(&effect, charged.as_ref(), self.machine);
+                    if may && self.stopping_since.is_none() {
+                        again.extend(gate.again(effect, self.machine));
+                    }
+                }
+                None => again.extend(may.then_some(effect)),
             }
-            again.extend(effect);
         }
-        if let Some(gate) = &mut self.gate {
-            again = gate.ask(again, self.machine);
-        }
-        if !again.is_empty() {
+        if !again.is_empty() && self.stopping_since.is_none() {
             self.source.start(again);
+        }
+        for FormChange { model, way, used, why } in self.source.forms() {
+            if let Some(writing) = &mut self.writing {
+                writing.append(&Event::Form { model, way, used, why })?;
+            }
         }
         Ok(answers)
     }
@@ -586,7 +626,7 @@ impl Drive<'_> {
         }
         if let Some(writing) = &mut self.writing {
             // Written at once, so that a killed process has paid for nothing twice; synced before use.
-            let answers = append_answers(&mut writing.journal, answers)?;
+            let answers = append_answers(&writing.journal, answers)?;
             writing.recorder.heard(&answers);
             ready.extend(answers);
         } else {
@@ -661,7 +701,12 @@ impl Drive<'_> {
             self.obey(&driven.totals)?;
             stopping = self.stopping(driven);
             if stopping {
+                let since = *self.stopping_since.get_or_insert_with(Instant::now);
                 self.source.hold();
+                // What is still in flight then is counted at its most, as after a kill.
+                if since.elapsed() >= self.grace {
+                    break;
+                }
             }
             let mut answers = self.gate.as_mut().map(Gate::take_denied).unwrap_or_default();
             if answers.is_empty() && self.source.in_flight() == 0 {
@@ -699,7 +744,14 @@ impl Drive<'_> {
                 break;
             }
             if none {
-                let reason = if self.paused() { PAUSED.into() } else { self.source.reason() };
+                let reason = match (self.paused(), self.stopping_since) {
+                    (_, Some(since)) => {
+                        let left = self.grace.saturating_sub(since.elapsed()).as_secs();
+                        format!("stopping, at most {left} s more: {}", self.source.reason())
+                    }
+                    (true, None) => PAUSED.into(),
+                    (false, None) => self.source.reason(),
+                };
                 self.tell(progress, driven.totals, Some(reason));
             }
         }
@@ -772,7 +824,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
     use crate::disk::SimDisk;
-    use crate::journal::read_all;
+    use crate::journal::{JournalWriter, read_all};
     use polity_kernel::ask::{self, Request, Want};
 
     fn answer(n: u32, bytes: usize) -> Answer {
@@ -785,11 +837,11 @@ mod tests {
     fn long_answers_have_records_that_a_journal_can_hold() {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
         let dir = Path::new("journal");
-        let mut journal = JournalWriter::create(disk.clone(), dir).unwrap();
+        let journal = Journal::from(JournalWriter::create(disk.clone(), dir).unwrap());
         // Twelve of the longest that a provider may send, and many short ones.
         let answers: Vec<Answer> =
             (0..12).map(|n| answer(n, 10_000_000)).chain((12..3_000).map(|n| answer(n, 10))).collect();
-        assert_eq!(append_answers(&mut journal, answers.clone()).unwrap(), answers);
+        assert_eq!(append_answers(&journal, answers.clone()).unwrap(), answers);
         journal.commit().unwrap();
         let records = read_all(disk, dir).unwrap().0;
         let mut found = Vec::new();

@@ -10,7 +10,7 @@ use polity_kernel::journal::{
 };
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use thiserror::Error;
 
 /// A segment is closed, and the next one begun, once it is this long (bytes).
@@ -251,6 +251,84 @@ pub struct JournalWriter {
     unsynced: bool,
     stopped: bool,
     commits: u64,
+}
+
+/// A journal that several threads append to. What fails in another thread than the one that drives the run is told to that one, with its
+/// next operation.
+#[derive(Clone)]
+pub struct Journal(Arc<Mutex<Shared>>);
+
+struct Shared {
+    writer: JournalWriter,
+    failed: Option<JournalError>,
+}
+
+impl From<JournalWriter> for Journal {
+    fn from(writer: JournalWriter) -> Self {
+        Journal(Arc::new(Mutex::new(Shared { writer, failed: None })))
+    }
+}
+
+impl Journal {
+    fn with<T>(&self, work: impl FnOnce(&mut JournalWriter) -> Result<T, JournalError>) -> Result<T, JournalError> {
+        // A writer that panicked has not said that it stopped; what it wrote is checked when it is read.
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match shared.failed.take() {
+            Some(error) => Err(error),
+            None => work(&mut shared.writer),
+        }
+    }
+
+    /// See [`JournalWriter::append`].
+    ///
+    /// # Errors
+    /// Those of [`JournalWriter::append`].
+    pub fn append(&self, kind: u8, payload: &[u8]) -> Result<(), JournalError> {
+        self.with(|writer| writer.append(kind, payload))
+    }
+
+    /// The same for a thread that does not drive the run: whether it was appended. Why not, is told to the one that does.
+    #[must_use]
+    pub fn append_for_others(&self, kind: u8, payload: &[u8]) -> bool {
+        let result = self.append(kind, payload);
+        match result {
+            Ok(()) => true,
+            Err(error) => {
+                self.0.lock().unwrap_or_else(PoisonError::into_inner).failed = Some(error);
+                false
+            }
+        }
+    }
+
+    /// See [`JournalWriter::commit`].
+    ///
+    /// # Errors
+    /// Those of [`JournalWriter::commit`].
+    pub fn commit(&self) -> Result<(), JournalError> {
+        self.with(JournalWriter::commit)
+    }
+
+    /// See [`JournalWriter::commit_beside`].
+    ///
+    /// # Errors
+    /// Those of [`JournalWriter::commit_beside`].
+    pub fn commit_beside(&self) -> Result<Option<Commit>, JournalError> {
+        self.with(JournalWriter::commit_beside)
+    }
+
+    /// See [`JournalWriter::committed`].
+    ///
+    /// # Errors
+    /// Those of [`JournalWriter::committed`].
+    pub fn committed(&self, synced: io::Result<()>) -> Result<(), JournalError> {
+        self.with(|writer| writer.committed(synced))
+    }
+
+    /// See [`JournalWriter::commits`].
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).writer.commits()
+    }
 }
 
 /// A commit under way.

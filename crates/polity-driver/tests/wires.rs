@@ -137,7 +137,7 @@ fn as_it_should(fault: Fault, way: &Way, ended: &Result<Exchange, Trouble>) -> b
         Fault::Hang | Fault::Drip => retry("no whole answer within 1.5 s", None),
         Fault::Cut => retry("broke off its answer", None),
         Fault::Truncated if way.stream => retry("cut before its end", None),
-        Fault::Truncated => invalid("no JSON"),
+        Fault::Truncated => retry("sent a body that was cut off", None),
         Fault::WebPage => retry("web page", None) && retry(way.variables[1], None),
         Fault::Schema => invalid("the field `answer` is missing"),
         Fault::Length => invalid("cut off at the limit"),
@@ -362,6 +362,7 @@ fn comes_to<W: Wire>(want: &Want, received: &Received) -> (&'static str, String)
         Err(Ended::Outcome(outcome)) => outcome,
         Err(Ended::Trouble(Trouble::Retry { why, after_ms, .. })) => return ("retry", format!("{why} {after_ms:?}")),
         Err(Ended::Trouble(Trouble::Crowded { why, after_ms })) => return ("crowded", format!("{why} {after_ms:?}")),
+        Err(Ended::Trouble(Trouble::Anew { why })) => return ("anew", why),
         Err(Ended::Trouble(Trouble::Never { why })) => return ("never", why),
         Err(Ended::Trouble(Trouble::Fatal { why })) => return ("fatal", why),
     };
@@ -384,7 +385,8 @@ fn check<W: Wire>(cases: &[Case]) {
     // What is the same everywhere.
     let name = W::HOME.name;
     for (status, body, what, words) in [
-        (200, "", "invalid", "empty body"),
+        (200, "", "retry", "empty body"),
+        (200, "{\"a\": [1, ", "retry", "cut off"),
         (200, "oops", "invalid", "no JSON"),
         (200, "7", "invalid", "the body is no "),
         (200, "{}", "invalid", "the body has no `"),

@@ -505,6 +505,8 @@ pub struct Usage {
     /// Whether nobody was asked, because the answer to the very same request was there or on its way: it cost nothing, and tokens and
     /// dollars are those of the answer as it was had. Volatile.
     pub shared: bool,
+    /// Whether the server did not tell the tokens, or told zero: they are counted from above, at the most that the exchange can have taken.
+    pub estimated: bool,
 }
 
 /// The answer to an effect, with the request it answers: replay and resume match both.

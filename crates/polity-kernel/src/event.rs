@@ -1,6 +1,6 @@
 //! What the journal of a run records. The frames around these records are in [`crate::journal`].
 
-use crate::ask::{Answer, EffectId, Usage};
+use crate::ask::{Answer, Constrain, EffectId, Usage};
 use crate::digest::Digest;
 use crate::machine::Outcome;
 use crate::scenario::Limits;
@@ -48,12 +48,13 @@ pub enum Event {
         /// Which limit, and what is spent.
         reason: String,
     },
-    /// A try that broke off after its provider may have charged it: counted at its most, durable before the next try.
-    Charged {
-        /// Whose try.
+    /// A request that brought no answer. If its provider may have answered it all the same, it is counted as a call, at the most that it
+    /// can have taken; one that was turned away took nothing. Journaled before the next try.
+    Broke {
+        /// The effect that was asked for.
         id: EffectId,
-        /// The most that it can have taken.
-        usage: Usage,
+        /// The most that the request can have taken; `None` if it was turned away.
+        charged: Option<Usage>,
     },
     /// A person ordered something of the run while it was under way; durable before it is done.
     Ordered {
@@ -62,6 +63,29 @@ pub enum Event {
         /// When, in milliseconds since 1970 by the clock of the process that took it.
         at_ms: u64,
     },
+    /// Requests, journaled before they are sent. One that is followed by neither an answer nor [`Event::Broke`] was in flight when the
+    /// process was killed; a resumed run counts it at its most.
+    Sent(Vec<Sent>),
+    /// A server takes another form of request from now on, or takes one again.
+    Form {
+        /// The model.
+        model: String,
+        /// The way of constraining replies that changed.
+        way: Constrain,
+        /// Whether it is used from now on.
+        used: bool,
+        /// What the server said.
+        why: String,
+    },
+}
+
+/// A request on its way to a provider.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    /// The effect that is asked for.
+    pub id: EffectId,
+    /// The most that the request can take.
+    pub most: Usage,
 }
 
 /// What a person may order of a run that is under way.
@@ -96,6 +120,7 @@ impl fmt::Display for Order {
             ("max-cost", limits.cost_usd.map(|usd| usd.to_string())),
             ("max-tokens", limits.tokens.map(|n| n.to_string())),
             ("max-calls", limits.calls.map(|n| n.to_string())),
+            ("max-requests", limits.requests.map(|n| n.to_string())),
         ];
         f.write_str("set")?;
         values
@@ -112,6 +137,8 @@ impl Event {
     pub const ENDED: u8 = 6;
     /// The kind of [`Event::Ordered`].
     pub const ORDERED: u8 = 10;
+    /// The kind of [`Event::Form`].
+    pub const FORM: u8 = 12;
 
     /// The number of this kind of record in a frame. Never renumber.
     #[must_use]
@@ -125,8 +152,10 @@ impl Event {
             Event::Ended(_) => Event::ENDED,
             Event::Wave(_) => 7,
             Event::Exhausted { .. } => 8,
-            Event::Charged { .. } => 9,
+            Event::Broke { .. } => 9,
             Event::Ordered { .. } => Event::ORDERED,
+            Event::Sent(_) => 11,
+            Event::Form { .. } => Event::FORM,
         }
     }
 

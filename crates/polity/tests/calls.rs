@@ -258,6 +258,7 @@ fn assert_recounts(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool, what:
     numbers("waited_ms", &|a| a.usage.waited_ms);
     numbers("retries", &|a| f64::from(a.usage.retries));
     numbers("shared", &|a| f64::from(u8::from(a.usage.shared)));
+    numbers("estimated", &|a| f64::from(u8::from(a.usage.estimated)));
     assert!(left.is_empty(), "{what}: nobody recounts {:?}", left.keys());
     used
 }
@@ -278,7 +279,7 @@ fn check(name: &str, scenario: &serde_json::Value, folder: &Path, stops: &[u32])
     let whole = ran(&prepared, 1, None, None);
     let calls = assert_recounts(&whole, run, lag, evaluation, name);
     let expected = tables(&whole, run);
-    assert!(!calls.is_empty() && expected["calls"].len() + 4 == 20 - usize::from(!evaluation), "{name}");
+    assert!(!calls.is_empty() && expected["calls"].len() + 4 == 21 - usize::from(!evaluation), "{name}");
     let ends = |a: &&Answer| format!("{:?}", a.rung()) != "Again";
     assert_eq!(counted(&whole, run, "questions"), calls.iter().filter(ends).count() as f64, "{name}");
     let mut ways = vec![(2, None, None), (1, Some(1), None), (2, Some(2), None)];

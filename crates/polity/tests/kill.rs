@@ -6,17 +6,21 @@
 #![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
 
 mod harness;
+mod hostile;
 
 use harness::{
     Tables, arg, assert_asked_once, assert_same_tables, command, events, from_env, polity, rules, said, scratch,
 };
 use harness::{tables, team, write_scenario};
+use hostile::{Hostile, When, act};
 use polity_driver::disk::RealDisk;
 use polity_kernel::ask::EffectId;
 use polity_kernel::event::Event;
 use polity_kernel::rng::{Draws, Stream};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -67,6 +71,8 @@ struct Case {
     wall: Duration,
     journal: u64,
     files: usize,
+    /// Whom it asks, where that is no simulated model in the process.
+    provider: Option<Hostile>,
 }
 
 fn journal_len(run: &Path) -> u64 {
@@ -92,12 +98,31 @@ fn recorded(run: &Path) -> (Vec<Event>, bool) {
     }
 }
 
+/// The command, and whom it asks.
+fn asking(args: &[&str], provider: Option<&Hostile>) -> Command {
+    let mut command = command(args);
+    if let Some(provider) = provider {
+        command.env("OPENAI_BASE_URL", provider.url()).env("OPENAI_API_KEY", "a-key-for-tests");
+    }
+    command
+}
+
+/// A provider that breaks off a request in ten.
+fn faulty() -> Option<Hostile> {
+    let acts = ["reset", "close", "500", "503-now", "429-soon", "cut-in-the-middle", "truncated"].map(act).to_vec();
+    Some(Hostile::start(acts, When::Drawn(0.1, 5), Duration::from_millis(3)))
+}
+
 impl Case {
-    fn new(name: &'static str, scenario: &serde_json::Value, folder: PathBuf) -> Case {
+    fn new(name: &'static str, scenario: &Value, folder: PathBuf) -> Case {
+        Case::at(name, scenario, folder, None)
+    }
+
+    fn at(name: &'static str, scenario: &Value, folder: PathBuf, provider: Option<Hostile>) -> Case {
         let scenario = write_scenario(&folder, scenario);
         let whole = folder.join("whole");
         let began = Instant::now();
-        let said = polity(&["run", arg(&scenario), "--out", arg(&whole)]);
+        let said = said(&asking(&["run", arg(&scenario), "--out", arg(&whole)], provider.as_ref()).output().unwrap());
         let wall = began.elapsed();
         assert_eq!(said.code, Some(0), "{said:?}");
         Case {
@@ -111,6 +136,7 @@ impl Case {
             files: count_files(&whole),
             scenario,
             folder,
+            provider,
         }
     }
 
@@ -134,7 +160,7 @@ impl Case {
     fn kill(&self, run: &Path, moment: Moment, tally: &mut Tally) -> Vec<Event> {
         let resumed = run.join("manifest.json").exists();
         let began = Instant::now();
-        let mut child = command(&self.next(run)).spawn().unwrap();
+        let mut child = asking(&self.next(run), self.provider.as_ref()).spawn().unwrap();
         let ended = loop {
             if child.try_wait().unwrap().is_some() {
                 break true;
@@ -180,7 +206,7 @@ impl Case {
     }
 
     fn survives(&self, seed: u64) {
-        let kills = from_env("POLITY_KILLS", 20);
+        let kills = from_env("POLITY_KILLS", if self.provider.is_some() { 6 } else { 20 });
         let mut tally = Tally::default();
         let mut number = 0;
         while tally.kills < kills {
@@ -202,7 +228,7 @@ impl Case {
                 let refused = polity(&["resume", arg(&run)]);
                 assert_eq!(refused.code, Some(3), "{what}: {refused:?}");
             }
-            let said = polity(&self.next(&run));
+            let said = said(&asking(&self.next(&run), self.provider.as_ref()).output().unwrap());
             tally.resumes += 1;
             assert_eq!(said.code, Some(0), "{what}: {said:?}");
             assert_eq!(said.text("status"), "done", "{what}");
@@ -241,4 +267,37 @@ fn a_debate_survives_kills() {
     let ids: BTreeSet<EffectId> = harness::answers(&events).into_keys().collect();
     assert_eq!(ids.len() as u64, case.answers);
     case.survives(2);
+}
+
+#[test]
+fn a_platform_survives_kills() {
+    let scenario = json!({
+        "name": "platform", "seed": 9, "rounds": 12, "agents": 1500,
+        "world": {"kind": "platform", "live": 1000, "influence": true},
+        "topology": {"kind": "barabasi-albert", "links": 4},
+        "cohorts": [{"policy": "user"}],
+        "metrics": [{"kind": "mean", "of": "stance"}],
+        "snapshot": {"rounds": 3},
+    });
+    Case::new("platform", &scenario, scratch("kill-platform")).survives(3);
+}
+
+#[test]
+fn minds_at_a_faulty_provider_survive_kills() {
+    let scenario = json!({
+        "name": "minds", "seed": 4, "rounds": 4, "agents": 60, "model": "openai/medium",
+        "world": {"kind": "guess-average"},
+        "cohorts": [{"policy": {"kind": "mind", "again": 2, "memory": {"tokens": 100}}}],
+        "metrics": [{"kind": "mean", "of": "guess"}],
+        "snapshot": {"rounds": 1},
+    });
+    Case::at("minds", &scenario, scratch("kill-minds"), faulty()).survives(4);
+}
+
+#[test]
+fn a_debate_at_a_faulty_provider_survives_kills() {
+    let folder = scratch("kill-debate-provider");
+    let mut scenario = team(&folder, "debate", 20, 3);
+    scenario["model"] = "openai/medium".into();
+    Case::at("debate at a provider", &scenario, folder, faulty()).survives(5);
 }

@@ -145,7 +145,7 @@ fn an_interview_leaves_the_run_as_it_is() {
 #[test]
 fn minds_on_a_provider_replay_with_the_cable_out_and_no_key_is_anywhere() {
     let folder = scratch("minds-wire");
-    let standin = Standin::start(&["--fault", "500=0.1", "--fault", "truncated-json=0.1", "--latency-ms", "2"]);
+    let standin = Standin::start(&["--fault", "500=0.1", "--fault", "wrong-schema=0.1", "--latency-ms", "2"]);
     let minds = scenario("guess-average-minds.yaml");
     let args =
         ["run", arg(&minds), "--model", "openai/medium", "--agents", "20", "--rounds", "3", "--out", "run", "--json"];

@@ -12,6 +12,13 @@ pub struct Totals {
     pub answers: u64,
     /// Those for which a provider was asked.
     pub calls: u64,
+    /// Requests to providers, those that brought no answer among them.
+    pub requests: u64,
+    /// Requests that brought no answer and may have been answered: they broke off, or were in flight when a process was killed. They count
+    /// as calls against a limit, and in tokens and dollars at their most.
+    pub charged: u64,
+    /// Calls whose tokens the server did not tell: they are counted at the most that they can have taken.
+    pub estimated: u64,
     /// Those of people, given or not in time. They are no calls.
     pub people: u64,
     /// Those of tools, for instance programs that were run. They are no calls.
@@ -24,7 +31,7 @@ pub struct Totals {
     pub tokens_in: u64,
     /// Tokens of replies, of calls.
     pub tokens_out: u64,
-    /// US dollars; tries that broke off and may have been charged are counted at their most, as in the tokens.
+    /// US dollars.
     pub cost_usd: f64,
     /// Tries that failed and were made again.
     pub retries: u64,
@@ -50,6 +57,12 @@ pub struct Rungs {
 }
 
 impl Rungs {
+    /// Questions that have ended, whichever way.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.fit + self.repaired + self.reasked + self.default + self.none
+    }
+
     fn of(&mut self, rung: Rung) -> &mut u64 {
         match rung {
             Rung::Fit => &mut self.fit,
@@ -67,6 +80,9 @@ impl Totals {
     pub fn add(&mut self, other: &Totals) {
         self.answers += other.answers;
         self.calls += other.calls;
+        self.requests += other.requests;
+        self.charged += other.charged;
+        self.estimated += other.estimated;
         self.people += other.people;
         self.tools += other.tools;
         self.cache_hits += other.cache_hits;
@@ -81,10 +97,18 @@ impl Totals {
         self.retries += other.retries;
     }
 
-    pub(super) fn spend(&mut self, usage: &Usage) {
+    fn spend(&mut self, usage: &Usage) {
         self.tokens_in += usage.tokens_in;
         self.tokens_out += usage.tokens_out;
         self.cost_usd += usage.cost_usd;
+    }
+
+    pub(super) fn broke(&mut self, charged: Option<&Usage>) {
+        self.requests += 1;
+        if let Some(usage) = charged {
+            self.charged += 1;
+            self.spend(usage);
+        }
     }
 
     pub(super) fn count(&mut self, answer: &Answer) {
@@ -107,6 +131,8 @@ impl Totals {
             return;
         }
         self.calls += 1;
+        self.requests += 1;
+        self.estimated += u64::from(answer.usage.estimated);
         self.retries += u64::from(answer.usage.retries);
         self.spend(&answer.usage);
     }

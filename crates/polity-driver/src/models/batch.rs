@@ -318,7 +318,7 @@ impl<W: Wire> Remote<W> {
             && received.refuses_form(&W::HOME) == Some(true)
         {
             // As where it is asked alone, except that nothing shows first whether the next way is taken.
-            self.refused().insert((model.to_owned(), way));
+            self.refuses(model, way, self.line.hidden(received.said()));
             return Err(again(format!(
                 "{shown} takes no {} for `{model}`: the form of replies is put otherwise",
                 way.name()

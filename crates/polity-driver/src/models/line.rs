@@ -225,10 +225,21 @@ impl Place {
         match trouble {
             Trouble::Retry { why, after_ms, charged } => Trouble::Retry { why: hidden(why), after_ms, charged },
             Trouble::Crowded { why, after_ms } => Trouble::Crowded { why: hidden(why), after_ms },
+            Trouble::Anew { why } => Trouble::Anew { why: hidden(why) },
             Trouble::Never { why } => Trouble::Never { why: hidden(why) },
             Trouble::Fatal { why } => Trouble::Fatal { why: hidden(why) },
         }
     }
+}
+
+/// What came of a request.
+pub(super) enum Sent {
+    /// Something came back.
+    Received(Received),
+    /// Nothing did.
+    Trouble(Trouble),
+    /// The place could not be asked, and the next one is from now on. What it said counts if all `places` say so.
+    PassedOver { places: usize, left: Result<Received, Trouble> },
 }
 
 /// A place, or several for the same, and the connections to them; made when first needed. One is asked, as long as it can be.
@@ -289,37 +300,61 @@ impl Line {
         places.iter().fold(trouble, |trouble, place| place.scrubbed(trouble))
     }
 
-    /// Sends a request (without a body it asks for what is there) and reads all of what comes back; what it says is not looked at. Where
-    /// there are several places and one can not be asked, the next one is, from then on.
-    pub async fn send(&self, path: &[String], model: &str, body: Option<&impl Serialize>) -> Result<Received, Trouble> {
-        let fatal = |why| Trouble::Fatal { why };
-        let body = body.map(serde_json::to_vec).transpose();
-        let body = body.map_err(|error| fatal(format!("the request is no JSON: {error}")))?.map(Bytes::from);
-        let (places, clients) = self.open().map_err(fatal)?;
-        let mut tried = 1;
-        loop {
-            let turn = self.turn.load(Ordering::Relaxed);
-            let at = turn % places.len().max(1);
-            let (Some(place), Some(client)) = (places.get(at), clients.get(at)) else {
-                return Err(fatal("there is nobody to ask".into()));
-            };
-            let address = place.address(path).map_err(fatal)?;
-            let body = body.clone().map(|body| (JSON, body));
-            let result = ask(place, client, address, model, body, client.patience).await;
-            let (out, for_nothing) = match &result {
-                Ok(received) => (turns_away(received.status), true),
-                Err(Trouble::Retry { charged, .. }) => (true, !charged),
-                Err(_) => (false, false),
-            };
-            if out {
-                // Who finds the same at the same time does not pass over the next one.
-                let _ = self.turn.compare_exchange(turn, turn + 1, Ordering::Relaxed, Ordering::Relaxed);
-            }
+    /// A text from outside without any key.
+    pub fn hidden(&self, text: String) -> String {
+        let places = self.places().unwrap_or_default();
+        places.iter().fold(text, |text, place| place.secret.hidden_in(text))
+    }
+
+    /// Sends one request (without a body it asks for what is there) and reads all of what comes back; what it says is not looked at. Where
+    /// there are several places and this one cannot be asked, the next one is asked from then on.
+    pub async fn send(&self, path: &[String], model: &str, body: Option<&impl Serialize>) -> Sent {
+        let fatal = |why| Sent::Trouble(Trouble::Fatal { why });
+        let body = match body.map(serde_json::to_vec).transpose() {
+            Ok(body) => body.map(|body| (JSON, Bytes::from(body))),
+            Err(error) => return fatal(format!("the request is no JSON: {error}")),
+        };
+        let (places, clients) = match self.open() {
+            Ok(open) => open,
+            Err(why) => return fatal(why),
+        };
+        let turn = self.turn.load(Ordering::Relaxed);
+        let at = turn % places.len().max(1);
+        let (Some(place), Some(client)) = (places.get(at), clients.get(at)) else {
+            return fatal("there is nobody to ask".into());
+        };
+        let address = match place.address(path) {
+            Ok(address) => address,
+            Err(why) => return fatal(why),
+        };
+        let result = ask(place, client, address, model, body, client.patience).await;
+        let (out, for_nothing) = match &result {
+            Ok(received) => (turns_away(received.status), true),
+            Err(Trouble::Retry { charged, .. }) => (true, !charged),
+            Err(_) => (false, false),
+        };
+        if out {
+            // Who finds the same at the same time does not pass over the next one.
+            let _ = self.turn.compare_exchange(turn, turn + 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        match result {
             // What may have cost something is asked again by those who know what there is to spend.
-            if !out || !for_nothing || tried >= places.len() {
-                return result;
-            }
-            tried += 1;
+            left if out && for_nothing && places.len() > 1 => Sent::PassedOver { places: places.len(), left },
+            Ok(received) => Sent::Received(received),
+            Err(trouble) => Sent::Trouble(trouble),
+        }
+    }
+
+    /// The same where nobody asks the next place: what came, or why nothing did.
+    pub async fn send_once(
+        &self,
+        path: &[String],
+        model: &str,
+        body: Option<&impl Serialize>,
+    ) -> Result<Received, Trouble> {
+        match self.send(path, model, body).await {
+            Sent::Received(received) | Sent::PassedOver { left: Ok(received), .. } => Ok(received),
+            Sent::Trouble(trouble) | Sent::PassedOver { left: Err(trouble), .. } => Err(trouble),
         }
     }
 

@@ -31,12 +31,14 @@ pub use remote::{LONGEST_REPLY, Question, Remote, Settings, Turn, Wire};
 pub use reply::read_reply;
 
 use crate::tools::Tools;
-use polity_kernel::ask::{Effect, Outcome, Request, Usage};
+use polity_kernel::ask::{Constrain, Effect, Outcome, Request, Usage};
 use polity_kernel::scenario::Price;
 use polity_kernel::tree::nearest;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
+use std::time::Duration;
 use tokio::runtime::{Handle, Runtime};
 
 /// One question put and answered.
@@ -69,6 +71,13 @@ pub enum Trouble {
         why: String,
         /// How long the provider asks to wait, in milliseconds.
         after_ms: Option<u64>,
+    },
+    /// The request was refused for its form, and the same question is to be put again at once: in the same form, to see whether it was a
+    /// stray refusal, or in another one. It costs nothing.
+    #[error("{why}")]
+    Anew {
+        /// What happened.
+        why: String,
     },
     /// This question can not be answered; others may be.
     #[error("{why}")]
@@ -148,6 +157,11 @@ pub trait Provider: Send + Sync {
         let _ = model;
         None
     }
+    /// The ways of holding a model (full name) to a form that its server is known to refuse, with what it said.
+    fn refused(&self, model: &str) -> BTreeMap<Constrain, String> {
+        let _ = model;
+        BTreeMap::new()
+    }
     /// Whether its answers are made up: runs that used it say so.
     fn simulated(&self) -> bool;
     /// What a model (full name) offers, as far as that can be known for nothing; `None` where nobody outside is asked. Trouble on the
@@ -198,13 +212,22 @@ impl Providers {
     /// All that this build has.
     #[must_use]
     pub fn standard() -> Self {
+        Providers::within(None)
+    }
+
+    /// The same, where the answer to a request may take so long.
+    #[must_use]
+    pub fn within(timeout: Option<Duration>) -> Self {
+        fn remote<W: Wire>(timeout: Option<Duration>) -> Box<dyn Provider> {
+            Box::new(Remote::<W>::standard().within(timeout))
+        }
         Providers::of(vec![
             Box::new(sim::Sim::standard()),
-            Box::new(openai::OpenAi::standard()),
-            Box::new(openai_responses::OpenAiResponses::standard()),
-            Box::new(anthropic::Anthropic::standard()),
-            Box::new(google::Google::standard()),
-            Box::new(ollama::Ollama::standard()),
+            remote::<openai::Chat>(timeout),
+            remote::<openai_responses::Responses>(timeout),
+            remote::<anthropic::Messages>(timeout),
+            remote::<google::GenerateContent>(timeout),
+            remote::<ollama::Chat>(timeout),
             Box::new(human::Human),
             Box::new(Tools::standard()),
             #[cfg(feature = "local")]

@@ -226,7 +226,7 @@ impl Received {
             return Err(Ended::Outcome(Outcome::Invalid { raw, why: why.clone() }));
         }
         if self.body.trim().is_empty() {
-            return Err(self.invalid("the server sent an empty body".into()));
+            return Err(self.broken("sent an empty body".into()));
         }
         if self.is_web_page() {
             // No model wrote it: something in between did, for now or, at a wrong address, always.
@@ -242,6 +242,8 @@ impl Received {
     /// The body of a whole answer; `what` it is. Bodies have their `error`, if any, in [`Received::error_in_body`].
     pub(super) fn json<'a, T: Deserialize<'a>>(&'a self, what: &str) -> Result<T, Ended> {
         serde_json::from_str(&self.body).map_err(|error| match error.is_data() {
+            // What was cut off on the way is no answer.
+            _ if error.is_eof() => self.broken(format!("sent a body that was cut off: {error}")),
             true => self.invalid(format!("the body is no {what}: {error}")),
             false => self.invalid(format!("the body is no JSON: {error}")),
         })

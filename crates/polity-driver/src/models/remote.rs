@@ -5,14 +5,16 @@ use super::batch::{BatchWire, Batching};
 use super::choice::{Held, MOST_LETTERS, chosen, in_letters, listed};
 use super::form::{Forms, in_words};
 use super::keys::Secret;
-use super::line::{Home, Line};
+use super::line::{Home, Line, Sent};
 use super::received::{Ended, Received, Told};
 use super::{Answering, Capabilities, Exchange, Probing, Provider, RateLimits, Trouble, no_vectors, prices};
-use polity_kernel::ask::{Constrain, Effect, Message, Outcome, Request, Role, Usage, Value, Want};
+use crate::drive::digest_of;
+use polity_kernel::ask::{Constrain, Effect, EffectId, Message, Outcome, Request, Role, Usage, Value, Want};
+use polity_kernel::digest::Digest;
 use polity_kernel::scenario::Price;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -155,6 +157,23 @@ pub trait EmbeddingWire: Send + Sync {
     fn vector(&self, received: &Received) -> Result<(Vec<f32>, Option<Usage>), Ended>;
 }
 
+/// Bytes that a token has at most in texts as they are written: a server that tells fewer tokens counts wrongly.
+const BYTES_A_TOKEN: usize = 8;
+
+/// Tokens as a server tells them, as far as that can be: zero, or fewer than any text of that length has, is nothing told, and is counted at
+/// the most that the call can have taken. A limit would be none otherwise.
+fn plausible(told: Usage, asked: &Request, reply: &str, most: Usage) -> Usage {
+    let counted = |told: u64, bytes: usize, most: u64| {
+        let told_nothing = bytes > 0 && told <= (bytes / BYTES_A_TOKEN) as u64;
+        if told_nothing { most.max(told) } else { told }
+    };
+    let request = asked.messages.iter().map(|message| message.size()).sum();
+    let tokens_in = counted(told.tokens_in, request, most.tokens_in);
+    let tokens_out = counted(told.tokens_out, reply.len(), most.tokens_out);
+    let estimated = tokens_in != told.tokens_in || tokens_out != told.tokens_out;
+    Usage { tokens_in, tokens_out, estimated, ..told }
+}
+
 /// The text of which a vector is wanted.
 pub(super) fn text_of(asked: &Request) -> String {
     asked.messages.iter().map(Message::rendered).collect::<Vec<_>>().join("\n\n")
@@ -174,13 +193,56 @@ pub(super) fn embedded(vector: Vec<f32>) -> Outcome {
     }
 }
 
+/// A way of holding a model to a form that its server has refused twice for one question.
+#[derive(Clone, Debug)]
+struct Refusal {
+    /// What the server said.
+    why: String,
+    /// Questions that were put otherwise since.
+    since: u32,
+    /// After so many it is tried again: a server may have been replaced, or was in trouble.
+    patience: u32,
+}
+
+/// What has become of a question so far.
+#[derive(Clone, Debug, Default)]
+struct Attempt {
+    /// Whether the way that is being tried was refused once.
+    doubted: bool,
+    /// Ways that were refused twice, and the first refusal: what was received, and whether it speaks of the form.
+    refused: Vec<Constrain>,
+    first: Option<(Received, Constrain, bool)>,
+    /// Places that were passed over on end.
+    passed: usize,
+}
+
+/// A question of some run: runs of a sweep share their providers.
+type Attempted = (EffectId, Digest);
+
+fn attempted(effect: &Effect) -> Attempted {
+    // A request that has no bytes, which none is, is told apart by its effect alone.
+    let bytes = postcard::to_allocvec(&effect.request).unwrap_or_default();
+    (effect.id, digest_of(&bytes))
+}
+
+impl Attempt {
+    fn is_under_way(&self) -> bool {
+        self.doubted || !self.refused.is_empty() || self.passed > 0
+    }
+}
+
+/// Questions after which a refused way is tried again at first, and at most.
+const TRIED_AGAIN: (u32, u32) = (100, 10_000);
+
 /// The provider behind a wire. Its calls are made in a tokio runtime with I/O and time; connections live as long as that.
 pub struct Remote<W> {
     pub(super) settings: Settings,
     pub(super) line: Line,
     forms: Forms,
-    /// Models, and how they turned out not to be held to a form.
-    refused: Mutex<BTreeSet<(String, Constrain)>>,
+    /// By model, how it turned out not to be held to a form.
+    refused: Mutex<BTreeMap<String, BTreeMap<Constrain, Refusal>>>,
+    /// Questions whose request was refused or passed over, until they are answered.
+    attempts: Mutex<BTreeMap<Attempted, Attempt>>,
     /// By model, what was told of its limits and is not passed on yet.
     limits: Mutex<BTreeMap<String, RateLimits>>,
     /// What was learnt of models: a sweep asks once.
@@ -225,6 +287,7 @@ impl<W: Wire> Remote<W> {
             line,
             forms: Forms::default(),
             refused: Mutex::default(),
+            attempts: Mutex::default(),
             limits: Mutex::default(),
             learnt: Mutex::default(),
             wire: PhantomData,
@@ -236,6 +299,13 @@ impl<W: Wire> Remote<W> {
     pub fn with(mut self, settings: Settings) -> Self {
         self.line.timeout = Duration::from_millis(settings.timeout_ms.unwrap_or(PATIENCE_MS));
         Remote { settings, ..self }
+    }
+
+    /// Where the answer to a request may take so long.
+    #[must_use]
+    pub fn within(mut self, timeout: Option<Duration>) -> Self {
+        self.line.timeout = timeout.unwrap_or(self.line.timeout);
+        self
     }
 
     /// The name of a model as its server knows it.
@@ -302,7 +372,7 @@ impl<W: Wire> Remote<W> {
             }
             None => {}
         }
-        let (learnt, refused) = (self.learnt(), self.refused());
+        let (learnt, refused) = (self.learnt(), self.refusals());
         let nothing = Capabilities::default();
         let known = learnt.get(model).unwrap_or(&nothing);
         let offered = |way: &Constrain| match way {
@@ -310,7 +380,10 @@ impl<W: Wire> Remote<W> {
             Constrain::Schema => known.schema != Some(false),
             way => known.offers(*way) == Some(true),
         };
-        let refuses = |way: &Constrain| refused.iter().any(|(of, refused)| of == model && refused == way);
+        let refuses = |way: &Constrain| {
+            let refusal = refused.get(model).and_then(|ways| ways.get(way));
+            refusal.is_some_and(|refusal| refusal.since < refusal.patience)
+        };
         let fits = |way: &&Constrain| serves(way) && offered(way) && !refuses(way);
         Ok(W::WAYS.iter().filter(fits).copied().collect())
     }
@@ -330,10 +403,11 @@ impl<W: Wire> Remote<W> {
             Err(Ended::Outcome(outcome)) => Err(outcome),
             Err(Ended::Trouble(trouble)) => return Err(self.line.scrubbed(trouble)),
         };
+        let said = told.as_ref().ok().and_then(|told| told.text.as_deref()).unwrap_or_default();
         let usage = match told.as_ref().ok().and_then(|told| told.usage) {
-            Some(usage) => usage,
+            Some(usage) => plausible(usage, asked, said, self.most(asked)),
             // An answer of any kind was made, and counted there: what is not told is counted from above.
-            None if received.is_answer() => self.most(asked),
+            None if received.is_answer() => Usage { estimated: true, ..self.most(asked) },
             None => Usage::default(),
         };
         let outcome = match (told, way, &asked.want) {
@@ -374,61 +448,136 @@ impl<W: Wire> Remote<W> {
         question
     }
 
-    /// Asks in the form that is wanted, and says how: where a server refuses one way, in the next.
-    async fn ask(&self, asked: &Request) -> Result<(Received, Constrain), Trouble> {
-        let mut ways = self.ways(asked)?;
+    /// Sends one request, in the form that is wanted, and says in which. Where a server refuses that, the question is to be put anew: the
+    /// same way once more, for a refusal may be a stray one, and then in the next way.
+    async fn ask(&self, effect: &Effect) -> Result<(Received, Constrain), Trouble> {
+        let asked = &effect.request;
         let model = self.short(&asked.model);
-        let path = W::path(model);
-        let mut refusal: Option<(Received, Constrain, bool)> = None;
-        let mut tried = 0;
-        while let Some(way) = ways.get(tried).copied() {
-            let received = self.line.send(&path, model, Some(&W::body(&self.put(asked, way)))).await?;
-            let refuses = received.refuses_form(&W::HOME);
-            if asked.settings.constrain == Some(way) && way != Constrain::Words && refuses == Some(true) {
-                let why = format!(
-                    "{} does not take `constrain: {}`: leave it out, or set another one. It says: {}",
-                    received.url,
-                    way.name(),
-                    received.said()
-                );
-                return Err(Trouble::Fatal { why });
+        let attempt = self.attempt(effect);
+        let ways = self.ways(asked)?;
+        let way = ways.iter().find(|way| !attempt.refused.contains(way)).copied();
+        let Some(way) = way else {
+            return Err(Trouble::Never { why: format!("there is no way to ask `{}` for that", asked.model) });
+        };
+        let body = W::body(&self.put(asked, way));
+        let (received, mut attempt) = self.send(effect, attempt, &W::path(model), model, &body).await?;
+        let Some(names_it) = received.refuses_form(&W::HOME) else {
+            if received.is_answer() {
+                self.learn(model, way, &attempt);
             }
-            match refuses {
-                // What was refused was not answered, and costs nothing.
-                Some(names_it) if tried + 1 < ways.len() => {
-                    refusal.get_or_insert((received, way, names_it));
-                    // A run that goes on has not asked what else there is.
-                    if W::WAYS.contains(&Constrain::Choice) && !self.learnt().contains_key(model) {
-                        self.probe(model).await;
-                        let new = self.ways(asked)?;
-                        ways.truncate(tried + 1);
-                        ways.extend(new.into_iter().filter(|new| *new > way));
-                    }
-                }
-                _ => {
-                    if received.is_answer() {
-                        let refused = ways.iter().take(tried).map(|way| (model.to_owned(), *way));
-                        self.refused().extend(refused);
-                    }
-                    return Ok(match refusal {
-                        Some((first, by, false)) if !received.is_answer() => (first, by),
-                        _ => (received, way),
-                    });
-                }
-            }
-            tried += 1;
+            return Ok((received, way));
+        };
+        let last = ways.last() == Some(&way);
+        let said = received.said();
+        if !attempt.doubted {
+            attempt.doubted = true;
+            let why = format!(
+                "{} refuses a request for `{model}` (status {}): {said}; it is sent once more",
+                received.url, received.status
+            );
+            self.attempts().insert(attempted(effect), attempt);
+            return Err(Trouble::Anew { why: self.line.hidden(why) });
         }
-        Err(Trouble::Never { why: format!("there is no way to ask `{}` for that", asked.model) })
+        if asked.settings.constrain == Some(way) && way != Constrain::Words && names_it {
+            let why = format!(
+                "{} does not take `constrain: {}`: leave it out, or set another one. It says: {said}",
+                received.url,
+                way.name(),
+            );
+            return Err(Trouble::Fatal { why: self.line.hidden(why) });
+        }
+        if last {
+            // Nothing says that it was the form: what was refused first is told.
+            return Ok(match attempt.first {
+                Some((first, by, false)) => (first, by),
+                _ => (received, way),
+            });
+        }
+        attempt.doubted = false;
+        attempt.refused.push(way);
+        attempt.first.get_or_insert((received, way, names_it));
+        self.attempts().insert(attempted(effect), attempt);
+        // A run that goes on has not asked what else there is.
+        if W::WAYS.contains(&Constrain::Choice) && !self.learnt().contains_key(model) {
+            self.probe(model).await;
+        }
+        let why = format!("`{model}` takes no {} for this question; it is put otherwise", way.name());
+        Err(Trouble::Anew { why })
+    }
+
+    /// Sends one request of a question. A place that cannot be asked is passed over; when all were, what the last one said counts.
+    async fn send(
+        &self,
+        effect: &Effect,
+        mut attempt: Attempt,
+        path: &[String],
+        model: &str,
+        body: &impl Serialize,
+    ) -> Result<(Received, Attempt), Trouble> {
+        let trouble = match self.line.send(path, model, Some(body)).await {
+            Sent::Received(received) => return Ok((received, attempt)),
+            Sent::Trouble(trouble) => trouble,
+            Sent::PassedOver { places, left } => {
+                attempt.passed += 1;
+                match (attempt.passed >= places, left) {
+                    (true, left) => {
+                        attempt.passed = 0;
+                        match left {
+                            Ok(received) => return Ok((received, attempt)),
+                            Err(trouble) => trouble,
+                        }
+                    }
+                    (false, Ok(Received { url, status, .. })) => {
+                        Trouble::Anew { why: format!("{url} cannot be asked (status {status}); the next address is") }
+                    }
+                    (false, Err(trouble)) => Trouble::Anew { why: format!("{trouble}; the next address is asked") },
+                }
+            }
+        };
+        if attempt.is_under_way() {
+            self.attempts().insert(attempted(effect), attempt);
+        }
+        Err(trouble)
+    }
+
+    /// Takes in that a question was answered which was put so, after other ways were refused.
+    fn learn(&self, model: &str, way: Constrain, attempt: &Attempt) {
+        let mut refusals = self.refusals();
+        if attempt.refused.is_empty() && !refusals.contains_key(model) {
+            return;
+        }
+        let ways = refusals.entry(model.to_owned()).or_default();
+        // One that was tried again and taken is refused no longer.
+        ways.remove(&way);
+        for refusal in ways.values_mut() {
+            refusal.since = refusal.since.saturating_add(1);
+        }
+        let why = attempt.first.as_ref().map(|(received, ..)| self.line.hidden(received.said()));
+        for way in &attempt.refused {
+            let (first, most) = TRIED_AGAIN;
+            let patience = match ways.get(way) {
+                // Others have found the same at the same time.
+                Some(refusal) if refusal.since < refusal.patience => continue,
+                Some(refusal) => refusal.patience.saturating_mul(2).min(most),
+                None => first,
+            };
+            ways.insert(*way, Refusal { why: why.clone().unwrap_or_default(), since: 0, patience });
+        }
+        if ways.is_empty() {
+            refusals.remove(model);
+        }
     }
 
     /// Asks for the vector of a request's text.
-    async fn embed(&self, asked: &Request, began: Instant) -> Result<Exchange, Trouble> {
+    async fn embed(&self, effect: &Effect, began: Instant) -> Result<Exchange, Trouble> {
+        let asked = &effect.request;
         let Some(wire) = W::embedding() else {
             return Err(Trouble::Fatal { why: no_vectors(W::HOME.name, &asked.model) });
         };
         let model = self.short(&asked.model);
         let body = wire.body(model, &text_of(asked));
-        let received = self.line.send(&wire.path(model), model, Some(&body)).await?;
+        let attempt = self.attempt(effect);
+        let (received, _) = self.send(effect, attempt, &wire.path(model), model, &body).await?;
         self.note_limits(asked, &received);
         let (outcome, usage) = match wire.vector(&received) {
             Ok((vector, usage)) => (embedded(vector), usage),
@@ -436,7 +585,8 @@ impl<W: Wire> Remote<W> {
             Err(Ended::Trouble(trouble)) => return Err(self.line.scrubbed(trouble)),
         };
         // What is not told is counted from above.
-        let usage = usage.unwrap_or_else(|| self.most(asked));
+        let most = self.most(asked);
+        let usage = usage.map_or(Usage { estimated: true, ..most }, |usage| plausible(usage, asked, "", most));
         let latency_ms = began.elapsed().as_secs_f64() * 1e3;
         Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
     }
@@ -448,9 +598,28 @@ impl<W: Wire> Remote<W> {
         }
     }
 
-    pub(super) fn refused(&self) -> MutexGuard<'_, BTreeSet<(String, Constrain)>> {
-        // Names alone are behind it: they are as good after a panic as before.
+    /// Notes that a server refuses to hold a model to a form so.
+    pub(super) fn refuses(&self, model: &str, way: Constrain, why: String) {
+        let refusal = Refusal { why, since: 0, patience: TRIED_AGAIN.0 };
+        self.refusals().entry(model.to_owned()).or_default().insert(way, refusal);
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, BTreeMap<String, BTreeMap<Constrain, Refusal>>> {
+        // Names and numbers alone are behind it: they are as good after a panic as before.
         self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, BTreeMap<Attempted, Attempt>> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What has become of a question so far, which is forgotten.
+    fn attempt(&self, effect: &Effect) -> Attempt {
+        let mut attempts = self.attempts();
+        match attempts.is_empty() {
+            true => Attempt::default(),
+            false => attempts.remove(&attempted(effect)).unwrap_or_default(),
+        }
     }
 
     fn limits_told(&self) -> MutexGuard<'_, BTreeMap<String, RateLimits>> {
@@ -518,6 +687,12 @@ impl<W: Wire> Provider for Remote<W> {
         self.limits_told().remove(self.short(model))
     }
 
+    fn refused(&self, model: &str) -> BTreeMap<Constrain, String> {
+        let refusals = self.refusals();
+        let ways = refusals.get(self.short(model));
+        ways.into_iter().flatten().map(|(way, refusal)| (*way, refusal.why.clone())).collect()
+    }
+
     fn simulated(&self) -> bool {
         false
     }
@@ -534,7 +709,7 @@ impl<W: Wire> Provider for Remote<W> {
             }
             let own = self.line.place().is_ok_and(|place| place.is_own);
             let (path, body) = W::inquiry(short);
-            let asking = tokio::time::timeout(PROBE, self.line.send(&path, short, body.as_ref())).await;
+            let asking = tokio::time::timeout(PROBE, self.line.send_once(&path, short, body.as_ref())).await;
             // A server that tells nothing may answer questions all the same: what is wrong with it shows there.
             let received = asking.ok().and_then(Result::ok).filter(Received::is_answer);
             let told: Option<Json> = received.and_then(|received| serde_json::from_str(&received.body).ok());
@@ -554,11 +729,37 @@ impl<W: Wire> Provider for Remote<W> {
             let began = Instant::now();
             let asked = &effect.request;
             if asked.want == Want::Vector {
-                return self.embed(asked, began).await;
+                return self.embed(effect, began).await;
             }
-            let (received, way) = self.ask(asked).await?;
+            let (received, way) = self.ask(effect).await?;
             self.note_limits(asked, &received);
             self.exchange(asked, way, &received, began, seed)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_that_are_not_told_are_counted_at_the_most() {
+        let messages = vec![Message::text(Role::User, "x".repeat(800))];
+        let asked = Request::new("openai/m", messages, Want::Text);
+        let most = Usage { tokens_in: 900, tokens_out: 500, ..Usage::default() };
+        let usage = |tokens_in, tokens_out| Usage { tokens_in, tokens_out, ..Usage::default() };
+        let counted = |told: Usage, reply: &str| {
+            let usage = plausible(told, &asked, reply, most);
+            (usage.tokens_in, usage.tokens_out, usage.estimated)
+        };
+        assert_eq!(counted(usage(210, 3), "a reply"), (210, 3, false));
+        assert_eq!(counted(usage(0, 0), "a reply"), (900, 500, true));
+        assert_eq!(counted(usage(210, 0), "a reply"), (210, 500, true));
+        // A model that says nothing takes nothing for it.
+        assert_eq!(counted(usage(210, 0), ""), (210, 0, false));
+        // Fewer than any text of that length has.
+        assert_eq!(counted(usage(1, 1), &"y".repeat(400)), (900, 500, true));
+        // More than was thought possible is what it is.
+        assert_eq!(counted(usage(2_000, 700), "a reply"), (2_000, 700, false));
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{Engine, Folder, Prepared, Recorded, ranks};
 use crate::DriveError;
-use crate::drive::{Drive, Driven, Ending, Past, Watch};
+use crate::drive::{Drive, Driven, Ending, GRACE, Past, Watch};
 use crate::models::human::is_person;
 use crate::models::prices::Prices;
 use crate::source::{Donors, Live, Rehearsal};
@@ -188,6 +188,8 @@ impl Engine<'_> {
             gate: None,
             orders: None,
             deadline: None,
+            grace: self.outside.grace.unwrap_or(GRACE),
+            stopping_since: None,
             writing: None,
             seed: scenario.seed,
             planned: scenario.rounds,

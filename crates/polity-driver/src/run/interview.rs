@@ -64,7 +64,7 @@ impl Engine<'_> {
         }
         let Assembled::Society(society) = &machine else { return Ok(Vec::new()) };
         let effects = asked(society, agents, at, question, scenario.seed)?;
-        let said = self.ask_outside(effects, scenario.seed, &prices, at);
+        let said = self.ask_outside(effects, &scenario, &prices, at);
         if let Some(mut trace) = trace {
             said.iter().flatten().for_each(|said| trace.alone(&said.answer));
             trace.end(if said.is_ok() { "interview" } else { "error" }, None);
@@ -75,16 +75,18 @@ impl Engine<'_> {
     fn ask_outside(
         &self,
         effects: Vec<Effect>,
-        seed: u64,
+        scenario: &Scenario,
         prices: &Prices,
         round: u32,
     ) -> Result<Vec<Interviewed>, DriveError> {
-        let mut source = self.source(seed, prices, None, None);
+        let mut source = self.source(scenario, prices, None, None);
         let wanted = effects.len();
         source.start(effects);
         let mut answers: Vec<Answer> = Vec::new();
         while answers.len() < wanted && !self.stop.asked() {
             answers.extend(source.wait(TICK));
+            let again = source.broken().into_iter().filter(|broken| broken.again).map(|broken| broken.effect).collect();
+            source.start(again);
             if let Some(why) = source.lost() {
                 return Err(DriveError::Lost(why.to_string()));
             }

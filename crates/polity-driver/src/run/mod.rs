@@ -23,20 +23,20 @@ use crate::budget::Gate;
 use crate::control::Control;
 use crate::disk::Disk;
 use crate::drive::{
-    Drive, Driven, Ending, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers, digest_of,
-    snapshot_name,
+    Drive, Driven, Ending, GRACE, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers,
+    digest_of, ledger, snapshot_name,
 };
 use crate::health::{Alarm, alarms};
-use crate::journal::{End, JournalReader, JournalWriter};
+use crate::journal::{End, Journal, JournalReader, JournalWriter};
 use crate::models::prices::{self, Prices};
 use crate::models::{Capabilities, Providers};
 use crate::people::Mailbox;
 use crate::recorder::Recorder;
-use crate::source::{Batches, Faults, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
+use crate::source::{Batches, Faults, Ledger, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
 use crate::traces::{Trace, Traced};
-use polity_kernel::ask::{Answer, Effect, Usage};
+use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
 use polity_kernel::digest::Digest;
-use polity_kernel::event::{Event, Order};
+use polity_kernel::event::{Event, Order, Sent};
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Answers, Assembled, Budget, Check, Limits, Scenario, assemble, checks};
@@ -150,6 +150,8 @@ struct Story {
     scenario: Option<Digest>,
     /// Limits that were set while it was under way.
     set: Limits,
+    /// Requests that were in flight when the process was killed. They are among those of [`Past::broken`], and in no record yet.
+    in_flight: Vec<(EffectId, Usage)>,
 }
 
 pub(crate) fn unreadable(why: String) -> DriveError {
@@ -158,12 +160,16 @@ pub(crate) fn unreadable(why: String) -> DriveError {
 
 fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
     let mut story = Story::default();
+    let mut in_flight = BTreeMap::new();
     while let Some(segment) = reader.next_segment()? {
         for record in segment.records() {
             let event = Event::decode(record.kind, record.payload).map_err(unreadable)?;
             match event {
                 Event::Began { scenario } => story.scenario = Some(scenario),
                 Event::Answers(answers) => {
+                    for answer in &answers {
+                        in_flight.remove(&answer.id);
+                    }
                     story.past.answers.extend(answers.into_iter().map(|answer| (answer.id, answer)));
                 }
                 Event::Round { round, sum, chain } => {
@@ -175,11 +181,12 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
                     story.past.waved.extend(ids.iter().map(|id| id.round));
                     story.past.waves.extend(ids);
                 }
-                Event::Charged { id, usage } => {
-                    // Another try was not decided with the first.
-                    story.past.waves.remove(&id);
-                    story.past.charges.push((id, usage));
+                Event::Sent(sent) => in_flight.extend(sent.into_iter().map(|Sent { id, most }| (id, most))),
+                Event::Broke { id, charged } => {
+                    in_flight.remove(&id);
+                    story.past.broke(id, charged);
                 }
+                Event::Form { .. } => {}
                 Event::Exhausted { reason } => story.exhausted = Some(reason),
                 Event::Ended(outcome) => story.ended = Some(outcome),
                 Event::Ordered { order: Order::Set { limits, .. }, .. } => story.set = story.set.with(&limits),
@@ -187,6 +194,8 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
             }
         }
     }
+    in_flight.iter().for_each(|(id, most)| story.past.broke(*id, Some(*most)));
+    story.in_flight = in_flight.into_iter().collect();
     Ok(story)
 }
 
@@ -383,16 +392,26 @@ impl Engine<'_> {
         told.iter().collect()
     }
 
-    fn source(&self, seed: u64, prices: &Prices, ranks: Option<Ranks>, batches: Option<Batches>) -> Box<dyn Source> {
+    /// `recorded`: what is sent in batches, and where requests are entered; nothing for what is no part of a run.
+    fn source(
+        &self,
+        scenario: &Scenario,
+        prices: &Prices,
+        ranks: Option<Ranks>,
+        recorded: Option<(Batches, Ledger)>,
+    ) -> Box<dyn Source> {
+        let seed = scenario.seed;
         match self.faults {
             None => {
-                let live = Live::new(self.providers.clone(), seed, self.connections, &self.outside);
+                let of_scenario = scenario.patience.map(|patience| Duration::from_secs_f64(patience.seconds()));
+                let outside = Outside { patience: self.outside.patience.or(of_scenario), ..self.outside.clone() };
+                let live = Live::new(self.providers.clone(), seed, self.connections, &outside);
                 let mut live = live.with_prices(prices.clone());
+                if let Some((batches, ledger)) = recorded {
+                    live = live.with_batches(batches).with_ledger(ledger);
+                }
                 if let Some(ranks) = ranks {
                     live = live.with_ranks(ranks);
-                }
-                if let Some(batches) = batches {
-                    live = live.with_batches(batches);
                 }
                 Box::new(live)
             }
@@ -443,9 +462,9 @@ impl Engine<'_> {
         let capabilities = self.capabilities(&asked.models);
         let manifest = Manifest::new(prepared, &scenario, &machine, asked, capabilities, origin);
         folder.write_inputs(prepared)?;
-        let mut journal = JournalWriter::create(self.disk.clone(), &folder.journal())?;
-        append(&mut journal, &Event::Began { scenario: manifest.digest() })?;
-        append_answers(&mut journal, past.answers.values().cloned().collect())?;
+        let journal = Journal::from(JournalWriter::create(self.disk.clone(), &folder.journal())?);
+        append(&journal, &Event::Began { scenario: manifest.digest() })?;
+        append_answers(&journal, past.answers.values().cloned().collect())?;
         journal.commit()?;
         // The manifest comes last: a folder that has one can be resumed.
         folder.write_manifest(&manifest)?;
@@ -455,7 +474,7 @@ impl Engine<'_> {
             Recorder::open(self.disk.clone(), &folder.tables(), &machine, &scenario, checks, simulated, 0)?;
         recorder.heard(past.answers.values());
         // What the run it comes from has paid for broken tries is that run's.
-        let past = Past { rounds: Default::default(), charges: Vec::new(), ..past };
+        let past = Past { rounds: Default::default(), broken: Vec::new(), ..past };
         self.drive(&mut machine, &scenario, &folder, journal, recorder, past, &budget, &manifest, began, watch)
     }
 
@@ -465,7 +484,7 @@ impl Engine<'_> {
         machine: &mut Assembled,
         scenario: &Scenario,
         folder: &Folder,
-        journal: JournalWriter,
+        journal: Journal,
         recorder: Recorder,
         past: Past,
         budget: &Budget,
@@ -487,7 +506,7 @@ impl Engine<'_> {
             self.outside.batch_pause,
             self.outside.notes.clone(),
         )?;
-        let asked = self.source(scenario.seed, &prices, ranks(scenario, machine), Some(batches));
+        let asked = self.source(scenario, &prices, ranks(scenario, machine), Some((batches, ledger(&journal))));
         let mut source = WithPeople::new(asked, mailbox, named, timeout, self.outside.notes.clone());
         let control = Control::open(self.disk.clone(), folder.path())?;
         let writing = Writing {
@@ -508,6 +527,8 @@ impl Engine<'_> {
             gate: Some(gate),
             orders: Some(Orders::new(control, self.connections, lag)),
             deadline: budget.seconds.map(|seconds| began + Duration::from_secs_f64(seconds)),
+            grace: self.outside.grace.unwrap_or(GRACE),
+            stopping_since: None,
             writing: Some(writing),
             seed: scenario.seed,
             planned: scenario.rounds,
@@ -596,6 +617,7 @@ impl Engine<'_> {
             cost_usd: story.set.cost_usd,
             tokens: story.set.tokens,
             calls: story.set.calls,
+            requests: story.set.requests,
             ..Budget::default()
         };
         let before = scenario.budget.with(&set);
@@ -650,7 +672,11 @@ impl Engine<'_> {
             manifest.batch = batch;
             folder.write_manifest(&manifest)?;
         }
-        let journal = JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?;
+        let journal = Journal::from(JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?);
+        // What was in flight when the process was killed may have been answered, and paid.
+        for (id, most) in story.in_flight {
+            append(&journal, &Event::Broke { id, charged: Some(most) })?;
+        }
         self.drive(&mut machine, &scenario, &folder, journal, recorder, story.past, &budget, &manifest, began, watch)
     }
 
@@ -748,6 +774,8 @@ fn play_back(
         gate: None,
         orders: None,
         deadline: None,
+        grace: GRACE,
+        stopping_since: None,
         writing: None,
         seed,
         planned,

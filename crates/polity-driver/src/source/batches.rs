@@ -204,6 +204,11 @@ impl Batches {
         claimed.into_iter().filter_map(batch).collect()
     }
 
+    /// The questions that have been asked again and stand in a batch that is not asked yet.
+    pub(super) fn claims(&self) -> impl Iterator<Item = EffectId> {
+        self.claimed.values().flatten().map(|(_, call)| call.effect.id)
+    }
+
     /// Drops claims: what holds nothing more is asked.
     pub(super) fn drop_claims(&mut self) -> Vec<Call> {
         std::mem::take(&mut self.claimed).into_values().flatten().map(|(_, call)| call).collect()
@@ -325,6 +330,11 @@ impl Pauses {
 }
 
 impl Batch {
+    /// The questions whose answers are wanted.
+    pub(super) fn effects(&self) -> impl Iterator<Item = EffectId> {
+        self.calls.iter().map(|(_, call)| call.effect.id)
+    }
+
     /// Sends it if it is not sent yet, and waits for its results.
     pub(super) async fn ask(mut self, words: Words) -> Done {
         let began = Instant::now();

@@ -4,11 +4,13 @@
 use super::batches::{Asked, Batches, Done, Words};
 use super::cache::{Cache, Key};
 use super::traffic::{After, Call, Rules, Traffic};
-use super::{Broken, Notes};
+use super::{Broken, FormChange, Notes};
 use crate::models::prices::Prices;
 use crate::models::{Exchange, Providers, Trouble};
-use polity_kernel::ask::{Answer, Effect, Usage};
-use std::collections::BTreeSet;
+use crate::tools::is_tool;
+use polity_kernel::ask::{Answer, Constrain, Effect, EffectId, Usage};
+use polity_kernel::event::Sent;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -39,8 +41,10 @@ pub(super) enum Command {
     Hold,
     /// That so many calls may be in flight; none in a pause.
     Connections(usize),
-    /// That it has so many answers now.
+    /// That it has so many answers and broken requests now.
     Taken(usize),
+    /// Which questions are here, wherever they wait.
+    Census(Sender<BTreeSet<EffectId>>),
     /// What has never been asked, with what shares it.
     TakeBack(Sender<Vec<Effect>>),
 }
@@ -51,13 +55,16 @@ pub(super) struct News {
     pub answers: Vec<Answer>,
     pub broken: Vec<Broken>,
     /// Effects that will have no answer, because nothing more is begun.
-    pub dropped: usize,
+    pub dropped: Vec<EffectId>,
+    /// Changes in how models are held to a form.
+    pub forms: Vec<FormChange>,
     pub lost: Option<String>,
 }
 
 impl News {
     fn is_empty(&self) -> bool {
-        self.answers.is_empty() && self.broken.is_empty() && self.dropped == 0 && self.lost.is_none()
+        let Self { answers, broken, dropped, forms, lost } = self;
+        answers.is_empty() && broken.is_empty() && dropped.is_empty() && forms.is_empty() && lost.is_none()
     }
 }
 
@@ -151,6 +158,12 @@ pub(super) struct Calling {
     seed: u64,
     traffic: Traffic,
     asking: JoinSet<Asked>,
+    /// The questions that are being asked.
+    asked: BTreeSet<EffectId>,
+    /// Where requests are journaled before they are sent.
+    ledger: Option<Ledger>,
+    /// By model, the ways of holding it to a form that its server is known to refuse.
+    refused: BTreeMap<String, BTreeMap<Constrain, String>>,
     batches: Option<Batches>,
     /// Those under way.
     batching: JoinSet<Done>,
@@ -158,7 +171,7 @@ pub(super) struct Calling {
     stands: bool,
     words: Words,
     told: News,
-    /// Answers that were told and that the run has not taken yet: a run that is busy has them in no journal.
+    /// Answers and broken requests that were told and that the run has not taken yet: a run that is busy has them in no journal.
     untaken: usize,
     connections: usize,
     tells: Sender<News>,
@@ -179,6 +192,7 @@ impl Calling {
         seed: u64,
         rules: Rules,
         batches: Option<Batches>,
+        ledger: Option<Ledger>,
         tells: Sender<News>,
         status: Arc<Mutex<Status>>,
     ) -> Self {
@@ -191,6 +205,9 @@ impl Calling {
             seed,
             traffic: Traffic::new(rules),
             asking: JoinSet::new(),
+            asked: BTreeSet::new(),
+            ledger,
+            refused: BTreeMap::new(),
             batches,
             batching: JoinSet::new(),
             stands: false,
@@ -240,7 +257,16 @@ impl Calling {
             }
             Command::Flush => self.stands = true,
             Command::Hold => self.drop_waiting(),
-            Command::Taken(answers) => self.untaken = self.untaken.saturating_sub(answers),
+            Command::Taken(taken) => self.untaken = self.untaken.saturating_sub(taken),
+            Command::Census(hands) => {
+                let waiting = self.traffic.held().chain(self.batches.iter().flat_map(Batches::claims));
+                // What has just come is told after this.
+                let News { answers, broken, dropped, .. } = &self.told;
+                let come = answers.iter().map(|answer| answer.id).chain(broken.iter().map(|broken| broken.effect.id));
+                let come = come.chain(dropped.iter().copied());
+                // Who does not wait for it has ended.
+                let _ = hands.send(waiting.chain(self.asked.iter().copied()).chain(come).collect());
+            }
             Command::Connections(most) => {
                 self.connections = most;
                 self.traffic.connections(most);
@@ -270,11 +296,11 @@ impl Calling {
 
     /// Drops all that is not under way. What is in batches stays there.
     fn drop_waiting(&mut self) {
-        self.told.dropped += self.traffic.drop_waiting();
+        self.told.dropped.extend(self.traffic.drop_waiting());
         if let Some(batches) = &mut self.batches {
             batches.hold();
             let claims = batches.drop_claims();
-            self.told.dropped += self.traffic.left(claims);
+            self.told.dropped.extend(self.traffic.left(claims));
         }
     }
 
@@ -289,6 +315,7 @@ impl Calling {
             refused.extend(not);
         }
         for batch in ready {
+            self.asked.extend(batch.effects());
             self.batching.spawn(batch.ask(self.words.clone()));
         }
         refused.into_iter().for_each(|asked| self.take(asked));
@@ -298,8 +325,14 @@ impl Calling {
         match done {
             Ok(Done { asked, unsent, left }) => {
                 asked.into_iter().for_each(|asked| self.take(asked));
-                unsent.into_iter().for_each(|call| self.traffic.unsent(call));
-                self.told.dropped += self.traffic.left(left);
+                for call in unsent {
+                    self.asked.remove(&call.effect.id);
+                    self.traffic.unsent(call);
+                }
+                for call in &left {
+                    self.asked.remove(&call.effect.id);
+                }
+                self.told.dropped.extend(self.traffic.left(left));
             }
             Err(error) => self.give_up(format!("a batch was broken off by a defect: {error}")),
         }
@@ -321,12 +354,29 @@ impl Calling {
     /// Begins what the limit allows.
     fn pump(&mut self) {
         self.send_batches();
+        let mut calls = Vec::new();
         while self.has_room()
             && let Some(call) = self.traffic.next(Instant::now())
         {
-            if self.asking.is_empty() {
-                self.news = Instant::now();
+            calls.push(call);
+        }
+        if calls.is_empty() {
+            return;
+        }
+        if self.asking.is_empty() {
+            self.news = Instant::now();
+        }
+        // What is sent is paid, whatever becomes of this process.
+        if let Some(ledger) = &self.ledger {
+            let models = calls.iter().filter(|call| !is_tool(&call.effect.request.model));
+            let sent = models.map(|call| Sent { id: call.effect.id, most: self.most(&call.effect) }).collect();
+            if let Err(why) = ledger(sent) {
+                self.told.dropped.extend(self.traffic.left(calls));
+                return self.give_up(why);
             }
+        }
+        for call in calls {
+            self.asked.insert(call.effect.id);
             self.asking.spawn(ask(self.providers.clone(), call, self.seed));
         }
     }
@@ -341,10 +391,17 @@ impl Calling {
     fn take(&mut self, (call, result): Asked) {
         let (waited, now) = (self.news.elapsed(), Instant::now());
         self.news = now;
+        self.asked.remove(&call.effect.id);
         let model = &call.effect.request.model;
-        let told = self.providers.for_model(model).ok().and_then(|provider| provider.limits(model));
-        if let Some(told) = told {
-            self.traffic.told(model, told, now);
+        if let Ok(provider) = self.providers.for_model(model) {
+            if let Some(told) = provider.limits(model) {
+                self.traffic.told(model, told, now);
+            }
+            let refused = provider.refused(model);
+            if self.refused.get(model).map_or(!refused.is_empty(), |known| *known != refused) {
+                let known = self.refused.insert(model.clone(), refused.clone()).unwrap_or_default();
+                self.tell_forms(&model.clone(), &known, &refused);
+            }
         }
         match result {
             Ok(Exchange { outcome, usage }) => {
@@ -355,7 +412,18 @@ impl Calling {
                 if let (Some(cache), Some(key)) = (&self.cache, &call.key) {
                     cache.put(key, &outcome, &usage);
                 }
-                self.told.answers.extend(self.traffic.answered(call, Exchange { outcome, usage }));
+                if usage.estimated {
+                    let address = self.providers.for_model(model).ok().and_then(|provider| provider.address(model));
+                    self.notes.tell(&format!(
+                        "{} does not tell how many tokens `{model}` takes: they are counted at the most that a call can take",
+                        address.unwrap_or_default()
+                    ));
+                }
+                self.told.answers.extend(self.traffic.answered(call, Exchange { outcome, usage }, now));
+            }
+            Err(Trouble::Anew { why }) => {
+                self.notes.tell(&why);
+                self.traffic.anew(call, now);
             }
             Err(Trouble::Retry { why, after_ms, charged }) => {
                 self.notes.tell(&format!("{why}; it is asked again"));
@@ -379,10 +447,29 @@ impl Calling {
     fn failed(&mut self, after: After, why: String) {
         match after {
             After::Again => {}
-            After::Failed(answers) => self.told.answers.extend(answers),
             After::Lost(why) => self.give_up(why),
         }
         self.trouble = Some(why);
+    }
+
+    /// Says what has changed in how a model is held to a form.
+    fn tell_forms(&mut self, model: &str, known: &BTreeMap<Constrain, String>, refused: &BTreeMap<Constrain, String>) {
+        let change =
+            |way: Constrain, used, why: &str| FormChange { model: model.to_owned(), way, used, why: why.to_owned() };
+        let new = refused.iter().filter(|(way, _)| !known.contains_key(way));
+        let over = known.keys().filter(|way| !refused.contains_key(way));
+        let mut changes: Vec<FormChange> = new.map(|(way, why)| change(*way, false, why)).collect();
+        changes.extend(over.map(|way| change(*way, true, "it was accepted when it was tried again")));
+        for FormChange { way, used, why, .. } in &changes {
+            let way = way.name();
+            self.notes.tell(&match used {
+                false => {
+                    format!("replies of `{model}` are no longer constrained by `{way}`, which was refused twice: {why}")
+                }
+                true => format!("replies of `{model}` are constrained by `{way}` again"),
+            });
+        }
+        self.told.forms.extend(changes);
     }
 
     fn most(&self, effect: &Effect) -> Usage {
@@ -401,7 +488,7 @@ impl Calling {
         self.told.broken.extend(self.traffic.take_broken());
         if !self.told.is_empty() {
             // Nobody listens any more when the run has ended.
-            self.untaken += self.told.answers.len();
+            self.untaken += self.told.answers.len() + self.told.broken.len();
             let _ = self.tells.send(std::mem::take(&mut self.told));
         }
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
@@ -413,10 +500,13 @@ impl Calling {
         status.news = self.news;
         if !self.asking.is_empty() && self.news.max(self.reminded).elapsed() >= QUIET {
             self.reminded = Instant::now();
-            self.notes.tell(&format!("still waiting: {}", status.words()));
+            self.notes.remind(&format!("still waiting: {}", status.words()));
         }
     }
 }
+
+/// Journals requests that are about to be sent. The error says why they must not be.
+pub(crate) type Ledger = Arc<dyn Fn(Vec<Sent>) -> Result<(), String> + Send + Sync>;
 
 async fn ask(providers: Arc<Providers>, call: Call, seed: u64) -> Asked {
     let result = match providers.for_model(&call.effect.request.model) {

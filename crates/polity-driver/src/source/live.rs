@@ -3,21 +3,21 @@
 
 use super::batches::Batches;
 use super::cache::{Cache, Key};
-use super::calling::{Asking, Calling, Command, News, Status};
+use super::calling::{Asking, Calling, Command, Ledger, News, Status};
 use super::traffic::{Declared, Rules, Schedule};
-use super::{Broken, Notes, Source};
+use super::{Broken, FormChange, Notes, Source};
 use crate::disk::{Disk, RealDisk};
 use crate::models::prices::Prices;
 use crate::models::{Exchange, Providers};
 use crate::traces::Traces;
-use polity_kernel::ask::{Answer, Effect, Usage};
+use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
 use polity_kernel::scenario::Price;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// How providers are asked, besides how many calls are in flight.
@@ -31,6 +31,10 @@ pub struct Outside {
     pub declared: Declared,
     /// Whose turn it is when not all can be asked at once.
     pub schedule: Schedule,
+    /// How long a question is tried again while its provider is in trouble; as the scenario has it, if nothing is said.
+    pub patience: Option<Duration>,
+    /// How long a run that is to stop waits for what is in flight; [`GRACE`](crate::drive::GRACE), if nothing is said.
+    pub grace: Option<Duration>,
     /// Whether questions go together in batches, where their provider has them; as the run was begun, if nothing is said.
     pub batch: Option<bool>,
     /// How long a batch is left alone before it is looked at, ten seconds by default; the pause grows to thirty times that.
@@ -55,14 +59,20 @@ pub struct Live {
     ranks: Option<Ranks>,
     /// Until the task begins, which has them then.
     batches: Option<Batches>,
+    ledger: Option<Ledger>,
     /// Whether something has been begun since the task was last told that the run stands.
     fresh: bool,
     /// To the task that makes calls; it begins with the first call.
     line: Option<Line>,
     /// Effects that the task has, and has told nothing of yet.
-    under_way: usize,
+    under_way: BTreeSet<EffectId>,
     ready: Vec<Answer>,
     broken: Vec<Broken>,
+    forms: Vec<FormChange>,
+    /// Broken requests that were handed out since the task was last told of any.
+    taken: usize,
+    /// When the task last told something, or was asked what it has.
+    heard: Instant,
     /// How calls stand, and whom they ask, for people.
     status: Arc<Mutex<Status>>,
     lost: Option<String>,
@@ -85,14 +95,23 @@ impl Live {
             cache,
             notes: outside.notes.clone(),
             seed,
-            rules: Rules { connections: connections.max(1), declared: outside.declared, schedule: outside.schedule },
+            rules: Rules {
+                connections: connections.max(1),
+                declared: outside.declared,
+                schedule: outside.schedule,
+                patience: outside.patience,
+            },
             ranks: None,
             batches: None,
+            ledger: None,
             fresh: false,
             line: None,
-            under_way: 0,
+            under_way: BTreeSet::new(),
             ready: Vec::new(),
             broken: Vec::new(),
+            forms: Vec::new(),
+            taken: 0,
+            heard: Instant::now(),
             status: Arc::default(),
             lost: None,
         }
@@ -114,6 +133,12 @@ impl Live {
     #[must_use]
     pub(crate) fn with_batches(self, batches: Batches) -> Self {
         Live { batches: Some(batches), ..self }
+    }
+
+    /// With a ledger, in which requests are entered before they are sent.
+    #[must_use]
+    pub(crate) fn with_ledger(self, ledger: Ledger) -> Self {
+        Live { ledger: Some(ledger), ..self }
     }
 
     /// An answer that is there at once: a simulated model's.
@@ -148,6 +173,7 @@ impl Live {
                 self.seed,
                 self.rules,
                 self.batches.take(),
+                self.ledger.take(),
                 tells,
                 self.status.clone(),
             );
@@ -163,14 +189,36 @@ impl Live {
     }
 
     fn take(&mut self, news: News) {
-        let News { answers, broken, dropped, lost } = news;
-        self.under_way = self.under_way.saturating_sub(answers.len() + broken.len() + dropped);
-        // One that is not asked again has its answer beside it, which was counted.
-        self.under_way += broken.iter().filter(|broken| broken.again.is_none()).count();
+        let News { answers, broken, dropped, forms, lost } = news;
+        let answered = answers.iter().map(|answer| answer.id);
+        for id in answered.chain(broken.iter().map(|broken| broken.effect.id)).chain(dropped) {
+            self.under_way.remove(&id);
+        }
         self.ready.extend(answers);
         self.broken.extend(broken);
+        self.forms.extend(forms);
         if let Some(why) = lost {
             self.lost.get_or_insert(why);
+        }
+    }
+
+    /// Nothing has come for long: compares what is under way here with what the task has. What it has lost can never come.
+    fn look_around(&mut self) {
+        self.heard = Instant::now();
+        let (hands, told) = std::sync::mpsc::channel();
+        self.send(Command::Census(hands));
+        // A task that has too much to do to answer is asked again later.
+        let Ok(there) = told.recv_timeout(ROUND_TRIP) else { return };
+        // What it told before it was asked.
+        let heard: Vec<News> = self.line.iter().flat_map(|line| line.news.try_iter()).collect();
+        heard.into_iter().for_each(|news| self.take(news));
+        let mut missing = self.under_way.difference(&there);
+        if let Some(first) = missing.next() {
+            let n = 1 + missing.count();
+            self.lost.get_or_insert(format!(
+                "{n} questions that were asked are neither waiting nor being answered; the first is {first}. This is a defect of Polity, \
+                 please report it. Nothing is lost: a resumed run asks them again"
+            ));
         }
     }
 
@@ -184,6 +232,10 @@ impl Live {
 
 /// With so many questions waiting for each connection more of them would only wait longer.
 const SATED: usize = 4;
+/// After so long without news it is looked whether what is waited for is there at all.
+const SILENCE: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 5_000 });
+/// How long the task may take to say what it has.
+const ROUND_TRIP: Duration = Duration::from_secs(2);
 const DEFECT: &str = "the calls were broken off by a defect";
 
 impl Source for Live {
@@ -213,20 +265,27 @@ impl Source for Live {
             }
         }
         if !calls.is_empty() {
-            self.under_way += calls.len();
+            self.under_way.extend(calls.iter().map(|asking| asking.effect.id));
+            self.heard = Instant::now();
             self.fresh = true;
             self.send(Command::Ask(calls));
         }
     }
 
     fn in_flight(&self) -> usize {
-        self.under_way + self.ready.len() + usize::from(!self.broken.is_empty())
+        self.under_way.len() + self.ready.len() + self.broken.len()
     }
 
     fn wait(&mut self, patience: Duration) -> Vec<Answer> {
+        // By now those that were handed out have been begun again, or never will be.
+        let mut taken = std::mem::take(&mut self.taken);
+        if taken > 0 {
+            self.send(Command::Taken(taken));
+            taken = 0;
+        }
         if let Some(Line { news, .. }) = &self.line {
             let mut heard: Vec<News> = news.try_iter().collect();
-            if heard.is_empty() && self.ready.is_empty() && self.broken.is_empty() && self.under_way > 0 {
+            if heard.is_empty() && self.ready.is_empty() && self.broken.is_empty() && !self.under_way.is_empty() {
                 match news.recv_timeout(patience) {
                     Ok(more) => heard.push(more),
                     Err(RecvTimeoutError::Timeout) => {}
@@ -236,10 +295,16 @@ impl Source for Live {
                 }
                 heard.extend(news.try_iter());
             }
-            let answers = heard.iter().map(|news| news.answers.len()).sum();
+            taken += heard.iter().map(|news| news.answers.len()).sum::<usize>();
+            if !heard.is_empty() {
+                self.heard = Instant::now();
+            }
             heard.into_iter().for_each(|news| self.take(news));
-            if answers > 0 {
-                self.send(Command::Taken(answers));
+            if taken > 0 {
+                self.send(Command::Taken(taken));
+            }
+            if !self.under_way.is_empty() && self.lost.is_none() && self.heard.elapsed() >= SILENCE {
+                self.look_around();
             }
         }
         std::mem::take(&mut self.ready)
@@ -256,11 +321,16 @@ impl Source for Live {
     }
 
     fn broken(&mut self) -> Vec<Broken> {
+        self.taken += self.broken.len();
         std::mem::take(&mut self.broken)
     }
 
+    fn forms(&mut self) -> Vec<FormChange> {
+        std::mem::take(&mut self.forms)
+    }
+
     fn hold(&mut self) {
-        self.broken.iter_mut().for_each(|broken| broken.again = None);
+        self.broken.iter_mut().for_each(|broken| broken.again = false);
         if self.line.is_some() {
             self.send(Command::Hold);
         }
@@ -281,7 +351,9 @@ impl Source for Live {
         self.send(Command::TakeBack(hands));
         // Nothing comes from a task that has broken down, which is told when it is waited for.
         let back = back.recv().unwrap_or_default();
-        self.under_way = self.under_way.saturating_sub(back.len());
+        for effect in &back {
+            self.under_way.remove(&effect.id);
+        }
         back
     }
 
@@ -351,5 +423,24 @@ mod tests {
         }
         assert_eq!((answers, asked.load(Ordering::SeqCst)), (100, 100));
         assert_eq!(live.is_sated(), Some(false));
+    }
+
+    #[test]
+    fn what_is_waited_for_and_is_nowhere_ends_the_run() {
+        let providers = Arc::new(Providers::of(vec![Box::new(Quick(Arc::default()))]));
+        let mut live = Live::new(providers, 1, 4, &Outside::default());
+        let request = Request::new("quick/m", Vec::new(), Want::Text);
+        let id = EffectId { item: 0, round: 0, actor: 7, n: 0 };
+        live.start(vec![Effect { id, request, hidden: None, default: None }]);
+        while live.in_flight() > 0 {
+            live.wait(Duration::from_secs(5));
+        }
+        assert_eq!(live.lost(), None);
+        // As a defect would have it: the run counts on a question that the task has never heard of.
+        live.under_way.insert(id);
+        while live.lost().is_none() {
+            assert!(live.wait(Duration::from_millis(100)).is_empty());
+        }
+        assert!(live.lost().is_some_and(|why| why.contains("actor 7") && why.contains("asks them again")));
     }
 }

@@ -15,6 +15,7 @@ mod simulated;
 mod traffic;
 
 pub(crate) use batches::Batches;
+pub(crate) use calling::Ledger;
 pub use live::{Live, Outside, Ranks};
 pub use notes::Notes;
 pub use people::WithPeople;
@@ -22,18 +23,31 @@ pub(crate) use rehearsal::{Donors, Rehearsal};
 pub use simulated::{Faults, Simulated};
 pub use traffic::{Declared, Schedule};
 
-use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
+use polity_kernel::ask::{Answer, Constrain, Effect, Outcome, Usage};
 use std::time::Duration;
 
-/// A try that broke off after its provider may have charged it.
+/// A request that brought no answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Broken {
-    /// Whose try.
-    pub id: EffectId,
-    /// The most that it can have taken.
-    pub usage: Usage,
-    /// The question, if it may be tried again: by [`Source::start`], once there is money for it.
-    pub again: Option<Effect>,
+    /// The question.
+    pub effect: Effect,
+    /// The most that the request can have taken, if its provider may have answered it; `None` if it was turned away.
+    pub charged: Option<Usage>,
+    /// Whether the question is to be tried again: by [`Source::start`], once the budget holds another request.
+    pub again: bool,
+}
+
+/// A change in how a model is held to the form of its replies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormChange {
+    /// The model (full name).
+    pub model: String,
+    /// The way that changed.
+    pub way: Constrain,
+    /// Whether it is used from now on.
+    pub used: bool,
+    /// What the server said.
+    pub why: String,
 }
 
 /// An answer that says why there is none.
@@ -57,8 +71,12 @@ pub trait Source {
     }
     /// Nothing moves on without an answer: what was held back to be sent together is sent.
     fn flush(&mut self) {}
-    /// Tries that broke off, each handed out once, before answers that come after it are.
+    /// Requests that brought no answer, each handed out once, before answers that come after it are.
     fn broken(&mut self) -> Vec<Broken> {
+        Vec::new()
+    }
+    /// Changes in how models are held to a form, each told once.
+    fn forms(&mut self) -> Vec<FormChange> {
         Vec::new()
     }
     /// Begins nothing more: effects that were not sent yet are dropped. A resumed run asks them.

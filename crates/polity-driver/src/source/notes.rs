@@ -3,14 +3,21 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Lines of one process at most: what is told without end is read by nobody.
 const MOST: usize = 50;
+
+/// Reminders of the same cause are at least so far apart at first, twice as far after each, and no further than the longest.
+const FIRST_REMINDER: Duration = Duration::from_secs(60);
+const LONGEST_REMINDER: Duration = Duration::from_secs(600);
 
 /// Where notes go. Clones share what has been told: runs of a sweep that wait for the same server say so once.
 #[derive(Clone)]
 pub struct Notes {
     told: Arc<Mutex<BTreeSet<String>>>,
+    /// When there may be another reminder, and how long after that the next.
+    reminders: Arc<Mutex<Option<(Instant, Duration)>>>,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -29,7 +36,7 @@ impl fmt::Debug for Notes {
 impl Notes {
     /// Notes that `tell` shows.
     pub fn to(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Notes { told: Arc::default(), tell: Arc::new(tell) }
+        Notes { told: Arc::default(), reminders: Arc::default(), tell: Arc::new(tell) }
     }
 
     /// Tells a cause unless it was told before; numbers (waits, ids, counts) make no other cause of it.
@@ -41,6 +48,22 @@ impl Notes {
             drop(told);
             (self.tell)(text);
         }
+    }
+}
+
+impl Notes {
+    /// Tells that something still goes on, now and then and ever more rarely: a run that waits for an hour says so more than once.
+    pub fn remind(&self, text: &str) {
+        let now = Instant::now();
+        let mut reminders = self.reminders.lock().unwrap_or_else(PoisonError::into_inner);
+        let pause = match *reminders {
+            Some((next, _)) if now < next => return,
+            Some((_, pause)) => pause,
+            None => FIRST_REMINDER,
+        };
+        *reminders = Some((now + pause, (pause * 2).min(LONGEST_REMINDER)));
+        drop(reminders);
+        (self.tell)(text);
     }
 }
 

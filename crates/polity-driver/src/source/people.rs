@@ -1,7 +1,7 @@
 //! People beside models: their questions go into the run's folder and stay open until somebody answers or their time is up. They take no
 //! connection, so nobody else waits for them longer than the run's own order asks.
 
-use super::{Broken, Notes, Source, failed};
+use super::{Broken, FormChange, Notes, Source, failed};
 use crate::models::human::is_person;
 use crate::people::{Given, Mailbox, Question, now_ms, tally};
 use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
@@ -158,6 +158,10 @@ impl Source for WithPeople {
 
     fn broken(&mut self) -> Vec<Broken> {
         self.inner.broken()
+    }
+
+    fn forms(&mut self) -> Vec<FormChange> {
+        self.inner.forms()
     }
 
     fn hold(&mut self) {

@@ -489,14 +489,25 @@ impl Source for Rehearsal {
     fn wait(&mut self, patience: Duration) -> Vec<Answer> {
         if let Donors::Asked(live, _) = &mut self.donors {
             let answers = live.wait(patience);
-            let broken = live.broken();
+            let (broken, mut again_charged) = (live.broken(), Vec::new());
             if let Some(why) = live.lost() {
                 self.lost.get_or_insert_with(|| why.to_string());
             }
-            for Broken { id, usage, again } in broken {
-                self.spent += usage.cost_usd;
-                self.reserved.remove(&id);
-                if let Some(effect) = again.and_then(|effect| self.ask(effect, 1.0)) {
+            for Broken { effect, charged, again } in broken {
+                let id = effect.id;
+                match charged {
+                    None if again => live.start(vec![effect]),
+                    None => {}
+                    Some(usage) => {
+                        self.spent += usage.cost_usd;
+                        self.reserved.remove(&id);
+                        again_charged.extend(again.then_some(effect));
+                    }
+                }
+            }
+            for effect in again_charged {
+                let id = effect.id;
+                if let Some(effect) = self.ask(effect, 1.0) {
                     self.held.insert(id, effect);
                 }
             }

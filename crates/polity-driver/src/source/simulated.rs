@@ -1,6 +1,6 @@
 //! A driver that misbehaves by seed: it delays, reorders, repeats and fails. A run must not notice.
 
-use super::{Live, Outside, Source};
+use super::{Broken, Live, Outside, Source};
 use crate::models::Providers;
 use polity_kernel::ask::{Answer, Effect};
 use polity_kernel::rng::{Draws, Stream};
@@ -60,6 +60,11 @@ impl Source for Simulated {
         let mut answers = Vec::new();
         while self.live.in_flight() > 0 && self.live.lost().is_none() {
             answers.extend(self.live.wait(Duration::from_secs(1)));
+            let again = self.live.broken().into_iter().filter(|broken| broken.again);
+            let again: Vec<Effect> = again.map(|Broken { effect, .. }| effect).collect();
+            if !again.is_empty() {
+                self.live.start(again);
+            }
         }
         for answer in answers {
             let mut latency = self.draws.exponential(1.0);

@@ -21,8 +21,14 @@ pub fn block_on<T>(work: impl Future<Output = T>) -> T {
     RUNTIME.block_on(work)
 }
 
+/// Asks until there is an answer or trouble; a question that is to be put anew is, as a run would.
 pub fn ask(provider: &dyn Provider, effect: &Effect) -> Result<Exchange, Trouble> {
-    block_on(provider.answer(effect, 1))
+    loop {
+        match block_on(provider.answer(effect, 1)) {
+            Err(Trouble::Anew { .. }) => {}
+            ended => return ended,
+        }
+    }
 }
 
 pub fn effect_to(model: &str, want: Want, text: &str) -> Effect {

@@ -16,8 +16,10 @@ pub struct Budget {
     pub cost_usd: Option<f64>,
     /// Tokens of requests and replies.
     pub tokens: Option<u64>,
-    /// Calls.
+    /// Calls: requests that were answered, or may have been.
     pub calls: Option<u64>,
+    /// Requests to providers, tries that failed among them.
+    pub requests: Option<u64>,
     /// Seconds of wall time of a process; then it finishes what is in flight, saves and stops.
     pub seconds: Option<f64>,
     /// What each agent of a society may spend.
@@ -34,8 +36,10 @@ pub struct Limits {
     pub cost_usd: Option<f64>,
     /// Tokens of requests and replies.
     pub tokens: Option<u64>,
-    /// Calls.
+    /// Calls: requests that were answered, or may have been.
     pub calls: Option<u64>,
+    /// Requests to providers, tries that failed among them.
+    pub requests: Option<u64>,
 }
 
 /// What a model costs: US dollars for a million tokens.
@@ -77,7 +81,7 @@ impl Budget {
     /// The limits of the run as a whole.
     #[must_use]
     pub fn run(&self) -> Limits {
-        Limits { cost_usd: self.cost_usd, tokens: self.tokens, calls: self.calls }
+        Limits { cost_usd: self.cost_usd, tokens: self.tokens, calls: self.calls, requests: self.requests }
     }
 
     /// The same with other limits of the run, where they are given.
@@ -87,6 +91,7 @@ impl Budget {
             cost_usd: other.cost_usd.or(self.cost_usd),
             tokens: other.tokens.or(self.tokens),
             calls: other.calls.or(self.calls),
+            requests: other.requests.or(self.requests),
             seconds: other.seconds.or(self.seconds),
             ..self.clone()
         }
@@ -148,6 +153,7 @@ impl Limits {
             cost_usd: other.cost_usd.or(self.cost_usd),
             tokens: other.tokens.or(self.tokens),
             calls: other.calls.or(self.calls),
+            requests: other.requests.or(self.requests),
         }
     }
 
@@ -164,6 +170,6 @@ impl Limits {
     /// Whether there is a limit.
     #[must_use]
     pub fn any(&self) -> bool {
-        self.cost_usd.is_some() || self.tokens.is_some() || self.calls.is_some()
+        self.cost_usd.is_some() || self.tokens.is_some() || self.calls.is_some() || self.requests.is_some()
     }
 }

@@ -87,6 +87,10 @@ pub struct Scenario {
     /// What may be spent on models.
     #[serde(default)]
     pub budget: Budget,
+    /// How long a question is asked again while its provider cannot be reached or fails: `90s`, `30m`, `24h` or `7d`; `1h` without it.
+    /// Then the run stops and can be resumed. It never reaches a result.
+    #[schemars(with = "Option<String>", regex(pattern = span::PATTERN))]
+    pub patience: Option<Span>,
     /// The method of an evaluation: `{kind: ...}`.
     #[serde(default)]
     #[schemars(schema_with = "schema::method")]

@@ -3,9 +3,11 @@
 use super::output::LogFormat;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use polity_driver::source::Schedule;
+use polity_kernel::scenario::Span;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Societies of agents, from three models that debate to a million citizens: recorded, replayable, measured.
 #[derive(Debug, Parser)]
@@ -79,9 +81,12 @@ pub struct Spending {
     /// Tokens of requests and replies that the run may take.
     #[arg(long, value_name = "TOKENS", env = "POLITY_MAX_TOKENS")]
     pub max_tokens: Option<u64>,
-    /// Calls of models that the run may make.
+    /// Calls of models that the run may make: requests that are answered, or may have been.
     #[arg(long, value_name = "CALLS", env = "POLITY_MAX_CALLS")]
     pub max_calls: Option<u64>,
+    /// Requests to providers that the run may make, tries that fail among them.
+    #[arg(long, value_name = "REQUESTS", env = "POLITY_MAX_REQUESTS")]
+    pub max_requests: Option<u64>,
     /// Seconds that this process may take; then it finishes what is in flight, saves and stops.
     #[arg(long, value_name = "SECONDS", env = "POLITY_MAX_TIME")]
     pub max_time: Option<f64>,
@@ -104,6 +109,17 @@ pub struct Answering {
     /// Tokens a minute to and from one model at most, likewise.
     #[arg(long, value_name = "N", env = "POLITY_TOKENS_PER_MINUTE")]
     pub tokens_per_minute: Option<NonZeroU32>,
+    /// How long a question is tried again while its provider cannot be reached or fails, for instance 90s, 30m or 24h (default: `patience`
+    /// of the scenario, else 1h, and five tries before the first answer). Then the run stops and can be resumed.
+    #[arg(long, value_name = "TIME", env = "POLITY_PATIENCE", value_parser = span)]
+    pub patience: Option<Duration>,
+    /// How long a run that is to stop (Ctrl-C, --max-time, ctl stop) waits for requests in flight (default: 30s). What is still in flight
+    /// then is counted at its most.
+    #[arg(long, value_name = "TIME", env = "POLITY_GRACE", value_parser = span)]
+    pub grace: Option<Duration>,
+    /// How long the answer to one request may take (default: 5m).
+    #[arg(long, value_name = "TIME", env = "POLITY_REQUEST_TIMEOUT", value_parser = span)]
+    pub request_timeout: Option<Duration>,
     /// Whose turn it is when not all can be asked at once: fifo, fair (each asker in turn), priority (`priority` of cohorts), or none
     /// (everybody at once, whatever limits there are: a baseline). Never reaches a result.
     #[arg(long, value_name = "ORDER", env = "POLITY_SCHEDULE", default_value = "fifo")]
@@ -127,6 +143,11 @@ pub struct Answering {
     pub otlp_content: bool,
 }
 
+/// A length of time: `90s`, `30m`, `24h`, `7d`.
+fn span(text: &str) -> Result<Duration, String> {
+    Span::read(text).map(|span| Duration::from_secs_f64(span.seconds()))
+}
+
 /// How people reach a run that asks them.
 #[derive(Clone, Copy, Debug, Default, ClapArgs)]
 pub struct Listening {
@@ -146,6 +167,7 @@ pub enum Ordered {
     /// Finish what is in flight, save and stop, as Ctrl-C does.
     Stop,
     /// Set limits: max-connections=8 max-cost=0.50 max-tokens=100000 max-calls=1000
+    /// max-requests=1200
     Set {
         /// Which limits, and their values.
         #[arg(required = true, value_name = "KEY=VALUE")]

@@ -360,18 +360,26 @@ fn flags<const N: usize>(flags: [(&str, Option<u64>); N]) -> Vec<(String, Node)>
 
 impl Spending {
     fn budget(self) -> Budget {
-        let Spending { max_cost, max_tokens, max_calls, max_time } = self;
-        Budget { cost_usd: max_cost, tokens: max_tokens, calls: max_calls, seconds: max_time, ..Budget::default() }
+        let Spending { max_cost, max_tokens, max_calls, max_requests, max_time } = self;
+        Budget {
+            cost_usd: max_cost,
+            tokens: max_tokens,
+            calls: max_calls,
+            requests: max_requests,
+            seconds: max_time,
+            ..Budget::default()
+        }
     }
 
     /// The same as edits of a scenario.
     fn flags(self) -> Vec<(String, Node)> {
-        let Spending { max_cost, max_tokens, max_calls, max_time } = self;
+        let Spending { max_cost, max_tokens, max_calls, max_requests, max_time } = self;
         let whole = |n: u64| (Value::Int(n as i64), n.to_string());
         let real = |x: f64| (Value::Float(x), x.to_string());
         let limits = [
             ("max-tokens", "budget.tokens", max_tokens.map(whole)),
             ("max-calls", "budget.calls", max_calls.map(whole)),
+            ("max-requests", "budget.requests", max_requests.map(whole)),
             ("max-cost", "budget.cost_usd", max_cost.map(real)),
             ("max-time", "budget.seconds", max_time.map(real)),
         ];
@@ -595,12 +603,15 @@ fn with_engine<T>(
                 tokens_per_minute: answering.tokens_per_minute.map(NonZeroU32::get),
             },
             schedule: answering.schedule,
+            patience: answering.patience,
+            grace: answering.grace,
             batch: answering.batch,
             batch_pause: answering.batch_pause_ms.map(Duration::from_millis),
             notes,
             traces: traces.clone(),
         },
         stop: stop.clone(),
+        providers: Arc::new(Providers::within(answering.request_timeout)),
         ..plain_engine(registry)
     };
     let result = work(&engine, stop);

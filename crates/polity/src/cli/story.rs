@@ -74,8 +74,31 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     if summary.totals.cache_hits > 0 {
         facts.push(format!("{} of them were there already or under way, and cost nothing", summary.totals.cache_hits));
     }
-    if summary.totals.retries > 0 {
-        facts.push(format!("{} tries failed and were made again", summary.totals.retries));
+    let totals = &summary.totals;
+    let questions = totals.rungs.ended();
+    if totals.rungs.default > 0 {
+        facts.push(format!(
+            "{} of {questions} questions ended in their default, because no reply fitted (polity calls, column rung)",
+            totals.rungs.default
+        ));
+    }
+    if totals.rungs.none > 0 {
+        facts.push(format!("{} of {questions} questions ended without a reply that fits", totals.rungs.none));
+    }
+    if totals.retries > 0 {
+        facts.push(format!("{} tries failed and were made again", totals.retries));
+    }
+    if totals.charged > 0 {
+        facts.push(format!(
+            "{} requests broke off or were in flight when a process ended; they may have been answered, and are counted at their most",
+            totals.charged
+        ));
+    }
+    if totals.estimated > 0 {
+        facts.push(format!(
+            "{} answers came without a count of their tokens; they are counted at the most that they can have taken",
+            totals.estimated
+        ));
     }
     if summary.totals.denied > 0 {
         facts.push(format!("{} calls were not made: the budget does not hold them", summary.totals.denied));

@@ -155,7 +155,10 @@ impl Wire for Messages {
             let cached = usage.cache_read_input_tokens.unwrap_or(0);
             polity_kernel::ask::Usage {
                 // The wire counts what was not in the cache apart from what was.
-                tokens_in: usage.input_tokens + cached + usage.cache_creation_input_tokens.unwrap_or(0),
+                tokens_in: usage
+                    .input_tokens
+                    .saturating_add(cached)
+                    .saturating_add(usage.cache_creation_input_tokens.unwrap_or(0)),
                 tokens_out: usage.output_tokens,
                 tokens_cached: cached,
                 tokens_thinking: usage.output_tokens_details.map_or(0, |details| details.thinking_tokens),

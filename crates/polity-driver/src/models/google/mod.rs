@@ -181,7 +181,7 @@ impl Wire for GenerateContent {
         let usage = reply.usage_metadata.0.map(|usage| polity_kernel::ask::Usage {
             tokens_in: usage.prompt_token_count,
             // The wire counts thoughts apart.
-            tokens_out: usage.candidates_token_count + usage.thoughts_token_count,
+            tokens_out: usage.candidates_token_count.saturating_add(usage.thoughts_token_count),
             tokens_cached: usage.cached_content_token_count,
             tokens_thinking: usage.thoughts_token_count,
             ..Default::default()

@@ -166,7 +166,7 @@ impl OpenAi {
     /// Asks for a completion, with all that the wire has: tools, log-probabilities. Without trouble there is a completion, or the
     /// outcome in its place.
     pub async fn complete(&self, request: &ChatRequest) -> Result<Result<Completion, Outcome>, Trouble> {
-        let received = self.line.send(&Chat::path(&request.model), &request.model, Some(request)).await?;
+        let received = self.line.send_once(&Chat::path(&request.model), &request.model, Some(request)).await?;
         read_completion(&received).map_err(|trouble| self.line.scrubbed(trouble))
     }
 }

@@ -1,6 +1,6 @@
 //! From what a server sent to a completion. Pure.
 
-use super::wire::{Body, CallPiece, Called, EmbeddingBody, Logprobs, TokenLogprob, ToolCall, Usage};
+use super::wire::{Body, CallPiece, Called, EmbeddingBody, EmbeddingUsage, Logprobs, TokenLogprob, ToolCall, Usage};
 use super::{Chat, stream};
 use crate::models::Trouble;
 use crate::models::received::{Apart, End, Ended, Received, Told};
@@ -111,7 +111,13 @@ pub(super) fn embedding(received: &Received) -> Result<(Vec<f32>, Option<polity_
     let body: EmbeddingBody = received.json("embedding")?;
     received.error_in_body(&Chat::HOME, &body.error)?;
     match body.data.unwrap_or_default().into_iter().next() {
-        Some(first) => Ok((first.embedding, body.usage.0.map(|told| told.into()))),
+        Some(first) => {
+            let usage = |told: EmbeddingUsage| polity_kernel::ask::Usage {
+                tokens_in: told.prompt_tokens,
+                ..Default::default()
+            };
+            Ok((first.embedding, body.usage.0.map(usage)))
+        }
         None => Err(received.invalid("the body has no `data`".into())),
     }
 }

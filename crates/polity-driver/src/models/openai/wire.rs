@@ -156,17 +156,18 @@ pub struct Called {
     pub arguments: String,
 }
 
-/// Tokens of a call.
+/// Tokens of a call. Without both counts it tells nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
 pub struct Usage {
     /// Of the request.
     pub prompt_tokens: u64,
     /// Of the reply, thinking included.
     pub completion_tokens: u64,
     /// What of the request was in the provider's cache.
+    #[serde(default)]
     pub prompt_tokens_details: Option<PromptTokens>,
     /// What of the reply was thinking.
+    #[serde(default)]
     pub completion_tokens_details: Option<CompletionTokens>,
 }
 
@@ -270,9 +271,15 @@ pub(super) struct CalledPiece {
 pub(super) struct EmbeddingBody {
     pub data: Option<Vec<Embedding>>,
     #[serde(default)]
-    pub usage: Apart<Usage>,
+    pub usage: Apart<EmbeddingUsage>,
     #[serde(default)]
     pub error: Json,
+}
+
+/// Tokens of a text.
+#[derive(Debug, Deserialize)]
+pub(super) struct EmbeddingUsage {
+    pub prompt_tokens: u64,
 }
 
 #[derive(Debug, Deserialize)]

@@ -19,10 +19,15 @@ use queue::Queue;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Tries of one effect before it counts as failed.
-const TRIES: u32 = 5;
-/// Wait after the first failed try; doubled after each.
+/// How long a question is tried again while its provider is in trouble, unless it is said otherwise.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3600);
+/// Tries of a question that no answer of its model has preceded: an address that is wrong shows soon.
+const FIRST_TRIES: u32 = 5;
+/// Wait after the first failed try; doubled after each, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// So many tries on end are an outage: what waits is tried at once when somebody is answered again.
+const OUTAGE: u32 = 3;
 /// Letters of a token, on the average; what was counted really is told with the answers.
 const LETTERS: f64 = 4.0;
 
@@ -35,6 +40,9 @@ pub struct Rules {
     pub declared: Declared,
     /// Whose turn it is.
     pub schedule: Schedule,
+    /// How long a question is tried again while its provider is in trouble. `None`: [`PATIENCE`], and only [`FIRST_TRIES`] tries as long
+    /// as the model has answered nothing.
+    pub patience: Option<Duration>,
 }
 
 /// A question on its way to a provider. It goes through many hands: boxed, so that it stays where it is.
@@ -69,6 +77,10 @@ struct Road {
     pausing: BTreeMap<(Instant, u64), Call>,
     /// Whether questions are gathered here until they are taken together.
     batched: bool,
+    /// Exchanges that came about.
+    answered: u64,
+    /// Whether a question waits that has failed [`OUTAGE`] times on end.
+    outage: bool,
 }
 
 impl Road {
@@ -83,21 +95,21 @@ impl Road {
 struct Tries {
     /// Tries that failed.
     failed: u32,
-    /// Of these, those that count against [`TRIES`].
-    counted: u32,
-    /// Exchanges of the run before the first of those.
+    /// Of these, those since the last one that only had to wait for its turn.
+    streak: u32,
+    /// When the first of the streak failed.
+    since: Option<Instant>,
+    /// Exchanges of the run before the last try.
     answered: u64,
-    /// The same before the last try.
-    answered_last: u64,
+    /// Whether the server has said how long to wait.
+    told: bool,
 }
 
 /// What becomes of a try that failed.
 pub(super) enum After {
-    /// It is made again when its time comes, or whoever has the budget decides.
+    /// It is made again when its time comes, if whoever has the budget agrees.
     Again,
-    /// The question has no answer, and neither have those that share it.
-    Failed(Vec<Answer>),
-    /// Nobody can be asked: the run stops, and can be resumed.
+    /// Its provider was in trouble for longer than the run has patience: the run stops, and can be resumed.
     Lost(String),
 }
 
@@ -165,6 +177,8 @@ impl Traffic {
             queue: Queue::new(self.rules.schedule),
             pausing: BTreeMap::new(),
             batched: false,
+            answered: 0,
+            outage: false,
         };
         self.roads.push(road);
         self.by_model.insert(model.to_owned(), self.roads.len() - 1);
@@ -223,7 +237,7 @@ impl Traffic {
         let road = self.road(&effect.request.model, now);
         let tokens = tokens(&effect.request);
         let tried = self.tried.remove(&effect.id);
-        let fresh = Tries { answered: self.answered, answered_last: self.answered, ..Tries::default() };
+        let fresh = Tries { answered: self.answered, ..Tries::default() };
         let tries = tried.map_or(fresh, |(tries, _)| tries);
         let (number, batched) = (0, false);
         Some(Box::new(Question { effect, key, rank, road, tokens, since: now, sent: now, number, batched, tries }))
@@ -247,7 +261,7 @@ impl Traffic {
         let n = self.roads.len();
         let fresh = self.asking + self.pausing < connections;
         for i in (0..n).map(|i| (self.turn + i) % n.max(1)) {
-            let Some(Road { lane, queue, pausing, batched: false }) = self.roads.get_mut(i) else { continue };
+            let Some(Road { lane, queue, pausing, batched: false, .. }) = self.roads.get_mut(i) else { continue };
             let again = pausing.first_key_value().filter(|((due, _), _)| *due <= now).map(|(_, call)| call.tokens);
             let Some(tokens) = again.or_else(|| queue.first().filter(|_| fresh).map(|call| call.tokens)) else {
                 continue;
@@ -314,13 +328,14 @@ impl Traffic {
         self.roads.iter().filter(|road| road.batched).filter_map(Road::all_due).min()
     }
 
-    /// Drops questions that stay in a batch of theirs: how many that is, with those that share them.
-    pub(super) fn left(&mut self, calls: Vec<Call>) -> usize {
-        let mut left = calls.len();
-        for key in calls.into_iter().filter_map(|call| call.key) {
-            let followers = self.flights.remove(&key).map_or(0, |followers| followers.len());
-            self.following -= followers;
-            left += followers;
+    /// Drops questions that stay in a batch of theirs, and those that share them.
+    pub(super) fn left(&mut self, calls: Vec<Call>) -> Vec<EffectId> {
+        let mut left = Vec::with_capacity(calls.len());
+        for call in calls {
+            left.push(call.effect.id);
+            let followers = call.key.and_then(|key| self.flights.remove(&key)).unwrap_or_default();
+            self.following -= followers.len();
+            left.extend(followers.into_iter().map(|effect| effect.id));
         }
         left
     }
@@ -353,9 +368,18 @@ impl Traffic {
         self.again(call, why, after_ms, None, now, waits)
     }
 
+    /// The same question is put again at once, in another form; that says nothing against its provider.
+    pub(super) fn anew(&mut self, mut call: Call, now: Instant) {
+        self.ended(&call);
+        call.tries.failed += 1;
+        call.tries.answered = self.answered;
+        self.hand_out(call, None, now);
+    }
+
     /// An exchange came about: the answers to the question and to those that share it.
-    pub(super) fn answered(&mut self, call: Call, exchange: Exchange) -> Vec<Answer> {
+    pub(super) fn answered(&mut self, call: Call, exchange: Exchange, now: Instant) -> Vec<Answer> {
         self.answered += 1;
+        self.recovered(call.road, now);
         if let Some(lane) = self.ended(&call) {
             lane.answered(exchange.usage.tokens_out as f64);
         }
@@ -387,6 +411,21 @@ impl Traffic {
         answers
     }
 
+    /// Somebody was answered: what waits after an outage is tried at once.
+    fn recovered(&mut self, road: usize, now: Instant) {
+        let Some(road) = self.roads.get_mut(road) else { return };
+        road.answered += 1;
+        if !std::mem::take(&mut road.outage) {
+            return;
+        }
+        let waits = |call: &Call| call.tries.streak >= OUTAGE && !call.tries.told;
+        let moved: Vec<_> = road.pausing.extract_if(.., |_, call| waits(call)).collect();
+        road.pausing.extend(moved.into_iter().map(|((due, n), call)| ((due.min(now), n), call)));
+        for (_, due) in self.tried.values_mut().filter(|(tries, _)| tries.streak >= OUTAGE && !tries.told) {
+            *due = now.min(*due);
+        }
+    }
+
     /// A try failed and may be made again. `charged`: the most that it can have cost, if it may have cost anything.
     pub(super) fn retry(
         &mut self,
@@ -410,31 +449,38 @@ impl Traffic {
         waits: bool,
     ) -> After {
         self.ended(&call);
+        // A wait of nothing, or until a time that has passed, says nothing.
+        let after_ms = after_ms.filter(|ms| *ms > 0);
         let tries = &mut call.tries;
         tries.failed += 1;
         // Who is told to wait while others are answered only waits for its turn.
-        match waits && tries.answered_last < self.answered {
-            true => (tries.counted, tries.answered) = (0, self.answered),
-            false => tries.counted += 1,
+        match waits && tries.answered < self.answered {
+            true => (tries.streak, tries.since) = (0, None),
+            false => tries.streak += 1,
         }
-        tries.answered_last = self.answered;
-        if tries.counted >= TRIES {
-            let why = format!("{} tries failed; the last: {why}", tries.failed);
-            let nobody = self.answered == tries.answered;
-            if let Some(usage) = charged {
-                self.broken.push(Broken { id: call.effect.id, usage, again: None });
-            }
-            return match nobody {
-                true => After::Lost(why),
-                false => After::Failed(self.given_up(call, &why)),
-            };
+        tries.answered = self.answered;
+        tries.told = after_ms.is_some();
+        let since = *tries.since.get_or_insert(now);
+        let pause = pause(call.effect.id, tries.failed, tries.streak, after_ms);
+        let road = self.roads.get_mut(call.road);
+        let unheard = road.as_ref().is_some_and(|road| road.answered == 0);
+        if let Some(road) = road {
+            road.outage |= call.tries.streak >= OUTAGE;
         }
-        let due = now + pause(call.effect.id, tries.failed, tries.counted, after_ms);
-        let Some(usage) = charged else {
-            self.pause(due, call);
-            return After::Again;
-        };
-        // Whether there is money for one more try others decide. Those that share the question have theirs.
+        let late = now + pause - since > self.rules.patience.unwrap_or(PATIENCE);
+        if late || self.rules.patience.is_none() && unheard && call.tries.streak >= FIRST_TRIES {
+            let tried = call.tries.failed;
+            let time = now.duration_since(since).as_secs_f64();
+            self.broken.push(Broken { effect: call.effect, charged, again: false });
+            return After::Lost(format!("{tried} tries failed within {time:.0} s; the last: {why}"));
+        }
+        self.hand_out(call, charged, now + pause);
+        After::Again
+    }
+
+    /// Hands out a question whose request brought no answer: whether there may be another request others decide. Those that share the
+    /// question go on without it.
+    fn hand_out(&mut self, call: Call, charged: Option<Usage>, due: Instant) {
         let Question { effect, key, rank, road, tokens, since, sent, tries, .. } = *call;
         let (number, batched) = (0, false);
         if let Some(key) = key
@@ -449,11 +495,10 @@ impl Traffic {
             self.pause(due, Box::new(leader));
         }
         self.tried.insert(effect.id, (tries, due));
-        self.broken.push(Broken { id: effect.id, usage, again: Some(effect) });
-        After::Again
+        self.broken.push(Broken { effect, charged, again: true });
     }
 
-    /// Tries that broke off since the last call.
+    /// Requests that brought no answer since the last call.
     pub(super) fn take_broken(&mut self) -> Vec<Broken> {
         std::mem::take(&mut self.broken)
     }
@@ -482,16 +527,23 @@ impl Traffic {
         back
     }
 
-    /// Drops all that is not being asked: how many questions that is.
-    pub(super) fn drop_waiting(&mut self) -> usize {
+    /// Drops all that is not being asked.
+    pub(super) fn drop_waiting(&mut self) -> Vec<EffectId> {
         let waits = |road: &mut Road| {
             let pausing = std::mem::take(&mut road.pausing).into_values();
             road.queue.drain().chain(pausing).collect::<Vec<_>>()
         };
         let waiting: Vec<Call> = self.roads.iter_mut().flat_map(waits).collect();
         self.pausing = 0;
-        let dropped = self.left(waiting);
-        dropped + self.broken.iter_mut().filter_map(|broken| broken.again.take()).count()
+        self.broken.iter_mut().for_each(|broken| broken.again = false);
+        self.left(waiting)
+    }
+
+    /// All questions that are here and not being asked, those that share an answer among them.
+    pub(super) fn held(&self) -> impl Iterator<Item = EffectId> {
+        let waiting = self.roads.iter().flat_map(|road| road.queue.iter().chain(road.pausing.values()));
+        let followers = self.flights.values().flatten().map(|effect| effect.id);
+        waiting.map(|call| call.effect.id).chain(followers)
     }
 
     /// Questions that are being asked.
@@ -529,15 +581,21 @@ impl Traffic {
     }
 }
 
-/// How long to wait before the next try: doubled with every try that counts, between half and all of that, so that questions that failed
-/// together do not come back together; never less than the server asks for. A function of the question and its tries alone.
-fn pause(id: EffectId, failed: u32, counted: u32, after_ms: Option<u64>) -> Duration {
+/// How long to wait before the next try: doubled with every try on end, between half and all of that, so that questions that failed
+/// together do not come back together. What the server asks for is kept to, and is not enough where it has proven wrong. A function of the
+/// question and its tries alone.
+fn pause(id: EffectId, failed: u32, streak: u32, after_ms: Option<u64>) -> Duration {
     let key = RowHash::new(Kind::Request, id.round)
         .words(u64::from(id.item) << 32 | u64::from(id.actor), u64::from(id.n) << 32 | u64::from(failed));
     let jitter = Draws::new(key.finish() as u64, Stream::Driver, 0, 0).unit();
+    let whole = FIRST_PAUSE.saturating_mul(1u32 << (streak.clamp(1, 16) - 1)).min(LONGEST_PAUSE);
+    let own = whole.mul_f64(0.5 + 0.5 * jitter);
     match after_ms {
-        Some(ms) => Duration::from_millis(ms).mul_f64(1.0 + 0.25 * jitter),
-        None => FIRST_PAUSE.mul_f64(f64::from(1u32 << counted.clamp(1, 10)) * 0.5 * (0.5 + 0.5 * jitter)),
+        Some(ms) => {
+            let asked = Duration::from_millis(ms).mul_f64(1.0 + 0.25 * jitter);
+            if streak > 2 { asked.max(own) } else { asked }
+        }
+        None => own,
     }
 }
 
@@ -579,7 +637,7 @@ mod tests {
         let alone = traffic.next(now).unwrap();
         assert!(traffic.next(now).is_none());
         assert_eq!((who(&first), who(&alone), traffic.following()), (0, 9, 4));
-        let answers = traffic.answered(first, exchange());
+        let answers = traffic.answered(first, exchange(), now);
         assert_eq!(
             answers.iter().map(|a| (a.id.actor, a.usage.shared)).collect::<Vec<_>>(),
             [(0, false), (1, true), (2, true), (3, true), (4, true)]
@@ -591,8 +649,15 @@ mod tests {
         assert_eq!(who(&traffic.next(now).unwrap()), 7);
     }
 
+    /// Has it tried again: what a budget that holds it does.
+    fn return_all(traffic: &mut Traffic, now: Instant) -> Vec<Broken> {
+        let broken = traffic.take_broken();
+        broken.iter().filter(|broken| broken.again).for_each(|b| traffic.begin(b.effect.clone(), None, 0, now));
+        broken
+    }
+
     #[test]
-    fn a_try_that_may_have_cost_is_handed_out_and_those_that_share_it_go_on() {
+    fn a_request_without_an_answer_is_handed_out_and_those_that_share_it_go_on() {
         let now = Instant::now();
         let mut traffic = open(10);
         (0..3).for_each(|actor| traffic.begin(effect(actor), key(), 0, now));
@@ -600,16 +665,16 @@ mod tests {
         let most = Usage { cost_usd: 2.0, ..Usage::default() };
         assert!(matches!(traffic.retry(first, "cut", None, Some(most), now), After::Again));
         let broken = traffic.take_broken();
-        assert_eq!((broken.len(), broken[0].usage, broken[0].id.actor), (1, most, 0));
+        assert_eq!((broken.len(), broken[0].charged, broken[0].effect.id.actor), (1, Some(most), 0));
         // The second asks now, when the pause is over, and counts the tries of the first.
         assert!(traffic.next(now).is_none());
         let due = traffic.next_due(now).unwrap();
         let second = traffic.next(due).unwrap();
         assert_eq!((who(&second), traffic.following()), (1, 1));
         // The first comes back, and shares.
-        traffic.begin(broken.into_iter().next().unwrap().again.unwrap(), key(), 0, now);
+        traffic.begin(broken.into_iter().next().unwrap().effect, key(), 0, now);
         assert_eq!(traffic.following(), 2);
-        let answers = traffic.answered(second, exchange());
+        let answers = traffic.answered(second, exchange(), now);
         assert_eq!(answers.len(), 3);
         assert_eq!(answers[0].usage.retries, 1);
     }
@@ -619,60 +684,118 @@ mod tests {
         let mut now = Instant::now();
         let mut traffic = open(10);
         traffic.begin(effect(0), None, 0, now);
-        for _ in 0..50 {
+        for _ in 0..1000 {
             let call = traffic.next(now).unwrap();
             traffic.begin(effect(1), None, 0, now);
             let other = traffic.next(now).unwrap();
-            let _ = traffic.answered(other, exchange());
+            let _ = traffic.answered(other, exchange(), now);
             assert!(matches!(traffic.retry(call, "429", Some(20_000), None, now), After::Again));
+            assert!(return_all(&mut traffic, now).iter().all(|broken| broken.charged.is_none()));
             let due = traffic.next_due(now).unwrap();
             assert!(due >= now + Duration::from_secs(20) && due <= now + Duration::from_secs(25));
             now = due;
         }
-        // When nobody is answered any more it is not the question.
-        for n in 1..=TRIES {
+    }
+
+    /// Lets a question fail until the run is lost: tries, and the time since the first.
+    fn fails(traffic: &mut Traffic, mut now: Instant, others: bool) -> (u32, Duration) {
+        traffic.begin(effect(0), None, 0, now);
+        let began = now;
+        for tries in 1..10_000 {
             let call = traffic.next(now).unwrap();
-            match traffic.retry(call, "429", Some(20_000), None, now) {
-                After::Again => now = traffic.next_due(now).unwrap(),
-                After::Lost(_) => {
-                    assert_eq!(n, TRIES);
-                    return;
+            if others {
+                traffic.begin(effect(1), None, 0, now);
+                let other = traffic.next(now).unwrap();
+                let _ = traffic.answered(other, exchange(), now);
+            }
+            match traffic.retry(call, "500", None, None, now) {
+                After::Again => {
+                    return_all(traffic, now);
+                    let due = traffic.next_due(now).unwrap();
+                    assert!(due - now <= LONGEST_PAUSE && due > now);
+                    now = due;
                 }
-                After::Failed(_) => panic!("it is not the question"),
+                After::Lost(why) => {
+                    assert!(why.contains("500"), "{why}");
+                    assert!(traffic.take_broken().iter().all(|broken| !broken.again));
+                    return (tries, now - began);
+                }
             }
         }
         panic!("it must end");
     }
 
     #[test]
-    fn nobody_answered_in_all_tries_means_lost_and_one_bad_question_does_not() {
-        let mut now = Instant::now();
-        for others in [false, true] {
-            let mut traffic = open(10);
-            traffic.begin(effect(0), None, 0, now);
-            let mut ended = None;
-            for _ in 0..TRIES {
-                let call = traffic.next(now).unwrap();
-                if others {
-                    traffic.begin(effect(1), None, 0, now);
-                    let other = traffic.next(now).unwrap();
-                    let _ = traffic.answered(other, exchange());
-                }
-                match traffic.retry(call, "500", None, None, now) {
-                    After::Again => now = traffic.next_due(now).unwrap(),
-                    After::Failed(_) => ended = Some(false),
-                    After::Lost(_) => ended = Some(true),
-                }
+    fn trouble_is_waited_for_as_long_as_the_run_has_patience_and_no_longer() {
+        let now = Instant::now();
+        let with = |patience| Traffic::new(Rules { connections: 40, patience, ..Rules::default() });
+        // An address that is wrong shows soon, unless it is said that it will be right.
+        assert_eq!(fails(&mut with(None), now, false).0, FIRST_TRIES);
+        for patience in [90, 3600] {
+            let patience = Duration::from_secs(patience);
+            for others in [false, true] {
+                let (tries, time) = fails(&mut with(Some(patience)), now, others);
+                assert!(time <= patience && time + LONGEST_PAUSE >= patience, "{time:?} {tries}");
             }
-            assert_eq!(ended, Some(!others));
         }
+        // Once somebody was answered an outage is one, however long it was quiet before.
+        let mut traffic = with(None);
+        traffic.begin(effect(7), None, 0, now);
+        let call = traffic.next(now).unwrap();
+        let _ = traffic.answered(call, exchange(), now);
+        let (_, time) = fails(&mut traffic, now + 2 * PATIENCE, false);
+        assert!(time <= PATIENCE && time + LONGEST_PAUSE >= PATIENCE, "{time:?}");
+    }
+
+    #[test]
+    fn when_an_outage_is_over_all_that_wait_are_tried_at_once() {
+        let mut now = Instant::now();
+        let mut traffic = Traffic::new(Rules { connections: 8, patience: Some(PATIENCE), ..Rules::default() });
+        (0..2).for_each(|actor| traffic.begin(effect(actor), None, 0, now));
+        let mut calls: Vec<Call> = (0..2).map(|_| traffic.next(now).unwrap()).collect();
+        for _ in 0..8 {
+            for call in calls.drain(..) {
+                assert!(matches!(traffic.retry(call, "refused", None, None, now), After::Again));
+            }
+            return_all(&mut traffic, now);
+            while calls.len() < 2 {
+                now = now.max(traffic.next_due(now).unwrap());
+                calls.push(traffic.next(now).unwrap());
+            }
+        }
+        let last = calls.pop().unwrap();
+        assert!(matches!(traffic.retry(last, "refused", None, None, now), After::Again));
+        return_all(&mut traffic, now);
+        assert!(traffic.next_due(now).unwrap() > now + Duration::from_secs(10));
+        let _ = traffic.answered(calls.pop().unwrap(), exchange(), now);
+        assert!(traffic.next(now).is_some());
+    }
+
+    #[test]
+    fn a_wait_of_nothing_says_nothing_and_one_that_was_too_short_is_not_believed_again() {
+        let id = effect(3).id;
+        let mut now = Instant::now();
+        let mut traffic = Traffic::new(Rules { connections: 8, patience: Some(PATIENCE), ..Rules::default() });
+        traffic.begin(effect(0), None, 0, now);
+        let mut pauses = Vec::new();
+        for _ in 0..6 {
+            let call = traffic.next(now).unwrap();
+            assert!(matches!(traffic.retry(call, "429", Some(0), None, now), After::Again));
+            return_all(&mut traffic, now);
+            let due = traffic.next_due(now).unwrap();
+            pauses.push(due - now);
+            now = due;
+        }
+        assert!(pauses[0] >= FIRST_PAUSE / 2 && pauses[5] >= FIRST_PAUSE * 16, "{pauses:?}");
+        assert!(pause(id, 1, 1, Some(20)) < Duration::from_millis(26));
+        assert!(pause(id, 5, 5, Some(20)) >= FIRST_PAUSE * 8);
     }
 
     #[test]
     fn pauses_are_spread_and_grow_and_are_the_same_each_time() {
         let id = |actor| effect(actor).id;
-        for n in 1..5 {
-            let whole = FIRST_PAUSE * (1 << (n - 1));
+        for n in 1..12 {
+            let whole = (FIRST_PAUSE * (1 << (n - 1))).min(LONGEST_PAUSE);
             let pauses: Vec<Duration> = (0..100).map(|actor| pause(id(actor), n, n, None)).collect();
             assert!(pauses.iter().all(|pause| *pause >= whole / 2 && *pause <= whole), "{n}");
             assert!(pauses.iter().collect::<std::collections::BTreeSet<_>>().len() > 90);
@@ -698,7 +821,7 @@ mod tests {
         traffic.connections(0);
         assert!(traffic.next(now).is_none() && traffic.next_due(now).is_none());
         traffic.connections(8);
-        assert_eq!(traffic.answered(asked, exchange()).len(), 2);
+        assert_eq!(traffic.answered(asked, exchange(), now).len(), 2);
         assert_eq!(who(&traffic.next(now).unwrap()), 3);
     }
 
@@ -713,8 +836,8 @@ mod tests {
         traffic.begin(effect(2), other.clone(), 0, now);
         traffic.begin(effect(3), other, 0, now);
         assert_eq!((traffic.following(), traffic.queued()), (2, 1));
-        assert_eq!(traffic.drop_waiting(), 2);
+        assert_eq!(traffic.drop_waiting().iter().map(|id| id.actor).collect::<Vec<_>>(), [2, 3]);
         assert_eq!((traffic.following(), traffic.queued(), traffic.pausing()), (1, 0, 0));
-        assert_eq!(traffic.answered(asked, exchange()).len(), 2);
+        assert_eq!(traffic.answered(asked, exchange(), now).len(), 2);
     }
 }

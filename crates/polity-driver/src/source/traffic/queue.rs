@@ -114,6 +114,10 @@ impl Queue {
         Some(call)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &Call> {
+        self.calls.values()
+    }
+
     pub fn len(&self) -> usize {
         self.calls.len()
     }
