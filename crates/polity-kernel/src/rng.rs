@@ -68,7 +68,7 @@ pub enum Stream {
     Order = 11,
     /// A cohort's council (keyed by round and agent).
     Council = 12,
-    /// Bootstrap resamples of a sweep's seeds (keyed by sample size and resample).
+    /// Bootstrap resamples of an evaluation's items (keyed by sample size and resample).
     Bootstrap = 20,
 }
 

@@ -6,7 +6,7 @@
 //! `at-most`) and of equivalence (`within`) by a 95 % interval (Wellek: "Testing Statistical Hypotheses of Equivalence and
 //! Noninferiority", 2010).
 
-use crate::stats::{Estimate, FEW, Sample, estimate};
+use crate::stats::{Estimate, FEW, student};
 use crate::tree::{Invalid, Node, TreeError, nearest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -314,7 +314,7 @@ impl Claim {
     }
 
     /// Its quantity, from the values of its arms by seed: with two arms of each pair the difference or the ratio, else the values. A ratio to
-    /// nothing is no value, and then there is none at all.
+    /// nothing is no value, and then there is none at all. Its interval is Student's.
     #[must_use]
     pub fn quantity(&self, of: &[f64], against: Option<&[f64]>) -> Estimate {
         let values: Option<Vec<f64>> = match against {
@@ -328,7 +328,7 @@ impl Claim {
                 })
                 .collect(),
         };
-        estimate(Sample { key: 0, values: &values.unwrap_or_default() })
+        student(&values.unwrap_or_default())
     }
 
     /// What is found of a quantity.

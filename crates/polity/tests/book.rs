@@ -8,6 +8,9 @@
 // Helpers of tests may panic as tests do.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use polity_kernel::rng::{Draws, Stream};
+use polity_kernel::stats::{Estimate, bootstrap, student};
+use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -82,6 +85,53 @@ fn the_chapter_on_scenarios_is_made_of_the_types() {
     for target in made.split("](#").skip(1).filter_map(|rest| rest.split(')').next()) {
         assert_eq!(anchors.iter().filter(|anchor| *anchor == target).count(), 1, "#{target}");
     }
+}
+
+/// How many of a hundred 95 % intervals of `n` values hold their true mean.
+fn covered(of: fn(&[f64]) -> Estimate, n: u32, truth: f64, value: impl Fn(&mut Draws) -> f64 + Sync) -> String {
+    const TRIALS: u32 = 500;
+    let hold = |trial: &u32| {
+        let mut draws = Draws::new(95, Stream::Driver, n, *trial);
+        let values: Vec<f64> = (0..n).map(|_| value(&mut draws)).collect();
+        let found = of(&values);
+        found.low.is_some_and(|low| low <= truth) && found.high.is_some_and(|high| high >= truth)
+    };
+    let hold = (0..TRIALS).into_par_iter().filter(hold).count();
+    format!("{:.1}", 100.0 * hold as f64 / f64::from(TRIALS))
+}
+
+#[test]
+fn the_coverage_of_intervals_is_measured() {
+    let right = |p: f64| move |draws: &mut Draws| f64::from(u8::from(draws.chance(p)));
+    let accuracy = |p: f64| move |draws: &mut Draws| (0..400).filter(|_| draws.chance(p)).count() as f64 / 400.0;
+    let mut made = String::from("| values | how many | Student's | percentile bootstrap |\n|---|---|---|---|\n");
+    let mut row = |values: &str, n: u32, student: String, bootstrap: String| {
+        made += &format!("| {values} | {n} | {student} | {bootstrap} |\n");
+    };
+    for n in [3, 6, 8, 30] {
+        let of = |of| covered(of, n, 0.0, Draws::normal);
+        row("normal", n, of(student), of(bootstrap));
+    }
+    for n in [3, 6, 8, 30] {
+        row("shares of 400 items, each right with 0.9", n, covered(student, n, 0.9, accuracy(0.9)), String::new());
+    }
+    for n in [6, 30] {
+        let value = |draws: &mut Draws| libm::exp(draws.normal());
+        row("log-normal", n, covered(student, n, libm::exp(0.5), value), String::new());
+    }
+    for (p, n) in [(0.7, 20), (0.7, 60), (0.7, 200), (0.95, 20), (0.95, 60)] {
+        row(&format!("items, each right with {p}"), n, String::new(), covered(bootstrap, n, p, right(p)));
+    }
+    let (begin, end) = ("<!-- coverage: POLITY_BLESS=1 cargo test -p polity --test book -->\n", "<!-- end -->");
+    let path = source().join("intervals.md");
+    let text = page("intervals.md");
+    let (head, rest) = text.split_once(begin).unwrap();
+    let (_, tail) = rest.split_once(end).unwrap();
+    let made = format!("{head}{begin}\n{made}\n{end}{tail}");
+    if std::env::var_os("POLITY_BLESS").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    assert!(fs::read_to_string(path).unwrap() == made, "write it anew: POLITY_BLESS=1 cargo test -p polity --test book");
 }
 
 #[test]

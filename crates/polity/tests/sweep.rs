@@ -14,7 +14,6 @@ use polity_driver::DriveError;
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::sweep::{self, Limits, WatchSweep};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::stats::RESAMPLES;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -144,26 +143,23 @@ fn a_sweep_says_what_its_runs_say_alone() {
     assert_eq!(compared.json["parameters"], json!({}), "{compared:?}");
 }
 
-/// Interval by the book: all resampled means in order, interpolated between ranks.
-fn plainly(resample: impl Fn(u32) -> f64) -> (f64, f64) {
-    let mut means: Vec<f64> = (0..RESAMPLES).map(resample).collect();
-    means.sort_by(|a, b| a.partial_cmp(b).unwrap());
-    let at = |p: f64| {
-        let place = p * f64::from(RESAMPLES - 1);
-        let rank = place as usize;
-        means[rank] + (means[rank + 1] - means[rank]) * (place - rank as f64)
-    };
-    (at(0.025), at(0.975))
-}
-
 fn average(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn indices(key: u64, n: usize, b: u32) -> Vec<usize> {
-    let mut draws = Draws::new(key, Stream::Bootstrap, n as u32, b);
-    (0..n).map(|_| draws.below(n as u64) as usize).collect()
+fn variance(values: &[f64]) -> f64 {
+    let mean = average(values);
+    values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64
 }
+
+/// Student's interval by the book, with the quantile from a table.
+fn plainly(values: &[f64], quantile: f64) -> (f64, f64) {
+    let half = quantile * (variance(values) / values.len() as f64).sqrt();
+    (average(values) - half, average(values) + half)
+}
+
+/// 97.5 % of Student's distribution with 7 degrees of freedom is below this.
+const SEVEN: f64 = 2.364_624_251_592_784;
 
 fn close(row: &BTreeMap<String, String>, key: &str, expected: f64) {
     let found: f64 = row[key].parse().unwrap();
@@ -188,8 +184,7 @@ fn means_intervals_and_contrasts_are_those_of_the_table() {
     assert_eq!(summary.len(), 12);
     for row in summary.iter().filter(|row| row["metric"] == "guess.mean") {
         let values = &arms[&row["arm"]];
-        let resampled = |b| average(&indices(0, 8, b).iter().map(|i| values[*i]).collect::<Vec<_>>());
-        let (low, high) = plainly(resampled);
+        let (low, high) = plainly(values, SEVEN);
         close(row, "mean", average(values));
         close(row, "low", low);
         close(row, "high", high);
@@ -228,7 +223,7 @@ fn means_intervals_and_contrasts_are_those_of_the_table() {
         let at =
             |cells: &[&Vec<f64>], seed: usize| average(&cells.iter().map(|values| values[seed]).collect::<Vec<_>>());
         let pairs: Vec<f64> = (0..8).map(|seed| at(&plus, seed) - at(&minus, seed)).collect();
-        let (low, high) = plainly(|b| average(&indices(0, 8, b).iter().map(|i| pairs[*i]).collect::<Vec<_>>()));
+        let (low, high) = plainly(&pairs, SEVEN);
         close(row, "difference", average(&pairs));
         close(row, "low", low);
         close(row, "high", high);
@@ -238,7 +233,7 @@ fn means_intervals_and_contrasts_are_those_of_the_table() {
 }
 
 #[test]
-fn arms_with_seeds_of_their_own_are_resampled_alone() {
+fn arms_with_seeds_of_their_own_are_compared_by_their_own_variances() {
     let folder = scratch("sweep-own-seeds");
     let mut scenario = rules(60, 4);
     scenario["design"] = json!({
@@ -253,13 +248,15 @@ fn arms_with_seeds_of_their_own_are_resampled_alone() {
     assert_eq!(seeds.len(), 14, "no seed is in both arms: {seeds:?}");
     let arms = by_arm(&out, "guess.mean");
     let (control, low) = (&arms["control"], &arms["low"]);
-    let of = |key, values: &[f64], b| average(&indices(key, 7, b).iter().map(|i| values[*i]).collect::<Vec<_>>());
-    let interval = plainly(|b| of(2, low, b) - of(1, control, b));
+    // Welch's interval lies between those of 6 and of 12 degrees of freedom.
+    let half = |quantile: f64| quantile * ((variance(low) + variance(control)) / 7.0).sqrt();
+    let (most, least) = (half(2.446_911_851_144_979), half(2.178_812_829_663_418));
     let contrasts = csv(&out.join("contrasts.csv"));
     assert_eq!(contrasts.len(), 1);
     close(&contrasts[0], "difference", average(low) - average(control));
-    close(&contrasts[0], "low", interval.0);
-    close(&contrasts[0], "high", interval.1);
+    let number = |key: &str| contrasts[0][key].parse::<f64>().unwrap();
+    let found = (number("high") - number("low")) / 2.0;
+    assert!((least..=most).contains(&found), "{least} {found} {most}");
     assert_eq!((contrasts[0]["paired"].as_str(), contrasts[0]["verdict"].as_str()), ("false", "stable"));
     // Read over the last two of four rounds.
     let metrics = harness::tables(&RealDisk, &out.join("runs/control/7"))["metrics"].clone();

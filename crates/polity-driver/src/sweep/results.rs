@@ -7,7 +7,7 @@ use crate::disk::{Disk, create_dir_durably, write_atomically};
 use crate::drive::digest_of;
 use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, read_closed, remove_parts_after};
 use polity_kernel::scenario::{Design, Factor};
-use polity_kernel::stats::{self, Estimate, RESAMPLES, Sample, Verdict};
+use polity_kernel::stats::{self, Estimate, Verdict};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -120,18 +120,11 @@ fn difference(design: &Design, of: &Comparison<'_>, values: &Values) -> Estimate
         };
         let pairs: Vec<f64> =
             (0..seeds).filter_map(|seed| Some(level(&of.plus, seed)? - level(&of.minus, seed)?)).collect();
-        return stats::estimate(Sample { key: 0, values: &pairs });
+        return stats::student(&pairs);
     }
     let own: Vec<Vec<f64>> = values.iter().map(|arm| arm.iter().flatten().copied().collect()).collect();
-    let samples = |arms: &[usize]| {
-        arms.iter().map(|arm| Sample { key: key(design, *arm), values: &own[*arm] }).collect::<Vec<_>>()
-    };
-    stats::difference(&samples(&of.plus), &samples(&of.minus))
-}
-
-/// Arms with the same seeds are resampled alike, others each on their own.
-fn key(design: &Design, arm: usize) -> u64 {
-    if design.common_random_numbers { 0 } else { arm as u64 + 1 }
+    let samples = |arms: &[usize]| arms.iter().map(|arm| own[*arm].as_slice()).collect::<Vec<_>>();
+    stats::welch(&samples(&of.plus), &samples(&of.minus))
 }
 
 impl Results {
@@ -150,7 +143,7 @@ impl Results {
             .into_par_iter()
             .map(|(arm, metric)| {
                 let own: Vec<f64> = values[metric][arm].iter().flatten().copied().collect();
-                let Estimate { mean, low, high, n } = stats::estimate(Sample { key: key(design, arm), values: &own });
+                let Estimate { mean, low, high, n } = stats::student(&own);
                 ArmRow { arm: design.arms[arm].name.clone(), metric: metrics[metric].clone(), mean, low, high, n }
             })
             .collect();
@@ -282,9 +275,7 @@ impl Results {
             Column::MaybeF64(rows.iter().map(|row| row.high).collect()),
             Column::U32(rows.iter().map(|row| row.n as u32).collect()),
         ];
-        let doc = format!(
-            "One row an arm and metric. Intervals: 95 % percentile bootstrap of the mean over seeds, {RESAMPLES} resamples."
-        );
+        let doc = "One row an arm and metric. Intervals: Student's, 95 %, of the mean over seeds.".to_string();
         (
             TableSpec { name: "summary".into(), doc, columns, volatile: false, only_with_rows: false },
             Batch { rows: rows.len(), columns: data },
@@ -323,7 +314,7 @@ impl Results {
             Column::Bool(rows.iter().map(|row| row.paired).collect()),
             Column::Text(rows.iter().map(|row| row.verdict.word().to_string()).collect()),
         ];
-        let doc = "One row a difference and metric; intervals as in `summary`, of the difference.".to_string();
+        let doc = "One row a difference and metric. Intervals: Student's, 95 %, of the differences by seed; Welch's where they are not paired.".to_string();
         (
             TableSpec { name: "contrasts".into(), doc, columns, volatile: false, only_with_rows: false },
             Batch { rows: rows.len(), columns: data },

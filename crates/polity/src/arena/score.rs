@@ -2,7 +2,7 @@
 
 use super::sheet::{Ledger, SOLVE, Sheet, Spent};
 use super::{Entrant, Unit};
-use polity_kernel::stats::{self, Sample};
+use polity_kernel::stats;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ impl Score {
             .map(|item| stats::mean(&told(item).map(|right| f64::from(u8::from(right))).collect::<Vec<_>>()))
             .collect();
         let values: Vec<f64> = by_item.iter().flatten().copied().collect();
-        let accuracy = stats::estimate(Sample { key: 0, values: &values });
+        let accuracy = stats::bootstrap(&values);
         let (mut spent, mut scoring) = (Spent::default(), Spent::default());
         sheets.iter().for_each(|sheet| scoring.add(&sheet.scoring));
         let mut ledger = Ledger::new();
@@ -153,7 +153,7 @@ fn measured(sheets: &[Sheet]) -> BTreeMap<&'static str, Measured> {
     }
     let summed = |(name, values): (&'static str, BTreeMap<u32, Vec<f64>>)| {
         let values: Vec<f64> = values.values().filter_map(|repeats| stats::mean(repeats)).collect();
-        let estimate = stats::estimate(Sample { key: 0, values: &values });
+        let estimate = stats::bootstrap(&values);
         let measured = Measured { mean: estimate.mean?, low: estimate.low, high: estimate.high, items: values.len() };
         Some((name, measured))
     };
@@ -215,7 +215,7 @@ pub(super) fn duels(scores: &[Score]) -> Vec<Duel> {
 
 fn duel(a: &Score, b: &Score) -> Duel {
     let pairs: Vec<f64> = a.by_item.iter().zip(&b.by_item).filter_map(|(a, b)| Some((*a)? - (*b)?)).collect();
-    let difference = stats::estimate(Sample { key: 0, values: &pairs });
+    let difference = stats::bootstrap(&pairs);
     let a_only = pairs.iter().filter(|x| **x > 0.0).count() as u64;
     let b_only = pairs.iter().filter(|x| **x < 0.0).count() as u64;
     let p = stats::mcnemar(a_only, b_only);

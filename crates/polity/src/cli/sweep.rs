@@ -13,7 +13,7 @@ use polity_driver::sweep::{self, ContrastRow, Limits, SweepManifest, SweepSummar
 use polity_driver::tables::{ColumnData, read_table};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Reading;
-use polity_kernel::stats::{FEW, RESAMPLES};
+use polity_kernel::stats::FEW;
 use polity_kernel::tree::Node;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -320,7 +320,7 @@ fn means(summary: &Columns, seeds: usize) -> Section {
         x_label: "arm".into(),
         y_label: metric.clone(),
         bars,
-        caption: format!("Mean of {metric} over {seeds} seeds, with 95 % bootstrap intervals, by arm."),
+        caption: format!("Mean of {metric} over {seeds} seeds, with 95 % intervals, by arm."),
     };
     let more = (all > MOST_FIGURES).then(|| format!("The first {MOST_FIGURES} of {all} metrics; summary.csv has all."));
     let figures = by_metric.into_iter().take(MOST_FIGURES).map(figure).collect();
@@ -365,7 +365,7 @@ fn differences(manifest: &SweepManifest, contrasts: &Columns) -> Section {
     };
     let few = match manifest.design.arms.iter().map(|arm| arm.seeds.len()).min() {
         Some(n) if n < FEW => {
-            format!(" With {n} seeds intervals are too narrow, and whether a difference is stable can not be told.")
+            format!(" With {n} seeds, fewer than {FEW}, whether a difference is stable cannot be told.")
         }
         _ => String::new(),
     };
@@ -400,10 +400,13 @@ fn methods(manifest: &SweepManifest, seeds: usize) -> String {
         true => "common random numbers (the same seeds in each arm); differences were paired by seed",
         false => "seeds of its own in each arm",
     };
+    let unpaired = match design.common_random_numbers {
+        true => "",
+        false => "; of differences between arms they are Welch's",
+    };
     format!(
-        "We ran {} arms{crossed}, with {seeds} seeds each and {numbers}. Metrics were read {}. Intervals are 95 % percentile \
-         bootstrap intervals over seeds with {RESAMPLES} resamples (Efron and Tibshirani 1993), drawn from a counter-based generator \
-         (Philox2x64-10); all runs and intervals can be recomputed exactly with polity {}.",
+        "We ran {} arms{crossed}, with {seeds} seeds each and {numbers}. Metrics were read {}. Intervals are Student's, 95 %, over \
+         seeds{unpaired}. All runs and intervals can be recomputed exactly with polity {}.",
         design.arms.len(),
         reading(design.read),
         manifest.build.version
