@@ -5,6 +5,7 @@ use super::{Entrant, Unit};
 use polity_kernel::stats;
 use rayon::prelude::*;
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Below this chance, after as many tests as there are, a difference counts as real.
@@ -85,9 +86,41 @@ pub struct Score {
     pub run: String,
     /// The runs of all repeats.
     pub runs: Vec<String>,
-    /// Share of right answers by item, over its repeats.
+    /// Right answers by item, over its repeats.
     #[serde(skip)]
-    pub by_item: Vec<Option<f64>>,
+    pub by_item: Vec<Tally>,
+}
+
+/// The repeats of an item that could be scored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Those with a right answer.
+    pub right: u32,
+    /// All of them.
+    pub of: u32,
+}
+
+impl Tally {
+    /// The share of right answers; `None` without repeats.
+    #[must_use]
+    pub fn share(self) -> Option<f64> {
+        (self.of > 0).then(|| f64::from(self.right) / f64::from(self.of))
+    }
+
+    /// Whether it is right more often than another; `None` where one of them has no repeats. In whole numbers: shares as floating-point numbers
+    /// may differ where the counts do not.
+    #[must_use]
+    pub fn compare(self, other: Tally) -> Option<Ordering> {
+        let across = |a: Tally, b: Tally| u64::from(a.right) * u64::from(b.of);
+        (self.of > 0 && other.of > 0).then(|| across(self, other).cmp(&across(other, self)))
+    }
+}
+
+impl FromIterator<bool> for Tally {
+    fn from_iter<T: IntoIterator<Item = bool>>(told: T) -> Self {
+        told.into_iter()
+            .fold(Tally::default(), |Tally { right, of }, is| Tally { right: right + u32::from(is), of: of + 1 })
+    }
 }
 
 impl Score {
@@ -95,10 +128,8 @@ impl Score {
     pub(super) fn of(entrant: &Entrant, sheets: &[Sheet], runs: Vec<String>, simulated: bool) -> Score {
         let items = sheets.first().map_or(0, |sheet| sheet.rows.len());
         let told = |item: usize| sheets.iter().filter_map(move |sheet| sheet.rows.get(item)?.correct);
-        let by_item: Vec<Option<f64>> = (0..items)
-            .map(|item| stats::mean(&told(item).map(|right| f64::from(u8::from(right))).collect::<Vec<_>>()))
-            .collect();
-        let values: Vec<f64> = by_item.iter().flatten().copied().collect();
+        let by_item: Vec<Tally> = (0..items).map(|item| told(item).collect()).collect();
+        let values: Vec<f64> = by_item.iter().filter_map(|tally| tally.share()).collect();
         let accuracy = stats::bootstrap(&values);
         let (mut spent, mut scoring) = (Spent::default(), Spent::default());
         sheets.iter().for_each(|sheet| scoring.add(&sheet.scoring));
@@ -125,7 +156,7 @@ impl Score {
             of_allowance: None,
             unscored: rows().filter(|row| row.correct.is_none()).count(),
             unanswered: rows().filter(|row| row.answer.is_none()).count(),
-            pass: passes(sheets.len() as u32, (0..items).map(|item| told(item).collect()).collect()),
+            pass: passes(sheets.len() as u32, &by_item),
             measured: measured(sheets),
             ledger: ledger.into_iter().map(|((who, purpose), spent)| Entry { who, purpose, spent }).collect(),
             simulated,
@@ -161,12 +192,9 @@ fn measured(sheets: &[Sheet]) -> BTreeMap<&'static str, Measured> {
 }
 
 /// pass^k for every k up to the number of repeats, over the items that could be scored so often.
-fn passes(repeats: u32, told: Vec<Vec<bool>>) -> BTreeMap<u32, f64> {
+fn passes(repeats: u32, by_item: &[Tally]) -> BTreeMap<u32, f64> {
     let of = |k: u32| {
-        let each = told.iter().filter_map(|tries| {
-            let right = tries.iter().filter(|right| **right).count() as u32;
-            stats::pass_hat(right, tries.len() as u32, k)
-        });
+        let each = by_item.iter().filter_map(|tally| stats::pass_hat(tally.right, tally.of, k));
         stats::mean(&each.collect::<Vec<f64>>()).map(|mean| (k, mean))
     };
     if repeats < 2 { BTreeMap::new() } else { (1..=repeats).filter_map(of).collect() }
@@ -214,10 +242,11 @@ pub(super) fn duels(scores: &[Score]) -> Vec<Duel> {
 }
 
 fn duel(a: &Score, b: &Score) -> Duel {
-    let pairs: Vec<f64> = a.by_item.iter().zip(&b.by_item).filter_map(|(a, b)| Some((*a)? - (*b)?)).collect();
+    let each = || a.by_item.iter().zip(&b.by_item);
+    let pairs: Vec<f64> = each().filter_map(|(a, b)| Some(a.share()? - b.share()?)).collect();
     let difference = stats::bootstrap(&pairs);
-    let a_only = pairs.iter().filter(|x| **x > 0.0).count() as u64;
-    let b_only = pairs.iter().filter(|x| **x < 0.0).count() as u64;
+    let more = |side: Ordering| each().filter(|(a, b)| a.compare(**b) == Some(side)).count() as u64;
+    let (a_only, b_only) = (more(Ordering::Greater), more(Ordering::Less));
     let p = stats::mcnemar(a_only, b_only);
     Duel {
         a: a.method.clone(),
@@ -231,5 +260,67 @@ fn duel(a: &Score, b: &Score) -> Duel {
         p,
         p_holm: p,
         verdict: "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sheet::Row;
+    use super::*;
+    use polity_kernel::rng::{Draws, Stream};
+
+    /// A method whose repeats are right as said, by item and repeat.
+    fn score(name: &str, right: &[Vec<bool>]) -> Score {
+        let row = |item: usize, correct: bool| Row {
+            item: item as u32,
+            question: String::new(),
+            answer: None,
+            extracted: None,
+            gold: None,
+            correct: Some(correct),
+            note: None,
+            rounds: 1,
+            measured: BTreeMap::new(),
+            spent: Spent::default(),
+        };
+        let sheet = |repeat: usize| Sheet {
+            rows: right.iter().enumerate().map(|(item, of_item)| row(item, of_item[repeat])).collect(),
+            ledger: Ledger::new(),
+            scoring: Spent::default(),
+        };
+        let sheets: Vec<Sheet> = (0..right[0].len()).map(sheet).collect();
+        let entrant = Entrant { label: name.into(), method: "test", members: 1, sized: true, rounds: 1 };
+        Score::of(&entrant, &sheets, Vec::new(), true)
+    }
+
+    #[test]
+    fn the_order_of_repeats_decides_no_comparison() {
+        let mut draws = Draws::new(7, Stream::Driver, 0, 0);
+        for repeats in 2..=7_usize {
+            // Every pair of counts, with the right repeats in an order of their own on each side.
+            let counts: Vec<(usize, usize)> = (0..=repeats).flat_map(|a| (0..=repeats).map(move |b| (a, b))).collect();
+            let mut shuffled = |right: usize| {
+                let mut told: Vec<bool> = (0..repeats).map(|i| i < right).collect();
+                (1..repeats).for_each(|i| told.swap(i, draws.below(i as u64 + 1) as usize));
+                told
+            };
+            for _ in 0..50 {
+                let a = score("a", &counts.iter().map(|(a, _)| shuffled(*a)).collect::<Vec<_>>());
+                let b = score("b", &counts.iter().map(|(_, b)| shuffled(*b)).collect::<Vec<_>>());
+                let found = duel(&a, &b);
+                let each = (repeats * (repeats + 1) / 2) as u64;
+                assert_eq!((found.a_only, found.b_only), (each, each), "{repeats} repeats");
+                assert_eq!(found.p, 1.0);
+            }
+        }
+    }
+
+    #[test]
+    fn shares_of_different_numbers_of_repeats_are_compared_exactly() {
+        let tally = |right, of| Tally { right, of };
+        assert_eq!(tally(1, 3).compare(tally(2, 6)), Some(Ordering::Equal));
+        assert_eq!(tally(2, 6).compare(tally(3, 7)), Some(Ordering::Less));
+        assert_eq!(tally(1, 1).compare(tally(0, 0)), None);
+        assert_eq!(tally(0, 0).share(), None);
     }
 }
