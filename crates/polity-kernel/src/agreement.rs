@@ -1,5 +1,7 @@
-//! Agreement of raters: Cohen's and Fleiss' kappa.
+//! Agreement of raters: Cohen's and Fleiss' kappa, and how far a judge of pairs leans to what it is shown first.
 
+use crate::rng::normal_quantile;
+use crate::stats::{CONFIDENCE, Estimate};
 use std::collections::BTreeMap;
 
 /// Cohen's kappa of two raters over the things that both have rated: (share that agree - share expected by chance) / (1 - share expected by
@@ -38,9 +40,126 @@ pub fn fleiss<T: Ord>(things: &[Vec<T>]) -> Option<f64> {
     (rated > 0.0 && chance < 1.0).then(|| (agreed / rated - chance) / (1.0 - chance))
 }
 
+/// Position bias of a judge of pairs by labels: how often it names what is shown first where the second is better, less how often it names the
+/// second where the first is. A pair is (it names the first, the label names the first). The share of labels does not reach it: who guesses
+/// has none, whatever that share is. No mean without labels of both kinds.
+///
+/// The interval is that of Agresti and Caffo ("Simple and Effective Confidence Intervals for Proportions", 2000): Wald's, with a success and a
+/// failure more on each side. `n` is the number of pairs.
+#[must_use]
+pub fn position_bias(pairs: &[(bool, bool)]) -> Estimate {
+    let named = |label: bool| {
+        let of = || pairs.iter().filter(move |(_, labelled)| *labelled == label);
+        (of().filter(|(said, labelled)| said != labelled).count() as f64, of().count() as f64)
+    };
+    let ((to_first, second_better), (to_second, first_better)) = (named(false), named(true));
+    if second_better == 0.0 || first_better == 0.0 {
+        return Estimate { n: pairs.len(), ..Estimate::NONE };
+    }
+    let share = |errors: f64, of: f64| (errors + 1.0) / (of + 2.0);
+    let variance = |share: f64, of: f64| share * (1.0 - share) / (of + 2.0);
+    let (a, b) = (share(to_first, second_better), share(to_second, first_better));
+    let deviation = (variance(a, second_better) + variance(b, first_better)).sqrt();
+    around(to_first / second_better - to_second / first_better, a - b, deviation, pairs.len())
+}
+
+/// Position bias of a judge that is asked in both orders: the share of pairs of which it names what is shown first each time, less the share
+/// of which it names what is shown second each time. It needs no labels, and is the same quantity as [`position_bias`]. A pair is (it
+/// names the first, it names the first when they are swapped).
+///
+/// The interval is that of Agresti and Min ("Simple Improved Confidence Intervals for Comparing Matched Proportions", 2005): Wald's, with half
+/// a pair more in each cell.
+#[must_use]
+pub fn position_bias_of_orders(pairs: &[(bool, bool)]) -> Estimate {
+    let n = pairs.len() as f64;
+    if pairs.is_empty() {
+        return Estimate::NONE;
+    }
+    let count = |which: bool| pairs.iter().filter(|pair| **pair == (which, which)).count() as f64;
+    let (first, second) = (count(true), count(false));
+    let (a, b, of) = (first + 0.5, second + 0.5, n + 2.0);
+    let middle = (a - b) / of;
+    let deviation = (((a + b) / of - middle * middle) / of).sqrt();
+    around((first - second) / n, middle, deviation, pairs.len())
+}
+
+/// A difference of shares, with the interval around its shrunken estimate.
+fn around(mean: f64, middle: f64, deviation: f64, n: usize) -> Estimate {
+    let half = normal_quantile((1.0 + CONFIDENCE) / 2.0) * deviation;
+    Estimate { mean: Some(mean), low: Some((middle - half).max(-1.0)), high: Some((middle + half).min(1.0)), n }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::{Draws, Stream};
+
+    /// What a judge says of `n` pairs of which the first is better in a share: (names the first, label, names the first when swapped). It compares
+    /// impressions, of which the better one and the first one get something on top.
+    fn judged(n: u32, trial: u32, labelled_first: f64, sensitivity: f64, bias: f64) -> Vec<(bool, bool, bool)> {
+        let mut draws = Draws::new(17, Stream::Driver, n, trial);
+        let mut names_first = |better: bool| {
+            let difference = draws.normal() - draws.normal();
+            difference + bias + if better { sensitivity } else { -sensitivity } > 0.0
+        };
+        let label = |i: u32| f64::from(i) < labelled_first * f64::from(n);
+        (0..n).map(|i| (names_first(label(i)), label(i), names_first(!label(i)))).collect()
+    }
+
+    fn both(judged: &[(bool, bool, bool)]) -> [Estimate; 2] {
+        let by_labels: Vec<(bool, bool)> = judged.iter().map(|(said, label, _)| (*said, *label)).collect();
+        let by_orders: Vec<(bool, bool)> = judged.iter().map(|(said, _, swapped)| (*said, *swapped)).collect();
+        [position_bias(&by_labels), position_bias_of_orders(&by_orders)]
+    }
+
+    #[test]
+    fn a_bias_is_none_of_the_labels() {
+        // Nine labels of ten are first. Who tosses a coin leans to nothing; who leans by 0.3 standard deviations is seen to.
+        for (labelled, sensitivity, bias) in [(0.9, 0.0, 0.0), (0.62, 0.6, 0.0), (0.9, 0.0, 0.3), (0.62, 0.6, 0.3)] {
+            for found in both(&judged(4000, 0, labelled, sensitivity, bias)) {
+                let (low, high) = (found.low.unwrap(), found.high.unwrap());
+                assert!(high - low < 0.12 && low <= found.mean.unwrap() && found.mean.unwrap() <= high, "{found:?}");
+                assert_eq!(low > 0.0, bias > 0.0, "{labelled} {sensitivity} {bias}: {found:?}");
+                assert!(high > 0.0, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn intervals_of_a_bias_hold_it_as_often_as_they_say() {
+        // Of a judge that names the first with probability 3/4 when it is better and with 1/2 when it is not: 3/4 + 1/2 - 1.
+        let trials = 2000;
+        for (n, labelled) in [(20, 0.5), (20, 0.8), (100, 0.62)] {
+            let mut covered = [0; 2];
+            for trial in 0..trials {
+                let mut draws = Draws::new(18, Stream::Driver, n, trial);
+                let mut names_first = |better: bool| draws.chance(if better { 0.75 } else { 0.5 });
+                let label = |i: u32| f64::from(i) < labelled * f64::from(n);
+                let said: Vec<_> = (0..n).map(|i| (names_first(label(i)), label(i), names_first(!label(i)))).collect();
+                for (found, covered) in both(&said).into_iter().zip(&mut covered) {
+                    *covered += u32::from(found.low.unwrap() <= 0.25 && found.high.unwrap() >= 0.25);
+                }
+            }
+            let shares = covered.map(|covered| f64::from(covered) / f64::from(trials));
+            assert!(shares.iter().all(|share| (0.93..0.985).contains(share)), "{n} {labelled}: {shares:?}");
+        }
+    }
+
+    #[test]
+    fn what_tells_nothing_of_a_bias_is_told_so() {
+        assert_eq!(position_bias(&[]).mean, None);
+        assert_eq!(
+            position_bias(&[(true, true); 5]),
+            Estimate { n: 5, ..Estimate::NONE },
+            "no label of the other kind"
+        );
+        assert_eq!(position_bias_of_orders(&[]), Estimate::NONE);
+        // Few pairs without an error tell little; who always names the first is told so.
+        let right = position_bias(&[(true, true), (false, false)]);
+        assert!(right.mean == Some(0.0) && right.low.unwrap() < -0.5 && right.high.unwrap() > 0.5, "{right:?}");
+        let always = position_bias_of_orders(&[(true, true); 10]);
+        assert!(always.mean == Some(1.0) && always.low.unwrap() > 0.5 && always.high == Some(1.0), "{always:?}");
+    }
 
     /// A table of counts as pairs.
     fn pairs(table: &[(char, char, usize)]) -> Vec<(char, char)> {

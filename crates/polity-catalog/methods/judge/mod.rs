@@ -67,7 +67,8 @@ struct Opinion {
 
 /// Indices of [`Method::RECORDS`].
 const VERDICT: u16 = 0;
-const FIRST_SHOWN: u16 = 2;
+const GIVEN_ORDER: u16 = 2;
+const SWAPPED_ORDER: u16 = 3;
 const BETTER: &str = include_str!("prompts/better.md");
 const RUBRIC: &str = include_str!("prompts/rubric.md");
 const OTHERS: &str = include_str!("prompts/others.md");
@@ -81,7 +82,11 @@ impl Method for Judge {
     const RECORDS: &'static [Records] = &[
         Records { name: "verdict", doc: "the letter of the answer that the judge finds better" },
         Records { name: "no-answer", doc: "why the judge has no verdict" },
-        Records { name: "first-shown", doc: "the letter that the judge names when the other answer is shown first" },
+        Records {
+            name: "given-order",
+            doc: "asked in both orders: the letter that the judge names when A is shown first",
+        },
+        Records { name: "swapped-order", doc: "asked in both orders: the letter that it names when B is shown first" },
     ];
     const USUAL: Usual = Usual { members: 3, rounds: 2 };
     const FORM: Option<Form> = Some(Form {
@@ -149,8 +154,9 @@ impl Judge {
         let mut opinions = Vec::new();
         for (member, heard) in members.iter().zip(heard.chunks(orders.len())) {
             let read: Vec<Option<Opinion>> = heard.iter().map(|heard| opinion(desk, *member, heard)).collect();
-            if let Some(Some(swapped)) = read.get(1) {
-                desk.record(*member, FIRST_SHOWN, NAMES[swapped.better]);
+            if let [Some(given), Some(swapped)] = &read[..] {
+                desk.record(*member, GIVEN_ORDER, NAMES[given.better]);
+                desk.record(*member, SWAPPED_ORDER, NAMES[swapped.better]);
             }
             let agreed = read.iter().flatten().map(|opinion| opinion.better).collect::<Vec<_>>();
             let stands = agreed.len() == orders.len() && agreed.iter().all(|better| *better == agreed[0]);

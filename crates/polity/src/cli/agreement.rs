@@ -1,10 +1,11 @@
-//! `polity agreement`: how far judges agree with the labels of a data set and with each other, and whether they lean to what is shown first.
+//! `polity agreement`: how far judges agree with the labels of a data set and with each other, and how far they lean to what is shown first.
 
 use super::output::{json, print_line, print_text};
 use super::{Exit, Failure};
 use polity_driver::disk::RealDisk;
 use polity_driver::tables::{ColumnData, TableError, read_table};
-use polity_kernel::agreement::{cohen, fleiss};
+use polity_kernel::agreement::{cohen, fleiss, position_bias, position_bias_of_orders};
+use polity_kernel::stats::Estimate;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,39 +20,69 @@ struct Rater {
     agreement: Option<f64>,
     /// Cohen's kappa with the labels.
     kappa: Option<f64>,
-    /// Share of its verdicts for what is shown first, less that of the labels.
-    first_bias: Option<f64>,
+    /// How far it leans to what is shown first, apart from the share of labels; `n` is the number of pairs.
+    position_bias: Estimate,
+    /// What that is measured by: `both orders`, or `labels`.
+    measured_by: &'static str,
     /// Of the items asked in both orders, the share on which it kept its verdict.
     steady: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
 struct Agreement {
+    /// Share of the labels that are A, which is shown first.
+    labelled_first: f64,
     team: Rater,
     judges: Vec<Rater>,
     /// Fleiss' kappa of the judges among themselves.
     fleiss: Option<f64>,
 }
 
+/// The letter of the answer that is shown first in the given order.
+const FIRST: &str = "A";
+
 /// Verdicts by item.
 type Verdicts = BTreeMap<u32, String>;
 
-fn rater(name: &str, verdicts: &Verdicts, labels: &Verdicts, swapped: &Verdicts) -> Rater {
-    let both: Vec<(&String, &String)> =
-        verdicts.iter().filter_map(|(item, said)| Some((said, labels.get(item)?))).collect();
-    let n = both.len() as f64;
-    let share = |holds: &dyn Fn(&(&String, &String)) -> bool| {
-        (n > 0.0).then(|| both.iter().filter(|pair| holds(pair)).count() as f64 / n)
+/// What a judge has said of each item.
+#[derive(Default)]
+struct Said {
+    /// Its verdict.
+    verdicts: Verdicts,
+    /// Asked in both orders: the letter that it names in the given one.
+    given: Verdicts,
+    /// The letter that it names in the other.
+    swapped: Verdicts,
+}
+
+fn rater(name: &str, said: &Said, labels: &Verdicts) -> Rater {
+    let joined = |a: &'_ Verdicts, b: &'_ Verdicts| -> Vec<(String, String)> {
+        a.iter().filter_map(|(item, word)| Some((word.clone(), b.get(item)?.clone()))).collect()
     };
-    // Whoever changed with the order has no verdict: the other order alone is on record.
-    let kept = swapped.iter().filter(|(item, said)| verdicts.get(item) == Some(said)).count();
+    let (labelled, orders) = (joined(&said.verdicts, labels), joined(&said.given, &said.swapped));
+    let same = |pairs: &[(String, String)]| {
+        let same = pairs.iter().filter(|(a, b)| a == b).count();
+        (!pairs.is_empty()).then(|| same as f64 / pairs.len() as f64)
+    };
+    // A verdict of a judge asked in both orders is one that it has kept: that it leans shows in the others.
+    let (position_bias, measured_by) = match orders.is_empty() {
+        true => {
+            let first: Vec<_> = labelled.iter().map(|(said, label)| (said == FIRST, label == FIRST)).collect();
+            (position_bias(&first), "labels")
+        }
+        false => {
+            let first: Vec<_> = orders.iter().map(|(given, swapped)| (given == FIRST, swapped != FIRST)).collect();
+            (position_bias_of_orders(&first), "both orders")
+        }
+    };
     Rater {
         name: name.into(),
-        items: both.len(),
-        agreement: share(&|(said, label)| said == label),
-        kappa: cohen(&both),
-        first_bias: share(&|(said, _)| *said == "A").zip(share(&|(_, label)| *label == "A")).map(|(a, b)| a - b),
-        steady: (!swapped.is_empty()).then(|| kept as f64 / swapped.len() as f64),
+        items: labelled.len(),
+        agreement: same(&labelled),
+        kappa: cohen(&labelled),
+        position_bias,
+        measured_by,
+        steady: same(&orders),
     }
 }
 
@@ -87,24 +118,30 @@ pub fn agreement(run: &Path, as_json: bool) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Input, message));
     }
     // A member's last verdict on an item counts.
-    let mut said: BTreeMap<(u32, bool), Verdicts> = BTreeMap::new();
+    let mut said: BTreeMap<u32, Said> = BTreeMap::new();
     for (((item, who), kind), text) in whole(&act_item).into_iter().zip(whole(&who)).zip(kind.texts()).zip(text.texts())
     {
         let (Some(item), Some(who), Some(kind), Some(text)) = (item, who, kind, text) else { continue };
-        let swapped = kind == "first-shown";
-        if swapped || kind == "verdict" || kind == "answer" {
-            said.entry((who, swapped)).or_default().insert(item, text);
-        }
+        let said = said.entry(who).or_default();
+        let verdicts = match kind.as_str() {
+            "verdict" | "answer" => &mut said.verdicts,
+            "given-order" => &mut said.given,
+            "swapped-order" => &mut said.swapped,
+            _ => continue,
+        };
+        verdicts.insert(item, text);
     }
-    let none = Verdicts::new();
-    let of = |who: u32, swapped: bool| said.get(&(who, swapped)).unwrap_or(&none);
+    let none = Said::default();
+    let of = |who: u32| said.get(&who).unwrap_or(&none);
     let judges: Vec<(u32, String)> =
         whole(&agent).into_iter().zip(name.texts()).filter_map(|(a, n)| a.zip(n)).collect();
     let ratings: Vec<Vec<&String>> =
-        labels.keys().map(|item| judges.iter().filter_map(|(who, _)| of(*who, false).get(item)).collect()).collect();
+        labels.keys().map(|item| judges.iter().filter_map(|(who, _)| of(*who).verdicts.get(item)).collect()).collect();
+    let first = labels.values().filter(|label| *label == FIRST).count();
     let found = Agreement {
-        team: rater("team", &team, &labels, &none),
-        judges: judges.iter().map(|(who, name)| rater(name, of(*who, false), &labels, of(*who, true))).collect(),
+        labelled_first: first as f64 / labels.len() as f64,
+        team: rater("team", &Said { verdicts: team, ..Said::default() }, &labels),
+        judges: judges.iter().map(|(who, name)| rater(name, of(*who), &labels)).collect(),
         fleiss: fleiss(&ratings),
     };
     if as_json {
@@ -112,18 +149,24 @@ pub fn agreement(run: &Path, as_json: bool) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let shown = |x: Option<f64>| x.map_or("-".into(), |x| format!("{x:.3}"));
-    let mut out =
-        format!("{:<20} {:>6} {:>10} {:>8} {:>11} {:>7}\n", "", "items", "agreement", "kappa", "first bias", "steady");
+    let mut out = format!(
+        "{:<20} {:>6} {:>10} {:>8} {:>24} {:<11} {:>7}\n",
+        "", "items", "agreement", "kappa", "position bias", "by", "steady"
+    );
     for rater in std::iter::once(&found.team).chain(&found.judges) {
-        let Rater { name, items, agreement, kappa, first_bias, steady } = rater;
+        let Rater { name, items, agreement, kappa, position_bias: bias, measured_by, steady } = rater;
+        let bias = match (bias.mean, bias.low, bias.high) {
+            (Some(mean), Some(low), Some(high)) => format!("{mean:+.3} [{low:+.3}, {high:+.3}]"),
+            _ => "-".into(),
+        };
         out.push_str(&format!(
-            "{name:<20} {items:>6} {:>10} {:>8} {:>11} {:>7}\n",
+            "{name:<20} {items:>6} {:>10} {:>8} {bias:>24} {measured_by:<11} {:>7}\n",
             shown(*agreement),
             shown(*kappa),
-            shown(*first_bias),
             shown(*steady)
         ));
     }
+    out.push_str(&format!("Share of labels for the answer shown first: {}\n", shown(Some(found.labelled_first))));
     out.push_str(&format!("Fleiss' kappa among the judges: {}\n", shown(found.fleiss)));
     print_text(&out);
     Ok(Exit::Done)
