@@ -9,7 +9,7 @@ use crate::ask::tool::Ran;
 use crate::ask::{Answer, Effect, Heard, Message, Part, Request, Settings, Task, Unanswered, Want};
 use crate::door::{Ask, Book, Door, poll_once};
 pub use crate::items::same_answer;
-use crate::items::{Item, Proof, Scorer, judged};
+use crate::items::{Item, Scorer, Tested, judged};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::sight::{Act, Acts};
@@ -380,8 +380,7 @@ impl Desk<'_> {
         let Some(program) = self.item.program.as_ref().filter(|_| self.item.scorer == Scorer::Code) else {
             return Score { extracted, correct: self.item.is_right(answer), note: None };
         };
-        let proof = program.scored(answer);
-        let ran = self.run_for(scorer, &proof).await;
+        let ran = self.test_for(scorer, &program.scored(answer)).await;
         let note = match &ran {
             Ok(Ran { ended, errors, .. }) => {
                 let last = errors.trim().lines().last().map(|line| format!(": {line}"));
@@ -390,16 +389,17 @@ impl Desk<'_> {
             Err(why) => why.to_string(),
         };
         // Whose tests could not be run is neither right nor wrong.
-        Score { extracted, correct: ran.ok().map(|ran| proof.holds(&ran)), note: Some(note) }
+        Score { extracted, correct: ran.ok().map(|ran| ran.is_right()), note: Some(note) }
     }
 
-    /// Runs a Python program in the sandbox ([`Ran::PYTHON`]). Who asks is nobody of the team: it has the number behind the last member.
-    pub async fn run(&mut self, proof: &Proof) -> Result<Ran, Unanswered> {
-        self.run_for(self.team.len() as u32, proof).await
+    /// Runs a Python program with its tests in the sandbox ([`Ran::PYTHON`]). Who asks is nobody of the team: it has the number behind the last
+    /// member.
+    pub async fn test(&mut self, tested: &Tested) -> Result<Ran, Unanswered> {
+        self.test_for(self.team.len() as u32, tested).await
     }
 
-    async fn run_for(&mut self, actor: u32, proof: &Proof) -> Result<Ran, Unanswered> {
-        let request = Request { purpose: "run".into(), ..Ran::request(proof.program.as_str()) };
+    async fn test_for(&mut self, actor: u32, tested: &Tested) -> Result<Ran, Unanswered> {
+        let request = Request { purpose: "run".into(), ..Ran::tested(tested) };
         let ask = Ask { actor, request, hidden: None, default: None };
         let value = self.door.ask(ask).await?;
         Ran::read(&value).map_err(|why| Unanswered::Invalid { raw: format!("{value:?}"), why })

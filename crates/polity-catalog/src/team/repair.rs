@@ -2,9 +2,9 @@
 
 use super::Stand;
 use super::refine::Finding;
-use polity_kernel::ask::tool::{Ended, Ran};
+use polity_kernel::ask::tool::Ran;
 use polity_kernel::ask::{Task, Want};
-use polity_kernel::items::Proof;
+use polity_kernel::items::Tested;
 use polity_kernel::method::{Brief, Desk};
 
 const TESTS: &str = include_str!("prompts/tests.md");
@@ -24,21 +24,19 @@ pub async fn tests(desk: &mut Desk<'_>, member: usize) -> Option<String> {
     }
 }
 
-/// The program of an answer with these tests behind it.
+/// The program of an answer with these tests.
 #[must_use]
-pub fn with_tests(desk: &Desk<'_>, stand: &Stand, tests: &str) -> Proof {
-    let program = match &desk.item.program {
-        Some(program) => program.completed(&stand.answer),
-        None => stand.answer.clone(),
-    };
-    Proof::of(&format!("{program}\n{tests}\n"))
+pub fn with_tests(desk: &Desk<'_>, stand: &Stand, tests: &str) -> Tested {
+    match &desk.item.program {
+        Some(program) => program.with_tests(&stand.answer, tests),
+        None => Tested { program: stand.answer.clone(), tests: tests.to_owned() },
+    }
 }
 
 /// What running an answer with tests says of it. `None`: it could not be run, which says nothing.
 pub async fn tried(desk: &mut Desk<'_>, by: usize, stand: &Stand, tests: &str) -> Option<Finding> {
-    let proof = with_tests(desk, stand, tests);
-    match desk.run(&proof).await {
-        Ok(ran) => Some(finding(&desk.team[by].name, &proof, &ran)),
+    match desk.test(&with_tests(desk, stand, tests)).await {
+        Ok(ran) => Some(finding(&desk.team[by].name, &ran)),
         Err(why) => {
             desk.record(by, super::NO_ANSWER, format!("the tests could not be run: {why}"));
             None
@@ -48,14 +46,13 @@ pub async fn tried(desk: &mut Desk<'_>, by: usize, stand: &Stand, tests: &str) -
 
 /// What a run says of a program.
 #[must_use]
-pub fn finding(by: &str, proof: &Proof, ran: &Ran) -> Finding {
-    let right = proof.holds(ran);
+pub fn finding(by: &str, ran: &Ran) -> Finding {
+    let right = ran.is_right();
     let errors = ran.errors.trim();
     let from = errors.char_indices().rev().nth(SHOWN - 1).map_or(0, |(i, _)| i);
-    let words = match (right, ran.ended) {
-        (true, _) => String::from("All tests pass."),
-        (false, Ended::Finished) => String::from("The program ended before the last test."),
-        (false, ended) => format!("Running it with the tests ended so: {}.\n{}", ended.name(), &errors[from..]),
+    let words = match right {
+        true => String::from("All tests pass."),
+        false => format!("Running it with the tests ended so: {}.\n{}", ran.ended.name(), &errors[from..]),
     };
     Finding { by: by.into(), right, words: words.trim_end().into() }
 }

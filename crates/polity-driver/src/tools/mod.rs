@@ -10,6 +10,7 @@ use polity_kernel::ask::{Effect, Outcome, Part, Request, Role, Usage, Value, Wan
 use polity_kernel::scenario::Price;
 use polity_kernel::tree::nearest;
 use std::future::Future;
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::time::Instant;
 
@@ -25,7 +26,7 @@ pub fn is_tool(model: &str) -> bool {
 /// The future of a tool's work.
 pub type Working<'a> = Pin<Box<dyn Future<Output = Result<Value, Trouble>> + Send + 'a>>;
 
-/// What can be done with a text.
+/// What can be done with texts.
 pub trait Tool: Send + Sync {
     /// The part of its model's name after the slash.
     fn name(&self) -> &'static str;
@@ -33,8 +34,10 @@ pub trait Tool: Send + Sync {
     fn gives(&self) -> Want;
     /// Says before a run whether this machine has it; the error says what is missing and how to get it. Quick after the first time.
     fn check(&self) -> Result<(), String>;
-    /// Does it. What goes wrong with the text is an answer; trouble is only what goes wrong with the tool.
-    fn work<'a>(&'a self, text: &'a str) -> Working<'a>;
+    /// How many texts it works on.
+    fn takes(&self) -> RangeInclusive<usize>;
+    /// Does it. What goes wrong with the texts is an answer; trouble is only what goes wrong with the tool.
+    fn work<'a>(&'a self, texts: Vec<&'a str>) -> Working<'a>;
 }
 
 /// The provider `tool`: all tools of a build. They cost nothing.
@@ -67,13 +70,16 @@ impl Tools {
     }
 }
 
-/// The text of a request that is one message of a user and nothing else.
-fn text(request: &Request) -> Option<&str> {
-    match request.messages.as_slice() {
-        [message] if message.role == Role::User => match message.parts.as_slice() {
-            [Part::Text(text)] => Some(text),
+/// The texts of a request that is one message of a user and nothing else: a part each.
+fn texts(request: &Request) -> Option<Vec<&str>> {
+    fn text(part: &Part) -> Option<&str> {
+        match part {
+            Part::Text(text) => Some(text),
             _ => None,
-        },
+        }
+    }
+    match request.messages.as_slice() {
+        [message] if message.role == Role::User => message.parts.iter().map(text).collect(),
         _ => None,
     }
 }
@@ -110,12 +116,16 @@ impl Provider for Tools {
                     why: format!("`{model}` answers with a record of its own, and nothing else can be asked of it"),
                 });
             }
-            let Some(text) = text(request) else {
-                return Err(Trouble::Never {
-                    why: format!("`{model}` is given one message of a user, which is plain text, and nothing else"),
-                });
+            let texts = texts(request).filter(|texts| tool.takes().contains(&texts.len()));
+            let Some(texts) = texts else {
+                let takes = tool.takes();
+                let (least, most) = (takes.start(), takes.end());
+                let why = format!(
+                    "`{model}` is given one message of a user, of {least} to {most} parts of plain text, and nothing else"
+                );
+                return Err(Trouble::Never { why });
             };
-            let value = tool.work(text).await?;
+            let value = tool.work(texts).await?;
             let raw = value.to_json(&request.want).to_string();
             let latency_ms = began.elapsed().as_secs_f64() * 1e3;
             let outcome = Outcome::Reply { value, raw, repaired: false };

@@ -1,17 +1,19 @@
 //! What tools answer. A tool is asked as a model is: `tool/NAME` is its model, one message of plain text what it is to work on.
 //! `docs/decisions/a-tool-is-a-model.md`.
 
-use super::{Message, Request, Role, Value, Want};
+use super::{Message, Part, Request, Role, Value, Want};
+use crate::items::Tested;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a program ended. Limits come first: a program that passed one of them is told by it, whatever it said itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Ended {
-    /// With exit status 0.
+    /// With exit status 0; of a program with tests: it passes all of them.
     #[serde(rename = "finished")]
     Finished,
-    /// With another exit status, or with an exception that no wall of the sandbox caused.
+    /// With another exit status, or with an exception that no wall of the sandbox caused; of a program with tests also: it does not pass them, or
+    /// it ended before they did.
     #[serde(rename = "failed")]
     Failed,
     /// It had its time.
@@ -98,6 +100,20 @@ impl Ran {
     #[must_use]
     pub fn request(program: impl Into<String>) -> Request {
         Request::new(Self::PYTHON, vec![Message::text(Role::User, program)], Self::want())
+    }
+
+    /// The question to [`Ran::PYTHON`] that runs a program with its tests: a message of two parts. The tests have a process of their own. It
+    /// is [`Ended::Finished`] only if they came to their end, which the program cannot pretend.
+    #[must_use]
+    pub fn tested(tested: &Tested) -> Request {
+        let parts = [&tested.program, &tested.tests].map(|text| Part::Text(text.clone())).into();
+        Request::new(Self::PYTHON, vec![Message { role: Role::User, parts }], Self::want())
+    }
+
+    /// Whether it ended well: a program with tests has passed them.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        self.ended == Ended::Finished
     }
 
     /// The answer as a value.

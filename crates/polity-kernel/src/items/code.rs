@@ -1,7 +1,5 @@
 //! Items that want a program.
 
-use crate::ask::tool::{Ended, Ran};
-use crate::digest::{Kind, RowHash};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -90,8 +88,7 @@ impl Program {
     #[must_use]
     pub fn completed(&self, answer: &str) -> String {
         let code = self.code_in(answer);
-        let defines = code.lines().any(|line| line.trim_start().starts_with(&format!("def {}(", self.entry_point)));
-        match defines {
+        match self.is_defined_in(&code) {
             // With what the beginning imports.
             true => format!("{}\n{code}\n", self.imports()),
             false => format!("{}{}\n", self.prompt, indented(&code)),
@@ -103,35 +100,37 @@ impl Program {
         lines.filter(|line| line.starts_with("import ") || line.starts_with("from ")).collect::<Vec<_>>().join("\n")
     }
 
-    /// What scores an answer: it is proven only if every test passes.
+    /// What scores an answer.
     #[must_use]
-    pub fn scored(&self, answer: &str) -> Proof {
-        Proof::of(&format!("{}\n{}\ncheck({})\n", self.completed(answer), self.tests, self.entry_point))
+    pub fn scored(&self, answer: &str) -> Tested {
+        self.with_tests(answer, &format!("{}\ncheck({})", self.tests, self.entry_point))
+    }
+
+    /// An answer with tests that name the function. They have what the beginning imports and defines, but for the function itself: that is the
+    /// answer's.
+    #[must_use]
+    pub fn with_tests(&self, answer: &str, tests: &str) -> Tested {
+        let (beginning, entry) = (self.prompt.trim_end(), &self.entry_point);
+        let beginning = match self.is_defined_in(beginning) {
+            true => format!("{beginning}\n    pass\ndel {entry}"),
+            false => beginning.to_owned(),
+        };
+        Tested { program: self.completed(answer), tests: format!("{beginning}\n{tests}\n") }
+    }
+
+    fn is_defined_in(&self, code: &str) -> bool {
+        code.lines().any(|line| line.trim_start().starts_with(&format!("def {}(", self.entry_point)))
     }
 }
 
-/// A program that says at its end that it got there: one that leaves early with a good exit status has proven nothing.
+/// A program and its tests, which are run in a process of their own ([`Ran::tested`](crate::ask::tool::Ran::tested)): names that they do not
+/// define are the program's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proof {
+pub struct Tested {
     /// The program.
     pub program: String,
-    /// Its last words. They are a hash of the rest of it, which it can not hold itself.
-    words: String,
-}
-
-impl Proof {
-    /// The program with its last words behind it.
-    #[must_use]
-    pub fn of(program: &str) -> Self {
-        let words = format!("got to its end {:032x}", RowHash::new(Kind::Item, 0).bytes(program.as_bytes()).finish());
-        Proof { program: format!("{program}\nprint(\"\\n{words}\")\n"), words }
-    }
-
-    /// Whether a run of it got to its end.
-    #[must_use]
-    pub fn holds(&self, ran: &Ran) -> bool {
-        ran.ended == Ended::Finished && ran.output.trim_end().ends_with(&self.words)
-    }
+    /// Its tests. It passes them if they come to their end.
+    pub tests: String,
 }
 
 /// A function's body, which stands in from the margin: replies often come without that.
@@ -169,13 +168,27 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_early_has_proven_nothing() {
-        let proof = Proof::of("import os; os._exit(0)");
-        let ran = |ended, output: &str| Ran { ended, status: 0, output: output.into(), errors: String::new() };
-        assert!(!proof.holds(&ran(Ended::Finished, "")) && !proof.holds(&ran(Ended::Finished, "got to its end")));
-        let end = format!("hello\n{}\n", proof.words);
-        assert!(proof.holds(&ran(Ended::Finished, &end)) && !proof.holds(&ran(Ended::Failed, &end)));
-        assert!(!Proof::of("other").holds(&ran(Ended::Finished, &end)));
+    fn tests_have_the_beginning_and_not_its_function() {
+        let tested = adder().scored("    return a + b");
+        assert!(!tested.program.contains("check"), "{}", tested.program);
+        let lines: Vec<&str> = tested.tests.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "import math",
+                "",
+                "def add(a, b):",
+                "    \"\"\"Sum.\"\"\"",
+                "    pass",
+                "del add",
+                "def check(candidate):",
+                "    assert candidate(1, 2) == 3",
+                "",
+                "check(add)"
+            ]
+        );
+        let plain = Program { prompt: "# Add numbers.\n".into(), ..adder() };
+        assert_eq!(plain.with_tests("", "assert add(1, 2) == 3").tests, "# Add numbers.\nassert add(1, 2) == 3\n");
     }
 
     #[test]

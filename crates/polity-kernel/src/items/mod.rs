@@ -8,7 +8,7 @@ mod code;
 mod read;
 
 pub use answers::{boxed, last_number};
-pub use code::{Program, Proof, program};
+pub use code::{Program, Tested, program};
 pub use read::{Shape, read};
 
 use crate::ask::{Hidden, Message, Part, Request, Role, Task, Value, Want};

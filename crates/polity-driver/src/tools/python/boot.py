@@ -1,15 +1,19 @@
 """The sandbox's first process: takes a program from its standard input, runs it in a child within limits, and reports how it ended.
 
-Standard input is a socket: the program comes in, up to its end, and a line and a report in JSON go out. Standard output and error are the
-program's. Being process 1, this one can not be killed from within, and when it ends, so does all else in the sandbox.
+Standard input is a socket: the program comes in and, if it is to be tested, its tests; a line and a report in JSON go out. Standard output and
+error are the program's. Being process 1, this one cannot be killed from within, and when it ends, so does all else in the sandbox.
+
+What stands in plain.py and tests.py is read before this text.
 """
-import _thread, ctypes, errno, json, os, platform, resource, select, signal, struct, sys, time
+import _thread, ctypes, errno, json, os, resource, select, signal, sys, time
 
 LIMITS = json.loads(sys.argv[1])
 WORK = "/tmp"  # The only place that can be written.
 PATH = WORK + "/program.py"
 SHOWN = ("tmp", "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "dev", "proc")
+CAUSES = ("too much memory", "too much output", "too many processes", "forbidden")
 TICK_MS = 20
+GOING_S = 1  # How long a program that is gone for its tests may take to end.
 
 
 def prctl(*arguments):
@@ -24,32 +28,42 @@ def dumpable(yes):
     prctl(4, int(yes), 0, 0, 0)
 
 
-def forbid():
-    """Takes away system calls for memory that no limit counts, into other processes (process 1 would not be able to watch), and sockets
-    that a network namespace does not hold (AF_VSOCK). They fail with EPERM. The rest of the walls are namespaces'."""
-    # Audit architecture, socket, prlimit64, and: memfd_create, memfd_secret, shmget, msgget, semget, ptrace, process_vm_readv,
+def forbid(tester):
+    """Takes away system calls: those for memory that no limit counts, those into other processes (process 1 would not be able to watch), and
+    sockets, whose memory nothing counts, but for pairs within the program, which are counted. `tester`: the number of a process that no
+    signal reaches. They fail with EPERM. The rest of the walls are namespaces'."""
+    machine = os.uname().machine
+    if machine not in ("x86_64", "aarch64"):
+        raise OSError(errno.ENOSYS, "the sandbox is made for x86_64 and aarch64, and not for " + machine)
+    intel = machine == "x86_64"
+    # On x86_64 and on aarch64: memfd_create, memfd_secret, shmget, msgget, semget, vmsplice, socket, ptrace, process_vm_readv,
     # process_vm_writev, bpf, perf_event_open, userfaultfd, io_uring_setup, add_key, request_key, keyctl, setpriority, sched_setparam,
     # sched_setscheduler, sched_setaffinity, sched_setattr, ioprio_set.
-    machines = {
-        "x86_64": (0xC000003E, 41, 302, (319, 447, 29, 68, 64, 101, 310, 311, 321, 298, 323, 425, 248, 249, 250, 141, 142, 144, 203, 314, 251)),
-        "aarch64": (0xC00000B7, 198, 261, (279, 447, 194, 186, 190, 117, 270, 271, 280, 241, 282, 425, 217, 218, 219, 140, 118, 119, 122, 274, 30)),
-    }
-    machine = platform.machine()
-    if machine not in machines:
-        raise OSError(errno.ENOSYS, "the sandbox is made for x86_64 and aarch64, and not for " + machine)
-    architecture, socket, prlimit, calls = machines[machine]
+    never = [(319, 279), (447, 447), (29, 194), (68, 186), (64, 190), (278, 75), (41, 198), (101, 117), (310, 270),
+             (311, 271), (321, 280), (298, 241), (323, 282), (425, 425), (248, 217), (249, 218), (250, 219), (141, 140), (142, 118),
+             (144, 119), (203, 122), (314, 274), (251, 30)]
+    # By an argument: the call, which argument, values, and whether it may have only these or none of them.
+    # socketpair with AF_UNIX; prlimit64 of the process itself.
+    by = [((53, 199), 0, (1,), True), ((302, 261), 0, (0,), True)]
+    if tester:
+        those = [number & 0xFFFFFFFF for number in (tester, -tester, -1)]
+        never += [(200, 130), (424, 424)]  # tkill, pidfd_send_signal.
+        # kill, tgkill, rt_sigqueueinfo, rt_tgsigqueueinfo, pidfd_open; F_SETOWN and F_SETOWN_EX of fcntl, FIOSETOWN and SIOCSPGRP of
+        # ioctl, by which the kernel sends a signal.
+        by += [(call, 0, those, False) for call in ((62, 129), (234, 131), (129, 138), (297, 240), (434, 434))]
+        by += [((72, 25), 1, (8, 15), False), ((16, 29), 1, (0x8901, 0x8902), False)]
     load, equal, at_least, give = 0x20, 0x15, 0x35, 0x06
     allow, deny, kill = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
-    code = [(load, 0, 0, 4), (equal, 1, 0, architecture), (give, 0, 0, kill), (load, 0, 0, 0)]
-    if machine == "x86_64":
+    # Another architecture's calls have other numbers.
+    code = [(load, 0, 0, 4), (equal, 1, 0, 0xC000003E if intel else 0xC00000B7), (give, 0, 0, kill), (load, 0, 0, 0)]
+    if intel:
         code += [(at_least, 0, 1, 0x40000000), (give, 0, 0, deny)]  # x32
-    for call in calls:
-        code += [(equal, 0, 1, call), (give, 0, 0, deny)]
-    # Only with these as their first argument: AF_UNIX, AF_INET, AF_INET6, AF_NETLINK; a process's own limits.
-    for call, allowed in ((socket, (1, 2, 10, 16)), (prlimit, (0,))):
-        code += [(equal, 0, len(allowed) + 3, call), (load, 0, 0, 16)]
-        code += [(equal, len(allowed) - i, 0, value) for i, value in enumerate(allowed)]
-        code += [(give, 0, 0, deny), (give, 0, 0, allow)]
+    for call in never:
+        code += [(equal, 0, 1, call[not intel]), (give, 0, 0, deny)]
+    for call, argument, values, only in by:
+        code += [(equal, 0, len(values) + 3, call[not intel]), (load, 0, 0, 16 + 8 * argument)]
+        code += [(equal, len(values) - i, 0, value) for i, value in enumerate(values)]
+        code += [(give, 0, 0, deny if only else allow), (give, 0, 0, allow if only else deny)]
     code += [(give, 0, 0, allow)]
     rules = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in code))
     filters = ctypes.create_string_buffer(struct.pack("@HP", len(code), ctypes.addressof(rules)))
@@ -87,6 +101,12 @@ def memory(found):
         except (OSError, StopIteration):
             pass  # It has ended.
     return total
+
+
+def sockets():
+    """Sockets of all processes, those on their way from one to another included."""
+    with open("/proc/net/sockstat", "rb") as file:
+        return int(file.readline().split()[2])
 
 
 def crowded(found):
@@ -147,59 +167,67 @@ def cause(error):
     return None
 
 
-def begin(program, notes):
-    """Makes this process the program's; what is left is to run it."""
-    import builtins, types
-
-    me, asked = os.getpid(), Asked()
-
-    def ended_by(kind, error, trace):
-        if os.getpid() == me:
-            denied = trace and asked.denied(error, trace)
-            os.write(notes, ("too many processes" if denied else cause(error) or "").encode())
-        # Without the line of this file that runs the program.
-        sys.__excepthook__(kind, error.with_traceback(trace and trace.tb_next), trace and trace.tb_next)
-
+def confine(tester):
+    """Takes away from this process what no program has, and sets the kernel's limits."""
     os.setsid()
     os.nice(10)  # Whoever watches comes first.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    dumpable(True)
-    forbid()
+    forbid(tester)
     for what, limit in (
         (resource.RLIMIT_AS, 2 * LIMITS["memory"]),
         (resource.RLIMIT_CPU, LIMITS["seconds"]),
         (resource.RLIMIT_FSIZE, LIMITS["disk"]),
         # This process, and one above the limit, by which it is seen.
         (resource.RLIMIT_NPROC, LIMITS["processes"] + 2),
-        (resource.RLIMIT_NOFILE, 256),
+        # Each pipe holds memory that nothing counts.
+        (resource.RLIMIT_NOFILE, 128),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
     ):
         # The limit above lets a process say that it has come to an end; the kernel kills at the other.
         hard = limit + 1 if what == resource.RLIMIT_CPU else limit
         resource.setrlimit(what, (limit, hard))
+
+
+def begin(program, notes, tester):
+    """Makes this process the program's; what is left is to run it in the scope given, and to tell which wall caused an exception."""
+    me, asked = os.getpid(), Asked()
+
+    def why(error):
+        trace = error.__traceback__
+        return "too many processes" if trace and asked.denied(error, trace) else cause(error)
+
+    def ended_by(kind, error, trace):
+        # Without the lines of this text that run the program.
+        while trace and own(trace.tb_frame):
+            trace = trace.tb_next
+        error = error.with_traceback(trace)
+        if os.getpid() == me:
+            try:
+                os.write(notes, (why(error) or "").encode())
+            except OSError:
+                pass  # The program has closed it.
+        sys.__excepthook__(kind, error, trace)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    dumpable(True)
+    confine(tester)
     with open(PATH, "wb") as file:
         file.write(program)
-    main = types.ModuleType("__main__")
-    main.__file__, main.__builtins__ = PATH, builtins
-    sys.modules["__main__"] = main
-    sys.argv, sys.path[0] = [PATH], WORK
+    sys.path.insert(0, WORK)
     sys.excepthook = ended_by
-    return main.__dict__
+    return main(PATH, builtins), why
 
 
-def reap(child):
-    """The status of the program, once it has ended; takes leave of whatever else has."""
-    status = None
+def reap(ended):
+    """Notes the status of every process that has ended, by its number."""
     while True:
         try:
             pid, how = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return status
+            return
         if pid == 0:
-            return status
-        if pid == child:
-            status = os.waitstatus_to_exitcode(how)
+            return
+        ended[pid] = os.waitstatus_to_exitcode(how)
 
 
 def noted(notes):
@@ -208,62 +236,167 @@ def noted(notes):
         note = os.read(notes, 100)
     except BlockingIOError:
         return "failed"
-    causes = ("too much memory", "too much output", "too many processes", "forbidden")
-    return next((cause for cause in causes if cause.encode() == note), "failed")
+    return next((cause for cause in CAUSES if cause.encode() == note), "failed")
 
 
-def watch(child, channel, notes):
-    """Waits for the program's end or for a limit; returns how it ended and its status."""
-    due = time.monotonic() + LIMITS["seconds"]
+def how(status, notes):
+    """How a program ended that has ended by itself."""
+    if status == -signal.SIGXCPU:
+        return "too long"
+    if status == -signal.SIGXFSZ:
+        return "too much output"
+    if status < 0:
+        return "killed"
+    return "finished" if status == 0 else noted(notes)
+
+
+class Verdict:
+    """What the tests' process says at its end: a line of JSON. It may be the work of a model, too, and is read as such."""
+
+    def __init__(self, fd):
+        self.fd, self.parts, self.size = fd, [], 0
+        os.set_blocking(fd, False)
+
+    def read(self):
+        """The line, once it is there."""
+        while self.size < 30 * LIMITS["output"]:
+            try:
+                part = os.read(self.fd, 1 << 16)
+            except BlockingIOError:
+                return None
+            if not part:
+                return None
+            self.parts.append(part)
+            self.size += len(part)
+            if part.endswith(b"\n"):
+                break
+        try:
+            said = json.loads(b"".join(self.parts))
+            return said if isinstance(said, dict) else {}
+        except (ValueError, RecursionError):
+            return {}
+
+
+def tested(said):
+    """How tests ended that have said so."""
+    if said.get("passed") is True:
+        return "finished", 0
+    return (said["cause"] if said.get("cause") in CAUSES else "failed"), 1
+
+
+def watch(child, tester, channel, notes, verdict):
+    """Waits for the end of the program or of its tests, or for a limit; returns how it ended, its status, and what is to be printed."""
+    due, ended, gone = time.monotonic() + LIMITS["seconds"], {}, None
     poll = select.poll()
     poll.register(channel, 0)  # Only that nobody is there any more.
     poll.register(os.pidfd_open(child), select.POLLIN)
+    if tester:
+        poll.register(verdict.fd, select.POLLIN)
     full = 0
     while True:
         if any(fd == channel for fd, _ in poll.poll(TICK_MS)):
             os._exit(1)
-        status = reap(child)
-        if status is not None:
-            if status == -signal.SIGXCPU:
-                return "too long", status
-            if status == -signal.SIGXFSZ:
-                return "too much output", status
-            if status < 0:
-                return "killed", status
-            return ("finished" if status == 0 else noted(notes)), status
+        reap(ended)
+        if tester:
+            said = verdict.read()
+            if said is not None and not said.get("gone"):
+                return *tested(said), said
+            if child in ended:
+                early = how(ended[child], notes)
+                words = {"errors": "The program ended before its tests did.\n"} if ended[child] >= 0 else {}
+                return "failed" if early == "finished" else early, ended[child], words
+            if said is not None:
+                gone = time.monotonic()
+                poll.unregister(verdict.fd)
+            if gone is None and tester in ended:
+                early = how(ended[tester], notes)
+                return "failed" if early == "finished" else early, ended[tester], {"errors": "The tests left before their end.\n"}
+            if gone is not None and time.monotonic() > gone + GOING_S:
+                return "failed", 1, {"errors": "The program no longer answers its tests.\n"}
+        elif child in ended:
+            return how(ended[child], notes), ended[child], {}
         found = stats()
         room = os.statvfs(WORK)
         # Processes that end while they are counted leave their share of pages to those that are counted next: looked at twice.
         full = full + 1 if memory(found) > LIMITS["memory"] else 0
-        for ended, reached in (
+        for cut, reached in (
             ("too many processes", crowded(found)),
-            ("too much memory", full > 1),
+            ("too much memory", full > 1 or sockets() > LIMITS["sockets"]),
             ("too much output", room.f_files - room.f_ffree > LIMITS["files"]),
             ("too long", time.monotonic() >= due),
         ):
             if reached:
-                return ended, -signal.SIGKILL
+                return cut, -signal.SIGKILL, {}
+
+
+def end_all():
+    """Ends all processes but this one, and waits until they are gone."""
+    try:
+        os.kill(-1, signal.SIGKILL)
+        while True:
+            os.waitpid(-1, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass
+
+
+def size(channel):
+    """The length of what comes next; none at the end."""
+    try:
+        return struct.unpack(">Q", exactly(channel, 8))[0]
+    except EOFError:
+        return None
 
 
 if os.getpid() != 1:
     sys.exit("this is no process of a sandbox's own")
+del sys.path[0]  # Nothing is ever loaded from where programs write.
 dumpable(False)
 # What process 1 does not handle does not reach it from within, and this is what Python handles.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 channel = os.dup(0)
-program = b"".join(iter(lambda: os.read(channel, 65536), b""))
+program = exactly(channel, size(channel))
+wanted = size(channel)
 os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
 notes_out, notes_in = os.pipe()
 os.set_blocking(notes_out, False)
+asks_out, asks_in = os.pipe()
+answers_out, answers_in = os.pipe()
+if wanted is not None:
+    LIMITS["processes"] += 1  # The tests' own.
 os.write(channel, b"\n")  # The sandbox stands.
 child = os.fork()
 if child == 0:
-    os.close(channel)
-    os.close(notes_out)
-    scope = begin(program, notes_in)
-    exec(compile(program, PATH, "exec"), scope)
+    # The tests are still on their way: this process has never had them.
+    for fd in (channel, notes_out, asks_in, answers_out):
+        os.close(fd)
+    if wanted is None:
+        os.close(asks_out), os.close(answers_in)
+        scope, _ = begin(program, notes_in, None)
+        exec(compile(program, PATH, "exec"), scope)
+    else:
+        mark, first = receive(asks_out)
+        scope, why = begin(program, notes_in, first[2][0])  # Whom no signal reaches.
+        exec(compile(program, PATH, "exec"), scope)
+        serve(scope, asks_out, answers_in, mark, why)
 else:
-    os.close(notes_in)
-    ended, status = watch(child, channel, notes_out)
+    tester, verdict_out = None, None
+    if wanted is not None:
+        tests = exactly(channel, wanted)
+        verdict_out, verdict_in = os.pipe()
+        tester = os.fork()
+        if tester == 0:
+            for fd in (channel, notes_out, notes_in, asks_out, answers_in, verdict_out):
+                os.close(fd)
+            test(tests, asks_in, answers_out, verdict_in)
+        os.close(verdict_in)
+    for fd in (notes_in, asks_out, asks_in, answers_out, answers_in):
+        os.close(fd)
+    ended, status, said = watch(child, tester, channel, notes_out, tester and Verdict(verdict_out))
+    if tester:
+        # Whatever the tests say is said after all others have ended: none of them can read it.
+        end_all()
+        for fd, text in ((1, said.get("output")), (2, said.get("errors"))):
+            os.set_blocking(fd, True)  # The program has had them, too.
+            write(fd, str(text or "").encode("utf-8", "replace"))
     os.write(channel, json.dumps({"ended": ended, "status": status}).encode())
     os._exit(0)

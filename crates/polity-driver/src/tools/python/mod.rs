@@ -1,7 +1,8 @@
 //! `tool/python`: runs a Python program in a sandbox of bubblewrap. README.md says what holds and what does not.
 //!
 //! The walls are namespaces, made by `bwrap`: no network, no files but the system's own programs (read-only) and one small folder in memory,
-//! no process but the program's. Within them `boot.py` is process 1, which sets limits, watches and reports.
+//! no process but the program's and its tests'. Within them `boot.py` is process 1, which sets limits, watches and reports; a program's tests
+//! (`tests.py`) ask it over a pipe for plain data (`plain.py`).
 
 use super::{Tool, Working};
 use crate::models::Trouble;
@@ -10,6 +11,7 @@ use polity_kernel::ask::tool::{Ended, Ran};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -22,8 +24,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Semaphore;
 
-/// The sandbox's first process.
-const BOOT: &str = include_str!("boot.py");
+/// The sandbox's first process, behind what it uses.
+const BOOT: &str = concat!(include_str!("plain.py"), "\n", include_str!("tests.py"), "\n", include_str!("boot.py"));
 
 /// What a program has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -40,12 +42,21 @@ pub struct Limits {
     pub disk: u64,
     /// Files, folders and links.
     pub files: u64,
+    /// Sockets of all its processes together: pairs, which reach nobody else.
+    pub sockets: u64,
 }
 
 impl Limits {
-    /// 10 s, 512 MB, 64 processes, 1 MB of output, 64 MB in 10,000 files.
-    pub const STANDARD: Limits =
-        Limits { seconds: 10, memory: 512_000_000, processes: 64, output: 1_000_000, disk: 64_000_000, files: 10_000 };
+    /// 10 s, 512 MB, 64 processes, 1 MB of output, 64 MB in 10,000 files, 64 sockets.
+    pub const STANDARD: Limits = Limits {
+        seconds: 10,
+        memory: 512_000_000,
+        processes: 64,
+        output: 1_000_000,
+        disk: 64_000_000,
+        files: 10_000,
+        sockets: 64,
+    };
 }
 
 /// How long the sandbox may take to begin and to end, beside the program's own time.
@@ -58,6 +69,8 @@ const NOBODY: u32 = 65_534;
 const OLDEST: (u32, u32) = (5, 14);
 /// Where Python is looked for before the PATH.
 const PYTHONS: [&str; 2] = ["/usr/bin/python3", "/usr/local/bin/python3"];
+/// Folders of the machine's owner within those that are shown; they are shown empty.
+const HIDDEN: [&str; 3] = ["/usr/local/etc", "/usr/local/src", "/usr/src"];
 const INSTALL: &str = "on Debian and Ubuntu: apt install bubblewrap python3";
 /// A program that needs processes, so that their limit is tried too.
 const TRIAL: &str = "import os\nif os.fork() == 0: os._exit(0)\nprint(os.wait()[1] + 42)";
@@ -177,7 +190,7 @@ impl Python {
         let tried = || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-            runtime.block_on(self.run(found, TRIAL)).map_err(|trouble| trouble.to_string())
+            runtime.block_on(self.run(found, &[TRIAL])).map_err(|trouble| trouble.to_string())
         };
         std::thread::scope(|scope| {
             scope.spawn(tried).join().unwrap_or_else(|_| Err("the trial broke off by a defect".into()))
@@ -194,6 +207,9 @@ impl Python {
         command.args(["--disable-userns", "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--as-pid-1"]);
         command.args(["--uid", "65534", "--gid", "65534", "--hostname", "sandbox", "--clearenv"]);
         command.args(["--ro-bind", "/usr", "/usr"]);
+        for folder in HIDDEN.iter().filter(|folder| Path::new(folder).is_dir()) {
+            command.args(["--tmpfs", folder, "--remount-ro", folder]);
+        }
         // Links into /usr on most systems, folders on others.
         for name in ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] {
             if let Ok(target) = fs::read_link(name) {
@@ -235,7 +251,8 @@ impl Python {
         Ok(command)
     }
 
-    async fn run(&self, found: &Found, program: &str) -> Result<Ran, Trouble> {
+    /// `texts`: the program and, if there are any, its tests.
+    async fn run(&self, found: &Found, texts: &[&str]) -> Result<Ran, Trouble> {
         // The sandbox dies with the thread that makes it: one that serves calls, and lives as long as they do.
         let begun = self.command(found).and_then(|command| Begun::new(command).map_err(|error| error.to_string()));
         let Begun { process, mut line, mut out, mut err } = match begun {
@@ -246,10 +263,12 @@ impl Python {
         let most = self.limits.output;
         let talk = async {
             let (mut from, mut to) = line.split();
-            // A sandbox that has not begun takes nothing, and says why on standard error.
-            if to.write_all(program.as_bytes()).await.is_ok() {
-                let _ = to.shutdown().await;
+            for text in texts {
+                // A sandbox that has not begun takes nothing, and says why on standard error.
+                let _ = to.write_all(&(text.len() as u64).to_be_bytes()).await;
+                let _ = to.write_all(text.as_bytes()).await;
             }
+            let _ = to.shutdown().await;
             let _ = from.read_to_end(&mut told).await;
             Ok(())
         };
@@ -283,7 +302,7 @@ impl Python {
 /// A sandbox that has been started, and the ends of its streams.
 struct Begun {
     process: Killed,
-    /// Its standard input: the program goes in, the report comes out.
+    /// Its standard input: the program and its tests go in, the report comes out.
     line: tokio::net::UnixStream,
     out: Receiver,
     err: Receiver,
@@ -350,11 +369,15 @@ impl Tool for Python {
         self.found().map(|_| ())
     }
 
-    fn work<'a>(&'a self, text: &'a str) -> Working<'a> {
+    fn takes(&self) -> RangeInclusive<usize> {
+        1..=2
+    }
+
+    fn work<'a>(&'a self, texts: Vec<&'a str>) -> Working<'a> {
         Box::pin(async move {
             let found = self.found().map_err(|why| Trouble::Fatal { why })?;
             let _turn = self.turns.acquire().await.map_err(|error| again(error.to_string()))?;
-            self.run(found, text).await.map(Ran::value)
+            self.run(found, &texts).await.map(Ran::value)
         })
     }
 }
