@@ -239,6 +239,10 @@ fn what_crosses_is_what_was_given() {
         except NameError: pass\n\
         else: assert False\n";
     let program = "TABLE = {'a': 1}\ntotal = 0\ndef same(x): return x\ndef twice(x): return 2 * x\ndef add(n):\n  global total\n  total += n\n";
+    // Threads of tests do not get each other's answers.
+    let threads = "import threading\nfound = []\ndef ask(i): found.append(twice(i) == 2 * i)\n\
+        all = [threading.Thread(target=lambda i=i: [ask(i) for _ in range(50)]) for i in range(8)]\n\
+        for t in all: t.start()\nfor t in all: t.join()\nassert found == [True] * 400";
     // Exceptions come as what they are among the built-in ones.
     let raises = "for name, kind in (('key', KeyError), ('own', ValueError), ('zero', ZeroDivisionError), ('stop', RuntimeError), ('unicode', UnicodeDecodeError), ('file', FileNotFoundError)):\n    \
             try: fail(name)\n    \
@@ -248,7 +252,7 @@ fn what_crosses_is_what_was_given() {
         except KeyError as error: assert error.args == ('k', 1)\n";
     let fail = "class Own(ValueError): pass\ndef fail(name):\n  if name == 'key': raise KeyError('k', 1)\n  if name == 'own': raise Own(object())\n  \
                 if name == 'zero': 1 / 0\n  if name == 'stop': raise StopIteration\n  if name == 'unicode': b'\\xff'.decode()\n  if name == 'file': open('/tmp/none')\n";
-    let cases = [(program, same), (fail, raises)]
+    let cases = [(program, same), (program, threads), (fail, raises)]
         .map(|(program, tests)| Tested { program: program.into(), tests: tests.into() });
     for ran in all(&cases) {
         assert!(ran.is_right(), "{ran:?}");

@@ -89,11 +89,13 @@ class Program:
 
     def __init__(self, asks, answers, end):
         self.asks, self.answers, self.end = asks, answers, end
+        self.turn = _thread.allocate_lock()  # Tests may have threads.
         self.last = None, "", ""  # The last exception that came, its trace, and the wall that caused it.
 
     def ask(self, wanted, *question):
         """The answer to a question, which is of a kind that is wanted."""
-        return self.hear(wanted, self.say(*question))
+        with self.turn:
+            return self.hear(wanted, self.say(*question))
 
     def say(self, what, name="", arguments=(), named={}):
         mark = os.urandom(8)
