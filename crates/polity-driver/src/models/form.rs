@@ -14,19 +14,29 @@ const FORMS: usize = 16;
 
 /// The last forms of replies, as schemas with or without bounds: most questions of a run have the same few.
 #[derive(Debug, Default)]
-pub(super) struct Forms(Mutex<VecDeque<(Want, bool, Arc<Json>)>>);
+pub(super) struct Forms(Mutex<VecDeque<(Want, bool, Form)>>);
+
+/// The form of a reply.
+#[derive(Clone, Debug)]
+pub(super) struct Form {
+    /// Its JSON Schema.
+    pub schema: Arc<Json>,
+    /// Bytes of it in words.
+    pub in_words: usize,
+}
 
 impl Forms {
-    /// The schema of a reply; free text has none.
-    pub fn of(&self, want: &Want, bounds: bool) -> Option<Arc<Json>> {
+    /// The form of a reply; free text has none.
+    pub fn of(&self, want: &Want, bounds: bool) -> Option<Form> {
         // What is behind it is as good after a panic as before.
         let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = forms.iter().find(|(of, with, _)| of == want && *with == bounds).map(|(.., schema)| schema.clone());
+        let known = forms.iter().find(|(of, with, _)| of == want && *with == bounds).map(|(.., form)| form.clone());
         known.or_else(|| {
-            let schema = Arc::new(form(want, bounds)?);
+            let form =
+                Form { schema: Arc::new(form(want, bounds)?), in_words: in_words(want).map_or(0, |form| form.len()) };
             forms.truncate(FORMS - 1);
-            forms.push_front((want.clone(), bounds, schema.clone()));
-            Some(schema)
+            forms.push_front((want.clone(), bounds, form.clone()));
+            Some(form)
         })
     }
 }

@@ -443,7 +443,7 @@ impl<W: Wire> Remote<W> {
                     question.add(words);
                 }
             }
-            (_, want) => question.schema = self.forms.of(want, W::bounds(question.model)),
+            (_, want) => question.schema = self.forms.of(want, W::bounds(question.model)).map(|form| form.schema),
         }
         question
     }
@@ -657,9 +657,10 @@ impl<W: Wire> Provider for Remote<W> {
 
     fn most(&self, request: &Request) -> Usage {
         // A token has a byte at least. A schema is counted, and what a server puts around a message.
-        let messages: usize = request.messages.iter().map(|message| message.rendered().len() + 32).sum();
+        let messages: usize = request.messages.iter().map(|message| message.size() + 32).sum();
         // In words a form is longer than in any other way.
-        let form = in_words(&request.want).map_or(0, |form| form.len() + 32);
+        let form = self.forms.of(&request.want, W::bounds(self.short(&request.model)));
+        let form = form.map_or(0, |form| form.in_words + 32);
         let tokens_out = if request.want == Want::Vector { 0 } else { self.longest(request) };
         Usage { tokens_in: (messages + form) as u64, tokens_out, ..Usage::default() }
     }
