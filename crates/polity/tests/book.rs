@@ -131,7 +131,10 @@ fn the_coverage_of_intervals_is_measured() {
     if std::env::var_os("POLITY_BLESS").is_some() {
         fs::write(&path, &made).unwrap();
     }
-    assert!(fs::read_to_string(path).unwrap() == made, "write it anew: POLITY_BLESS=1 cargo test -p polity --test book");
+    assert!(
+        fs::read_to_string(path).unwrap() == made,
+        "write it anew: POLITY_BLESS=1 cargo test -p polity --test book"
+    );
 }
 
 #[test]
