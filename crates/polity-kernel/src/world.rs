@@ -32,6 +32,8 @@ pub struct Setup<'a> {
     pub population: &'a Population,
     /// Who can hear whom.
     pub topology: &'a Topology,
+    /// Rounds that may lie between what an agent sees and the acts that come of it (`answers: {lag: 2}`); 0: they come in the same round.
+    pub lag: u32,
 }
 
 /// The pen with which a world writes one agent's sight.
@@ -379,7 +381,7 @@ pub(crate) trait WorldHost: Send + Sync {
     /// Plans the first events of a block's agents.
     fn start(&self, rows: &RowsBox, first: AgentId, commons: &Commons, future: &mut Future);
     /// Makes the state of the start; `with_state`: this is the shard that holds an unsplit state.
-    fn begin(&mut self, commons: &Commons, agents: u32, with_state: bool);
+    fn begin(&mut self, setup: &Setup<'_>, seed: u64, with_state: bool);
     fn seat(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> RowsBox;
     fn join(&self, rows: &mut RowsBox, who: AgentId, commons: &Commons, round: u32);
     fn observe(&self, rows: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights);
@@ -487,7 +489,7 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         }
     }
 
-    fn begin(&mut self, _: &Commons, _: u32, _: bool) {
+    fn begin(&mut self, _: &Setup<'_>, _: u64, _: bool) {
         self.common = self.world.begin();
     }
 
@@ -693,10 +695,9 @@ impl<W: World> WorldHost for WholeHost<W> {
 
     fn start(&self, _: &RowsBox, _: AgentId, _: &Commons, _: &mut Future) {}
 
-    fn begin(&mut self, commons: &Commons, agents: u32, with_state: bool) {
-        let setup = Setup { agents, population: &commons.population, topology: &commons.topology };
-        let mut draws = Draws::new(commons.seed, Stream::Seat, 0, AgentId::MAX);
-        self.state = with_state.then(|| self.world.begin(&setup, &mut draws));
+    fn begin(&mut self, setup: &Setup<'_>, seed: u64, with_state: bool) {
+        let mut draws = Draws::new(seed, Stream::Seat, 0, AgentId::MAX);
+        self.state = with_state.then(|| self.world.begin(setup, &mut draws));
     }
 
     fn seat(&self, _: std::ops::Range<AgentId>, _: &Commons, _: u32) -> RowsBox {

@@ -88,7 +88,7 @@ impl Walks {
             for other in others {
                 let theirs = engaged(other);
                 let each = Walks::ONE / (own * fans * theirs.clone().count().max(1) as u64);
-                let may_be_shown = |post: &u32| store.posts[*post as usize].author != who && !lately.contains(post);
+                let may_be_shown = |post: &u32| store.posts[*post].author != who && !lately.contains(post);
                 ends.extend(theirs.filter(may_be_shown).map(|post| (post, each)));
             }
         }

@@ -2,7 +2,8 @@
 
 use super::collaborative::Walks;
 use super::people::of;
-use super::store::{NOWHERE, Post, Store};
+use super::posts::Post;
+use super::store::{NOWHERE, Store};
 use super::vectors::{Coarse, TOPICS, Vector, coarse, code, likeness};
 use super::{Params, Shape};
 use polity_kernel::rng::{Draws, Stream};
@@ -83,7 +84,7 @@ fn main_topics(interests: &Vector) -> [usize; MAIN] {
 
 /// The hottest of some posts, from the top; of equals the newer.
 fn hottest(store: &Store, of: impl Iterator<Item = u32>, most: usize) -> Vec<u32> {
-    let mut all: Vec<(f64, u32)> = of.map(|post| (store.posts[post as usize].hot, post)).collect();
+    let mut all: Vec<(f64, u32)> = of.map(|post| (store.posts[post].hot, post)).collect();
     let order = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
     if all.len() > most {
         all.select_nth_unstable_by(most, order);
@@ -229,7 +230,7 @@ impl Feeds<'_> {
             return;
         }
         let wanted = Some((self.params.minutes, self.params.candidates));
-        let (live, most) = (store.live.first..store.posts.len() as u32, self.params.candidates as usize);
+        let (live, most) = (store.live.first..store.posts.end(), self.params.candidates as usize);
         if store.live.found_for == wanted && self.refresh_touched(store, &touched, most) {
             return;
         }
@@ -238,13 +239,13 @@ impl Feeds<'_> {
         }
         store.live.found_for = wanted;
         if !community {
-            let all = live.filter(|post| store.posts[*post as usize].origin == *post);
+            let all = live.filter(|post| store.posts[*post].origin == *post);
             store.live.hot = hottest(store, all, most);
         }
     }
 
     fn heat(&self, store: &mut Store, post: u32) {
-        if let Some(row) = store.posts.get_mut(post as usize) {
+        if let Some(row) = store.posts.get_mut(post) {
             row.hot = hot(row.likes, row.dislikes, self.seconds(row.round));
         }
     }
@@ -252,14 +253,14 @@ impl Feeds<'_> {
     /// The same from what has changed; false where that does not tell, because one of the hottest has fallen or is no longer live and nobody
     /// knows who takes its place.
     fn refresh_touched(&self, store: &mut Store, touched: &[u32], most: usize) -> bool {
-        let floor = store.live.hot.get(most - 1).map(|last| (store.posts[*last as usize].hot, *last));
+        let floor = store.live.hot.get(most - 1).map(|last| (store.posts[*last].hot, *last));
         for post in touched {
             self.heat(store, *post);
         }
         if self.params.shape == Shape::Community {
             return true;
         }
-        let is_own = |post: &u32| *post >= store.live.first && store.posts[*post as usize].origin == *post;
+        let is_own = |post: &u32| *post >= store.live.first && store.posts[*post].origin == *post;
         let mut found: Vec<u32> = store.live.hot.iter().chain(touched).copied().filter(is_own).collect();
         found.sort_unstable();
         found.dedup();
@@ -267,7 +268,7 @@ impl Feeds<'_> {
         // Whoever is not among them was below the floor, and has not risen.
         let tells = floor.is_none_or(|floor| {
             found.get(most - 1).is_some_and(|last| {
-                let hot = store.posts[*last as usize].hot;
+                let hot = store.posts[*last].hot;
                 hot > floor.0 || hot == floor.0 && *last >= floor.1
             })
         });
@@ -288,7 +289,7 @@ impl Feeds<'_> {
                 break;
             }
             found.push(Candidate { post, followed: true });
-            heads.extend(Some(store.posts[post as usize].before).filter(is_live));
+            heads.extend(Some(store.posts[post].before).filter(is_live));
         }
     }
 
@@ -395,7 +396,7 @@ impl Feeds<'_> {
             found.extend(store.live.hot.iter().take(each).map(|post| Candidate::new(*post)));
         }
         if weights.random != 0.0 {
-            let (first, n) = (store.live.first, store.posts.len() as u32);
+            let (first, n) = (store.live.first, store.posts.end());
             let live = u64::from(n - first);
             let drawn = (0..if live > 0 { each } else { 0 }).map(|_| first + draws.below(live) as u32);
             found.extend(drawn.map(Candidate::new));
@@ -416,8 +417,8 @@ impl Feeds<'_> {
         let now = self.seconds(store.round);
         // Posts and vectors lie anywhere in memory: each kind of them is fetched for all candidates in a loop of its own, so that the
         // processor waits for many at a time.
-        let rows: Vec<&Post> = found.iter().map(|candidate| &posts[candidate.post as usize]).collect();
-        let origins: Vec<&Post> = rows.iter().map(|row| &posts[row.origin as usize]).collect();
+        let rows: Vec<&Post> = found.iter().map(|candidate| &posts[candidate.post]).collect();
+        let origins: Vec<&Post> = rows.iter().map(|row| posts.origin_of(row)).collect();
         let likenesses: Vec<f32> = found.iter().map(|candidate| likeness(&own, store.code(candidate.post))).collect();
         let recent = |round: u32| store.live.recent.get((store.round - round) as usize).copied().unwrap_or(0.0);
         let mut ranked: Vec<Ranked> = Vec::with_capacity(found.len());
@@ -465,13 +466,13 @@ impl Feeds<'_> {
             }
             let Ranked { post: number, followed, likeness, .. } = ranked[at];
             at += 1;
-            let post = &posts[number as usize];
+            let post = &posts[number];
             // A post and its shares are shown once.
             if shown.contains(&post.origin) {
                 continue;
             }
             shown.push(post.origin);
-            let origin = &posts[post.origin as usize];
+            let origin = posts.origin_of(post);
             table.extend([
                 f64::from(number),
                 f64::from(post.author),
@@ -519,8 +520,8 @@ mod tests {
     /// What a reader would be shown if every live post were looked at: by the rules of a feed, and by full vectors.
     fn by_force(store: &Store, live: &[(u32, Vector)], who: u32, most: usize) -> Vec<u32> {
         let (own, lately) = (store.people.interests(who), store.people.lately(who));
-        let origin = |post: u32| store.posts[post as usize].origin;
-        let author = |post: u32| store.posts[post as usize].author;
+        let origin = |post: u32| store.posts[post].origin;
+        let author = |post: u32| store.posts[post].author;
         let may_be_shown =
             |post: u32| author(post) != who && author(origin(post)) != who && !lately.contains(&origin(post));
         let mut all: Vec<(f32, u32)> = live
@@ -567,12 +568,12 @@ mod tests {
             readers.extend((SAMPLE..people).filter(|_| draws.chance(0.05)));
             feeds.refresh(&mut store);
             feeds.find_nearest(&mut store, |_| readers.clone());
-            let posts = store.live.first..store.posts.len() as u32;
+            let posts = store.live.first..store.posts.end();
             let posts: Vec<(u32, Vector)> = posts.map(|post| (post, store.vector(post))).collect();
             let (mut hits, mut all) = (0, 0);
             for who in 0..SAMPLE {
                 let seen: Vec<u32> =
-                    shown(&feeds, &store, who).into_iter().map(|post| store.posts[post as usize].origin).collect();
+                    shown(&feeds, &store, who).into_iter().map(|post| store.posts[post].origin).collect();
                 let wanted = by_force(&store, &posts, who, 20);
                 hits += wanted.iter().filter(|post| seen.contains(post)).count();
                 all += wanted.len();
@@ -658,19 +659,19 @@ mod tests {
         let mut store = busy(&params, 40, 30);
         let mut draws = Draws::new(4, Stream::Driver, 0, 0);
         for _ in 0..140 {
-            let (who, value) = (draws.below(40) as u32, f64::from(draws.below(store.posts.len() as u64) as u32));
+            let (who, value) = (draws.below(40) as u32, f64::from(draws.below(u64::from(store.posts.end())) as u32));
             store.apply(Kind::Share, &Did { who, value, text: None }, &params, &mut || std::iter::empty());
         }
         let columns = super::super::COLUMNS;
         let place = columns.iter().position(|column| *column == "friends").unwrap();
-        let mut seen = [0; 4];
+        let (mut seen, all) = ([0; 4], store.posts.rows(&(0..store.posts.end())).to_vec());
         for who in 0..40u32 {
             let follows = |whom: u32| (whom + 40 - who) % 40 % 3 == 1;
             let feeds = Feeds { params: &params };
             let rows = rows(&feeds, &store, who, (0..40).filter(|whom| follows(*whom)));
             for row in rows.chunks(columns.len()) {
-                let origin = store.posts[row[0] as usize].origin;
-                let bring = |whom: u32| store.posts.iter().any(|post| post.author == whom && post.origin == origin);
+                let origin = store.posts[row[0] as u32].origin;
+                let bring = |whom: u32| all.iter().any(|post| post.author == whom && post.origin == origin);
                 let expected = (0..40).filter(|whom| follows(*whom) && bring(*whom)).count();
                 assert_eq!(row[place], expected as f64, "post {origin} for {who}");
                 seen[expected.min(3)] += 1;

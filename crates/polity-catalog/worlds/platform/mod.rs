@@ -1,9 +1,11 @@
 //! A social platform: people on a follow graph read ranked feeds, post and react. See README.md.
 
+mod cascade;
 mod collaborative;
 mod feed;
 mod people;
 mod polarisation;
+mod posts;
 mod store;
 mod tables;
 mod vectors;
@@ -158,6 +160,8 @@ pub struct Platform {
     activity: Option<NumberColumn>,
     stance: Option<NumberColumn>,
     topic: Option<NumberColumn>,
+    /// Rounds by which a turn's acts may come later than the feed that it saw.
+    lag: u32,
     /// Who follows whom from the start, for the measures of polarisation.
     graph: Topology,
 }
@@ -306,7 +310,7 @@ impl World for Platform {
         within("activity", activity, 0.0, 1e6)?;
         within("stance", stance, -1.0, 1.0)?;
         within("topic", topic, 0.0, TOPICS as f64 - 1.0)?;
-        Ok(Platform { params, activity, stance, topic, graph: setup.topology.clone() })
+        Ok(Platform { params, activity, stance, topic, lag: setup.lag, graph: setup.topology.clone() })
     }
 
     fn interface(&self) -> Interface {
@@ -465,7 +469,9 @@ impl World for Platform {
         let active = self.active(store).count();
         store.end_round(active as u32);
         self.sow(store, Some(store.round - 1));
+        store.forget();
         self.prepare(store);
+        store.posts.begin_round(store.live.first, self.lag);
         None
     }
 

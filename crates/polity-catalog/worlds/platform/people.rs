@@ -116,5 +116,8 @@ pub fn cut(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
         && let Ok(place) = of.binary_search(&whom)
     {
         of.remove(place);
+        if of.is_empty() {
+            ties.remove(&who);
+        }
     }
 }

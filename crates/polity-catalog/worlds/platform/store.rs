@@ -1,16 +1,18 @@
 //! What the platform holds, in columns: people, posts, ties, and what was done in the round.
 
+use super::cascade::Cascade;
 use super::collaborative::Fans;
 use super::feed::Near;
 use super::people::{People, cut, tied};
 use super::polarisation::Exposed;
+use super::posts::{Post, Posts};
 use super::vectors::{Coarse, Code, NONE, TOPICS, Vector, around, coarse, code, decode, hashed, projected, unit};
 use super::{Params, Seed};
 use polity_kernel::digest::{Digest, Kind as Hashed, RowHash};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::sight::named;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// No post.
@@ -68,33 +70,6 @@ pub struct Did<'a> {
     pub text: Option<&'a str>,
 }
 
-/// A post. What is shared and what is shared again are posts, too. A row fills a line of the processor's cache: feeds look at hundreds of
-/// posts that lie anywhere, and at several things of each.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[repr(align(64))]
-pub struct Post {
-    pub author: u32,
-    /// The post whose content it shows: itself, unless it is a share.
-    pub origin: u32,
-    /// The post at the beginning of its chain of shares and quotes.
-    pub root: u32,
-    /// The post that it shares or quotes.
-    pub of: u32,
-    pub round: u32,
-    /// The post of the same author before it.
-    pub before: u32,
-    pub likes: u32,
-    pub dislikes: u32,
-    pub shares: u32,
-    /// The seed that it is or comes from, from 1; 0: none.
-    pub seed: u32,
-    pub stance: f32,
-    pub depth: u16,
-    pub topic: u8,
-    /// The hot score, as of the round's beginning.
-    pub hot: f64,
-}
-
 /// A post to be added.
 struct New<'a> {
     author: u32,
@@ -105,46 +80,6 @@ struct New<'a> {
     seed: u32,
     /// Its words, as they came.
     text: Option<&'a str>,
-}
-
-/// How the seeds have spread, all together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Cascade {
-    users: BTreeSet<(u32, u32)>,
-    /// Shares by depth.
-    at: Vec<u32>,
-    /// Likes less dislikes that they have had, without those that they began with.
-    score: i64,
-    /// The seeds and all their shares.
-    posts: Vec<u32>,
-}
-
-impl Cascade {
-    /// Structural virality: the mean number of steps between two posts of the same tree of shares (Goel et al., "The structural virality
-    /// of online diffusion", 2016, equation 1), over all trees; 0 where no tree has two.
-    fn virality(&self, posts: &[Post]) -> f64 {
-        let mut below: Vec<f64> = vec![1.0; self.posts.len()];
-        let mut roots: Vec<usize> = (0..self.posts.len()).collect();
-        let parent = |i: usize| self.posts.binary_search(&posts.get(self.posts[i] as usize)?.of).ok();
-        for i in 0..roots.len() {
-            if let Some(of) = parent(i) {
-                roots[i] = roots[of];
-            }
-        }
-        let (mut steps, mut pairs) = (0.0, 0.0);
-        // Shares come after what they share.
-        for i in (0..below.len()).rev() {
-            match parent(i) {
-                Some(of) => below[of] += below[i],
-                None => pairs += below[i] * (below[i] - 1.0) / 2.0,
-            }
-        }
-        for i in 0..below.len() {
-            // The step from a post to what it shares lies between all that is below it and all that is not.
-            steps += below[i] * (below[roots[i]] - below[i]);
-        }
-        if pairs == 0.0 { 0.0 } else { steps / pairs }
-    }
 }
 
 /// What was done in a round.
@@ -258,7 +193,7 @@ pub struct Store {
     pub seed: u64,
     pub round: u32,
     pub people: People,
-    pub posts: Vec<Post>,
+    pub posts: Posts,
     /// Words, of the posts that have some.
     words: BTreeMap<u32, String>,
     /// Vectors of words that a model has made, coded, by post.
@@ -303,7 +238,7 @@ impl Store {
 
     /// The vector of a post: of its topic, and in part of its words. A share looks like what it shares.
     pub fn vector(&self, post: u32) -> Vector {
-        let Post { origin, topic, .. } = self.posts[post as usize];
+        let Post { origin, topic, .. } = self.posts[post];
         let mut vector = around(topic, &mut Draws::new(self.seed, Stream::Seat, 1, origin));
         if let Some(words) = self.words.get(&origin).filter(|_| self.live.wording > 0.0) {
             let (part, meaning) = (self.live.wording, self.embeddings.get(&origin).map(decode));
@@ -331,13 +266,13 @@ impl Store {
     /// Live posts with words for which no model has been asked yet: number, author, words.
     pub fn unembedded(&self) -> impl Iterator<Item = (u32, u32, &str)> {
         let words = self.words.range(self.asked.max(self.live.first)..);
-        words.filter_map(|(post, words)| Some((*post, self.posts.get(*post as usize)?.author, words.as_str())))
+        words.filter_map(|(post, words)| Some((*post, self.posts.get(*post)?.author, words.as_str())))
     }
 
     /// Takes in what a model made of all of these, in their order; nothing where it made nothing. Whether any vector has changed.
     pub fn embed(&mut self, vectors: Vec<Vec<f32>>) -> bool {
         let posts: Vec<(u32, u32)> = self.unembedded().map(|(post, author, _)| (post, author)).collect();
-        self.asked = self.posts.len() as u32;
+        self.asked = self.posts.end();
         let mut first = self.asked;
         for ((post, author), vector) in posts.into_iter().zip(vectors) {
             let Some(meaning) = projected(&vector) else { continue };
@@ -348,7 +283,7 @@ impl Store {
             first = first.min(post);
         }
         for post in first.max(self.live.first)..self.asked {
-            if self.embeddings.contains_key(&self.posts[post as usize].origin) {
+            if self.embeddings.contains_key(&self.posts[post].origin) {
                 self.reenter(post);
             }
         }
@@ -357,7 +292,7 @@ impl Store {
 
     /// Gives a candidate its vector anew.
     fn reenter(&mut self, post: u32) {
-        let (topic, vector) = (self.posts[post as usize].topic, self.vector(post));
+        let (topic, vector) = (self.posts[post].topic, self.vector(post));
         let ring = self.live.codes.len().max(1);
         if let Some(place) = self.live.codes.get_mut(post as usize % ring) {
             *place = code(&vector);
@@ -367,12 +302,12 @@ impl Store {
         }
     }
 
-    /// Finds anew what follows from the posts.
+    /// Finds anew what follows from the posts. What no feed could show any more stays away, however many may be live from now on.
     pub fn index(&mut self, live: u32, wording: f32) {
-        let n = self.posts.len() as u32;
+        let n = self.posts.end();
         let ring = live as usize;
         self.live = Live {
-            first: n.saturating_sub(live),
+            first: n.saturating_sub(live).max(self.posts.oldest()),
             wording,
             codes: vec![NONE; ring],
             by_topic: vec![Topic::default(); TOPICS],
@@ -381,22 +316,23 @@ impl Store {
         for post in self.live.first..n {
             self.enter(post, ring);
         }
+        self.posts.show_from(self.live.first);
     }
 
     /// Keeps from now on who engaged with what, if that is wanted.
     pub fn keep_fans(&mut self, wanted: bool) {
-        let live = self.live.first..self.posts.len() as u32;
+        let live = self.live.first..self.posts.end();
         self.fans = wanted.then(|| Fans::kept(self.fans.take(), &self.people, live));
     }
 
     /// Makes a post a candidate, in the place of the oldest.
     fn enter(&mut self, post: u32, ring: usize) {
-        let (topic, vector) = (self.posts[post as usize].topic, self.vector(post));
+        let (topic, vector) = (self.posts[post].topic, self.vector(post));
         if let Some(place) = self.live.codes.get_mut(post as usize % ring) {
             *place = code(&vector);
         }
         let live = &mut self.live;
-        live.first = (post + 1).saturating_sub(ring as u32);
+        live.first = (post + 1).saturating_sub(ring as u32).max(self.posts.oldest());
         live.touched.push(post);
         if let Some(topic) = live.by_topic.get_mut(usize::from(topic)) {
             topic.push(post, &coarse(&vector), live.first);
@@ -404,40 +340,18 @@ impl Store {
     }
 
     fn add(&mut self, new: &New<'_>, live: u32) -> u32 {
-        let post = self.posts.len() as u32;
-        let (origin, root, depth) = match new.of.map(|(of, shows)| (self.posts[of as usize], shows)) {
-            None => (post, post, 0),
-            Some((of, shows)) => (if shows { of.origin } else { post }, of.root, of.depth.saturating_add(1)),
-        };
-        let author = new.author as usize;
+        let (post, author) = (self.posts.end(), new.author as usize);
         let before = std::mem::replace(&mut self.people.latest[author], post);
-        self.posts.push(Post {
-            author: new.author,
-            origin,
-            root,
-            of: new.of.map_or(NOWHERE, |(of, _)| of),
-            round: self.round,
-            before,
-            likes: 0,
-            dislikes: 0,
-            shares: 0,
-            seed: new.seed,
-            stance: new.stance,
-            depth,
-            topic: new.topic,
-            hot: 0.0,
-        });
+        let mut row = Post::new(&self.posts, new.author, new.of);
+        let New { seed, stance, topic, .. } = *new;
+        (row.round, row.before, row.seed, row.stance, row.topic) = (self.round, before, seed, stance, topic);
+        self.posts.push(row);
         if let Some(words) = new.text.and_then(kept) {
             self.words.insert(post, words);
         }
         self.people.posts[author] += 1;
-        if new.seed > 0 {
-            self.cascade.posts.push(post);
-        }
-        if new.seed > 0 && self.cascade.users.insert((new.seed, new.author)) {
-            let depth = usize::from(depth);
-            self.cascade.at.resize(self.cascade.at.len().max(depth + 1), 0);
-            self.cascade.at[depth] += 1;
+        if seed > 0 {
+            self.cascade.add(post, (seed, new.author), (row.of, row.depth));
         }
         if !self.live.codes.is_empty() {
             self.enter(post, live as usize);
@@ -452,14 +366,14 @@ impl Store {
     pub fn sow(&mut self, seed: &Seed, number: u32, live: u32) {
         let &Seed { author, stance, topic, score, .. } = seed;
         let new = New { author, topic, stance, of: None, seed: number, text: seed.text.as_deref() };
-        let post = self.add(&new, live) as usize;
-        let votes = score.unsigned_abs();
+        let post = self.add(&new, live);
+        let (row, votes) = (self.posts.origin_of_mut(post), score.unsigned_abs());
         if score > 0 {
-            self.posts[post].likes = votes
+            row.likes = votes
         } else {
-            self.posts[post].dislikes = votes
+            row.dislikes = votes
         }
-        self.note(u8::MAX, author, post as u64, f64::from(score));
+        self.note(u8::MAX, author, u64::from(post), f64::from(score));
     }
 
     /// Does what somebody did; what names nobody and nothing is counted as refused.
@@ -485,7 +399,7 @@ impl Store {
             }
         };
         match done {
-            Some(()) => self.note(kind as u8, did.who, self.posts.len() as u64, did.value),
+            Some(()) => self.note(kind as u8, did.who, u64::from(self.posts.end()), did.value),
             None => self.now.refused += 1,
         }
     }
@@ -500,8 +414,8 @@ impl Store {
         if self.words.is_empty() && self.said.is_empty() {
             return None;
         }
-        let row = self.posts.get(post as usize)?;
-        let quoted = self.posts.get(row.of as usize).filter(|_| row.origin == post);
+        let row = self.posts.get(post)?;
+        let quoted = self.posts.get(row.of).filter(|_| row.origin == post);
         let own = self.words(row.origin).map(str::to_owned);
         let of = quoted.and_then(|of| self.words(of.origin).map(|words| format!("(on user {}: {words})", of.author)));
         let said = self.said.get(&row.origin).into_iter().flatten();
@@ -518,11 +432,23 @@ impl Store {
     }
 
     /// Posts of the round that has ended.
-    pub fn of_last_round(&self) -> Range<usize> {
-        let (now, n) = (self.round, self.posts.len());
-        let first = |round: u32| self.posts.partition_point(|post| post.round < round);
+    pub fn of_last_round(&self) -> Range<u32> {
+        let (now, first) = (self.round, |round: u32| self.posts.first_of_round(round));
         // What stood there before the first round belongs to it.
-        (if now <= 1 { 0 } else { first(now - 1) })..if now == 0 { n } else { first(now) }
+        (if now <= 1 { 0 } else { first(now - 1) })..if now == 0 { self.posts.end() } else { first(now) }
+    }
+
+    /// Lets go of posts, and of what was said in and about them, that can reach no result any more: no act of the round that has ended could
+    /// name them, and nothing that can be named shows or quotes them.
+    pub fn forget(&mut self) {
+        if !self.posts.forget(self.posts.oldest().min(self.of_last_round().start)) {
+            return;
+        }
+        let is_read = self.posts.contents();
+        self.words.retain(|post, _| is_read(*post));
+        self.said.retain(|post, _| is_read(*post));
+        self.embeddings.retain(|post, _| is_read(*post));
+        self.cascade.forget(self.posts.first());
     }
 
     fn write(&mut self, did: &Did<'_>, params: &Params) -> Option<()> {
@@ -541,79 +467,79 @@ impl Store {
         draws.weighted(&weights).unwrap_or(0) as u8
     }
 
-    /// A post, by its number, that is somebody else's.
-    fn other(&self, did: &Did<'_>) -> Option<usize> {
-        let post = named(did.value, self.posts.len())? as usize;
-        (self.posts[post].author != did.who).then_some(post)
+    /// A post, by its number, that is somebody else's and can have been seen.
+    fn other(&self, did: &Did<'_>) -> Option<u32> {
+        let post = named(did.value, self.posts.end() as usize)?;
+        (post >= self.posts.oldest() && self.posts[post].author != did.who).then_some(post)
     }
 
-    fn engages(&mut self, did: &Did<'_>, origin: usize, params: &Params) {
-        let author = self.posts[origin].author as usize;
-        self.people.attention[author] += 1;
-        self.now.distance += f64::from((self.people.stance[did.who as usize] - self.posts[origin].stance).abs());
+    /// Somebody engages with what a post shows.
+    fn engages(&mut self, did: &Did<'_>, shown: &Post, params: &Params) {
+        self.people.attention[shown.author as usize] += 1;
+        self.now.distance += f64::from((self.people.stance[did.who as usize] - shown.stance).abs());
         self.now.engaged += 1;
         if let Some(fans) = &mut self.fans {
-            fans.add(origin as u32, did.who);
+            fans.add(shown.origin, did.who);
         }
-        if params.learning > 0.0 && origin as u32 >= self.live.first {
-            let vector = decode(self.code(origin as u32));
+        if params.learning > 0.0 && shown.origin >= self.live.first {
+            let vector = decode(self.code(shown.origin));
             self.people.learns(did.who, &vector, params.learning);
         }
     }
 
     fn answer(&mut self, kind: Kind, did: &Did<'_>, params: &Params) -> Option<()> {
         let mut of = self.other(did)?;
-        let origin = self.posts[of].origin as usize;
-        self.engages(did, origin, params);
-        self.met(kind, did, of as u32, params);
-        self.people.dealt_with(did.who, origin as u32, true);
+        let shown = *self.posts.origin_of(&self.posts[of]);
+        let origin = shown.origin;
+        self.engages(did, &shown, params);
+        self.met(kind, did, of, params);
+        self.people.dealt_with(did.who, origin, true);
         let share = kind == Kind::Share;
-        let stance = if share { self.posts[origin].stance } else { self.people.stance[did.who as usize] };
+        let stance = if share { shown.stance } else { self.people.stance[did.who as usize] };
         if kind == Kind::Comment {
             self.now.comments += 1;
             if let Some(words) = did.text.and_then(kept) {
-                let said = self.said.entry(origin as u32).or_default();
+                let said = self.said.entry(origin).or_default();
                 said.push_back((did.who, words));
                 said.drain(..said.len().saturating_sub(COMMENTS));
             }
             return Some(());
         }
-        self.posts[origin].shares += 1;
+        self.posts.origin_of_mut(of).shares += 1;
         self.now.shares += 1;
         // A draw of each user and post.
-        let number = self.seed ^ (origin as u64) << 32;
+        let number = self.seed ^ u64::from(origin) << 32;
         if params.credit > 0.0 && Draws::new(number, Stream::World, self.round, did.who).chance(params.credit) {
             of = origin;
         }
-        let (topic, seed) = (self.posts[origin].topic, self.posts[of].seed);
+        let seed = self.posts.get(of).map_or(0, |post| post.seed);
         let text = did.text.filter(|_| !share);
-        self.add(&New { author: did.who, topic, stance, of: Some((of as u32, share)), seed, text }, params.live);
+        let new = New { author: did.who, topic: shown.topic, stance, of: Some((of, share)), seed, text };
+        self.add(&new, params.live);
         Some(())
     }
 
     fn react(&mut self, kind: Kind, did: &Did<'_>, params: &Params) -> Option<()> {
         let post = self.other(did)?;
-        let origin = self.posts[post].origin as usize;
-        self.met(kind, did, post as u32, params);
-        self.people.dealt_with(did.who, origin as u32, kind == Kind::Like);
+        let shown = *self.posts.origin_of(&self.posts[post]);
+        self.met(kind, did, post, params);
+        self.people.dealt_with(did.who, shown.origin, kind == Kind::Like);
         if kind != Kind::Report {
-            self.live.touched.push(origin as u32);
+            self.live.touched.push(shown.origin);
         }
-        let Post { seed, root, .. } = self.posts[origin];
-        let of_seed = i64::from(seed > 0 && root as usize == origin);
+        let of_seed = i64::from(shown.seed > 0 && shown.root == shown.origin);
         match kind {
             Kind::Like => {
-                self.posts[origin].likes += 1;
+                self.posts.origin_of_mut(post).likes += 1;
                 self.now.likes += 1;
                 self.cascade.score += of_seed;
-                self.engages(did, origin, params);
+                self.engages(did, &shown, params);
             }
             Kind::Dislike => {
-                self.posts[origin].dislikes += 1;
+                self.posts.origin_of_mut(post).dislikes += 1;
                 self.now.dislikes += 1;
                 self.cascade.score -= of_seed;
-                let author = self.posts[origin].author as usize;
-                self.people.attention[author] += 1;
+                self.people.attention[shown.author as usize] += 1;
             }
             _ => {}
         }
@@ -671,7 +597,7 @@ impl Store {
     pub fn end_round(&mut self, active: u32) {
         self.now.active = active;
         self.last = std::mem::take(&mut self.now);
-        self.note(u8::MAX - 1, active, self.posts.len() as u64, self.last.distance);
+        self.note(u8::MAX - 1, active, u64::from(self.posts.end()), self.last.distance);
         self.round += 1;
         self.influenced = std::mem::take(&mut self.influence);
         self.exposed = std::mem::take(&mut self.coming);
@@ -691,10 +617,10 @@ impl Store {
             6 => f64::from(last.follows),
             7 => of(last.refused),
             8 => last.distance / f64::from(last.engaged.max(1)),
-            9 => self.cascade.users.len() as f64,
-            10 => self.cascade.at.len().saturating_sub(1) as f64,
-            11 => of(self.cascade.at.get(1..).unwrap_or_default().iter().copied().max().unwrap_or(0)),
-            12 => self.cascade.virality(&self.posts),
+            9 => self.cascade.scale() as f64,
+            10 => self.cascade.depth() as f64,
+            11 => of(self.cascade.breadth()),
+            12 => self.cascade.virality(),
             _ => self.cascade.score as f64,
         }
     }
@@ -758,7 +684,7 @@ mod tests {
         let of = |text: &str| asked.iter().copied().find(|post| words(post) == text && *post != asked[3]).unwrap();
         let part = |post: u32| {
             let mut vector = store.vector(post);
-            let topic = around(store.posts[post as usize].topic, &mut Draws::new(1, Stream::Seat, 1, post));
+            let topic = around(store.posts[post].topic, &mut Draws::new(1, Stream::Seat, 1, post));
             vector.iter_mut().zip(topic).for_each(|(x, topic)| *x -= 0.5 * topic);
             unit(&mut vector);
             vector
@@ -783,30 +709,40 @@ mod tests {
     }
 
     #[test]
-    fn virality_is_the_mean_way_between_two_posts() {
-        let mut store = Store::new(9, 1);
-        (0..9).for_each(|who| store.people.join(0.0, 1.0, 0, &mut Draws::new(1, Stream::Seat, 0, who)));
-        let mut share = |author: u32, of: Option<u32>| {
-            let of = of.map(|of| (of, true));
-            store.add(&New { author, topic: 0, stance: 0.0, of, seed: 1, text: None }, 10)
-        };
-        // A star of four: three pairs at one step, three at two.
-        let root = share(0, None);
-        for who in 1..4 {
-            share(who, Some(root));
+    fn what_is_in_memory_is_bounded_by_what_is_live() {
+        const LIVE: u32 = 50;
+        let params = Params { live: LIVE, candidates: 10, credit: 0.1, ..Params::default() };
+        let mut store = Store::new(40, 3);
+        (0..40).for_each(|who| store.people.join(0.0, 1.0, 0, &mut Draws::new(3, Stream::Seat, 0, who)));
+        store.index(LIVE, 0.5);
+        store.sow(&Seed { author: 0, text: Some("the seed".into()), ..Seed::default() }, 1, LIVE);
+        let mut draws = Draws::new(3, Stream::Driver, 0, 0);
+        let (mut most, mut lines, mut words, mut old) = (0, 0, 0, 0);
+        for round in 0..400 {
+            // Every post is a share or quote of one before it, and so on back to the seed; others comment on it.
+            for _ in 0..20 {
+                let kind = [Kind::Share, Kind::Quote, Kind::Comment][draws.below(3) as usize];
+                let post = store.live.first + draws.below(u64::from(store.posts.end() - store.live.first)) as u32;
+                let did = Did { who: draws.below(40) as u32, value: f64::from(post), text: Some("said") };
+                store.apply(kind, &did, &params, &mut || std::iter::empty());
+            }
+            store.end_round(40);
+            store.forget();
+            store.posts.begin_round(store.live.first, 0);
+            if round >= 20 {
+                most = most.max(store.posts.held());
+                let live = store.posts.rows(&(store.live.first..store.posts.end()));
+                let depth = live.iter().map(|post| usize::from(post.depth)).max().unwrap();
+                lines = lines.max(store.cascade.held() - depth);
+                words = words.max(store.words.len() + store.said.len());
+                old += usize::from(store.posts.get(0).is_some());
+            }
         }
-        let star = store.scalar(12);
-        assert!((star - 1.5).abs() < 1e-12, "{star}");
-        // A second tree, a chain of three: two pairs at one step, one at two.
-        let mut share = |author: u32, of: Option<u32>| {
-            let of = of.map(|of| (of, true));
-            store.add(&New { author, topic: 0, stance: 0.0, of, seed: 2, text: None }, 10)
-        };
-        let root = share(4, None);
-        let next = share(5, Some(root));
-        share(6, Some(next));
-        let both = store.scalar(12);
-        assert!((both - (3.0 + 6.0 + 2.0 + 2.0) / 9.0).abs() < 1e-12, "{both}");
-        assert_eq!(Store::new(1, 1).scalar(12), 0.0);
+        assert!(store.posts.end() > 4_000, "{}", store.posts.end());
+        // Twice what is live and what came in two rounds, and what these show or quote. Of trees besides that the lines up to the seed, which
+        // soon are one: as long as the tree is deep.
+        assert!(most < 6 * LIVE as usize && words < 6 * LIVE as usize, "{most} posts, {words} texts");
+        assert!(lines < 8 * LIVE as usize, "{lines}");
+        assert!(old > 0, "the seed itself is shown for long");
     }
 }

@@ -1,6 +1,7 @@
 //! What the platform records of its own: its posts, and who dealt with whose.
 
-use super::store::{Kind, NOWHERE, Post, Store};
+use super::posts::Post;
+use super::store::{Kind, NOWHERE, Store};
 use polity_kernel::sight::{CellColumn, CellKind, Cells, TableKind};
 
 const fn column(name: &'static str, kind: CellKind, doc: &'static str) -> CellColumn {
@@ -49,10 +50,10 @@ fn some(number: u32) -> Option<u32> {
 
 pub fn posts(store: &Store) -> Vec<Cells> {
     let range = store.of_last_round();
-    let rows = &store.posts[range.clone()];
+    let rows = store.posts.rows(&range);
     let whole = |value: &dyn Fn(&Post) -> Option<u32>| Cells::Whole(rows.iter().map(value).collect());
     vec![
-        Cells::Whole(range.clone().map(|post| Some(post as u32)).collect()),
+        Cells::Whole(range.clone().map(Some).collect()),
         whole(&|post| Some(post.author)),
         whole(&|post| some(post.of)),
         whole(&|post| Some(post.origin)),
@@ -61,13 +62,13 @@ pub fn posts(store: &Store) -> Vec<Cells> {
         whole(&|post| Some(u32::from(post.topic))),
         whole(&|post| (post.seed > 0).then_some(post.seed)),
         Cells::Number(rows.iter().map(|post| f64::from(post.stance)).collect()),
-        Cells::Text(range.map(|post| store.words(post as u32).map(str::to_owned)).collect()),
+        Cells::Text(range.map(|post| store.words(post).map(str::to_owned)).collect()),
     ]
 }
 
 pub fn influence(store: &Store) -> Vec<Cells> {
     let rows = &store.influenced;
-    let post = |number: u32| &store.posts[number as usize];
+    let post = |number: u32| &store.posts[number];
     let whole = |value: &dyn Fn(u32, u32) -> u32| {
         Cells::Whole(rows.iter().map(|(who, _, number)| Some(value(*who, *number))).collect())
     };
@@ -78,7 +79,7 @@ pub fn influence(store: &Store) -> Vec<Cells> {
         whole(&|_, number| number),
         whole(&|_, number| post(number).author),
         whole(&|_, number| post(number).origin),
-        whole(&|_, number| post(post(number).origin).author),
+        whole(&|_, number| store.posts.origin_of(post(number)).author),
         whole(&|_, number| ended.saturating_sub(post(number).round)),
     ]
 }

@@ -408,10 +408,7 @@ fn society(
         _ => None,
     };
     let commons = Commons { seed: scenario.seed, population, topology, audience };
-    let lag = match scenario.answers {
-        Answers::Wait => 0,
-        Answers::Lag(lag) => lag,
-    };
+    let lag = scenario.answers.lag();
     let names: Vec<String> = scenario
         .cohorts
         .iter()
@@ -501,7 +498,8 @@ fn leaves(
     shards: usize,
 ) -> Result<Leaves, TreeError> {
     let scenario = Scenario::read(tree)?;
-    let setup = Setup { agents, population: &commons.population, topology: &commons.topology };
+    let Commons { population, topology, .. } = commons;
+    let setup = Setup { agents, population, topology, lag: scenario.answers.lag() };
     let Some(node) = &scenario.world else { return Err(wrong("world", None, tree, "the world is missing", None)) };
     let mut worlds = Vec::new();
     let mut name = String::new();

@@ -236,6 +236,17 @@ pub enum Answers {
     Lag(u32),
 }
 
+impl Answers {
+    /// Rounds after which a turn that asks completes; 0: its own round waits for it.
+    #[must_use]
+    pub fn lag(self) -> u32 {
+        match self {
+            Answers::Wait => 0,
+            Answers::Lag(lag) => lag,
+        }
+    }
+}
+
 /// How people are asked who play in place of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -24,7 +24,7 @@ use crate::policy::{Commons, Lane, PolicyHost};
 use crate::rng::{Draws, Stream};
 use crate::sight::{Acts, Cells, Interface, Sights};
 use crate::transport::{Frame, Transport};
-use crate::world::{Activation, Birth, Future, Split, Tally, WorldHost};
+use crate::world::{Activation, Birth, Future, Setup, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use council::Sitting;
 use inquiry::Inquiry;
@@ -166,8 +166,10 @@ impl Society {
         let blocks = (agents as usize).div_ceil(BLOCK).max(1);
         let n = worlds.len();
         let mut shards = Vec::with_capacity(n);
+        let Commons { seed, population, topology, .. } = &commons;
+        let setup = Setup { agents, population, topology, lag: plan.lag };
         for (i, mut world) in worlds.into_iter().enumerate() {
-            world.begin(&commons, agents, i == 0);
+            world.begin(&setup, *seed, i == 0);
             shards.push(Shard::new(i, world, blocks * i / n..blocks * (i + 1) / n));
         }
         let mut society = Society {

@@ -1,0 +1,180 @@
+//! How posts from outside spread: the trees of their shares and quotes.
+
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A seed, or a share or quote of one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Node {
+    /// What it shares or quotes; of a seed, no post.
+    of: u32,
+    /// Posts below it, and itself.
+    below: u64,
+    /// The sum of the steps from it to each of these.
+    steps: u64,
+    /// Nodes in memory that share or quote it.
+    branches: u32,
+}
+
+/// How the seeds have spread, all together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cascade {
+    /// By seed, who has shared it.
+    users: BTreeSet<(u32, u32)>,
+    /// Shares by depth.
+    at: Vec<u32>,
+    /// Likes less dislikes that seeds have had, without those that they began with.
+    pub score: i64,
+    /// By post: what may still be shared, and what lies between that and its seed.
+    nodes: BTreeMap<u32, Node>,
+    /// Pairs of posts of the same tree, and the sum of the steps between the two of each.
+    pairs: u64,
+    steps: u64,
+}
+
+impl Cascade {
+    /// Adds a post that is, shares or quotes a seed: its number, the seed, its author, what it shares or quotes, and how deep that is.
+    pub fn add(&mut self, post: u32, (seed, author): (u32, u32), (of, depth): (u32, u16)) {
+        self.grow(post, of);
+        if self.users.insert((seed, author)) {
+            let depth = usize::from(depth);
+            self.at.resize(self.at.len().max(depth + 1), 0);
+            self.at[depth] += 1;
+        }
+    }
+
+    /// Adds a post to its tree: a pair with each that is there, the steps to which are counted on the way to the seed.
+    fn grow(&mut self, post: u32, of: u32) {
+        let mut above = of;
+        let (mut way, mut came) = (0, (0, 0));
+        while let Some(node) = self.nodes.get_mut(&above) {
+            node.branches += u32::from(way == 0);
+            way += 1;
+            // Those that are reached through this node, and not from below, where the way comes from.
+            let (others, steps) = (node.below - came.0, node.steps - came.0 - came.1);
+            self.pairs += others;
+            self.steps += steps + others * way;
+            came = (node.below, node.steps);
+            node.below += 1;
+            node.steps += way;
+            above = node.of;
+        }
+        self.nodes.insert(post, Node { of, below: 1, steps: 0, branches: 0 });
+    }
+
+    /// Lets go of posts before this one through which nothing can be shared any more. They stay counted in those above them.
+    pub fn forget(&mut self, before: u32) {
+        let bare = |(post, node): (&u32, &Node)| (node.branches == 0).then_some((*post, node.of));
+        // Shares come after what they share: from the newest on, whatever has lost its last branch comes after that.
+        let mut next = before;
+        while let Some((post, of)) = self.nodes.range(..next).rev().find_map(bare) {
+            self.nodes.remove(&post);
+            if let Some(above) = self.nodes.get_mut(&of) {
+                above.branches -= 1;
+            }
+            next = post;
+        }
+    }
+
+    /// Users that have shared a seed, by seed, its authors among them.
+    pub fn scale(&self) -> usize {
+        self.users.len()
+    }
+
+    /// Most shares from a seed to one of its shares.
+    pub fn depth(&self) -> usize {
+        self.at.len().saturating_sub(1)
+    }
+
+    /// Most shares at one depth.
+    pub fn breadth(&self) -> u32 {
+        self.at.get(1..).unwrap_or_default().iter().copied().max().unwrap_or(0)
+    }
+
+    /// Structural virality: the mean number of steps between two posts of the same tree of shares (Goel et al., "The structural virality
+    /// of online diffusion", 2016, equation 1), over all trees; 0 where no tree has two.
+    pub fn virality(&self) -> f64 {
+        if self.pairs == 0 { 0.0 } else { self.steps as f64 / self.pairs as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::store::NOWHERE;
+    use super::*;
+    use polity_kernel::rng::{Draws, Stream};
+
+    impl Cascade {
+        /// Posts of it that are in memory.
+        pub fn held(&self) -> usize {
+            self.nodes.len()
+        }
+    }
+
+    /// The mean way between two posts of the same tree, by walking all ways.
+    fn by_walking(parents: &[u32]) -> f64 {
+        let line = |post: usize| -> Vec<u32> {
+            let mut line = vec![post as u32];
+            while let Some(of) = parents.get(*line.last().unwrap() as usize).filter(|of| **of != NOWHERE) {
+                line.push(*of);
+            }
+            line.reverse();
+            line
+        };
+        let lines: Vec<Vec<u32>> = (0..parents.len()).map(line).collect();
+        let (mut steps, mut pairs) = (0, 0);
+        for (i, a) in lines.iter().enumerate() {
+            for b in lines[..i].iter().filter(|b| b[0] == a[0]) {
+                let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+                steps += a.len() + b.len() - 2 * common;
+                pairs += 1;
+            }
+        }
+        if pairs == 0 { 0.0 } else { steps as f64 / f64::from(pairs) }
+    }
+
+    #[test]
+    fn virality_is_the_mean_way_between_two_posts() {
+        let mut cascade = Cascade::default();
+        assert_eq!(cascade.virality(), 0.0);
+        // A star of four: three pairs at one step, three at two.
+        cascade.grow(0, NOWHERE);
+        (1..4).for_each(|post| cascade.grow(post, 0));
+        assert!((cascade.virality() - 1.5).abs() < 1e-12, "{cascade:?}");
+        // A second tree, a chain of three: two pairs at one step, one at two.
+        [(4, NOWHERE), (5, 4), (6, 5)].into_iter().for_each(|(post, of)| cascade.grow(post, of));
+        assert!((cascade.virality() - (3.0 + 6.0 + 2.0 + 2.0) / 9.0).abs() < 1e-12, "{cascade:?}");
+    }
+
+    #[test]
+    fn trees_are_counted_whole_though_only_what_can_grow_is_kept() {
+        const WINDOW: usize = 25;
+        let mut draws = Draws::new(6, Stream::Driver, 0, 0);
+        let (mut cascade, mut parents, mut most) = (Cascade::default(), Vec::new(), 0);
+        for post in 0..600usize {
+            // Three seeds; later posts share what is not too old, and sometimes what stands above that.
+            let of = match post {
+                0 | 5 | 40 => NOWHERE,
+                _ => {
+                    let age = draws.below(post.min(WINDOW) as u64) as usize;
+                    let newer = (post - 1 - age) as u32;
+                    let above: u32 = parents[newer as usize];
+                    if above != NOWHERE && draws.chance(0.2) { above } else { newer }
+                }
+            };
+            cascade.grow(post as u32, of);
+            parents.push(of);
+            cascade.forget((post + 1).saturating_sub(WINDOW) as u32);
+            most = most.max(cascade.held());
+            let expected = by_walking(&parents);
+            assert!((cascade.virality() - expected).abs() < 1e-9 * expected.max(1.0), "{post}");
+            // What is in memory is what is new, and what lies above that.
+            let needed: BTreeSet<u32> = ((post + 1).saturating_sub(WINDOW)..=post)
+                .flat_map(|post| std::iter::successors(Some(post as u32), |post| parents.get(*post as usize).copied()))
+                .filter(|post| *post != NOWHERE)
+                .collect();
+            assert!(cascade.nodes.keys().eq(&needed), "{post}");
+        }
+        assert!(most < 200, "{most}");
+    }
+}

@@ -1,0 +1,221 @@
+//! The posts that are in memory: those that can still be seen or named, and of older ones what these show or quote.
+//!
+//! Every post has a row in the table `posts` from the round in which it appeared. Here it stays only as long as it can reach a result.
+
+use super::store::NOWHERE;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::ops::{Index, Range};
+
+/// A post. What is shared and what is shared again are posts, too. A row fills a line of the processor's cache: feeds look at hundreds of
+/// posts that lie anywhere, and at several things of each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[repr(align(64))]
+pub struct Post {
+    pub author: u32,
+    /// The post whose content it shows: itself, unless it is a share.
+    pub origin: u32,
+    /// The post at the beginning of its chain of shares and quotes.
+    pub root: u32,
+    /// The post that it shares or quotes.
+    pub of: u32,
+    pub round: u32,
+    /// The post of the same author before it.
+    pub before: u32,
+    pub likes: u32,
+    pub dislikes: u32,
+    pub shares: u32,
+    /// The seed that it is or comes from, from 1; 0: none.
+    pub seed: u32,
+    pub stance: f32,
+    pub depth: u16,
+    pub topic: u8,
+    /// The hot score, as of the round's beginning.
+    pub hot: f64,
+    /// Where the post that it shows or quotes stands among the old ones, if that is old.
+    place: u32,
+}
+
+impl Post {
+    /// A post that nobody has dealt with yet, the next of `posts`: `of` is what it shares or quotes, and whether it shows its content.
+    pub fn new(posts: &Posts, author: u32, of: Option<(u32, bool)>) -> Post {
+        let number = posts.end();
+        let (origin, root, depth) = match of.and_then(|(of, shows)| Some((posts.get(of)?, shows))) {
+            None => (number, number, 0),
+            Some((of, shows)) => (if shows { of.origin } else { number }, of.root, of.depth.saturating_add(1)),
+        };
+        Post {
+            author,
+            origin,
+            root,
+            of: of.map_or(NOWHERE, |(of, _)| of),
+            round: 0,
+            before: NOWHERE,
+            likes: 0,
+            dislikes: 0,
+            shares: 0,
+            seed: 0,
+            stance: 0.0,
+            depth,
+            topic: 0,
+            hot: 0.0,
+            place: 0,
+        }
+    }
+
+    /// The post without which a reader of this one, which has this number, cannot be shown all: what it shows, or else what it quotes.
+    fn needs(&self, number: u32) -> u32 {
+        if self.origin == number { self.of } else { self.origin }
+    }
+}
+
+/// Posts by number, from 0 in the order in which they appeared. The newest are all here; of those before them, the old ones, only what a
+/// newer one needs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Posts {
+    /// The number of the first row.
+    first: u32,
+    rows: Vec<Post>,
+    /// Numbers of the old ones, ascending, and the posts.
+    numbers: Vec<u32>,
+    old: Vec<Post>,
+    /// The oldest post that feeds could show in the round under way (the last entry), and in as many rounds before it as turns may wait for
+    /// answers.
+    shown: VecDeque<u32>,
+}
+
+/// One of the newest. For feeds, which look at none but these.
+impl Index<u32> for Posts {
+    type Output = Post;
+
+    #[inline]
+    fn index(&self, number: u32) -> &Post {
+        &self.rows[(number - self.first) as usize]
+    }
+}
+
+impl Posts {
+    /// How many there have ever been: the number of the next.
+    pub fn end(&self) -> u32 {
+        self.first + self.rows.len() as u32
+    }
+
+    /// How many are in memory.
+    #[cfg(test)]
+    pub fn held(&self) -> usize {
+        self.rows.len() + self.old.len()
+    }
+
+    /// Adds the next.
+    pub fn push(&mut self, mut post: Post) {
+        let needs = post.needs(self.end());
+        if needs < self.first {
+            post.place = self.place(needs).unwrap_or_default() as u32;
+        }
+        self.rows.push(post);
+    }
+
+    fn place(&self, number: u32) -> Option<usize> {
+        self.numbers.binary_search(&number).ok()
+    }
+
+    /// One that is in memory.
+    pub fn get(&self, number: u32) -> Option<&Post> {
+        match number.checked_sub(self.first) {
+            Some(row) => self.rows.get(row as usize),
+            None => self.place(number).map(|place| &self.old[place]),
+        }
+    }
+
+    /// One that is in memory, to be changed.
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut Post> {
+        match number.checked_sub(self.first) {
+            Some(row) => self.rows.get_mut(row as usize),
+            None => self.place(number).map(|place| &mut self.old[place]),
+        }
+    }
+
+    /// The post whose content one of the newest shows.
+    #[inline]
+    pub fn origin_of(&self, post: &Post) -> &Post {
+        match post.origin.checked_sub(self.first) {
+            Some(row) => &self.rows[row as usize],
+            None => &self.old[post.place as usize],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn origin_of_mut(&mut self, number: u32) -> &mut Post {
+        let post = self[number];
+        match post.origin.checked_sub(self.first) {
+            Some(row) => &mut self.rows[row as usize],
+            None => &mut self.old[post.place as usize],
+        }
+    }
+
+    /// Some of the newest, one after the other.
+    pub fn rows(&self, range: &Range<u32>) -> &[Post] {
+        &self.rows[(range.start - self.first) as usize..(range.end - self.first) as usize]
+    }
+
+    /// The first of the newest that is of this round or a later one.
+    pub fn first_of_round(&self, round: u32) -> u32 {
+        self.first + self.rows.partition_point(|post| post.round < round) as u32
+    }
+
+    /// The oldest post that an act may name: no feed that its turn can have seen shows an older one.
+    pub fn oldest(&self) -> u32 {
+        self.shown.front().copied().unwrap_or_default()
+    }
+
+    /// Feeds of the round under way show this post and newer ones, whatever they showed before.
+    pub fn show_from(&mut self, oldest: u32) {
+        match self.shown.back_mut() {
+            Some(last) => *last = oldest,
+            None => self.shown.push_back(oldest),
+        }
+    }
+
+    /// Begins a round in which feeds show this post and newer ones. Turns may be as many rounds late as `lag` says.
+    pub fn begin_round(&mut self, oldest: u32, lag: u32) {
+        self.shown.push_back(oldest);
+        self.shown.drain(..self.shown.len().saturating_sub(lag as usize + 1));
+    }
+
+    /// Lets go of posts before this one that no newer one needs. Whether any have gone: what stays is moved, so that is done only when
+    /// it is less than what goes.
+    pub fn forget(&mut self, before: u32) -> bool {
+        let gone = before.saturating_sub(self.first) as usize;
+        if gone <= self.rows.len() / 2 {
+            return false;
+        }
+        let needs = |row: &(usize, &Post)| Some(row.1.needs(self.first + row.0 as u32)).filter(|needs| *needs < before);
+        let mut numbers: Vec<u32> = self.rows.iter().enumerate().skip(gone).filter_map(|row| needs(&row)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        // An old post is needed by one that was new when it grew old itself: all are here.
+        (self.old, self.numbers) = numbers.into_iter().filter_map(|number| Some((*self.get(number)?, number))).unzip();
+        self.rows.drain(..gone);
+        self.first = before;
+        for (i, row) in self.rows.iter_mut().enumerate() {
+            let needs = row.needs(before + i as u32);
+            if needs < before {
+                row.place = self.numbers.binary_search(&needs).unwrap_or_default() as u32;
+            }
+        }
+        true
+    }
+
+    /// Whether something shows the content of a post: whether words of it can still be read. By a list made once for many questions.
+    pub fn contents(&self) -> impl Fn(u32) -> bool + use<> {
+        let mut old: Vec<u32> = self.old.iter().map(|post| post.origin).collect();
+        old.sort_unstable();
+        let first = self.first;
+        move |number| number >= first || old.binary_search(&number).is_ok()
+    }
+
+    /// The oldest of the newest.
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+}
