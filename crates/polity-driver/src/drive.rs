@@ -8,9 +8,9 @@ pub use totals::{Rungs, Totals};
 
 use crate::DriveError;
 use crate::budget::Gate;
-use crate::disk::{Disk, write_atomically};
 use crate::journal::Journal;
 use crate::recorder::Recorder;
+use crate::snapshots::Snapshots;
 use crate::source::{Broken, FormChange, Ledger, Source};
 use crate::tools::is_tool;
 use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
@@ -21,7 +21,6 @@ use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
 use polity_kernel::scenario::{Assembled, SnapshotPlan};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -41,8 +40,6 @@ const BYTES_A_RECORD: usize = 16 << 20;
 pub(crate) const TIME_UP: &str = "the time that this process may take is up";
 /// Why nothing moves in a run that is paused.
 const PAUSED: &str = "paused; `polity ctl RUN resume` lets it go on";
-/// Snapshots kept besides the newest.
-const OLDER_SNAPSHOTS: usize = 1;
 
 /// What a person has asked for while a run is under way: 0 nothing, 1 finish what is in flight and save, 2 stop now.
 #[derive(Clone, Debug, Default)]
@@ -155,14 +152,12 @@ impl Past {
 
 /// Where a run is written. A replay has none.
 pub struct Writing {
-    /// The disk.
-    pub disk: Arc<dyn Disk>,
-    /// The run's journal folder.
-    pub journal_dir: PathBuf,
     /// The journal.
     pub journal: Journal,
     /// The tables.
     pub recorder: Recorder,
+    /// What has been saved.
+    pub saved: Snapshots,
     /// When to save.
     pub snapshots: SnapshotPlan,
 }
@@ -176,18 +171,10 @@ impl Writing {
     fn save(&mut self, machine: &dyn Machine, seed: u64) -> Result<(), DriveError> {
         let next = machine.next_round();
         self.recorder.close_parts(next)?;
-        let bytes = machine.snapshot().map_err(|bug| DriveError::Bug { seed, bug })?;
-        let path = self.journal_dir.join(snapshot_name(next));
-        write_atomically(self.disk.as_ref(), &path, &bytes).map_err(DriveError::disk(&path))?;
-        self.append(&Event::Snapshot { round: next, bytes: digest_of(&bytes) })?;
+        let bytes = self.saved.save(machine, seed)?;
+        self.append(&Event::Snapshot { round: next, bytes })?;
         self.journal.commit()?;
-        let mut old = snapshots(self.disk.as_ref(), &self.journal_dir)?;
-        old.truncate(old.len().saturating_sub(1 + OLDER_SNAPSHOTS));
-        for round in old {
-            let path = self.journal_dir.join(snapshot_name(round));
-            self.disk.remove_file(&path).map_err(DriveError::disk(&path))?;
-        }
-        Ok(())
+        self.saved.clear()
     }
 }
 
@@ -246,21 +233,6 @@ fn in_a_record(answers: &[Answer], target: usize, longest: usize) -> Result<usiz
         }
     }
     Ok(answers.len().min(ANSWERS_A_RECORD))
-}
-
-/// The file of the snapshot that begins with `round`.
-#[must_use]
-pub fn snapshot_name(round: u32) -> String {
-    format!("snapshot-{round:010}.bin")
-}
-
-/// The rounds of the snapshots in a journal folder, ascending.
-pub fn snapshots(disk: &dyn Disk, dir: &Path) -> Result<Vec<u32>, DriveError> {
-    let names = disk.list(dir).map_err(DriveError::disk(dir))?;
-    let round = |name: &String| name.strip_prefix("snapshot-")?.strip_suffix(".bin")?.parse().ok();
-    let mut rounds: Vec<u32> = names.iter().filter_map(round).collect();
-    rounds.sort_unstable();
-    Ok(rounds)
 }
 
 /// The digest by which a journal recognises a file.
@@ -823,9 +795,10 @@ impl Drive<'_> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::disk::SimDisk;
+    use crate::disk::{Disk, SimDisk};
     use crate::journal::{JournalWriter, read_all};
     use polity_kernel::ask::{self, Request, Want};
+    use std::path::Path;
 
     fn answer(n: u32, bytes: usize) -> Answer {
         let outcome = ask::Outcome::Invalid { raw: "x".repeat(bytes), why: "long".into() };

@@ -18,6 +18,7 @@ pub mod models;
 pub mod people;
 pub mod recorder;
 pub mod run;
+pub mod snapshots;
 pub mod source;
 pub mod standin;
 pub mod sweep;

@@ -10,8 +10,8 @@ use crate::digest::{Digest, Kind, RowHash};
 use crate::items::{Item, Scorer};
 use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
 use crate::method::{Log, Member, MethodHost, Quantity, Records, Score, Start, Verdict};
+use crate::saved::{Reader, Sink, Writer};
 use crate::sight::Acts;
-use crate::society::{decode, encode};
 use crate::topology::Topology;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,9 @@ struct Data {
     logs: BTreeMap<u32, Vec<(u32, Log)>>,
     measured: Vec<Option<f64>>,
 }
+
+/// Whose state it is, in errors.
+const WHAT: &str = "the evaluation";
 
 /// A method at work on a data set, as a [`Machine`].
 pub struct Evaluation {
@@ -390,8 +393,8 @@ impl Machine for Evaluation {
         Ok(Step { start, then: Then::Wait })
     }
 
-    fn snapshot(&self) -> Result<Vec<u8>, Bug> {
-        encode(&(self.round, self.chain, &self.instances, &self.logs, &self.measured))
+    fn save(&self, to: &mut dyn Sink) -> Result<(), Bug> {
+        Writer::new(to).value(&(self.round, self.chain, &self.instances, &self.logs, &self.measured), WHAT)
     }
 
     fn next_round(&self) -> u32 {
@@ -406,8 +409,10 @@ impl Machine for Evaluation {
 impl Evaluation {
     /// Puts a new evaluation of the same scenario into the state of a snapshot.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), Bug> {
-        let data: Data = decode(bytes)?;
-        let wrong = |why: &str| Err(Bug::Snapshot { what: "the evaluation".into(), why: why.into() });
+        let mut from = Reader::new(bytes);
+        let data: Data = from.value(WHAT)?;
+        from.end(WHAT)?;
+        let wrong = |why: &str| Err(Bug::Snapshot { what: WHAT.into(), why: why.into() });
         if data.instances.len() != self.instances.len() {
             return wrong("it was made with other items");
         }

@@ -30,7 +30,7 @@ pub enum Event {
     Snapshot {
         /// The round with which it begins.
         round: u32,
-        /// Digest of its bytes.
+        /// Digest of its bytes, by their chunks.
         bytes: Digest,
     },
     /// The process stopped by itself before the end.

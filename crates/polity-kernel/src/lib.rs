@@ -25,6 +25,7 @@ pub mod policy;
 pub mod population;
 pub mod registry;
 pub mod rng;
+pub mod saved;
 pub mod scenario;
 pub mod sight;
 pub mod society;

@@ -3,6 +3,7 @@
 use crate::Bug;
 use crate::ask::{Answer, Effect};
 use crate::digest::Digest;
+use crate::saved::Sink;
 use serde::{Deserialize, Serialize};
 
 /// One step of a machine.
@@ -91,8 +92,15 @@ pub struct RoundReport {
 pub trait Machine: Send {
     /// Takes answers in (in any order, as few as one, or none) and moves on.
     fn poll(&mut self, answers: Vec<Answer>) -> Result<Step, Bug>;
-    /// Everything needed to go on from the barrier between two rounds. Call it only after a [`Then::Round`].
-    fn snapshot(&self) -> Result<Vec<u8>, Bug>;
+    /// Saves everything needed to go on from the barrier between two rounds: its canonical bytes, the same for the same state. Call it only
+    /// after a [`Then::Round`].
+    fn save(&self, to: &mut dyn Sink) -> Result<(), Bug>;
+    /// The bytes that [`Machine::save`] hands on, all at once.
+    fn snapshot(&self) -> Result<Vec<u8>, Bug> {
+        let mut bytes = Vec::new();
+        self.save(&mut bytes)?;
+        Ok(bytes)
+    }
     /// The round that a snapshot taken now would begin with.
     fn next_round(&self) -> u32;
     /// The effects that the machine waits for; a driver that restores a snapshot begins them.

@@ -16,6 +16,7 @@ use crate::ladder::{Question, Settled};
 use crate::mail::{Arena, Bucket, Inbox, LONGEST_TEXT, block_of};
 use crate::population::{NumberColumn, Population, TextColumn};
 use crate::rng::{AHEAD, Draws, Stream, first_blocks};
+use crate::saved::{Reader, Writer};
 use crate::sight::{Act, Acts, Sight, Sights, WorldColumn};
 use crate::topology::Topology;
 use crate::tree::Invalid;
@@ -489,8 +490,8 @@ pub(crate) trait PolicyHost: Send + Sync {
         shared: Option<&SharedBox>,
         question: &str,
     ) -> Result<Option<Request>, Bug>;
-    fn save(&self, states: &States) -> Result<Vec<u8>, Bug>;
-    fn load(&self, bytes: &[u8]) -> Result<States, Bug>;
+    fn save(&self, states: &States, to: &mut Writer<'_>) -> Result<(), Bug>;
+    fn load(&self, from: &mut Reader<'_>) -> Result<States, Bug>;
 }
 
 /// A policy as one of its kind, and as a council if it holds one.
@@ -848,15 +849,13 @@ impl<P: Policy> PolicyHost for Host<P> {
         asked.map_err(|fault| Bug::Turn { agent: who, round, message: fault.0 })
     }
 
-    fn save(&self, states: &States) -> Result<Vec<u8>, Bug> {
+    fn save(&self, states: &States, to: &mut Writer<'_>) -> Result<(), Bug> {
         let column: &Vec<P::State> =
             states.downcast_ref().ok_or_else(|| Bug::internal("a cohort's states are of another policy's type"))?;
-        postcard::to_allocvec(column).map_err(|e| Bug::internal(format!("states of `{}`: {e}", P::NAME)))
+        to.value(column, format_args!("the states of policy `{}`", P::NAME))
     }
 
-    fn load(&self, bytes: &[u8]) -> Result<States, Bug> {
-        let column: Vec<P::State> = postcard::from_bytes(bytes)
-            .map_err(|e| Bug::Snapshot { what: format!("the states of policy `{}`", P::NAME), why: e.to_string() })?;
-        Ok(Box::new(column))
+    fn load(&self, from: &mut Reader<'_>) -> Result<States, Bug> {
+        Ok(Box::new(from.value::<Vec<P::State>>(format_args!("the states of policy `{}`", P::NAME))?))
     }
 }

@@ -11,6 +11,7 @@ use crate::mail::{Arena, Inbox};
 use crate::policy::{Commons, Person};
 use crate::population::Population;
 use crate::rng::{Draws, Stream};
+use crate::saved::{Reader, Writer};
 use crate::sight::{Act, Acts, Cells, FieldKind, Interface, NumberSlot, Rows, Sights, TableSlot, TextSlot};
 use crate::topology::Topology;
 use crate::tree::Invalid;
@@ -420,10 +421,10 @@ pub(crate) trait WorldHost: Send + Sync {
     fn scalar(&self, i: usize) -> f64;
     /// What the last round adds to a table of the world's own.
     fn rows(&self, i: usize) -> Vec<Cells>;
-    fn save(&self) -> Result<Vec<u8>, Bug>;
-    fn load(&mut self, bytes: &[u8]) -> Result<(), Bug>;
-    fn save_rows(&self, rows: &RowsBox) -> Result<Vec<u8>, Bug>;
-    fn load_rows(&self, bytes: &[u8]) -> Result<RowsBox, Bug>;
+    fn save(&self, to: &mut Writer<'_>) -> Result<(), Bug>;
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Bug>;
+    fn save_rows(&self, rows: &RowsBox, to: &mut Writer<'_>) -> Result<(), Bug>;
+    fn load_rows(&self, from: &mut Reader<'_>) -> Result<RowsBox, Bug>;
 }
 
 fn encode<T: Serialize>(value: &T, what: &str) -> Result<Vec<u8>, Bug> {
@@ -620,21 +621,21 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         Vec::new()
     }
 
-    fn save(&self) -> Result<Vec<u8>, Bug> {
-        encode(&self.common, W::NAME)
+    fn save(&self, to: &mut Writer<'_>) -> Result<(), Bug> {
+        to.value(&self.common, format_args!("the state of world `{}`", W::NAME))
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<(), Bug> {
-        self.common = decode(bytes, &format!("the state of world `{}`", W::NAME))?;
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Bug> {
+        self.common = from.value(format_args!("the state of world `{}`", W::NAME))?;
         Ok(())
     }
 
-    fn save_rows(&self, rows: &RowsBox) -> Result<Vec<u8>, Bug> {
-        encode(downcast::<Vec<W::Row>>(rows.as_ref())?, W::NAME)
+    fn save_rows(&self, rows: &RowsBox, to: &mut Writer<'_>) -> Result<(), Bug> {
+        to.value(downcast::<Vec<W::Row>>(rows.as_ref())?, format_args!("the rows of world `{}`", W::NAME))
     }
 
-    fn load_rows(&self, bytes: &[u8]) -> Result<RowsBox, Bug> {
-        Ok(Box::new(decode::<Vec<W::Row>>(bytes, &format!("the rows of world `{}`", W::NAME))?))
+    fn load_rows(&self, from: &mut Reader<'_>) -> Result<RowsBox, Bug> {
+        Ok(Box::new(from.value::<Vec<W::Row>>(format_args!("the rows of world `{}`", W::NAME))?))
     }
 }
 
@@ -816,23 +817,23 @@ impl<W: World> WorldHost for WholeHost<W> {
         self.state.as_ref().map_or(Vec::new(), |state| self.world.rows(state, i))
     }
 
-    fn save(&self) -> Result<Vec<u8>, Bug> {
-        encode(&self.state, W::NAME)
+    fn save(&self, to: &mut Writer<'_>) -> Result<(), Bug> {
+        to.value(&self.state, format_args!("the state of world `{}`", W::NAME))
     }
 
-    fn load(&mut self, bytes: &[u8]) -> Result<(), Bug> {
-        self.state = decode(bytes, &format!("the state of world `{}`", W::NAME))?;
+    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Bug> {
+        self.state = from.value(format_args!("the state of world `{}`", W::NAME))?;
         if let Some(state) = &mut self.state {
             self.world.restore(state);
         }
         Ok(())
     }
 
-    fn save_rows(&self, _: &RowsBox) -> Result<Vec<u8>, Bug> {
-        Ok(Vec::new())
+    fn save_rows(&self, _: &RowsBox, _: &mut Writer<'_>) -> Result<(), Bug> {
+        Ok(())
     }
 
-    fn load_rows(&self, _: &[u8]) -> Result<RowsBox, Bug> {
+    fn load_rows(&self, _: &mut Reader<'_>) -> Result<RowsBox, Bug> {
         Ok(Box::new(()))
     }
 }

@@ -68,21 +68,71 @@ pub type SyncBeside = Box<dyn FnOnce() -> io::Result<()> + Send>;
 /// # Errors
 /// Those of the disk; the old content stays then, unless only the last sync failed.
 pub fn write_atomically(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut temporary = OsString::from(path);
-    temporary.push(".tmp");
-    let temporary = PathBuf::from(temporary);
-    let write = || {
-        let mut file = disk.create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync()?;
-        drop(file);
-        disk.rename(&temporary, path)?;
-        disk.sync_dir(parent(path))
-    };
-    write().inspect_err(|_| {
-        // A full disk should not stay fuller for it; that this may fail as well changes nothing.
-        let _ = disk.remove_file(&temporary);
-    })
+    let mut file = Replacement::begin(disk, path)?;
+    file.write_all(bytes)?;
+    file.commit()
+}
+
+/// A file on its way to take another's place, written piece by piece; see [`write_atomically`]. Dropped before it is committed, it leaves
+/// nothing behind.
+pub struct Replacement<'a> {
+    disk: &'a dyn Disk,
+    path: &'a Path,
+    temporary: PathBuf,
+    /// `None` once all is written.
+    file: Option<Box<dyn DiskFile>>,
+    /// Whether it is where it belongs.
+    placed: bool,
+}
+
+impl<'a> Replacement<'a> {
+    /// Begins with an empty file.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn begin(disk: &'a dyn Disk, path: &'a Path) -> io::Result<Self> {
+        let mut temporary = OsString::from(path);
+        temporary.push(".tmp");
+        let temporary = PathBuf::from(temporary);
+        let file = disk.create(&temporary)?;
+        Ok(Replacement { disk, path, temporary, file: Some(file), placed: false })
+    }
+
+    fn file(&mut self) -> io::Result<&mut Box<dyn DiskFile>> {
+        self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Puts it in its place, durably.
+    ///
+    /// # Errors
+    /// Those of the disk; the old content stays then, unless only the last sync failed.
+    pub fn commit(mut self) -> io::Result<()> {
+        self.file()?.sync()?;
+        self.file = None;
+        self.disk.rename(&self.temporary, self.path)?;
+        self.placed = true;
+        self.disk.sync_dir(parent(self.path))
+    }
+}
+
+impl Write for Replacement<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file()?.flush()
+    }
+}
+
+impl Drop for Replacement<'_> {
+    fn drop(&mut self) {
+        if !self.placed {
+            self.file = None;
+            // A full disk should not stay fuller for it; that this may fail as well changes nothing.
+            let _ = self.disk.remove_file(&self.temporary);
+        }
+    }
 }
 
 /// Makes a folder and its missing parents, and all their names durable. Folders that existed are not synced.

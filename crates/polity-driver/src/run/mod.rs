@@ -23,8 +23,7 @@ use crate::budget::Gate;
 use crate::control::Control;
 use crate::disk::Disk;
 use crate::drive::{
-    Drive, Driven, Ending, GRACE, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers,
-    digest_of, ledger, snapshot_name,
+    Drive, Driven, Ending, GRACE, Orders, Past, Stop, TIME_UP, Totals, Watch, Writing, append, append_answers, ledger,
 };
 use crate::health::{Alarm, alarms};
 use crate::journal::{End, Journal, JournalReader, JournalWriter};
@@ -32,6 +31,7 @@ use crate::models::prices::{self, Prices};
 use crate::models::{Capabilities, Providers};
 use crate::people::Mailbox;
 use crate::recorder::Recorder;
+use crate::snapshots::Snapshots;
 use crate::source::{Batches, Faults, Ledger, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
 use crate::traces::{Trace, Traced};
 use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
@@ -142,7 +142,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 #[derive(Debug, Default)]
 struct Story {
     past: Past,
-    /// (round, digest of the file), in order.
+    /// (round, digest of the state), in order.
     snapshots: Vec<(u32, Digest)>,
     ended: Option<Outcome>,
     /// Why it stopped, if its budget was used up and it has not gone on since.
@@ -475,7 +475,8 @@ impl Engine<'_> {
         recorder.heard(past.answers.values());
         // What the run it comes from has paid for broken tries is that run's.
         let past = Past { rounds: Default::default(), broken: Vec::new(), ..past };
-        self.drive(&mut machine, &scenario, &folder, journal, recorder, past, &budget, &manifest, began, watch)
+        let saved = Snapshots::new(self.disk.clone(), folder.journal());
+        self.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a run, each made by one of the callers")]
@@ -486,6 +487,7 @@ impl Engine<'_> {
         folder: &Folder,
         journal: Journal,
         recorder: Recorder,
+        saved: Snapshots,
         past: Past,
         budget: &Budget,
         manifest: &Manifest,
@@ -509,13 +511,7 @@ impl Engine<'_> {
         let asked = self.source(scenario, &prices, ranks(scenario, machine), Some((batches, ledger(&journal))));
         let mut source = WithPeople::new(asked, mailbox, named, timeout, self.outside.notes.clone());
         let control = Control::open(self.disk.clone(), folder.path())?;
-        let writing = Writing {
-            disk: self.disk.clone(),
-            journal_dir: folder.journal(),
-            journal,
-            recorder,
-            snapshots: scenario.snapshot,
-        };
+        let writing = Writing { journal, recorder, saved, snapshots: scenario.snapshot };
         self.check_prices(machine, budget, &prices)?;
         let gate = Gate::new(budget, machine, self.providers.clone(), prices, &past);
         let lag = matches!(scenario.answers, Answers::Lag(lag) if lag > 0);
@@ -633,25 +629,14 @@ impl Engine<'_> {
         // The newest snapshot that is there and whole; else the start.
         let mut from = 0;
         let fresh = self.assemble(&prepared)?;
-        for (round, digest) in story.snapshots.iter().rev() {
-            let path = folder.journal().join(snapshot_name(*round));
-            let bytes = match self.disk.read(&path) {
-                Ok(bytes) if digest_of(&bytes) == *digest => bytes,
-                Ok(_) => {
-                    return Err(DriveError::Folder(format!(
-                        "{} is damaged: delete it, and the run resumes from an older state",
-                        path.display()
-                    )));
-                }
-                Err(_) => continue,
-            };
+        let mut saved = Snapshots::new(self.disk.clone(), folder.journal());
+        if let Some((round, bytes)) = saved.newest(&story.snapshots)? {
             let restored = match &mut machine {
                 Assembled::Society(society) => society.restore(&bytes),
                 Assembled::Evaluation(evaluation) => evaluation.restore(&bytes),
             };
             restored.map_err(|bug| DriveError::Bug { seed: scenario.seed, bug })?;
-            from = *round;
-            break;
+            from = round;
         }
         let checks = checks_of(&scenario, &prepared, &fresh)?;
         let simulated = manifest.simulated;
@@ -677,7 +662,8 @@ impl Engine<'_> {
         for (id, most) in story.in_flight {
             append(&journal, &Event::Broke { id, charged: Some(most) })?;
         }
-        self.drive(&mut machine, &scenario, &folder, journal, recorder, story.past, &budget, &manifest, began, watch)
+        let past = story.past;
+        self.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 
     /// Recomputes a run from its journal, asking nobody, and compares every round's digest.

@@ -22,6 +22,7 @@ use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
 use crate::mail::{Bucket, Mail, block_of};
 use crate::policy::{Commons, Lane, PolicyHost};
 use crate::rng::{Draws, Stream};
+use crate::saved::{Reader, Sink, Writer};
 use crate::sight::{Acts, Cells, Interface, Sights};
 use crate::transport::{Frame, Transport};
 use crate::world::{Activation, Birth, Future, Setup, Split, Tally, WorldHost};
@@ -659,7 +660,9 @@ impl Society {
             self.policies.push((at, leaves.policies));
             self.measures = leaves.measures;
             for (shard, mut world) in self.shards.iter_mut().zip(leaves.worlds) {
-                world.load(&shard.world.save()?)?;
+                let mut state = Vec::new();
+                shard.world.save(&mut Writer::new(&mut state))?;
+                world.load(&mut Reader::new(&state))?;
                 self.interface = interface_of(&*world, in_force(&self.policies, at));
                 shard.world = world;
             }
@@ -770,8 +773,8 @@ impl Machine for Society {
         Ok(Step { start, then: Then::Round(Box::new(report)) })
     }
 
-    fn snapshot(&self) -> Result<Vec<u8>, Bug> {
-        snapshot::save(self)
+    fn save(&self, to: &mut dyn Sink) -> Result<(), Bug> {
+        snapshot::save(self, to)
     }
 
     fn next_round(&self) -> u32 {

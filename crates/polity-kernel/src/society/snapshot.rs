@@ -1,98 +1,84 @@
 //! Snapshots: everything a society needs to go on from the border between two rounds, whatever the number of shards.
 
 use super::block::{Block, Segment};
-use super::{Society, Stage, decode, encode, first_of, in_force};
+use super::{Society, Stage, first_of, in_force};
 use crate::digest::Digest;
 use crate::machine::Outcome;
 use crate::mail::{Arena, Bucket};
 use crate::policy::Waiting;
+use crate::saved::{Reader, Sink, Writer};
 use crate::{AgentId, Bug};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 
-#[derive(Serialize, Deserialize)]
-struct SegmentData {
-    cohort: u16,
-    start: u32,
-    len: u32,
-    states: Vec<u8>,
-}
+/// Whose state it is, in errors.
+const WHAT: &str = "the society";
 
+/// What stands first. The world's state follows (that on shard 0, and what all shards share), then the blocks: of each its [`BlockHead`], the
+/// states of its segments, its rows of the world, what is [`Pending`].
 #[derive(Serialize, Deserialize)]
-struct BlockData {
-    len: u32,
-    segments: Vec<SegmentData>,
-    rows: Vec<u8>,
-    mail: Arena,
-    suspended: Waiting,
-    kept: Bucket,
-    /// Events to come, by window; the next one first.
-    agenda: VecDeque<Bucket>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Data {
+struct Head {
     round: u32,
     chain: Digest,
     born: u32,
     dead: BTreeSet<AgentId>,
     /// Parents of the agents born during the run, in order of birth: the population follows from them.
     parents: Vec<u32>,
-    /// State of the world on shard 0, and the common state that all shards share.
-    world: Vec<u8>,
-    blocks: Vec<BlockData>,
     /// What cohorts share, by cohort; empty for those that hold no council.
     shared: Vec<Vec<u8>>,
     /// How the run ended, if this is the border after its last round.
     ended: Option<Outcome>,
+    blocks: usize,
 }
 
-pub(super) fn save(society: &Society) -> Result<Vec<u8>, Bug> {
-    let mut blocks = Vec::new();
-    for shard in &society.shards {
-        for block in shard.blocks() {
-            let mut segments = Vec::new();
-            for segment in &block.segments {
-                let policy = in_force(&society.policies, society.round)
-                    .get(segment.cohort as usize)
-                    .ok_or_else(|| Bug::internal("a cohort without a policy"))?;
-                segments.push(SegmentData {
-                    cohort: segment.cohort,
-                    start: segment.start,
-                    len: segment.len,
-                    states: policy.save(&segment.states)?,
-                });
-            }
-            blocks.push(BlockData {
-                len: block.len,
-                segments,
-                rows: shard.world.save_rows(&block.rows)?,
-                mail: block.mail.clone(),
-                suspended: block.suspended.clone(),
-                kept: block.kept.clone(),
-                agenda: block.agenda.clone(),
-            });
-        }
-    }
+#[derive(Serialize, Deserialize)]
+struct BlockHead {
+    len: u32,
+    /// Its segments: cohort, first row, number of rows.
+    segments: Vec<(u16, u32, u32)>,
+}
+
+/// Letters that were delivered, turns that wait, letters to those that they have not read; events to come, by window, the next one first.
+type Pending = (Arena, Waiting, Bucket, VecDeque<Bucket>);
+
+pub(super) fn save(society: &Society, to: &mut dyn Sink) -> Result<(), Bug> {
+    let mut to = Writer::new(to);
     let ended = match &society.stage {
         Stage::Ended(outcome) => Some(outcome.clone()),
         _ => None,
     };
-    encode(&Data {
+    let head = Head {
         round: society.round,
         chain: society.chain,
         born: society.born,
         dead: society.dead.clone(),
         parents: society.parents.clone(),
-        world: society.shards[0].world.save()?,
-        blocks,
         shared: society.save_shared()?,
         ended,
-    })
+        blocks: society.shards.iter().flat_map(|shard| shard.blocks()).count(),
+    };
+    to.value(&head, WHAT)?;
+    society.shards[0].world.save(&mut to)?;
+    let policies = in_force(&society.policies, society.round);
+    for shard in &society.shards {
+        for block in shard.blocks() {
+            let segments = block.segments.iter().map(|segment| (segment.cohort, segment.start, segment.len)).collect();
+            to.value(&BlockHead { len: block.len, segments }, WHAT)?;
+            for segment in &block.segments {
+                let policy =
+                    policies.get(segment.cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
+                policy.save(&segment.states, &mut to)?;
+            }
+            shard.world.save_rows(&block.rows, &mut to)?;
+            to.value(&(&block.mail, &block.suspended, &block.kept, &block.agenda), WHAT)?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
-    let data: Data = decode(bytes)?;
+    let mut from = Reader::new(bytes);
+    let data: Head = from.value(WHAT)?;
     // Parameters that changed before the snapshot are in force after it.
     while society.changes.first().is_some_and(|(at, _)| *at < data.round) {
         let (at, leaves) = society.changes.remove(0);
@@ -104,7 +90,7 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
         }
     }
     let at_start: u32 = society.plan.cohorts.iter().sum();
-    let unfit = |why: &str| Bug::Snapshot { what: "the society".into(), why: why.into() };
+    let unfit = |why: &str| Bug::Snapshot { what: WHAT.into(), why: why.into() };
     if society.born != at_start || data.born < at_start || data.parents.len() != (data.born - at_start) as usize {
         return Err(unfit("it was made with another number of agents"));
     }
@@ -112,45 +98,36 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
         society.commons.population.push_like(*parent);
     }
     let whole = society.split == crate::world::Split::None;
+    let of_world = from;
     for shard in &mut society.shards {
         shard.empty_out();
         if shard.index == 0 || !whole {
-            shard.world.load(&data.world)?;
+            from = of_world;
+            shard.world.load(&mut from)?;
         }
     }
     for shard in 0..society.shards.len() {
         society.load_shared(&data.shared, shard, data.round)?;
     }
-    let (n, total) = (society.shards.len(), data.blocks.len());
-    let mut blocks = data.blocks.into_iter().enumerate();
+    let (n, total) = (society.shards.len(), data.blocks);
+    let policies = in_force(&society.policies, data.round);
     for (i, shard) in society.shards.iter_mut().enumerate() {
         shard.range = total * i / n..total * (i + 1) / n;
         let mut own = Vec::new();
-        for (number, block) in blocks.by_ref().take(shard.range.len()) {
-            let rows = shard.world.load_rows(&block.rows)?;
+        for number in shard.range.clone() {
+            let BlockHead { len, segments: runs } = from.value(WHAT)?;
             let mut segments = Vec::new();
-            for segment in block.segments {
-                let policy = in_force(&society.policies, data.round)
-                    .get(segment.cohort as usize)
-                    .ok_or_else(|| unfit("an unknown cohort"))?;
-                segments.push(Segment {
-                    cohort: segment.cohort,
-                    start: segment.start,
-                    len: segment.len,
-                    states: policy.load(&segment.states)?,
-                });
+            for (cohort, start, len) in runs {
+                let policy = policies.get(cohort as usize).ok_or_else(|| unfit("an unknown cohort"))?;
+                segments.push(Segment { cohort, start, len, states: policy.load(&mut from)? });
             }
-            own.push(Block {
-                segments,
-                mail: block.mail,
-                suspended: block.suspended,
-                kept: block.kept,
-                agenda: block.agenda,
-                ..Block::empty(first_of(number), block.len, rows)
-            });
+            let rows = shard.world.load_rows(&mut from)?;
+            let (mail, suspended, kept, agenda): Pending = from.value(WHAT)?;
+            own.push(Block { segments, mail, suspended, kept, agenda, ..Block::empty(first_of(number), len, rows) });
         }
         shard.fill(own);
     }
+    from.end(WHAT)?;
     society.round = data.round;
     society.chain = data.chain;
     society.born = data.born;
