@@ -9,7 +9,8 @@ mod harness;
 mod hostile;
 
 use harness::{
-    Tables, arg, assert_asked_once, assert_same_tables, command, events, from_env, polity, rules, said, scratch,
+    Tables, arg, assert_asked_once, assert_same_tables, command, events, from_env, platform, polity, rules, said,
+    scratch,
 };
 use harness::{tables, team, write_scenario};
 use hostile::{Hostile, When, act};
@@ -252,6 +253,12 @@ impl Case {
 #[test]
 fn a_rule_society_survives_kills() {
     Case::new("rules", &rules(3000, 20), scratch("kill-rules")).survives(1);
+}
+
+/// Its old posts leave memory, and its snapshots refer to each other's files.
+#[test]
+fn a_platform_survives_kills() {
+    Case::new("platform", &platform(1000, 40), scratch("kill-platform")).survives(3);
 }
 
 #[test]

@@ -7,8 +7,8 @@
 mod harness;
 
 use harness::{
-    Tables, assert_asked_once, assert_same_tables, curious, engine, events, from_env, in_order, oracles, prepared,
-    replay, resume,
+    Tables, assert_asked_once, assert_same_tables, curious, engine, events, from_env, in_order, oracles, platform,
+    prepared, replay, resume,
 };
 use harness::{rules, run, scratch, tables, team, village};
 use polity_driver::disk::{Disk, SimDisk};
@@ -216,6 +216,21 @@ fn an_epidemic() {
         "cohorts": [{"policy": {"kind": "isolate", "compliance": 0.5}}],
     });
     Case::new(prepared(&scenario, &folder), 1, None).survives("epidemic");
+}
+
+/// Posts leave memory while it runs, and snapshots refer to each other's files.
+#[test]
+fn a_platform() {
+    let folder = scratch("power-platform");
+    let case = Case::new(prepared(&platform(120, 14), &folder), 4, None);
+    let disk = case.crashed(u64::MAX);
+    let journal = out().join("journal");
+    let files = disk.list(&journal).unwrap().into_iter().filter(|name| name.starts_with("snapshot-"));
+    let lengths: Vec<u64> = files.map(|name| disk.len(&journal.join(name)).unwrap()).collect();
+    assert!(lengths.len() > 2 && lengths.iter().min().unwrap() * 2 < *lengths.iter().max().unwrap(), "{lengths:?}");
+    let rows = |table: &str| case.tables[table][0].1.rows();
+    assert!(rows("posts") > 3 * 60, "{} posts: most of them are no longer live", rows("posts"));
+    case.survives("platform");
 }
 
 #[test]
