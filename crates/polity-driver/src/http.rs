@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use futures_util::FutureExt;
-use http::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT};
 use http::{Method, Request, Response, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -70,9 +70,7 @@ impl Client {
     /// # Errors
     /// What is wrong with the system's certificates, or with the proxy that the environment names.
     pub fn new(base: &Url, own: &HeaderMap, patience: Duration) -> Result<Client, String> {
-        let host = base.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
-        let proxies = (!here).then(Matcher::from_env);
+        let proxies = (!is_here(base)).then(Matcher::from_env);
         Client::through(base, own, patience, proxies.as_ref())
     }
 
@@ -86,6 +84,8 @@ impl Client {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(PRODUCT));
         headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        // Without it any encoding may come (RFC 9110, 12.5.3), and none is read here.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(value) = said_in(base) {
             headers.insert(AUTHORIZATION, value);
         }
@@ -140,6 +140,12 @@ impl Client {
     ) -> Result<Answered, Failure> {
         within(patience, async { whole(self.send(request).await?, most).await }).await
     }
+}
+
+/// Whether an address is one of this machine.
+pub(crate) fn is_here(base: &Url) -> bool {
+    let host = base.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
 /// Something that may take so long.

@@ -5,6 +5,9 @@
 
 mod asking;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
 use asking::{CANARY, ask, block_on, choice, effect, fits, percent, record, standin, wants};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use polity_driver::models::anthropic::Anthropic;
@@ -173,6 +176,71 @@ fn a_key_that_a_server_repeats_is_hidden_in_its_answer() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// A server of one answer: this head and body, whatever it is asked.
+fn once(head: &str, body: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let head = format!("{head}\r\nContent-Length: {}\r\n\r\n", body.len());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut sent = Vec::new();
+        while !sent.ends_with(b"\"max_tokens\":8192}") {
+            let mut part = [0; 4096];
+            let length = stream.read(&mut part).unwrap();
+            sent.extend_from_slice(&part[..length]);
+        }
+        stream.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+    });
+    format!("http://{address}/v1")
+}
+
+#[test]
+fn a_key_is_hidden_however_a_server_spells_it() {
+    let escaped: String = CANARY.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+    let base64 = BASE64_STANDARD.encode(format!("Bearer {CANARY}"));
+    let percent: String = CANARY.bytes().map(|byte| format!("%{byte:02x}")).collect();
+    let hex: String = CANARY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    // What stands in the text of the reply; in JSON that a model writes the backslash of an escape is escaped itself.
+    for spelling in [CANARY, &escaped, &escaped.replace('\\', "\\\\"), &base64, &percent, &hex] {
+        let reply = format!(
+            r#"{{"choices": [{{"message": {{"role": "assistant", "content": "it is {spelling}"}}, "finish_reason": "stop"}}]}}"#
+        );
+        let provider = OpenAi::new(&once("HTTP/1.1 200 OK", reply.into_bytes()), Secret::new(CANARY)).unwrap();
+        let exchange = ask(&provider, &effect(Want::Text, "?")).unwrap();
+        let Outcome::Reply { value: Value::Text(text), raw, .. } = exchange.outcome else { panic!("{spelling}") };
+        assert!(text.starts_with("it is") && text.contains("***"), "{spelling}: {text}");
+        for spelled in [CANARY, &escaped, base64.get(10..30).unwrap(), &percent, &hex] {
+            assert!(!text.contains(spelled) && !raw.contains(spelled), "{spelling}: {text}");
+        }
+        // In an error, too.
+        let refusal = format!(r#"{{"error": {{"message": "not with {spelling}"}}}}"#);
+        let base = once("HTTP/1.1 401 No", refusal.into_bytes());
+        let trouble = ask(&OpenAi::new(&base, Secret::new(CANARY)).unwrap(), &effect(Want::Text, "?")).unwrap_err();
+        let told = trouble.to_string();
+        assert!(told.contains("not with ") && told.contains("***") && !told.contains(CANARY), "{spelling}: {told}");
+    }
+}
+
+#[test]
+fn a_body_that_is_encoded_unasked_is_no_answer() {
+    let gzip = || [&[0x1f, 0x8b, 8, 0][..], &[0xff; 40]].concat();
+    let trouble = |head: &str| {
+        let provider = OpenAi::new(&once(head, gzip()), Secret::new(CANARY)).unwrap();
+        ask(&provider, &effect(Want::Text, "?")).unwrap_err()
+    };
+    for encoding in ["gzip", "deflate", "br"] {
+        let ended = trouble(&format!("HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}"));
+        let said = format!("encoded as {encoding}, which was not asked for");
+        assert!(matches!(&ended, Trouble::Retry { why, charged: true, .. } if why.contains(&said)), "{ended:?}");
+    }
+    // What the status says holds, though its words can not be read.
+    let ended = trouble("HTTP/1.1 401 No\r\nContent-Encoding: gzip");
+    assert!(matches!(&ended, Trouble::Fatal { why } if why.contains("a body encoded as gzip")), "{ended:?}");
+    let plain = body(json!("fine"), "stop").into_bytes();
+    let provider = OpenAi::new(&once("HTTP/1.1 200 OK\r\nContent-Encoding: identity", plain), Secret::new(CANARY));
+    assert!(ask(&provider.unwrap(), &effect(Want::Text, "?")).is_ok());
 }
 
 /// A server that refuses schemas with this status and body, and else answers what it is told; it counts the requests of both kinds.

@@ -251,6 +251,62 @@ fn a_missing_key_is_told_before_the_run_and_found_in_a_file_above() {
 }
 
 #[test]
+fn a_key_is_not_sent_to_an_address_that_a_file_names() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let deep = folder.path().join("cloned/project");
+    std::fs::create_dir_all(&deep).unwrap();
+    let file = folder.path().join("cloned/.env");
+    let put = |text: String, mode: u32| {
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let scenario = root().join("scenarios/debate.yaml");
+    let run = |variables: &[(&str, &str)], out: &str| {
+        let scenario = scenario.to_str().unwrap();
+        let args = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=1", "--no-report", "--out", out];
+        polity(&deep, &args, variables)
+    };
+    let (evil, own) = (Standin::start(&[]), Standin::start(&[]));
+    let key = ("OPENAI_API_KEY", CANARY);
+    put(format!("OPENAI_BASE_URL={}\n", evil.url), 0o600);
+    let said = run(&[key], "a");
+    let told = text(&said.stderr);
+    assert_eq!(said.status.code(), Some(2), "{told}");
+    assert!(told.contains(file.to_str().unwrap()) && told.contains("OPENAI_API_KEY in the environment"), "{told}");
+    assert_eq!(evil.count("calls"), 0);
+    // An address of one's own is told, once, and takes the key.
+    let said = run(&[key, ("OPENAI_BASE_URL", &own.url)], "b");
+    let told = text(&said.stderr);
+    assert!(said.status.success(), "{told}");
+    assert_eq!(told.matches(&format!("is asked at {}", own.url)).count(), 1, "{told}");
+    assert!(told.contains("OPENAI_BASE_URL in the environment") && !told.contains("can be read on the way"), "{told}");
+    // A file that others can write is none, and is named.
+    put(format!("OPENAI_BASE_URL={}\nOPENAI_API_KEY=from-the-file\n", evil.url), 0o666);
+    let said = run(&[("OPENAI_BASE_URL", &own.url)], "c");
+    let told = text(&said.stderr);
+    assert_eq!(said.status.code(), Some(2), "{told}");
+    assert!(told.contains("is ignored: others can write it") && told.contains(file.to_str().unwrap()), "{told}");
+    let said = run(&[key, ("OPENAI_BASE_URL", &own.url)], "c");
+    assert!(said.status.success() && text(&said.stderr).contains("is ignored"), "{}", text(&said.stderr));
+    assert_eq!(evil.count("calls"), 0);
+    // With its own key it is asked, whatever key the environment holds, and told.
+    put(format!("OPENAI_BASE_URL={}\nOPENAI_API_KEY=from-the-file\n", evil.url), 0o600);
+    let said = run(&[key], "d");
+    let told = text(&said.stderr);
+    assert!(said.status.success(), "{told}");
+    assert!(told.contains(&format!("OPENAI_BASE_URL in `{}`", file.display())), "{told}");
+    assert!(evil.count("calls") > 0);
+    // On other machines a key travels as it is without encryption; nothing is asked here.
+    let scenario = scenario.to_str().unwrap();
+    let estimate = ["estimate", scenario, "-P", "model=openai/medium", "-P", "items.count=1", "--no-ask"];
+    let said = polity(&deep, &estimate, &[key, ("OPENAI_BASE_URL", "http://models.invalid/v1")]);
+    assert!(text(&said.stderr).contains("http://models.invalid/v1 is another machine"), "{}", text(&said.stderr));
+    let said = polity(&deep, &estimate, &[key, ("OPENAI_BASE_URL", "https://models.invalid/v1")]);
+    assert!(!text(&said.stderr).contains("another machine"), "{}", text(&said.stderr));
+}
+
+#[test]
 fn without_certificates_http_works_and_https_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = root().join("scenarios/debate.yaml");

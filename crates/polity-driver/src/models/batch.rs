@@ -168,7 +168,7 @@ impl<W: Wire> Remote<W> {
             after_ms: None,
             charged: true,
         })?;
-        Ok((json, received.asks_to_wait()))
+        Ok((self.line.scrubbed_json(json), received.asks_to_wait()))
     }
 }
 
@@ -282,7 +282,7 @@ impl<W: Wire> Batching for Remote<W> {
                 let mut take = |line: &str| {
                     let Some((name, result)) = wire.result(line) else { return };
                     let Some(effect) = asked.get(&name) else { return };
-                    let result = self.of_line(effect, result, began);
+                    let result = self.line.scrubbed_end(self.of_line(effect, result, began));
                     results.insert(name, result);
                 };
                 self.read(place, &mut take).await?;

@@ -1,13 +1,15 @@
 //! The line to a provider: where it is, the key that it takes, and bytes there and back within limits.
 
-use super::Trouble;
-use super::keys::{Secret, from_environment};
-use super::received::Received;
-use crate::http::{Answered, Client, Failure, piece, uri, whole, within};
+use super::keys::{Secret, Stands, Variables};
+use super::received::{Received, encoding, not_asked_for};
+use super::secret::{in_exchange, in_json, in_trouble};
+use super::{Exchange, Trouble};
+use crate::http::{Answered, Client, Failure, is_here, piece, uri, whole, within};
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Uri};
 use hyper::body::{Bytes, Incoming};
 use serde::Serialize;
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -78,6 +80,8 @@ pub(super) struct Place {
     /// Of every request. No key is among them where the base has a name and a password, or none is needed.
     headers: HeaderMap,
     secret: Secret,
+    /// What a person is to know before anything is sent there.
+    notices: Vec<String>,
     /// Where questions are put, by path: most are put in the same few places.
     addresses: Mutex<BTreeMap<Vec<String>, Uri>>,
 }
@@ -86,15 +90,17 @@ impl Place {
     /// All that the variables name. Several addresses or keys stand with commas between them, first what is asked first; one address goes
     /// with all keys, and one key with all addresses.
     fn from_environment(home: &'static Home) -> Result<Vec<Self>, String> {
-        let base = from_environment(home.base_variable)?.filter(|base| !base.is_empty());
-        let mut key = None;
-        for name in home.key_variables {
-            // One that is set to nothing says that there is no key.
-            if key.is_none() {
-                key = from_environment(name)?;
-            }
-        }
-        let (base, key) = (base.unwrap_or_else(|| home.base_url.to_owned()), key.unwrap_or_default());
+        let variables = Variables::here()?;
+        // What was passed over may be what is missing.
+        let with_ignored = |why: String| match variables.ignored.is_empty() {
+            true => why,
+            false => format!("{why}. {}", variables.ignored.join(". ")),
+        };
+        let found = variables.together(&[home.base_variable], home.key_variables);
+        let (base, key) = found.map_err(with_ignored)?;
+        let stands = base.as_ref().map(|base| base.stands.clone());
+        let base = base.map_or_else(|| home.base_url.to_owned(), |base| base.value);
+        let key = key.map(|key| key.value).unwrap_or_default();
         let parts = |text: &str| text.split(',').map(|part| part.trim().to_owned()).collect::<Vec<String>>();
         let (bases, keys) = (parts(&base), parts(&key));
         if bases.len() != keys.len() && bases.len() > 1 && keys.len() > 1 {
@@ -108,9 +114,28 @@ impl Place {
         }
         let place = |i: usize| {
             let of = |all: &[String]| all.get(i).or(all.first()).cloned().unwrap_or_default();
-            Place::new(home, &of(&bases), Secret::new(of(&keys)))
+            Place::new(home, &of(&bases), Secret::new(of(&keys))).map_err(with_ignored)
         };
-        (0..bases.len().max(keys.len())).map(place).collect()
+        let mut places = (0..bases.len().max(keys.len())).map(place).collect::<Result<Vec<_>, _>>()?;
+        for place in &mut places {
+            let strange = stands.as_ref().and_then(|stands| place.strangeness(stands));
+            place.notices.extend(strange);
+        }
+        if let Some(first) = places.first_mut() {
+            first.notices.extend(variables.ignored);
+        }
+        Ok(places)
+    }
+
+    /// What a person is to know of an address that is not the provider's own.
+    fn strangeness(&self, stands: &Stands) -> Option<String> {
+        let Home { name, base_variable, .. } = self.home;
+        (!self.is_own).then(|| {
+            format!(
+                "`{name}/...` is asked at {}, which {base_variable} in {stands} names, not at its own address",
+                self.shown
+            )
+        })
     }
 
     fn new(home: &'static Home, base: &str, key: Secret) -> Result<Self, String> {
@@ -129,7 +154,10 @@ impl Place {
             .ok_or_else(no_address)?;
         // The address may bring a name and a password, for a gateway: they are sent in place of a key.
         let (key, secret) = match (base.username().is_empty() && base.password().is_none(), key.expose()) {
-            (false, _) => (None, Secret::new(base.password().unwrap_or_default())),
+            (false, _) => {
+                let said = base.password().unwrap_or(base.username());
+                (None, Secret::new(percent_encoding::percent_decode_str(said).decode_utf8_lossy()))
+            }
             (true, "") if home.needs_key => {
                 return Err(format!(
                     "no key: set {} in the environment or in a file `.env` here or above (a server that needs none takes any \
@@ -160,7 +188,14 @@ impl Place {
         shown.set_fragment(None);
         let shown = shown.as_str().trim_end_matches('/').to_owned();
         let is_own = Url::parse(home.base_url).is_ok_and(|own| own.host_str() == base.host_str());
-        Ok(Place { home, shown, is_own, headers, secret, base, addresses: Mutex::default() })
+        let mut notices = Vec::new();
+        if base.scheme() == "http" && !is_here(&base) {
+            notices.push(format!(
+                "{shown} is another machine and not encrypted (http://): all that is sent, the key included, can be read on the way. Use \
+                 https://, or a tunnel (ssh -L)"
+            ));
+        }
+        Ok(Place { home, shown, is_own, headers, secret, base, notices, addresses: Mutex::default() })
     }
 
     /// The address of a path. Where the base ends as the path begins (`/v1`), it is not said twice.
@@ -218,18 +253,6 @@ impl Place {
         }
         Ok(None)
     }
-
-    /// The same without the key.
-    pub fn scrubbed(&self, trouble: Trouble) -> Trouble {
-        let hidden = |text| self.secret.hidden_in(text);
-        match trouble {
-            Trouble::Retry { why, after_ms, charged } => Trouble::Retry { why: hidden(why), after_ms, charged },
-            Trouble::Crowded { why, after_ms } => Trouble::Crowded { why: hidden(why), after_ms },
-            Trouble::Anew { why } => Trouble::Anew { why: hidden(why) },
-            Trouble::Never { why } => Trouble::Never { why: hidden(why) },
-            Trouble::Fatal { why } => Trouble::Fatal { why: hidden(why) },
-        }
-    }
 }
 
 /// What came of a request.
@@ -286,6 +309,12 @@ impl Line {
         self.places()?.first().ok_or_else(|| "there is nobody to ask".into())
     }
 
+    /// What a person is to know before anything is sent: addresses that are not the provider's own, keys that can be read on the way, files
+    /// that are ignored.
+    pub fn notices(&self) -> Vec<String> {
+        self.places().unwrap_or_default().iter().flat_map(|place| place.notices.clone()).collect()
+    }
+
     /// Whom to ask, and the connections to each.
     pub fn open(&self) -> Result<(&[Place], &[Client]), String> {
         let places = self.places()?;
@@ -296,8 +325,20 @@ impl Line {
 
     /// The same without any key.
     pub fn scrubbed(&self, trouble: Trouble) -> Trouble {
-        let places = self.places().unwrap_or_default();
-        places.iter().fold(trouble, |trouble, place| place.scrubbed(trouble))
+        in_trouble(trouble, &|text| self.hidden(text))
+    }
+
+    /// What came of a question, without any key: bodies come without them, but what is read in them may spell one otherwise.
+    pub fn scrubbed_end(&self, ended: Result<Exchange, Trouble>) -> Result<Exchange, Trouble> {
+        match ended {
+            Ok(exchange) => Ok(in_exchange(exchange, &|text| self.hidden(text))),
+            Err(trouble) => Err(self.scrubbed(trouble)),
+        }
+    }
+
+    /// JSON that was read, likewise.
+    pub fn scrubbed_json(&self, json: Json) -> Json {
+        in_json(json, &|text| self.hidden(text))
     }
 
     /// A text from outside without any key.
@@ -386,12 +427,13 @@ impl Line {
         let (place, client) = self.first_place()?;
         let address = uri(&place.url(path)).map_err(|why| Trouble::Fatal { why })?;
         let request = client.request(Method::GET, address, Bytes::new());
-        let broken = |failure| place.scrubbed(unreachable(place, TRANSFER, failure));
+        let broken = |failure| scrubbed_at(place, unreachable(place, TRANSFER, failure));
         let read = async {
             let answer = client.send(request).await?;
-            match answer.status().is_success() {
-                true => place.lines(answer.into_body(), each).await.map(|line| line.map(Err)),
-                false => Ok(Some(Ok(whole(answer, LONGEST_ANSWER).await?))),
+            match (answer.status().is_success(), encoding(answer.headers())) {
+                (true, Some(encoding)) => Ok(Some(Err(format!("{} {}", place.shown, not_asked_for(&encoding))))),
+                (true, None) => place.lines(answer.into_body(), each).await.map(|line| line.map(Err)),
+                (false, _) => Ok(Some(Ok(whole(answer, LONGEST_ANSWER).await?))),
             }
         };
         match within(TRANSFER, read).await.map_err(broken)? {
@@ -400,6 +442,11 @@ impl Line {
             Some(Err(why)) => Err(Trouble::Fatal { why }),
         }
     }
+}
+
+/// A trouble at a place, without its key.
+fn scrubbed_at(place: &Place, trouble: Trouble) -> Trouble {
+    in_trouble(trouble, &|text| place.secret.hidden_in(text))
 }
 
 /// The type of a question's body.
@@ -421,7 +468,7 @@ async fn ask(
         request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     }
     let answered = client.ask(request, patience, LONGEST_ANSWER).await;
-    let answered = answered.map_err(|failure| place.scrubbed(unreachable(place, patience, failure)))?;
+    let answered = answered.map_err(|failure| scrubbed_at(place, unreachable(place, patience, failure)))?;
     Ok(place.received(model, answered))
 }
 

@@ -21,6 +21,7 @@ pub mod prices;
 mod received;
 mod remote;
 mod reply;
+mod secret;
 pub mod sim;
 
 pub use capabilities::Capabilities;
@@ -151,6 +152,10 @@ pub trait Provider: Send + Sync {
     fn address(&self, model: &str) -> Option<String> {
         let _ = model;
         None
+    }
+    /// What a person is to know before it is asked for the first time: an address that is not its own, for instance.
+    fn notices(&self) -> Vec<String> {
+        Vec::new()
     }
     /// What it was last told of the limits on a model (full name), once; the run keeps within them.
     fn limits(&self, model: &str) -> Option<RateLimits> {

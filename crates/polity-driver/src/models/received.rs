@@ -6,7 +6,7 @@ use super::form::fit;
 use super::line::{Home, LONGEST_ANSWER};
 use super::{RateLimits, Trouble, Window};
 use chrono::DateTime;
-use http::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use polity_kernel::ask::{Outcome, Usage, Want};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};
 use serde_json::Value as Json;
@@ -149,10 +149,27 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Apart<T> {
     }
 }
 
+/// How a body is encoded, where it is: nothing but `identity` is asked for.
+pub(super) fn encoding(headers: &HeaderMap) -> Option<String> {
+    let encoding = headers.get(CONTENT_ENCODING)?;
+    let encoding = String::from_utf8_lossy(encoding.as_bytes()).trim().to_ascii_lowercase();
+    (!encoding.is_empty() && encoding != "identity").then_some(encoding)
+}
+
+/// What is told of a body so encoded.
+pub(super) fn not_asked_for(encoding: &str) -> String {
+    format!(
+        "sent a body encoded as {encoding}, which was not asked for: turn compression off there, or in the proxy in between"
+    )
+}
+
 impl Received {
     /// What came: `body` as far as it was read.
     #[must_use]
-    pub fn new(url: &str, model: &str, status: u16, headers: HeaderMap, body: Vec<u8>) -> Self {
+    pub fn new(url: &str, model: &str, status: u16, headers: HeaderMap, mut body: Vec<u8>) -> Self {
+        if let Some(encoding) = encoding(&headers) {
+            body = format!("a body encoded as {encoding}").into_bytes();
+        }
         let mut fault = (body.len() > LONGEST_ANSWER).then(|| {
             let most = LONGEST_ANSWER / 1_000_000;
             format!("the answer is longer than {most} MB: it was cut off, and only its beginning is kept")
@@ -220,6 +237,9 @@ impl Received {
     pub(super) fn whole(&self, home: &Home) -> Result<(), Ended> {
         if !self.is_answer() {
             return Err(self.refused(home));
+        }
+        if let Some(encoding) = encoding(&self.headers) {
+            return Err(self.broken(not_asked_for(&encoding)));
         }
         if let Some(why) = &self.fault {
             let raw = self.body.chars().take(KEPT).collect();

@@ -568,6 +568,14 @@ impl<W: Wire> Remote<W> {
         }
     }
 
+    /// Puts a question.
+    async fn converse(&self, effect: &Effect, began: Instant, seed: u64) -> Result<Exchange, Trouble> {
+        let asked = &effect.request;
+        let (received, way) = self.ask(effect).await?;
+        self.note_limits(asked, &received);
+        self.exchange(asked, way, &received, began, seed)
+    }
+
     /// Asks for the vector of a request's text.
     async fn embed(&self, effect: &Effect, began: Instant) -> Result<Exchange, Trouble> {
         let asked = &effect.request;
@@ -684,6 +692,10 @@ impl<W: Wire> Provider for Remote<W> {
         })
     }
 
+    fn notices(&self) -> Vec<String> {
+        self.line.notices()
+    }
+
     fn limits(&self, model: &str) -> Option<RateLimits> {
         self.limits_told().remove(self.short(model))
     }
@@ -727,14 +739,12 @@ impl<W: Wire> Provider for Remote<W> {
 
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
         Box::pin(async move {
-            let began = Instant::now();
-            let asked = &effect.request;
-            if asked.want == Want::Vector {
-                return self.embed(effect, began).await;
-            }
-            let (received, way) = self.ask(effect).await?;
-            self.note_limits(asked, &received);
-            self.exchange(asked, way, &received, began, seed)
+            let (began, asked) = (Instant::now(), &effect.request);
+            let ended = match asked.want {
+                Want::Vector => self.embed(effect, began).await,
+                _ => self.converse(effect, began, seed).await,
+            };
+            self.line.scrubbed_end(ended)
         })
     }
 }

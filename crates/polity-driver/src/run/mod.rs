@@ -334,8 +334,15 @@ impl Engine<'_> {
                 "`prices` names `{name}`; a model is named `provider/model`, for instance `openai/{name}`"
             )));
         }
+        self.tell_notices(&models);
         let prices = Prices::of(&models, &scenario.prices, &self.providers);
         Ok(Asked { models, simulated, prices, batch: self.outside.batch == Some(true) })
+    }
+
+    /// Tells what a person is to know before these models are asked.
+    fn tell_notices(&self, models: &[String]) {
+        let providers = models.iter().filter_map(|model| self.providers.for_model(model).ok());
+        providers.flat_map(|provider| provider.notices()).for_each(|notice| self.outside.notes.tell(&notice));
     }
 
     /// A wall of dollars needs to know what calls cost.
@@ -663,6 +670,7 @@ impl Engine<'_> {
             append(&journal, &Event::Broke { id, charged: Some(most) })?;
         }
         let past = story.past;
+        self.tell_notices(&manifest.models);
         self.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 

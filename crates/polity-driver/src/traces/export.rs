@@ -3,7 +3,7 @@
 
 use super::otlp::{Span, rejected, request};
 use crate::http::{Client, Failure, uri, whole, within};
-use crate::models::keys::from_environment;
+use crate::models::keys::{Stands, Variables};
 use crate::source::Notes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Method, Uri};
@@ -76,21 +76,22 @@ struct Place {
 
 impl Place {
     /// By the address of a receiver, below which traces have their path; or by the variables of OpenTelemetry, where it is `env`.
-    fn of(address: &str) -> Result<Place, String> {
+    fn of(address: &str, notes: &Notes) -> Result<Place, String> {
         if address != "env" {
             return Place::new(address, false, "");
         }
-        let headers = match from_environment("OTEL_EXPORTER_OTLP_TRACES_HEADERS")? {
-            Some(headers) => headers,
-            None => from_environment("OTEL_EXPORTER_OTLP_HEADERS")?.unwrap_or_default(),
-        };
-        match from_environment("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")? {
-            Some(whole) => Place::new(&whole, true, &headers),
-            None => {
-                let base = from_environment("OTEL_EXPORTER_OTLP_ENDPOINT")?;
-                Place::new(base.as_deref().unwrap_or(HERE), false, &headers)
-            }
+        let [whole, base] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
+        let headers = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
+        let variables = Variables::here()?;
+        let (address, headers) = variables.together(&[whole, base], &headers)?;
+        variables.ignored.iter().for_each(|ignored| notes.tell(ignored));
+        let headers = headers.map(|headers| headers.value).unwrap_or_default();
+        let Some(address) = address else { return Place::new(HERE, false, &headers) };
+        let place = Place::new(&address.value, address.name == whole, &headers)?;
+        if let Stands::File(_) = address.stands {
+            notes.tell(&format!("traces go to {}, which {} in {} names", place.shown, address.name, address.stands));
         }
+        Ok(place)
     }
 
     /// `whole`: whether the address has its path. `headers`: `name=value,...`.
@@ -127,7 +128,7 @@ impl Traces {
     /// Traces that go to a receiver of OTLP over HTTP: its address (`http://127.0.0.1:4318`), or `env` for what the variables of
     /// OpenTelemetry say. `content`: whether prompts and answers are told, too. `notes` hears of trouble.
     pub fn new(address: &str, content: bool, notes: Notes) -> Result<Traces, String> {
-        let place = Place::of(address)?;
+        let place = Place::of(address, &notes)?;
         let client = Client::new(&place.url, &place.headers, PATIENCE).map_err(|why| format!("--otlp: {why}"))?;
         let address = uri(&place.url).map_err(|why| format!("--otlp: {why}"))?;
         let runtime = tokio::runtime::Builder::new_current_thread()
