@@ -108,6 +108,17 @@ pub trait Policy: Send + Sync + Sized + 'static {
         Vec::new()
     }
 
+    /// Bytes of memory that an agent takes besides its state itself: what the state points at, and open questions. An estimate, by which
+    /// a run that can not fit is refused.
+    fn memory(&self) -> usize {
+        0
+    }
+
+    /// Whether its agents tell everybody who hears them ([`Turn::tell_neighbours`]) in most rounds: there are as many letters then as arcs.
+    fn tells_neighbours(&self) -> bool {
+        false
+    }
+
     /// A question from outside to an agent as it is now, in its own words; `None`: agents of this policy can not be asked.
     fn interview(&self, state: &Self::State, turn: &Turn<'_>, question: &str) -> Result<Option<Request>, Fault> {
         let _ = (state, turn, question);
@@ -449,6 +460,9 @@ pub(crate) type States = Box<dyn Any + Send + Sync>;
 /// A policy with its type erased; called once for a run of rows, never once an agent.
 pub(crate) trait PolicyHost: Send + Sync {
     fn models(&self) -> Vec<String>;
+    /// Bytes of memory that an agent takes.
+    fn memory(&self) -> usize;
+    fn tells_neighbours(&self) -> bool;
     /// The council that its agents hold, if they hold one.
     fn council(&self) -> Option<&dyn CouncilHost>;
     /// What it shows of its agents' states.
@@ -722,6 +736,14 @@ fn take_back(acts: &mut Acts, rows: usize, texts: usize, lane: &mut Lane) {
 impl<P: Policy> PolicyHost for Host<P> {
     fn models(&self) -> Vec<String> {
         self.policy.models()
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<P::State>() + self.policy.memory()
+    }
+
+    fn tells_neighbours(&self) -> bool {
+        self.policy.tells_neighbours()
     }
 
     fn council(&self) -> Option<&dyn CouncilHost> {

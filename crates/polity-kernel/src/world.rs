@@ -208,6 +208,10 @@ pub trait SplitWorld: Send + Sync + Sized + 'static {
 
     /// Opens the world, or says which parameter does not fit.
     fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
+    /// Bytes of memory that an agent takes besides its row itself. An estimate, by which a run that can not fit is refused.
+    fn memory(&self) -> usize {
+        0
+    }
     /// What it shows and understands.
     fn interface(&self) -> Interface;
     /// The least delay between what happens and what it causes, in the world's unit of time: a world with events has one, and its
@@ -272,6 +276,10 @@ pub trait World: Send + Sync + Sized + 'static {
 
     /// Opens the world, or says which parameter does not fit.
     fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
+    /// Bytes of memory that the state takes for an agent at the start. An estimate, by which a run that can not fit is refused.
+    fn memory(&self) -> usize {
+        200
+    }
     /// What it shows and understands.
     fn interface(&self) -> Interface;
     /// How its agents take their turns unless a scenario says otherwise.
@@ -360,6 +368,8 @@ pub(crate) struct BlockDeeds<'a> {
 /// A world with its type erased; called once a block, never once an agent.
 pub(crate) trait WorldHost: Send + Sync {
     fn interface(&self) -> &Interface;
+    /// Bytes of memory that an agent takes.
+    fn memory(&self) -> usize;
     fn split(&self) -> Split;
     /// How agents take their turns unless a scenario says otherwise.
     fn activation(&self) -> Activation;
@@ -463,6 +473,10 @@ impl<W: SplitWorld> SplitHost<W> {
 impl<W: SplitWorld> WorldHost for SplitHost<W> {
     fn interface(&self) -> &Interface {
         &self.interface
+    }
+
+    fn memory(&self) -> usize {
+        size_of::<W::Row>() + self.world.memory()
     }
 
     fn split(&self) -> Split {
@@ -662,6 +676,10 @@ impl<W: World> WholeHost<W> {
 impl<W: World> WorldHost for WholeHost<W> {
     fn interface(&self) -> &Interface {
         &self.interface
+    }
+
+    fn memory(&self) -> usize {
+        self.world.memory()
     }
 
     fn split(&self) -> Split {

@@ -148,6 +148,7 @@ impl<'a> Suite<'a> {
             disk,
             shards: setting.shards,
             connections: 100,
+            memory: None,
             budget: Default::default(),
             outside: Default::default(),
             faults: setting.faults.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 }),

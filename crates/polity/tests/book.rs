@@ -230,6 +230,7 @@ fn differs(shown: &[&str], printed: &str) -> Option<String> {
 /// Runs a page's commands in order.
 fn check_page(name: &str) {
     let folder = tempfile::tempdir().unwrap();
+    fs::copy(root().join(".polity-root"), folder.path().join(".polity-root")).unwrap();
     for copied in ["scenarios", "data", "systems"] {
         copy(&root().join(copied), &folder.path().join(copied));
     }

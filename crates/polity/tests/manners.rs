@@ -256,3 +256,111 @@ fn standard_error_is_one_object_a_line_where_that_is_asked() {
         .unwrap();
     assert!(log(&by_environment).iter().any(|line| line["level"] == "error"));
 }
+
+/// Whether something steers a terminal, or turns what it shows around.
+fn steers(shown: &str) -> bool {
+    shown.chars().any(|c| c.is_control() && !"\n\t".contains(c) || "\u{202e}\u{2066}\u{200f}".contains(c))
+}
+
+#[test]
+fn nothing_that_is_named_steers_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = |name: &str| {
+        format!(
+            "name: \"{name}\"\nrounds: 1\nagents: 2\nmodel: sim/medium\npopulation: {{file: people.csv, persona: '{{who}}'}}\n\
+             world: {{kind: guess-average}}\ncohorts: [{{name: all, policy: {{kind: mind}}}}]\n"
+        )
+    };
+    fs::write(folder.path().join("people.csv"), "who\nanna\u{202e}exe\u{1b}[2J\nben\n").unwrap();
+    fs::write(folder.path().join("a.yaml"), scenario("a\\e[2J\u{202e}b")).unwrap();
+    fs::write(folder.path().join("b.yaml"), scenario("a\u{202e}b").replace("guess-average", "gues\u{202e}s")).unwrap();
+    let prompts = polity(folder.path(), &["prompts", "a.yaml", "--agent", "0"]);
+    let shown = text(&prompts.stdout);
+    assert!(shown.contains("anna\\u{202e}exe\\u{1b}[2J") && !steers(&shown), "{shown:?}");
+    for args in [
+        &["validate", "a.yaml", "b.yaml"][..],
+        &["validate", "\u{1b}[2J\u{202e}.yaml"],
+        &["run", "a.yaml", "-P", "na\u{1b}[2Jme=1"],
+        &["run", "a.yaml", "--\u{1b}[2J"],
+        &["run", "a.yaml", "--rounds", "\u{1b}]0;x\u{7}"],
+        &["run", "a.yaml", "-P", "name=\u{1b}[2J\u{202e}"],
+        &["run", "a.yaml", "-P", "name=\u{202e}x", "--out", "named", "--json"],
+        &["run", "a.yaml", "--out", "out", "--json"],
+        &["calls", "out"],
+        &["answer", "out"],
+        &["export", "\u{202e}"],
+        &["compare", "out", "out"],
+    ] {
+        let said = polity(folder.path(), args);
+        for shown in [text(&said.stdout), text(&said.stderr)] {
+            assert!(!steers(&shown), "{args:?}: {shown:?}");
+        }
+    }
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(!steers(&page) && page.contains("\\u{202e}"));
+}
+
+#[test]
+fn a_scenario_reads_what_lies_below_its_own_folder() {
+    use std::os::unix::fs::symlink;
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("downloaded");
+    fs::create_dir(&folder).unwrap();
+    fs::write(home.path().join("secret.csv"), "who\nthe secret\nof mine\n").unwrap();
+    symlink("../secret.csv", folder.join("people.csv")).unwrap();
+    let scenario = |population: &str, prompts: &str, design: &str| {
+        let text = format!(
+            "rounds: 1\nagents: 2\nmodel: sim/medium\npopulation:\n  file: {population}\nworld: {{kind: guess-average}}\n\
+             cohorts: [{{name: all, policy: {{kind: mind, {prompts}}}}}]\n{design}"
+        );
+        fs::write(folder.join("a.yaml"), text).unwrap();
+    };
+    // From wherever it is started: a folder that the user is in grants nothing.
+    let said = |args: &[&str]| {
+        let said = polity(home.path(), args);
+        (said.status.code(), text(&said.stderr) + &text(&said.stdout))
+    };
+    let file = "downloaded/a.yaml";
+    let allow = ["--allow-read", "."];
+    for population in ["../secret.csv", "people.csv", home.path().join("secret.csv").to_str().unwrap()] {
+        scenario(population, "think: no", "");
+        let real = home.path().canonicalize().unwrap().join("secret.csv").display().to_string();
+        for verb in [
+            &["run", file, "--out", "run"][..],
+            &["validate", file],
+            &["prompts", file],
+            &["estimate", file, "--no-ask"],
+        ] {
+            let (code, told) = said(verb);
+            assert_eq!(code, Some(2), "{verb:?}: {told}");
+            let place = "downloaded/a.yaml:5:9";
+            let named =
+                [place, "population.file", real.as_str(), "--allow-read"].iter().all(|word| told.contains(word));
+            // A long path is broken into lines.
+            assert!(named || told.replace(['\n', ' ', '│'], "").contains(&real), "{verb:?}: {told}");
+            assert!(!told.contains("the secret"), "{told}");
+            let (code, told) = said(&[verb, &allow].concat());
+            assert_eq!(code, Some(0), "{verb:?}: {told}");
+            let _ = fs::remove_dir_all(home.path().join("run"));
+        }
+    }
+    // What the user names is the user's wish.
+    scenario("none.csv", "think: no", "");
+    let (code, told) =
+        said(&["prompts", file, "-P", "population.file=../secret.csv", "-P", "population.persona=I am {who}"]);
+    assert!(code == Some(0) && told.contains("the secret"), "{told}");
+    // Prompts and the arms of a design are held to the same.
+    fs::write(folder.join("own.csv"), "who\nanna\nben\n").unwrap();
+    scenario("own.csv", "prompts: {question: {file: ../secret.csv}}", "");
+    assert_eq!(said(&["validate", file]).0, Some(2));
+    let design = "design: {arms: {one: {}, two: {population.file: ../secret.csv}}, seeds: 1}\n";
+    scenario("own.csv", "think: no", design);
+    for verb in [&["validate", file][..], &["sweep", file, "--out", "sweep"]] {
+        let (code, told) = said(verb);
+        assert!(code == Some(2) && told.contains("--allow-read"), "{verb:?}: {told}");
+        assert_eq!(said(&[verb, &allow].concat()).0, Some(0), "{verb:?}");
+    }
+    // A mark above makes a project.
+    fs::write(home.path().join(".polity-root"), "").unwrap();
+    assert_eq!(said(&["validate", file]).0, Some(0));
+}

@@ -293,15 +293,15 @@ fn a_price_on_the_command_line_is_part_of_the_run() {
     assert!(own.code == Some(2) && own.notes.contains("tells itself"), "{own:?}");
 }
 
-/// The first note of a run, and after what time it came; the process is ended then.
+/// The first note of a run beside that of its address, and after what time it came; the process is ended then.
 fn first_note(url: &str, folder: &Path, name: &str) -> (String, Duration) {
     let file = write_scenario(folder, &evaluation(folder));
     let mut command = command(&["run", arg(&file), "--out", folder.join(name).to_str().unwrap()]);
     command.env("OPENAI_BASE_URL", url).env("OPENAI_API_KEY", "a-key-for-tests").stdout(Stdio::null());
     let began = Instant::now();
     let mut child = command.spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let line = lines.find(|line| !line.contains("is asked at")).unwrap_or_default();
     let took = began.elapsed();
     let _ = child.kill();
     let _ = child.wait();

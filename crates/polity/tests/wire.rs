@@ -7,6 +7,8 @@ mod standin;
 
 use serde_json::Value;
 use standin::{CANARY, Standin, holding, last_line, polity, root, text};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -248,6 +250,82 @@ fn a_missing_key_is_told_before_the_run_and_found_in_a_file_above() {
     // The environment wins over the file.
     let said = run(&[("OPENAI_API_KEY", "")], "none");
     assert_eq!(said.status.code(), Some(2));
+}
+
+/// A server that answers every question with this status and body, and knows nothing of its models.
+fn answering(status: u16, body: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let answer = move |stream: &mut std::net::TcpStream| -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let (mut first, mut length) = (String::new(), 0);
+        reader.read_line(&mut first)?;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? <= 2 {
+                break;
+            }
+            if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
+                length = text.trim().parse().unwrap();
+            }
+        }
+        reader.read_exact(&mut vec![0; length])?;
+        let (status, body) = if first.starts_with("POST") { (status, body.as_str()) } else { (404, "") };
+        let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+        stream.write_all((head + body).as_bytes())
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            // Who asks may be gone.
+            let _ = answer(&mut stream.unwrap());
+        }
+    });
+    url
+}
+
+/// Whether something steers a terminal, or turns what it shows around.
+fn steers(shown: &str) -> bool {
+    shown.chars().any(|c| c.is_control() && !"\n\t".contains(c) || "\u{202e}\u{2066}\u{200f}".contains(c))
+}
+
+#[test]
+fn a_server_can_not_steer_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = root().join("scenarios/debate.yaml");
+    let run = |url: &str, out: &str, more: &[&str]| {
+        let scenario = scenario.to_str().unwrap();
+        let args = ["run", scenario, "-P", "model=openai/m", "-P", "items.count=1", "--no-report", "--out", out];
+        let variables = [("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", CANARY)];
+        polity(folder.path(), &[&args[..], more].concat(), &variables)
+    };
+    let words = r"\u001b]52;c;cm0gLXJm\u0007\u001b[2Jgone \u202eexe.txt\u009b5m";
+    let refusing = answering(401, format!(r#"{{"error": {{"message": "{words}"}}}}"#));
+    let said = run(&refusing, "refused", &[]);
+    let told = text(&said.stderr);
+    assert_eq!(said.status.code(), Some(8), "{told}");
+    assert!(!steers(&told), "{told:?}");
+    assert!(told.contains(r"\u{1b}]52;c;cm0gLXJm\u{7}\u{1b}[2Jgone \u{202e}exe.txt\u{9b}5m"), "{told}");
+    let said = run(&refusing, "logged", &["--log-format", "json", "--json"]);
+    for line in text(&said.stderr).lines().chain(text(&said.stdout).lines()) {
+        assert!(!steers(line) && serde_json::from_str::<Value>(line).is_ok(), "{line:?}");
+    }
+    let reply = format!(
+        r#"{{"choices": [{{"message": {{"role": "assistant", "content": "{words}"}}, "finish_reason": "stop"}}]}}"#
+    );
+    let said = run(&answering(200, reply), "answered", &[]);
+    assert!(!steers(&text(&said.stderr)), "{:?}", text(&said.stderr));
+    for more in [&[][..], &["--full"], &["--json"]] {
+        let shown = text(&polity(folder.path(), &[&["calls", "answered"], more].concat(), &[]).stdout);
+        assert!(!steers(&shown) && shown.contains("exe.txt"), "{more:?}: {shown:?}");
+    }
+    // Data in a file or a pipe are as they are: JSON by its own escapes, CSV by its bytes.
+    let export = |format: &str| {
+        let args = ["export", "answered", "--table", "calls", "--format", format];
+        text(&polity(folder.path(), &args, &[]).stdout)
+    };
+    let first: Value = serde_json::from_str(export("jsonl").lines().next().unwrap()).unwrap();
+    assert!(first["answer"].as_str().unwrap().contains('\u{202e}'), "{first}");
+    assert!(!steers(&export("jsonl")) && export("csv").contains('\u{202e}'));
 }
 
 #[test]

@@ -239,6 +239,11 @@ impl Policy for Archetype {
         vec![self.model.clone()]
     }
 
+    /// Its part in the counts of its group.
+    fn memory(&self) -> usize {
+        300
+    }
+
     fn born(&self, _: Person<'_>, _: &mut Draws) {}
 
     async fn act(&self, (): &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {

@@ -52,6 +52,10 @@ impl Policy for DeGroot {
 
     fn born(&self, _: Person<'_>, _: &mut Draws) {}
 
+    fn tells_neighbours(&self) -> bool {
+        true
+    }
+
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let own = turn.sight.number(self.opinion);
         // Differences from the own opinion are summed, not opinions: so agreement is kept to the last bit.

@@ -47,6 +47,10 @@ impl Policy for HegselmannKrause {
 
     fn born(&self, _: Person<'_>, _: &mut Draws) {}
 
+    fn tells_neighbours(&self) -> bool {
+        true
+    }
+
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let own = turn.sight.number(self.opinion);
         // The own opinion is one of those near it. Differences from it are summed, so that agreement is kept to the last bit.

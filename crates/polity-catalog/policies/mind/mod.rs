@@ -192,6 +192,15 @@ impl Policy for Mind {
         self.models.clone()
     }
 
+    /// An open question with its prompts, and what it remembers: a token is four letters.
+    fn memory(&self) -> usize {
+        10_000 + 5 * self.memory.tokens as usize
+    }
+
+    fn tells_neighbours(&self) -> bool {
+        self.tell && !self.picks
+    }
+
     fn born(&self, _: Person<'_>, draws: &mut Draws) -> State {
         // With one model nothing is drawn.
         let model = if self.models.len() > 1 { draws.weighted(&self.shares).unwrap_or(0) as u32 } else { 0 };

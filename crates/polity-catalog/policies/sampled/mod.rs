@@ -150,6 +150,11 @@ impl Policy for Sampled {
         vec![self.model.clone()]
     }
 
+    /// An open question of those who ask.
+    fn memory(&self) -> usize {
+        300 + (10_000.0 * self.share) as usize
+    }
+
     fn born(&self, _: Person<'_>, draws: &mut Draws) -> State {
         State { asks: draws.chance(self.share), said: None }
     }

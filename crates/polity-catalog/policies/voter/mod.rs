@@ -51,6 +51,10 @@ impl Policy for Voter {
 
     fn born(&self, _: Person<'_>, _: &mut Draws) {}
 
+    fn tells_neighbours(&self) -> bool {
+        true
+    }
+
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let own = turn.sight.number(self.opinion);
         let heard = turn.inbox().numbers().count();

@@ -1,6 +1,7 @@
 //! What policies that ask models have in common: the words agents are told ([`prompts`], over [`templates`]), acts as typed questions, groups of
 //! agents ([`cells`]). Not a leaf: leaves use it, and it names none of them.
 
+pub mod bounds;
 pub mod cells;
 pub mod memory;
 pub mod offer;

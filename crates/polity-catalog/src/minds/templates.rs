@@ -1,6 +1,6 @@
 //! Templates (Jinja): whose words hold, and whether the names in them are there, checked before a run.
 
-use super::{FAR, invalid};
+use super::{FAR, bounds, invalid};
 use minijinja::syntax::SyntaxConfig;
 pub use minijinja::value::{Value, merge_maps};
 use minijinja::{Environment, UndefinedBehavior};
@@ -11,9 +11,6 @@ use polity_kernel::scenario::TextSource;
 use polity_kernel::sight::{ActArgument, Interface};
 use polity_kernel::tree::nearest;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Steps of a template at most, so that none runs for ever.
-const FUEL: u64 = 1_000_000;
 
 /// A number as people write it: six digits, no point behind a whole one.
 pub fn plain(x: f64) -> String {
@@ -139,9 +136,8 @@ impl Templates {
             let message = format!("there is no template `{name}`{near} (there are {})", known.join(", "));
             return Err(invalid(&format!("prompts.{name}"), message));
         }
-        let mut environment = Environment::new();
+        let mut environment = bounds::environment();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_fuel(Some(FUEL));
         // A template is prose: a line that holds nothing but a tag is no line of it.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| invalid("", error.to_string()))?);
@@ -154,6 +150,8 @@ impl Templates {
             let (words, file) = source.unwrap_or((world.unwrap_or(template.own), None));
             let key = if given.contains_key(name) { format!("prompts.{name}") } else { String::new() };
             let blame = |message: String| invalid(&key, message);
+            let place = file.map_or(format!("the template `{name}`"), str::to_owned);
+            bounds::check(words, templates.environment.syntax()).map_err(|why| blame(format!("{place}, {why}")))?;
             templates
                 .environment
                 .add_template_owned(name, words.to_owned())
@@ -212,7 +210,7 @@ impl Templates {
 
     /// A template filled in.
     pub fn fill(&self, name: &str, values: Value) -> Result<String, Fault> {
-        match self.environment.get_template(name).and_then(|template| template.render(values)) {
+        match bounds::render(&self.environment, name, values) {
             Ok(words) => Ok(words.trim().to_owned()),
             Err(error) => Err(Fault(fault(name, None, &error))),
         }

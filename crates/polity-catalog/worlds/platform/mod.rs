@@ -415,6 +415,11 @@ impl World for Platform {
         store
     }
 
+    /// A user, and the posts of the first rounds. (What is posted stays: README.md.)
+    fn memory(&self) -> usize {
+        500
+    }
+
     fn models(&self) -> Vec<(String, Want)> {
         self.params.embedding.iter().map(|model| (model.clone(), Want::Vector)).collect()
     }

@@ -16,7 +16,13 @@ struct RealFile {
 
 /// The standard library's errors do not say which file they are about.
 fn about(path: &Path) -> impl Fn(io::Error) -> io::Error {
-    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+    move |error| {
+        let hint = match error.kind() {
+            io::ErrorKind::FileTooLarge => "; a file may not be as large here (ulimit -f): raise that limit",
+            _ => "",
+        };
+        io::Error::new(error.kind(), format!("{}: {error}{hint}", path.display()))
+    }
 }
 
 impl Write for RealFile {

@@ -1,5 +1,6 @@
 //! What data files of all formats share: reading within a limit, the format by the name's end, errors that name a place.
 
+use crate::memory::available;
 use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -7,6 +8,14 @@ use std::path::{Path, PathBuf};
 
 /// The largest data file, in bytes: 1 GiB.
 pub const MAX_DATA_BYTES: u64 = 1 << 30;
+
+/// Bytes of memory that a byte of a data file may take: itself, and a cell of one digit with its comma as a number of eight bytes, or a short
+/// word that no other cell has.
+const READ: u64 = 10;
+/// Files that are no question of memory.
+const SMALL: u64 = 16 << 20;
+/// Columns of a table at most, or keys of its lines.
+pub(super) const MOST_COLUMNS: usize = 10_000;
 
 /// What is wrong with a data file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +90,16 @@ fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
     if !about.is_file() {
         return Err(fail("this is no ordinary file; copy what it gives into one".into()));
     }
+    let takes = about.len().saturating_mul(READ);
+    if let Some(there) = available().filter(|there| about.len() > SMALL && takes > *there) {
+        let mb = |bytes: u64| bytes / 1_000_000;
+        return Err(fail(format!(
+            "it holds {} MB; to read it takes up to {} MB of memory, and {} are there; take a sample of its rows",
+            mb(about.len()),
+            mb(takes),
+            mb(there)
+        )));
+    }
     let mut bytes = Vec::new();
     // The file may grow between the two looks at it.
     File::open(path).map_err(unreadable)?.take(limit + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -95,19 +114,18 @@ fn read_up_to(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
 /// A data file in memory.
 pub(super) struct Source<'a> {
     path: &'a Path,
-    pub text: String,
+    pub text: &'a str,
 }
 
 impl<'a> Source<'a> {
     /// Text from the bytes of the file at `path`; a byte order mark is dropped.
-    pub fn of(path: &'a Path, mut bytes: Vec<u8>) -> Result<Self, DataError> {
+    pub fn of(path: &'a Path, bytes: &'a [u8]) -> Result<Self, DataError> {
         let mark = if bytes.starts_with(&[0xEF, 0xBB, 0xBF]) { 3 } else { 0 };
-        bytes.drain(..mark);
-        match String::from_utf8(bytes) {
+        let bytes = &bytes[mark..];
+        match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Source { path, text }),
             Err(error) => {
-                let at = error.utf8_error().valid_up_to();
-                let bytes = error.as_bytes();
+                let at = error.valid_up_to();
                 let message = match bytes {
                     [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => "this is UTF-16; save the file as UTF-8".into(),
                     _ => {
@@ -115,8 +133,7 @@ impl<'a> Source<'a> {
                         format!("byte {offset} (counted from 0), {byte:#04x}, is not UTF-8; save the file as UTF-8")
                     }
                 };
-                let text = String::from_utf8_lossy(&bytes[..at]).into_owned();
-                let valid = Source { path, text };
+                let valid = Source { path, text: std::str::from_utf8(&bytes[..at]).unwrap_or_default() };
                 Err(valid.error(valid.line(at), None, message))
             }
         }
@@ -203,7 +220,7 @@ mod tests {
 
     #[test]
     fn lines_are_counted_over_all_breaks() {
-        let source = Source::of(Path::new("a.csv"), b"a\nb\r\nc\rd".to_vec()).unwrap();
+        let source = Source::of(Path::new("a.csv"), b"a\nb\r\nc\rd").unwrap();
         let lines: Vec<u64> = source.text.char_indices().map(|(at, _)| source.line(at)).collect();
         assert_eq!(lines, [1, 1, 2, 2, 2, 3, 3, 4]);
     }

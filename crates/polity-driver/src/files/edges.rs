@@ -17,14 +17,14 @@ pub struct EdgeList {
 /// # Errors
 /// With file and line: what can be wrong with any data file, ragged rows, ids that are no agents, an agent tied to itself.
 pub fn read_edges(path: &Path, agents: Option<u32>) -> Result<EdgeList, DataError> {
-    edges_from_bytes(path, read_bytes(path)?, agents)
+    edges_from_bytes(path, &read_bytes(path)?, agents)
 }
 
 /// Reads edges from the bytes of the file at `path`, as [`read_edges`] does.
 ///
 /// # Errors
 /// As [`read_edges`].
-pub fn edges_from_bytes(path: &Path, bytes: Vec<u8>, agents: Option<u32>) -> Result<EdgeList, DataError> {
+pub fn edges_from_bytes(path: &Path, bytes: &[u8], agents: Option<u32>) -> Result<EdgeList, DataError> {
     let source = Source::of(path, bytes)?;
     let Format::Separated(separator) = source.format()? else {
         return Err(source.error(None, None, "edges are read from .csv and .tsv files only"));

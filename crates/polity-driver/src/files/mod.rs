@@ -2,6 +2,7 @@
 
 mod data;
 pub mod edges;
+mod reach;
 mod render;
 pub mod table;
 pub mod yaml;
@@ -14,6 +15,7 @@ use polity_kernel::tree::{Node, Origin, TreeError};
 
 pub use data::{DataError, MAX_DATA_BYTES, read_bytes, text_from_bytes};
 pub use edges::edges_from_bytes;
+pub use reach::{ROOT_MARKER, Reach};
 pub use render::{position, render};
 pub use table::table_from_bytes;
 pub use yaml::parse_edit;

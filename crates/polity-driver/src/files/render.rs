@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display};
 
+use crate::printable::{masked, on_one_line, printable};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError, MietteSpanContents, SourceCode,
     SourceSpan, SpanContents,
@@ -29,8 +30,8 @@ pub fn position(text: &str, byte: usize) -> (usize, usize) {
 /// `-P` edit is shown in the edit's text.
 pub fn render(error: &TreeError, file_name: &str, source: &str, colour: bool) -> String {
     let shown = Shown {
-        headline: printable(&error.to_string()),
-        help: error.help.as_deref().map(printable),
+        headline: printable(&error.to_string()).into_owned(),
+        help: error.help.as_deref().map(|help| printable(help).into_owned()),
         excerpt: match &error.origin {
             Origin::File { start, end } => Some(Excerpt::new(file_name, source, *start, *end)),
             Origin::Edit(edit) => Some(Excerpt::new("-P", edit, 0, edit.len())),
@@ -44,19 +45,6 @@ pub fn render(error: &TreeError, file_name: &str, source: &str, colour: bool) ->
         Ok(()) => text,
         Err(_) => format!("{}\n", shown.headline),
     }
-}
-
-/// Text without control characters (tabs and line ends excepted), byte for byte as long, so that a file can not steer
-/// the terminal and offsets stay true.
-fn printable(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c.is_control() && !matches!(c, '\n' | '\r' | '\t') {
-            true => plain.extend(std::iter::repeat_n('?', c.len_utf8())),
-            false => plain.push(c),
-        }
-    }
-    plain
 }
 
 /// An error and the excerpt it is shown in.
@@ -124,7 +112,9 @@ impl Excerpt {
         let first_line = position(source, from).0 - 1;
         let column = position(source, start).1 - 1;
         let span = SourceSpan::new((start - from).into(), end.min(to) - start);
-        Excerpt { name: name.to_owned(), text: printable(&source[from..to]), span, first_line, column }
+        // As long as it was, so that offsets stay true.
+        let text = masked(&source[from..to]).into_owned();
+        Excerpt { name: on_one_line(name).into_owned(), text, span, first_line, column }
     }
 }
 

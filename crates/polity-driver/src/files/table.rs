@@ -1,6 +1,6 @@
 //! Tables of people or of items, from CSV, TSV and JSON lines.
 
-use super::data::{DataError, Format, Source, read_bytes};
+use super::data::{DataError, Format, MOST_COLUMNS, Source, read_bytes};
 use polity_kernel::population::{Column, Table, TextBuilder};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -20,14 +20,14 @@ use std::path::Path;
 /// With file, line and column: no such file, a folder, more than [`super::MAX_DATA_BYTES`], no UTF-8, an unknown ending, no rows, no
 /// or repeated names, ragged rows, missing values, values that are no single ones.
 pub fn read_table(path: &Path) -> Result<Table, DataError> {
-    table_from_bytes(path, read_bytes(path)?)
+    table_from_bytes(path, &read_bytes(path)?)
 }
 
 /// Reads a table from the bytes of the file at `path`, as [`read_table`] does.
 ///
 /// # Errors
 /// As [`read_table`].
-pub fn table_from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Table, DataError> {
+pub fn table_from_bytes(path: &Path, bytes: &[u8]) -> Result<Table, DataError> {
     let source = Source::of(path, bytes)?;
     let columns = match source.format()? {
         Format::Separated(separator) => separated(&source, separator)?,
@@ -146,6 +146,9 @@ fn header(source: &Source<'_>, separator: u8) -> Result<Vec<String>, DataError> 
     };
     let record = record.map_err(|error| source.error(None, None, format!("it can not be parsed: {error}")))?;
     let line = source.line_of(&record);
+    if record.len() > MOST_COLUMNS {
+        return Err(source.error(line, None, too_wide(record.len())));
+    }
     if record.iter().all(|name| name.parse::<f64>().is_ok()) {
         return Err(source.error(line, None, "the names of the columns are all numbers; is the header missing?"));
     }
@@ -159,6 +162,10 @@ fn header(source: &Source<'_>, separator: u8) -> Result<Vec<String>, DataError> 
         }
     }
     Ok(record.iter().map(str::to_owned).collect())
+}
+
+fn too_wide(columns: usize) -> String {
+    format!("there are {columns} columns; a table has {MOST_COLUMNS} at most: leave out those that are not needed")
 }
 
 /// A JSON object with its keys in order, repeated ones too.
@@ -199,6 +206,9 @@ fn json_lines(source: &Source<'_>) -> Result<Columns, DataError> {
             let what = what.split(" at line 1 column ").next().unwrap_or_default();
             source.error(line, None, format!("{what} (character {}); each line is one JSON object", error.column()))
         })?;
+        if entries.len() > MOST_COLUMNS {
+            return Err(source.error(line, None, too_wide(entries.len())));
+        }
         for (name, value) in entries {
             let at = match place.get(&name) {
                 Some(at) => *at,

@@ -176,7 +176,7 @@ impl Variables {
 #[cfg(unix)]
 pub(crate) fn why_not_own(about: &Metadata) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
-    of_another(about.uid(), about.mode(), rustix::process::geteuid().as_raw())
+    of_another(about.uid(), about.gid(), about.mode(), rustix::process::geteuid().as_raw())
 }
 
 /// Systems without owners have nothing to tell.
@@ -185,10 +185,12 @@ pub(crate) fn why_not_own(_: &Metadata) -> Option<String> {
     None
 }
 
-/// The same by owner and mode, for the user `me`. What root owns is the system's.
+/// The same by owner, group and mode, for the user `me`. What root owns is the system's.
 #[cfg(unix)]
-fn of_another(owner: u32, mode: u32, me: u32) -> Option<String> {
-    match (owner == me || owner == 0, mode & 0o022) {
+fn of_another(owner: u32, group: u32, mode: u32, me: u32) -> Option<String> {
+    // Many systems give every user a group of the same number with nobody else in it, and let it write.
+    let others = if group == me && me != 0 { 0o002 } else { 0o022 };
+    match (owner == me || owner == 0, mode & others) {
         (false, _) => Some(format!("it belongs to another user (id {owner})")),
         (true, 0) => None,
         (true, _) => Some(format!("others can write it (mode {:03o}); chmod go-w takes that back", mode & 0o777)),
@@ -309,7 +311,7 @@ mod tests {
         let (folder, deep) = folders();
         put(folder.path(), "ONE=above\n");
         put(&deep, "ONE=near\n");
-        for (mode, found) in [(0o600, "near"), (0o644, "near"), (0o664, "above"), (0o646, "above"), (0o666, "above")] {
+        for (mode, found) in [(0o600, "near"), (0o644, "near"), (0o646, "above"), (0o666, "above")] {
             allow(&deep, mode);
             let variables = Variables::of(empty, &deep).unwrap();
             assert_eq!(value(variables.get(&["ONE"])), Ok(Some(found.into())), "{mode:o}");
@@ -317,10 +319,19 @@ mod tests {
             let named = told.contains(&deep.join(".env").display().to_string()) && told.contains("chmod");
             assert_eq!(named, found == "above", "{mode:o}: {told}");
         }
-        for (owner, mode, me, own) in
-            [(7, 0o600, 7, true), (0, 0o644, 7, true), (0, 0o600, 0, true), (7, 0o600, 0, false), (8, 0o600, 7, false)]
-        {
-            assert_eq!(of_another(owner, mode, me).is_none(), own, "{owner} {mode:o} {me}");
+        for (owner, group, mode, me, own) in [
+            (7, 7, 0o600, 7, true),
+            (7, 7, 0o664, 7, true),
+            (7, 9, 0o644, 7, true),
+            (7, 9, 0o664, 7, false),
+            (7, 7, 0o666, 7, false),
+            (0, 0, 0o644, 7, true),
+            (0, 0, 0o600, 0, true),
+            (0, 0, 0o664, 0, false),
+            (7, 7, 0o600, 0, false),
+            (8, 7, 0o660, 7, false),
+        ] {
+            assert_eq!(of_another(owner, group, mode, me).is_none(), own, "{owner} {group} {mode:o} {me}");
         }
     }
 }

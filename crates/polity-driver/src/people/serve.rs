@@ -3,22 +3,44 @@
 //! Other programs, and pages in a browser, can reach a port of this machine, too. So every request must carry the token of this process in
 //! `Authorization: Bearer TOKEN`: a page of another origin can not send that header, and the token stands in no address. It keeps
 //! others from reading and answering questions; it is no protection from who can read this user's files or processes.
+//!
+//! Nor can they wear a run down: the token is looked at before a body is read, a connection is one request within a time, and there are
+//! so many connections at once. Where there are more, the oldest makes room.
 
 use super::{LONGEST_ANSWER, Mailbox, Refused, Words};
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use serde_json::{Value as Json, json};
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Letters of a token that somebody chose, at least.
 const SHORTEST: usize = 16;
+
+/// Connections at once.
+const MOST: usize = 64;
+/// How long a connection may last: the head of its request, and all of it with the answer.
+const HEAD: Duration = Duration::from_secs(10);
+const WHOLE: Duration = Duration::from_secs(30);
+/// How long one may last while others wait for its place.
+const CROWDED: Duration = Duration::from_secs(1);
+/// How long is waited where no connection can be taken: no more files can be opened, for instance.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// A server that serves until it is dropped.
 pub struct Serving {
@@ -57,13 +79,15 @@ impl Serving {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(refused)?;
         let listener = runtime.block_on(tokio::net::TcpListener::bind(address)).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        let shared = Arc::new(Shared { mailbox, token: token.clone() });
         let router = Router::new()
             .route("/questions", get(questions))
             .route("/questions/{id}", post(answer))
             .fallback(nowhere)
             .layer(DefaultBodyLimit::max(LONGEST_ANSWER))
-            .with_state(Arc::new(Shared { mailbox, token: token.clone() }));
-        runtime.spawn(async move { axum::serve(listener, router).await });
+            .layer(from_fn_with_state(shared.clone(), admitted))
+            .with_state(shared);
+        runtime.spawn(serve(listener, router));
         Ok(Serving { address, token, _runtime: runtime })
     }
 
@@ -78,6 +102,42 @@ impl Serving {
     pub fn token(&self) -> &str {
         &self.token
     }
+}
+
+/// Serves for ever, whatever comes.
+async fn serve(listener: TcpListener, router: Router) {
+    let mut tasks = JoinSet::new();
+    // Those under way, the oldest first.
+    let mut open: VecDeque<(Instant, AbortHandle)> = VecDeque::new();
+    loop {
+        while tasks.try_join_next().is_some() {}
+        open.retain(|(_, task)| !task.is_finished());
+        if let Some((began, oldest)) = open.front().filter(|_| open.len() >= MOST) {
+            tokio::select! {
+                () = sleep_until(*began + CROWDED) => {
+                    oldest.abort();
+                    tasks.join_next().await;
+                }
+                _ = tasks.join_next() => {}
+            }
+            continue;
+        }
+        match listener.accept().await {
+            Ok((tcp, _)) => open.push_back((Instant::now(), tasks.spawn(exchange(tcp, router.clone())))),
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// One request and its answer.
+async fn exchange(tcp: TcpStream, router: Router) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(tcp), TowerToHyperService::new(router));
+    // Whoever breaks off or is too slow has had their time.
+    let _ = timeout(WHOLE, connection).await;
 }
 
 /// A token of 128 random bits.
@@ -113,14 +173,19 @@ fn stranger() -> Response {
     )
 }
 
+/// Lets requests with the token through, before anything else of them is looked at.
+async fn admitted(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    match shared.admits(request.headers()) {
+        true => next.run(request).await,
+        false => stranger(),
+    }
+}
+
 async fn nowhere() -> Response {
     error(StatusCode::NOT_FOUND, "there are GET /questions and POST /questions/ID")
 }
 
-async fn questions(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
-    if !shared.admits(&headers) {
-        return stranger();
-    }
+async fn questions(State(shared): State<Arc<Shared>>) -> Response {
     match shared.mailbox.pending() {
         Ok(pending) => reply(StatusCode::OK, &json!(pending)),
         Err(why) => error(StatusCode::INTERNAL_SERVER_ERROR, why),
@@ -128,15 +193,7 @@ async fn questions(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Res
 }
 
 /// The body is `{"answer": VALUE}`.
-async fn answer(
-    State(shared): State<Arc<Shared>>,
-    Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Response {
-    if !shared.admits(&headers) {
-        return stranger();
-    }
+async fn answer(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> Response {
     let body: Json = serde_json::from_slice(&body).unwrap_or_default();
     let Some(value) = body.get("answer") else {
         return error(
@@ -155,5 +212,61 @@ async fn answer(
             };
             error(status, why)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::disk::SimDisk;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    fn serving() -> Serving {
+        let mailbox = Mailbox::of(Arc::new(SimDisk::default()), std::path::Path::new("run"));
+        Serving::start(mailbox, "127.0.0.1:0".parse().unwrap(), None).unwrap()
+    }
+
+    /// A connection that has sent so much; nothing of it is waited for without end.
+    fn sent(serving: &Serving, text: &str) -> TcpStream {
+        let mut tcp = TcpStream::connect(serving.address).unwrap();
+        tcp.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        tcp.write_all(text.as_bytes()).unwrap();
+        tcp
+    }
+
+    fn answer(mut tcp: TcpStream) -> String {
+        let mut text = String::new();
+        tcp.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn who_says_nothing_makes_room_for_who_does() {
+        let serving = serving();
+        let silent: Vec<TcpStream> = (0..200)
+            .map(|i| sent(&serving, if i % 2 == 0 { "" } else { "GET /questions HTTP/1.1\r\nAutho" }))
+            .collect();
+        let head = format!("GET /questions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n", serving.token());
+        let heard = answer(sent(&serving, &head));
+        assert!(heard.starts_with("HTTP/1.1 200 OK") && heard.ends_with("[]\n"), "{heard}");
+        // Those that came first are closed; none is kept for as long as it likes.
+        for (i, mut tcp) in silent.into_iter().enumerate() {
+            let ended = tcp.read(&mut [0; 1]);
+            let late = ended.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+            assert!(!late && !matches!(ended, Ok(1..) if i < 100), "{i}: {ended:?}");
+        }
+    }
+
+    #[test]
+    fn without_the_token_no_body_is_read() {
+        let serving = serving();
+        // The body never comes.
+        let head = "POST /questions/0-0-0-0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\nContent-Length: 900000\r\n\r\n";
+        let heard = answer(sent(&serving, head));
+        assert!(heard.starts_with("HTTP/1.1 401"), "{heard}");
+        let heard = answer(sent(&serving, "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n"));
+        assert!(heard.starts_with("HTTP/1.1 401"), "{heard}");
     }
 }

@@ -14,7 +14,7 @@ pub use folder::Folder;
 pub(crate) use folder::{claim, lock};
 pub use interview::Interviewed;
 pub use manifest::{Build, InputEntry, Manifest, Origin};
-pub(crate) use prepare::from_folder;
+pub(crate) use prepare::within;
 pub use prepare::{Prepared, SetKey, prepare};
 pub(crate) use whole::Whole;
 
@@ -27,6 +27,7 @@ use crate::drive::{
 };
 use crate::health::{Alarm, alarms};
 use crate::journal::{End, Journal, JournalReader, JournalWriter};
+use crate::memory;
 use crate::models::prices::{self, Prices};
 use crate::models::{Capabilities, Providers};
 use crate::people::Mailbox;
@@ -39,7 +40,7 @@ use polity_kernel::digest::Digest;
 use polity_kernel::event::{Event, Order, Sent};
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::{Answers, Assembled, Budget, Check, Limits, Scenario, assemble, checks};
+use polity_kernel::scenario::{Answers, Assembled, Budget, Check, Limits, Room, Scenario, assemble_within, checks};
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use serde::Serialize;
@@ -60,6 +61,8 @@ pub struct Engine<'a> {
     pub shards: usize,
     /// Calls in flight at most.
     pub connections: usize,
+    /// Memory that a run may take, in MB (10^6 bytes); `None`: as much as there is. One whose estimate is greater does not begin.
+    pub memory: Option<u64>,
     /// Limits in place of the scenario's.
     pub budget: Budget,
     /// How providers are asked.
@@ -108,15 +111,7 @@ pub struct Summary {
 
 /// Linux tells in `/proc`; other systems would need unsafe calls.
 fn peak_memory_mb() -> f64 {
-    memory_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0)
-}
-
-/// An entry of one of Linux's files about memory, in MB.
-pub(crate) fn memory_mb(file: &str, entry: &str) -> Option<f64> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let rest = text.lines().find_map(|line| line.strip_prefix(entry))?;
-    let kib: f64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some((kib * 1.024 / 10.0).round() / 100.0)
+    memory::entry_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0)
 }
 
 fn checks_of(scenario: &Scenario, prepared: &Prepared, machine: &Assembled) -> Result<Vec<Check>, TreeError> {
@@ -203,6 +198,8 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
 pub(crate) struct Survey {
     /// Agents at the start.
     pub agents: u32,
+    /// Bytes of memory that a run takes, by estimate.
+    pub memory: u64,
     /// The models it asks.
     pub models: Vec<String>,
     /// Whether some of them are simulated.
@@ -267,7 +264,24 @@ impl Engine<'_> {
     }
 
     fn assemble(&self, prepared: &Prepared) -> Result<Assembled, TreeError> {
-        assemble(&prepared.tree, self.registry, &prepared.inputs, self.shards, Box::new(InMemory::default()))
+        self.assemble_within(prepared, &mut self.room())
+    }
+
+    /// What there is for a run.
+    fn room(&self) -> Room {
+        Room::of(self.memory.map(|mb| mb.saturating_mul(1_000_000)).or_else(memory::available))
+    }
+
+    fn assemble_within(&self, prepared: &Prepared, room: &mut Room) -> Result<Assembled, TreeError> {
+        let Prepared { tree, inputs, .. } = prepared;
+        assemble_within(tree, self.registry, inputs, self.shards, Box::new(InMemory::default()), room)
+    }
+
+    /// Bytes of memory that a run of a scenario takes, by estimate.
+    pub(crate) fn memory_of(&self, prepared: &Prepared) -> Result<u64, TreeError> {
+        let mut room = Room::of(None);
+        self.assemble_within(prepared, &mut room)?;
+        Ok(room.taken())
     }
 
     /// Checks a scenario without running it.
@@ -300,10 +314,11 @@ impl Engine<'_> {
 
     /// Checks a scenario without running it, and says what is known of its runs.
     pub(crate) fn survey(&self, prepared: &Prepared) -> Result<Survey, DriveError> {
-        let machine = self.assemble(prepared)?;
+        let mut room = self.room();
+        let machine = self.assemble_within(prepared, &mut room)?;
         let scenario = Scenario::read(&prepared.tree)?;
         let Asked { models, simulated, .. } = self.check_models(&machine, &scenario)?;
-        Ok(Survey { agents: agents_of(&machine), models, simulated })
+        Ok(Survey { agents: agents_of(&machine), memory: room.taken(), models, simulated })
     }
 
     /// How a recorded run ended, and what its answers came to; `None` while it has not.
@@ -635,7 +650,8 @@ impl Engine<'_> {
         }
         // The newest snapshot that is there and whole; else the start.
         let mut from = 0;
-        let fresh = self.assemble(&prepared)?;
+        // For a while it is there besides; only what a run takes is estimated.
+        let fresh = self.assemble_within(&prepared, &mut Room::of(None))?;
         let mut saved = Snapshots::new(self.disk.clone(), folder.journal());
         if let Some((round, bytes)) = saved.newest(&story.snapshots)? {
             let restored = match &mut machine {

@@ -3,7 +3,7 @@
 use super::manifest::InputEntry;
 use crate::DriveError;
 use crate::drive::digest_of;
-use crate::files::{self, DataError};
+use crate::files::{self, DataError, Reach};
 use polity_kernel::scenario::{FileKind, FileWish, Inputs, Scenario};
 use polity_kernel::tree::{Invalid, Key, Node, Origin, TreeError, Value};
 use std::path::{Path, PathBuf};
@@ -55,12 +55,12 @@ pub(crate) fn flags(edits: &[SetKey]) -> Vec<String> {
     edits.iter().flat_map(word).collect()
 }
 
-/// Reads the files that a scenario names (relative to `folder`) after edits were made on its tree. A `design:` is set apart: no run
-/// of its own depends on it.
+/// Reads the files that a scenario names after edits were made on its tree, as far as it reaches; the folder of a scenario reaches what lies
+/// below it. A `design:` is set apart: no run of its own depends on it.
 pub fn prepare(
     mut tree: Node,
     source: &str,
-    folder: &Path,
+    reach: impl Into<Reach>,
     default_name: &str,
     edits: Vec<SetKey>,
 ) -> Result<Prepared, DriveError> {
@@ -71,29 +71,26 @@ pub fn prepare(
     let name = Scenario::read(&tree)?.name.unwrap_or_else(|| default_name.to_string());
     let design = tree.take("design");
     let nothing = Prepared { design, edits: words, ..Prepared::nothing(name, source.into()) };
-    nothing.with(tree, &from_folder(folder))
+    nothing.with(tree, &within(&reach.into()))
 }
 
 /// Where the bytes of inputs come from: their file, and what it holds.
-pub(crate) type ReadInput<'a> = dyn Fn(&FileWish) -> Result<(PathBuf, Vec<u8>), String> + 'a;
+pub(crate) type ReadInput<'a> = dyn Fn(&FileWish, &Origin) -> Result<(PathBuf, Vec<u8>), String> + 'a;
 
-/// Inputs as a scenario in `folder` names them.
-pub(crate) fn from_folder(folder: &Path) -> impl Fn(&FileWish) -> Result<(PathBuf, Vec<u8>), String> + '_ {
-    move |wish| {
-        let path = folder.join(&wish.path);
-        files::read_bytes(&path).map(|bytes| (path, bytes)).map_err(|error| error.to_string())
-    }
+/// Inputs as far as a scenario reaches.
+pub(crate) fn within(reach: &Reach) -> impl Fn(&FileWish, &Origin) -> Result<(PathBuf, Vec<u8>), String> + '_ {
+    |wish, origin| reach.read(&wish.path, origin)
 }
 
 /// Reads the bytes of a file as what it is wished for.
 pub(crate) fn take_in(inputs: &mut Inputs, wish: &FileWish, path: &Path, bytes: &[u8]) -> Result<(), DataError> {
     match wish.kind {
         FileKind::Table => {
-            let table = files::table_from_bytes(path, bytes.to_vec())?;
+            let table = files::table_from_bytes(path, bytes)?;
             inputs.tables.insert(wish.path.clone(), Arc::new(table));
         }
         FileKind::Edges => {
-            let edges = files::edges_from_bytes(path, bytes.to_vec(), None)?.edges;
+            let edges = files::edges_from_bytes(path, bytes, None)?.edges;
             inputs.edges.insert(wish.path.clone(), Arc::new(edges));
         }
         FileKind::Text => {
@@ -144,7 +141,13 @@ impl Prepared {
             let known = self.files.iter().find(|file| file.entry.path == wish.path);
             let (path, bytes) = match known {
                 Some(file) => (PathBuf::from(&wish.path), file.bytes.clone()),
-                None => read(&wish).map(|(path, bytes)| (path, Arc::new(bytes))).map_err(|error| blame(&error))?,
+                None => {
+                    // What a program adds to a scenario from a file counts as written there.
+                    let node = prepared.tree.find(&wish.key).filter(|node| node.origin != Origin::Built);
+                    let origin = &node.unwrap_or(&prepared.tree).origin;
+                    let (path, bytes) = read(&wish, origin).map_err(|error| blame(&error))?;
+                    (path, Arc::new(bytes))
+                }
             };
             let Inputs { tables, edges, texts } = &self.inputs;
             match (tables.get(&wish.path), edges.get(&wish.path), texts.get(&wish.path)) {

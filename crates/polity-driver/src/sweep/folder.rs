@@ -153,7 +153,7 @@ impl SweepFolder {
 
     /// The arms, ready to be run, from the folder alone.
     pub(super) fn prepared(&self, manifest: &SweepManifest) -> Result<Vec<Prepared>, DriveError> {
-        let read = |wish: &polity_kernel::scenario::FileWish| {
+        let read = |wish: &polity_kernel::scenario::FileWish, _: &polity_kernel::tree::Origin| {
             let entry = manifest.inputs.iter().find(|entry| entry.path == wish.path);
             let entry = entry.ok_or_else(|| format!("{} does not hold this file", self.path.display()))?;
             let path = self.path.join("inputs").join(&entry.digest);

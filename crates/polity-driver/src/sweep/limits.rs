@@ -1,56 +1,38 @@
 //! How much memory and disk a sweep may take, and what it will.
 //!
-//! Memory: 32 MB for the process, and for every run under way 8 MB and 600 bytes an agent, or what the first run was measured to
-//! take if that is more. Disk: before the first run 32 kB a run, its inputs, and 2 bytes for every act and 4 for every agent that the
+//! Memory: what a run is estimated to take ([`polity_kernel::scenario::Room`]), which has the process in it once, or what the first run was
+//! measured to take if that is more. Disk: before the first run 32 kB a run, its inputs, and 2 bytes for every act and 4 for every agent that the
 //! scenario records, which is little, so that nothing is refused that fits; as soon as a run of an arm has ended, what that run takes.
 
 use super::Arms;
 use super::pool::{Outcomes, RunId, Runs};
 use crate::DriveError;
 use crate::disk::Disk;
-use crate::run::memory_mb;
+use crate::memory::available;
 use polity_kernel::scenario::Scenario;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Of an estimate: what the process takes, however many runs are under way.
 const PROCESS_MB: f64 = 32.0;
-const RUN_MB: f64 = 8.0;
-const AGENT_BYTES: f64 = 600.0;
 
 /// What a sweep may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Runs at once, at most.
     pub jobs: NonZeroUsize,
-    /// Memory of all of them in MB; `None`: half of what the system has free.
-    pub memory_mb: Option<u64>,
 }
 
 impl Limits {
-    /// How many runs may be under way at once. `measured`: MB that a run was seen to take.
-    pub(super) fn jobs(&self, agents: &[u32], measured: Option<f64>) -> Result<usize, DriveError> {
-        let most = f64::from(agents.iter().copied().max().unwrap_or(0));
-        let estimate = RUN_MB + most * AGENT_BYTES / 1e6;
-        let each = estimate.max(measured.unwrap_or(0.0));
-        let bound = match self.memory_mb {
-            Some(mb) => mb as f64,
-            None => match memory_mb("/proc/meminfo", "MemAvailable:") {
-                Some(free) => free / 2.0,
-                None => return Ok(self.jobs.get()),
-            },
-        };
-        let fit = ((bound - PROCESS_MB) / each).floor();
-        // What was measured can not be undone, and an unasked bound refuses nothing.
-        if fit < 1.0 && measured.is_none() && self.memory_mb.is_some() {
-            return Err(DriveError::Input(format!(
-                "--memory {bound:.0} is too little: the process takes about {PROCESS_MB:.0} MB and a run of {most} agents about \
-                 {each:.0} MB; give at least --memory {:.0}",
-                (PROCESS_MB + each).ceil()
-            )));
-        }
-        Ok(self.jobs.get().min(fit.max(1.0) as usize))
+    /// How many runs may be under way at once, of which the largest takes `memory` bytes by estimate: one at least, which was not refused.
+    /// `measured`: MB that a run was seen to take; `bound`: MB for all, else half of what is there.
+    pub(super) fn jobs(&self, memory: u64, measured: Option<f64>, bound: Option<u64>) -> usize {
+        let each = (memory as f64 / 1e6 - PROCESS_MB).max(1.0).max(measured.unwrap_or(0.0));
+        let bound = bound.map(|mb| mb as f64).or_else(|| available().map(|free| free as f64 / 2e6));
+        let fit = bound.map_or(usize::MAX, |bound| ((bound - PROCESS_MB) / each).floor().max(1.0) as usize);
+        self.jobs.get().min(fit)
     }
 }
 
@@ -164,14 +146,13 @@ mod tests {
 
     #[test]
     fn memory_bounds_the_runs_at_once() {
-        let limits = |jobs, memory_mb| Limits { jobs: NonZeroUsize::new(jobs).unwrap(), memory_mb };
-        // 8 MB + 600 bytes for each of 20,000 agents are 20 MB.
-        assert_eq!(limits(8, Some(92)).jobs(&[5, 20_000], None).unwrap(), 3);
-        assert_eq!(limits(2, Some(92)).jobs(&[5, 20_000], None).unwrap(), 2);
-        assert_eq!(limits(8, Some(92)).jobs(&[5, 20_000], Some(30.0)).unwrap(), 2);
-        assert_eq!(limits(8, Some(92)).jobs(&[5, 20_000], Some(300.0)).unwrap(), 1);
-        let refused = limits(8, Some(40)).jobs(&[20_000], None).unwrap_err().to_string();
-        assert!(refused.contains("20000 agents about 20 MB; give at least --memory 52"), "{refused}");
+        let limits = |jobs| Limits { jobs: NonZeroUsize::new(jobs).unwrap() };
+        // 32 MB of 52 are the process.
+        assert_eq!(limits(8).jobs(52_000_000, None, Some(92)), 3);
+        assert_eq!(limits(2).jobs(52_000_000, None, Some(92)), 2);
+        assert_eq!(limits(8).jobs(52_000_000, Some(30.0), Some(92)), 2);
+        assert_eq!(limits(8).jobs(52_000_000, Some(300.0), Some(92)), 1);
+        assert_eq!(limits(8).jobs(52_000_000, None, Some(40)), 1);
     }
 
     #[test]

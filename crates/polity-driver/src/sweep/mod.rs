@@ -14,7 +14,9 @@ pub use limits::Limits;
 pub use results::{ArmRow, ContrastRow};
 
 use crate::DriveError;
-use crate::run::{Engine, Prepared, SetKey, Survey, from_folder};
+use crate::files::Reach;
+use crate::memory::entry_mb;
+use crate::run::{Engine, Prepared, SetKey, Survey, within};
 use folder::SweepFolder;
 use polity_kernel::scenario::{Arm, Design, Reading, Scenario};
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
@@ -94,8 +96,8 @@ fn whole(n: u64) -> Node {
 }
 
 impl Arms {
-    /// Works the design of a scenario out and checks every arm. `folder` is the scenario's.
-    fn read(engine: &Engine<'_>, scenario: &Prepared, folder: &Path) -> Result<Arms, DriveError> {
+    /// Works the design of a scenario out and checks every arm. `reach` is the scenario's.
+    fn read(engine: &Engine<'_>, scenario: &Prepared, reach: &Reach) -> Result<Arms, DriveError> {
         let Some(node) = &scenario.design else {
             return Err(DriveError::Scenario(TreeError {
                 message: "there is no `design:`, which says what a sweep runs".into(),
@@ -110,7 +112,7 @@ impl Arms {
         let read_at = node.get("read").map_or(&node.origin, |node| &node.origin);
         let (mut prepared, mut surveys) = (Vec::new(), Vec::new());
         for arm in &design.arms {
-            let ready = base.with(arm.applied(&base.tree)?, &from_folder(folder)).map_err(|e| blame(arm, e))?;
+            let ready = base.with(arm.applied(&base.tree)?, &within(reach)).map_err(|e| blame(arm, e))?;
             refuse_unread(&design, arm, Scenario::read(&ready.tree)?.rounds, read_at)?;
             surveys.push(engine.survey(&ready).map_err(|e| blame(arm, e))?);
             base.share(&ready);
@@ -122,6 +124,11 @@ impl Arms {
     /// Agents of each.
     fn agents(&self) -> Vec<u32> {
         self.surveys.iter().map(|survey| survey.agents).collect()
+    }
+
+    /// Bytes of memory of the largest run.
+    fn memory(&self) -> u64 {
+        self.surveys.iter().map(|survey| survey.memory).max().unwrap_or(0)
     }
 }
 
@@ -147,31 +154,31 @@ fn blame(arm: &Arm, error: DriveError) -> DriveError {
 }
 
 /// Checks every arm of a scenario's design, if it has one, without running it; returns the number of arms.
-pub fn check(engine: &Engine<'_>, scenario: &Prepared, folder: &Path) -> Result<usize, DriveError> {
+pub fn check(engine: &Engine<'_>, scenario: &Prepared, reach: &Reach) -> Result<usize, DriveError> {
     match &scenario.design {
-        Some(_) => Ok(Arms::read(engine, scenario, folder)?.prepared.len()),
+        Some(_) => Ok(Arms::read(engine, scenario, reach)?.prepared.len()),
         None => Ok(0),
     }
 }
 
-/// Runs the design of a scenario in a new folder. `folder` is that of the scenario.
+/// Runs the design of a scenario in a new folder. `reach` is the scenario's.
 pub fn begin(
     engine: &Engine<'_>,
     scenario: &Prepared,
-    folder: &Path,
+    reach: &Reach,
     out: &Path,
     limits: Limits,
     watch: &mut dyn WatchSweep,
 ) -> Result<SweepSummary, DriveError> {
     let began = Instant::now();
-    let arms = Arms::read(engine, scenario, folder)?;
+    let arms = Arms::read(engine, scenario, reach)?;
     limits::check_disk_before(engine.disk.as_ref(), out, &arms)?;
-    limits.jobs(&arms.agents(), None)?;
+    let memory = arms.memory();
     let manifest = SweepManifest::new(&arms)?;
     let sweep = SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
     let wanted = scenario.design.as_ref().and_then(|design| design.get("metrics"));
     let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };
-    let summary = go(&runs, wanted, limits, began, watch);
+    let summary = go(&runs, wanted, limits, memory, began, watch);
     if let Err(DriveError::Scenario(_)) = &summary {
         // A design that reads what is not there has to be written anew: its folder is free for that.
         sweep.discard()?;
@@ -189,24 +196,27 @@ pub fn resume(
     let began = Instant::now();
     let (sweep, manifest) = SweepFolder::open(engine.disk.clone(), dir)?;
     let prepared = sweep.prepared(&manifest)?;
-    go(&Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared }, None, limits, began, watch)
+    let largest = manifest.arms.iter().zip(&prepared).max_by_key(|(arm, _)| arm.agents);
+    let memory = largest.map_or(Ok(0), |(_, prepared)| engine.memory_of(prepared))?;
+    let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared };
+    go(&runs, None, limits, memory, began, watch)
 }
 
-/// Runs what has not ended, and sums all up. `wanted`: where the design's metrics are written.
+/// Runs what has not ended, and sums all up. `wanted`: where the design's metrics are written; `memory`: bytes of the largest run.
 fn go(
     runs: &Runs<'_>,
     wanted: Option<&Node>,
     limits: Limits,
+    memory: u64,
     began: Instant,
     watch: &mut dyn WatchSweep,
 ) -> Result<SweepSummary, DriveError> {
     let manifest = runs.manifest;
     let mut outcomes = Outcomes::new(&manifest.design);
     let mut space = limits::Space::new(runs);
-    let agents: Vec<u32> = manifest.arms.iter().map(|arm| arm.agents).collect();
     let order = runs.order();
     let (first, others) = order.split_at(order.len().min(1));
-    let held = crate::run::memory_mb("/proc/self/status", "VmRSS:");
+    let held = entry_mb("/proc/self/status", "VmRSS:");
     // The first run is alone: what it takes says what the others will.
     let mut hear = |outcomes: &mut Outcomes, run, done: pool::Done| {
         let arms = outcomes.arms_begun();
@@ -218,9 +228,9 @@ fn go(
         space.learn(run, outcomes)
     };
     runs.drive(first, 1, &mut |run, done| hear(&mut outcomes, run, done))?;
-    let peak = crate::run::memory_mb("/proc/self/status", "VmHWM:");
+    let peak = entry_mb("/proc/self/status", "VmHWM:");
     let measured = held.zip(peak).map(|(held, peak)| (peak - held).max(0.0));
-    let mut jobs = limits.jobs(&agents, measured)?.min(others.len().max(1));
+    let mut jobs = limits.jobs(memory, measured, runs.engine.memory).min(others.len().max(1));
     if !manifest.models.is_empty() {
         // A run that asks has a connection at least.
         jobs = jobs.min(runs.engine.connections);
@@ -254,7 +264,7 @@ fn go(
         summary.contrasts = results.contrasts;
     }
     summary.wall_seconds = began.elapsed().as_secs_f64();
-    summary.peak_memory_mb = crate::run::memory_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0);
+    summary.peak_memory_mb = entry_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0);
     Ok(summary)
 }
 

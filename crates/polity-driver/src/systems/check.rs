@@ -6,7 +6,7 @@
 use super::{Entry, FILE, shown};
 use crate::DriveError;
 use crate::drive::{Totals, digest_of};
-use crate::files;
+use crate::files::{self, Reach};
 use crate::run::{Engine, Prepared, prepare};
 use crate::sweep::WatchSweep;
 use crate::tables::{ColumnData, read_closed};
@@ -40,6 +40,8 @@ pub struct Asked<'a> {
     pub out: &'a Path,
     /// Runs at once.
     pub jobs: usize,
+    /// Folders whose files their scenarios may read besides those in reach of each.
+    pub allowed: &'a [PathBuf],
 }
 
 /// What a check came to: the object of `--json`.
@@ -192,7 +194,11 @@ impl Asked<'_> {
 
     /// The scenario of an arm with its changes, those of a break besides, and the check's own.
     fn arm(&self, entry: &Entry, name: &str, arm: &Arm, look: Look<'_>, claim: &Claim) -> Result<Prepared, DriveError> {
+        let reach = Reach::of(&entry.folder, self.allowed).with_edits_of_others();
         let path = entry.folder.join(&arm.scenario);
+        reach
+            .find(&arm.scenario)
+            .map_err(|why| DriveError::Input(format!("{}, arm `{name}`: {why}", entry.folder.join(FILE).display())))?;
         let (text, mut tree) =
             files::read_file(&path).map_err(|error| DriveError::Input(error.render(false).trim_end().to_string()))?;
         let blame = |error: DriveError| match error {
@@ -222,8 +228,7 @@ impl Asked<'_> {
         if let Look::Draw(n) = look {
             draw(&mut tree, n);
         }
-        let mut prepared =
-            prepare(tree, &path.display().to_string(), &entry.folder, &entry.name, Vec::new()).map_err(blame)?;
+        let mut prepared = prepare(tree, &path.display().to_string(), reach, &entry.name, Vec::new()).map_err(blame)?;
         prepared.record_little()?;
         Ok(prepared)
     }

@@ -76,14 +76,14 @@ impl Column {
                 .position(|v| !v.is_finite())
                 .map(|row| format!("row {row} is {}, which is no finite number", values[row])),
             Column::Text { codes, words } => {
-                let mut seen = BTreeSet::new();
                 if let Some(row) = codes.iter().position(|code| *code as usize >= words.len()) {
                     return Some(format!("row {row} has code {}, but there are {} words", codes[row], words.len()));
                 }
-                words
-                    .iter()
-                    .find(|word| !seen.insert(word.as_str()))
-                    .map(|word| format!("the word `{word}` stands there twice"))
+                let mut sorted: Vec<u32> = (0..words.len() as u32).collect();
+                sorted.sort_unstable_by_key(|code| &words[*code as usize]);
+                let same = |pair: &&[u32]| words[pair[0] as usize] == words[pair[1] as usize];
+                let twice = sorted.windows(2).find(same)?;
+                Some(format!("the word `{}` stands there twice", words[twice[0] as usize]))
             }
         }
     }
@@ -93,7 +93,6 @@ impl Column {
 #[derive(Debug, Default)]
 pub struct TextBuilder {
     codes: Vec<u32>,
-    words: Vec<String>,
     code_of: BTreeMap<String, u32>,
 }
 
@@ -103,8 +102,7 @@ impl TextBuilder {
         let code = match self.code_of.get(word) {
             Some(code) => *code,
             None => {
-                let code = self.words.len() as u32;
-                self.words.push(word.to_owned());
+                let code = self.code_of.len() as u32;
                 self.code_of.insert(word.to_owned(), code);
                 code
             }
@@ -127,7 +125,11 @@ impl TextBuilder {
     /// The column.
     #[must_use]
     pub fn finish(self) -> Column {
-        Column::Text { codes: self.codes, words: self.words }
+        let mut words = vec![String::new(); self.code_of.len()];
+        for (word, code) in self.code_of {
+            words[code as usize] = word;
+        }
+        Column::Text { codes: self.codes, words }
     }
 }
 

@@ -5,15 +5,17 @@ mod budget;
 mod design;
 pub mod migrate;
 mod people;
+mod room;
 mod schema;
 mod span;
 mod text;
 mod validation;
 
-pub use assemble::{Assembled, Inputs, assemble};
+pub use assemble::{Assembled, Inputs, assemble, assemble_within};
 pub use budget::{Budget, Limits, Price};
 pub use design::{Arm, Design, DesignSource, Factor, Reading};
 pub use people::{MarginalSource, PopulationSource};
+pub use room::Room;
 pub use schema::schema;
 pub use span::Span;
 pub use text::TextSource;

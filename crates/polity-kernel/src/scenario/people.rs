@@ -119,6 +119,16 @@ impl<'a> People<'a> {
         self.table.map(|table| table.rows() as u32)
     }
 
+    /// Bytes that the population of `n` agents takes, roughly: a row a person of a file, of which agents are copies; else a row an agent.
+    pub fn memory(&self, n: u32) -> f64 {
+        let (rows, columns) = match self.table {
+            Some(table) => (table.rows() as f64, 0.0),
+            None => (f64::from(n), self.source.marginals.iter().flatten().count() as f64),
+        };
+        let persona = self.source.persona.as_ref().map_or(0.0, |words| 80.0 + 1.5 * words.len() as f64);
+        f64::from(n) * 8.0 + rows * (8.0 * columns + persona)
+    }
+
     /// The population of `n` agents. `shuffled`: the rows of a file do not keep their order even when every one of them is an agent.
     pub fn make(&self, n: u32, shuffled: bool, seed: u64) -> Result<Population, TreeError> {
         let made = self.people(n, shuffled, seed).and_then(|made| self.with_persona(made));

@@ -18,7 +18,7 @@ impl BarabasiAlbert {
     /// A random end of a random tie is an agent with probability proportional to its ties (Batagelj and Brandes 2005). Only
     /// the newcomers' targets are stored: each first agent has `links` ends of the first ties, and the other end of a later
     /// tie follows from its number.
-    pub(super) fn generate(&self, n: u32, seed: u64) -> Result<Csr, TopologyError> {
+    pub(super) fn generate(&self, n: u32, seed: u64, left: f64) -> Result<Csr, TopologyError> {
         let links = self.links;
         if links < 1 || links >= n {
             let allowed = match n {
@@ -29,7 +29,7 @@ impl BarabasiAlbert {
         }
         let first = links + 1;
         let ties = f64::from(first) * f64::from(links) / 2.0 + f64::from(n - first) * f64::from(links);
-        affordable("links", ties, "take fewer `links`")?;
+        affordable("links", ties, left, "take fewer `links`")?;
         let mut draws = Draws::new(seed, Stream::Topology, 0, 0);
         let mut targets: Vec<u32> = Vec::with_capacity((n - first) as usize * links as usize);
         let first_ends = first * links;
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn generate(n: u32, links: u32, seed: u64) -> Csr {
-        BarabasiAlbert { links }.generate(n, seed).unwrap()
+        BarabasiAlbert { links }.generate(n, seed, f64::INFINITY).unwrap()
     }
 
     /// The same process with every end of every tie in a list.
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn out_of_range() {
-        let error = |links, n| BarabasiAlbert { links }.generate(n, 0).unwrap_err().to_string();
+        let error = |links, n| BarabasiAlbert { links }.generate(n, 0, f64::INFINITY).unwrap_err().to_string();
         assert_eq!(error(0, 10), "links: 0 is not possible; allowed is 1 to 9 with 10 agents");
         assert_eq!(error(10, 10), "links: 10 is not possible; allowed is 1 to 9 with 10 agents");
         assert_eq!(error(1, 1), "links: 1 is not possible; allowed is nothing with 1 agents; at least 2 are needed");

@@ -35,7 +35,7 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    pub(super) fn generate(&self, n: u32, population: &Population, seed: u64) -> Result<Csr, TopologyError> {
+    pub(super) fn generate(&self, n: u32, population: &Population, seed: u64, left: f64) -> Result<Csr, TopologyError> {
         let mut draws = Draws::new(seed, Stream::Topology, 0, 0);
         let (key, mut degrees) = self.degrees(n, population, &mut draws)?;
         let most = n.saturating_sub(1);
@@ -44,7 +44,7 @@ impl Configuration {
             return Err(TopologyError::at(key, message));
         }
         let ends = |degrees: &[u32]| degrees.iter().map(|degree| u64::from(*degree)).sum::<u64>();
-        affordable(key, ends(&degrees) as f64 / 2.0, "take smaller numbers of ties")?;
+        affordable(key, ends(&degrees) as f64 / 2.0, left, "take smaller numbers of ties")?;
         if ends(&degrees) % 2 == 1 {
             if self.degrees.is_some() {
                 let message = "the numbers add up to an odd sum, and every tie has two ends; change one of them by 1";
@@ -284,7 +284,7 @@ mod tests {
 
     fn exactly(degrees: &[u32]) -> Result<Csr, TopologyError> {
         let spec = Configuration { degrees: Some(degrees.to_vec()), ..Configuration::default() };
-        spec.generate(degrees.len() as u32, &Population::empty(degrees.len() as u32), 7)
+        spec.generate(degrees.len() as u32, &Population::empty(degrees.len() as u32), 7, f64::INFINITY)
     }
 
     #[test]
@@ -303,7 +303,7 @@ mod tests {
     fn distributions_and_columns() {
         let distribution = Some([("2".to_owned(), 0.5), ("10".to_owned(), 0.3), ("1".to_owned(), 0.2)].into());
         let spec = Configuration { distribution, ..Configuration::default() };
-        let csr = spec.generate(1000, &Population::empty(1000), 3).unwrap();
+        let csr = spec.generate(1000, &Population::empty(1000), 3, f64::INFINITY).unwrap();
         let count = |degree| of(&csr).iter().filter(|d| **d == degree).count();
         assert_eq!((count(1), count(2), count(10)), (200, 500, 300));
         // Who is tied is mixed: ends of the same degree meet as often as their share of ends says.
@@ -318,22 +318,22 @@ mod tests {
         let table = Arc::new(Table::new(vec![("ties".into(), ties), ("word".into(), words.finish())]).unwrap());
         let by = |name: &str| Configuration { by: Some(name.into()), ..Configuration::default() };
         // The sum is 9: one agent has one more.
-        let csr = by("ties").generate(5, &Population::from_table(table.clone()), 3).unwrap();
+        let csr = by("ties").generate(5, &Population::from_table(table.clone()), 3, f64::INFINITY).unwrap();
         let more: u32 = of(&csr).iter().zip([1, 3, 2, 2, 1]).map(|(d, asked)| d - asked).sum();
         assert_eq!(more, 1);
         let many = Population::resample(table.clone(), 3001, 9);
         let column = many.table().number_column("ties").unwrap();
-        let csr = by("ties").generate(3001, &many, 3).unwrap();
+        let csr = by("ties").generate(3001, &many, 3, f64::INFINITY).unwrap();
         let more: u32 = of(&csr).iter().zip(0..).map(|(d, i)| d - many.number(column, i) as u32).sum();
         assert!(more <= 1);
-        let error = by("word").generate(5, &Population::from_table(table), 3).unwrap_err().to_string();
+        let error = by("word").generate(5, &Population::from_table(table), 3, f64::INFINITY).unwrap_err().to_string();
         assert_eq!(error, "by: column `word`: holds words (x), but numbers are needed");
     }
 
     fn by(ties: &[f64], seed: u64) -> Result<Csr, TopologyError> {
         let table = Table::new(vec![("ties".into(), Column::Number(ties.to_vec()))]).unwrap();
         let spec = Configuration { by: Some("ties".into()), ..Configuration::default() };
-        spec.generate(ties.len() as u32, &Population::from_table(Arc::new(table)), seed)
+        spec.generate(ties.len() as u32, &Population::from_table(Arc::new(table)), seed, f64::INFINITY)
     }
 
     /// One tie more for the agent who has one would need two partners who have none.
@@ -369,15 +369,16 @@ mod tests {
         let distribution = |of: &[(&str, f64)]| {
             let distribution = Some(of.iter().map(|(d, s)| ((*d).to_owned(), *s)).collect());
             let spec = Configuration { distribution, ..Configuration::default() };
-            spec.generate(10, &Population::empty(10), 1).unwrap_err().to_string()
+            spec.generate(10, &Population::empty(10), 1, f64::INFINITY).unwrap_err().to_string()
         };
         assert_eq!(distribution(&[("2", 0.4)]), "distribution: the shares add up to 0.4, not to 1");
         assert!(distribution(&[("few", 1.0)]).starts_with("distribution.few: `few` is no number of ties"));
         assert!(distribution(&[("2", 1.4)]).starts_with("distribution.2: 1.4 is not possible"));
-        let none = Configuration::default().generate(10, &Population::empty(10), 1).unwrap_err().to_string();
+        let none =
+            Configuration::default().generate(10, &Population::empty(10), 1, f64::INFINITY).unwrap_err().to_string();
         assert_eq!(none, "give exactly one of `by`, `degrees` and `distribution`");
         let short = Configuration { degrees: Some(vec![2; 3]), ..Configuration::default() };
-        let message = short.generate(10, &Population::empty(10), 1).unwrap_err().to_string();
+        let message = short.generate(10, &Population::empty(10), 1, f64::INFINITY).unwrap_err().to_string();
         assert_eq!(message, "degrees: 3 numbers for 10 agents; `distribution` would fit any number");
     }
 

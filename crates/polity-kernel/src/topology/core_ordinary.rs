@@ -45,7 +45,7 @@ fn follow() -> f64 {
 const MOST: u32 = 100;
 
 impl CoreOrdinary {
-    pub(super) fn generate(&self, n: u32, seed: u64) -> Result<Csr, TopologyError> {
+    pub(super) fn generate(&self, n: u32, seed: u64, left: f64) -> Result<Csr, TopologyError> {
         let CoreOrdinary { core, topics, interests, follow } = *self;
         within("follow", follow, 1.0, " (a probability)")?;
         if core > n {
@@ -60,7 +60,7 @@ impl CoreOrdinary {
         }
         let each = f64::from(interests.max(1)) * f64::from(core) / f64::from(topics) * follow;
         // One arc a tie, and `affordable` counts two.
-        affordable("core", f64::from(n) * each / 2.0, "take fewer core users or a smaller `follow`")?;
+        affordable("core", f64::from(n) * each / 2.0, left, "take fewer core users or a smaller `follow`")?;
         Ok(Csr::directed(n, |edge| (0..n).for_each(|who| self.follows(who, seed, edge))))
     }
 
@@ -106,8 +106,8 @@ mod tests {
         for seed in 0..5 {
             let n = 20_000;
             let oasis = like_oasis(196);
-            let csr = oasis.generate(n, seed).unwrap();
-            assert_eq!(csr, oasis.generate(n, seed).unwrap());
+            let csr = oasis.generate(n, seed, f64::INFINITY).unwrap();
+            assert_eq!(csr, oasis.generate(n, seed, f64::INFINITY).unwrap());
             let mut of_topic = [0u32; 9];
             for who in 0..n {
                 let mut topics: Vec<u32> = csr.neighbours(who).iter().map(|whom| whom % 9).collect();
@@ -144,23 +144,23 @@ mod tests {
     #[test]
     fn everybody_of_all_topics_follows_all_core_users() {
         let all = CoreOrdinary { core: 7, topics: 3, interests: 3, follow: 1.0 };
-        let csr = all.generate(30, 1).unwrap();
+        let csr = all.generate(30, 1, f64::INFINITY).unwrap();
         assert!((7..30).all(|who| csr.neighbours(who) == [0, 1, 2, 3, 4, 5, 6]));
         assert_eq!(csr.neighbours(1), [4]);
-        assert_eq!(like_oasis(0).generate(30, 1).unwrap().arcs(), 0);
-        assert_eq!(CoreOrdinary { follow: 0.0, ..like_oasis(20) }.generate(30, 1).unwrap().arcs(), 0);
+        assert_eq!(like_oasis(0).generate(30, 1, f64::INFINITY).unwrap().arcs(), 0);
+        assert_eq!(CoreOrdinary { follow: 0.0, ..like_oasis(20) }.generate(30, 1, f64::INFINITY).unwrap().arcs(), 0);
         // More topics than core users: some have nobody.
-        assert!(CoreOrdinary { topics: 50, ..like_oasis(3) }.generate(300, 1).unwrap().arcs() < 100);
+        assert!(CoreOrdinary { topics: 50, ..like_oasis(3) }.generate(300, 1, f64::INFINITY).unwrap().arcs() < 100);
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let told = |wrong: CoreOrdinary| wrong.generate(100, 1).unwrap_err().to_string();
+        let told = |wrong: CoreOrdinary| wrong.generate(100, 1, f64::INFINITY).unwrap_err().to_string();
         assert_eq!(told(like_oasis(101)), "core: 101 is not possible; allowed is 0 to 100 with 100 agents");
         assert!(told(CoreOrdinary { follow: 1.5, ..like_oasis(5) }).starts_with("follow: 1.5 is not possible"));
         assert!(told(CoreOrdinary { topics: 0, ..like_oasis(5) }).starts_with("topics: 0 is not possible"));
         assert!(told(CoreOrdinary { interests: 10, ..like_oasis(5) }).ends_with("allowed is 0 to 9 with 9 topics"));
         let dense = CoreOrdinary { core: 1_000_000, topics: 1, interests: 1, follow: 1.0 };
-        assert!(dense.generate(1_000_000, 1).unwrap_err().to_string().contains("take fewer core users"));
+        assert!(dense.generate(1_000_000, 1, f64::INFINITY).unwrap_err().to_string().contains("take fewer core users"));
     }
 }

@@ -20,12 +20,12 @@ pub struct ErdosRenyi {
 }
 
 impl ErdosRenyi {
-    pub(super) fn generate(&self, n: u32, seed: u64) -> Result<Csr, TopologyError> {
+    pub(super) fn generate(&self, n: u32, seed: u64, left: f64) -> Result<Csr, TopologyError> {
         let others = f64::from(n.saturating_sub(1));
         let p = match (self.mean_degree, self.probability) {
             (Some(mean), None) => {
                 within("mean_degree", mean, others, &format!(" with {n} agents"))?;
-                affordable("mean_degree", f64::from(n) * mean / 2.0, "take a smaller `mean_degree`")?;
+                affordable("mean_degree", f64::from(n) * mean / 2.0, left, "take a smaller `mean_degree`")?;
                 if others > 0.0 { mean / others } else { 0.0 }
             }
             (None, Some(p)) => {
@@ -33,6 +33,7 @@ impl ErdosRenyi {
                 affordable(
                     "probability",
                     f64::from(n) * others / 2.0 * p,
+                    left,
                     "give a `mean_degree` instead, which does not grow with the society",
                 )?;
                 p
@@ -59,8 +60,8 @@ mod tests {
     fn ties_are_binomial() {
         for seed in 0..5 {
             let (n, p) = (3000, 8.0 / 2999.0);
-            let csr = mean(8.0).generate(n, seed).unwrap();
-            assert_eq!(csr, probability(p).generate(n, seed).unwrap());
+            let csr = mean(8.0).generate(n, seed, f64::INFINITY).unwrap();
+            assert_eq!(csr, probability(p).generate(n, seed, f64::INFINITY).unwrap());
             let pairs = f64::from(n) * f64::from(n - 1) / 2.0;
             let (expected, sigma) = (pairs * p, (pairs * p * (1.0 - p)).sqrt());
             assert!((csr.arcs() as f64 / 2.0 - expected).abs() < 4.0 * sigma, "seed {seed}: {} arcs", csr.arcs());
@@ -72,14 +73,14 @@ mod tests {
 
     #[test]
     fn empty_and_full() {
-        assert_eq!(probability(0.0).generate(50, 1).unwrap().arcs(), 0);
-        assert_eq!(probability(1.0).generate(50, 1).unwrap().arcs(), 50 * 49);
-        assert_eq!(mean(49.0).generate(50, 1).unwrap().arcs(), 50 * 49);
+        assert_eq!(probability(0.0).generate(50, 1, f64::INFINITY).unwrap().arcs(), 0);
+        assert_eq!(probability(1.0).generate(50, 1, f64::INFINITY).unwrap().arcs(), 50 * 49);
+        assert_eq!(mean(49.0).generate(50, 1, f64::INFINITY).unwrap().arcs(), 50 * 49);
     }
 
     #[test]
     fn out_of_range() {
-        let error = |parameters: ErdosRenyi, n| parameters.generate(n, 0).unwrap_err().to_string();
+        let error = |parameters: ErdosRenyi, n| parameters.generate(n, 0, f64::INFINITY).unwrap_err().to_string();
         assert_eq!(error(mean(10.0), 10), "mean_degree: 10 is not possible; allowed is 0 to 9 with 10 agents");
         assert_eq!(error(mean(f64::NAN), 10), "mean_degree: NaN is not possible; allowed is 0 to 9 with 10 agents");
         assert_eq!(error(probability(-0.5), 10), "probability: -0.5 is not possible; allowed is 0 to 1");

@@ -39,7 +39,7 @@ pub enum Neighbourhood {
 const LONGEST: u32 = 4;
 
 impl Grid {
-    pub(super) fn generate(&self, n: u32) -> Result<Csr, TopologyError> {
+    pub(super) fn generate(&self, n: u32, left: f64) -> Result<Csr, TopologyError> {
         let (width, height) = self.sides(n)?;
         if self.torus {
             for (key, side) in [("width", width), ("height", height)] {
@@ -57,7 +57,7 @@ impl Grid {
             Neighbourhood::VonNeumann => &[(1, 0), (0, 1)],
             Neighbourhood::Moore => &[(1, 0), (0, 1), (1, 1), (-1, 1)],
         };
-        affordable("neighbourhood", f64::from(n) * steps.len() as f64, "take fewer agents")?;
+        affordable("neighbourhood", f64::from(n) * steps.len() as f64, left, "take fewer agents")?;
         let (w, h) = (i64::from(width), i64::from(height));
         Ok(Csr::undirected(n, |edge| {
             for y in 0..h {
@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn corners_borders_and_inside() {
         let counts = |neighbourhood, torus| {
-            let csr = Grid { width: Some(5), height: Some(4), torus, neighbourhood }.generate(20).unwrap();
+            let csr =
+                Grid { width: Some(5), height: Some(4), torus, neighbourhood }.generate(20, f64::INFINITY).unwrap();
             let mut counts = [0; 9];
             (0..20).for_each(|i| counts[csr.neighbours(i).len()] += 1);
             counts
@@ -139,12 +140,12 @@ mod tests {
 
     #[test]
     fn row_by_row() {
-        let csr = grid(Some(5), None).generate(20).unwrap();
+        let csr = grid(Some(5), None).generate(20, f64::INFINITY).unwrap();
         assert_eq!(csr.neighbours(7), [2, 6, 8, 12]);
         let torus = Grid { width: Some(3), height: None, torus: true, neighbourhood: Neighbourhood::Moore };
-        assert_eq!(torus.generate(9).unwrap().neighbours(0), [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(torus.generate(9, f64::INFINITY).unwrap().neighbours(0), [1, 2, 3, 4, 5, 6, 7, 8]);
         let torus = Grid { width: Some(5), height: None, torus: true, neighbourhood: Neighbourhood::VonNeumann };
-        assert_eq!(torus.generate(20).unwrap().neighbours(0), [1, 4, 5, 15]);
+        assert_eq!(torus.generate(20, f64::INFINITY).unwrap().neighbours(0), [1, 4, 5, 15]);
     }
 
     #[test]
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn bad_sides() {
-        let error = |grid: Grid, n| grid.generate(n).unwrap_err().to_string();
+        let error = |grid: Grid, n| grid.generate(n, f64::INFINITY).unwrap_err().to_string();
         assert_eq!(
             error(grid(Some(7), None), 20),
             "width: 7 is not possible; allowed is a divisor of the number of agents, 20"

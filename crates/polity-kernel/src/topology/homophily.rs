@@ -25,11 +25,11 @@ pub struct Homophily {
 const SHORT: f64 = 0.01;
 
 impl Homophily {
-    pub(super) fn generate(&self, n: u32, population: &Population, seed: u64) -> Result<Csr, TopologyError> {
+    pub(super) fn generate(&self, n: u32, population: &Population, seed: u64, left: f64) -> Result<Csr, TopologyError> {
         within("same", self.same, 1.0, " (a share of the ties)")?;
         within("mean_degree", self.mean_degree, f64::from(n.saturating_sub(1)), &format!(" with {n} agents"))?;
         // In words of this kind, not of the blocks below.
-        affordable("mean_degree", self.mean_degree * f64::from(n) / 2.0, "take a smaller `mean_degree`")?;
+        affordable("mean_degree", self.mean_degree * f64::from(n) / 2.0, left, "take a smaller `mean_degree`")?;
         let (inside, outside) = (self.mean_degree * self.same, self.mean_degree * (1.0 - self.same));
         let sizes: Vec<f64> = members(&self.by, n, population)?.iter().map(|group| group.len() as f64).collect();
         let possible =
@@ -49,7 +49,7 @@ impl Homophily {
             between: Some(outside),
             ..StochasticBlock::default()
         };
-        blocks.generate(n, population, seed).map_err(|error| match error.key.as_deref() {
+        blocks.generate(n, population, seed, left).map_err(|error| match error.key.as_deref() {
             Some("between") => TopologyError::at(
                 "same",
                 format!(
@@ -83,7 +83,7 @@ mod tests {
         let population = people();
         let party = population.table().number_column("party").unwrap();
         for (seed, mean_degree, same) in [(1, 10.0, 0.8), (2, 10.0, 0.5), (3, 4.0, 0.1), (4, 6.0, 1.0), (5, 6.0, 0.0)] {
-            let csr = homophily(mean_degree, same).generate(8000, &population, seed).unwrap();
+            let csr = homophily(mean_degree, same).generate(8000, &population, seed, f64::INFINITY).unwrap();
             let arcs = || (0..8000).flat_map(|i| csr.neighbours(i).iter().map(move |j| (i, *j)));
             let ties = csr.arcs() as f64 / 2.0;
             let inside = arcs().filter(|(i, j)| population.number(party, *i) == population.number(party, *j)).count();
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_can_not_be_is_named() {
-        let error = |spec: Homophily| spec.generate(8000, &people(), 1).unwrap_err().to_string();
+        let error = |spec: Homophily| spec.generate(8000, &people(), 1, f64::INFINITY).unwrap_err().to_string();
         assert_eq!(error(homophily(10.0, 1.5)), "same: 1.5 is not possible; allowed is 0 to 1 (a share of the ties)");
         assert_eq!(
             error(homophily(-1.0, 0.5)),
@@ -108,7 +108,7 @@ mod tests {
         let alike = |group: fn(usize) -> usize, n: usize, spec: Homophily| {
             let column = Column::Number((0..n).map(|i| group(i) as f64).collect());
             let people = Population::from_table(Arc::new(Table::new(vec![("party".into(), column)]).unwrap()));
-            spec.generate(n as u32, &people, 1).unwrap_err().to_string()
+            spec.generate(n as u32, &people, 1, f64::INFINITY).unwrap_err().to_string()
         };
         // Everybody differs; twos; sixes, of which each could have 5 of 9.9 ties.
         let message = alike(|i| i, 400, homophily(10.0, 1.0));
@@ -116,10 +116,16 @@ mod tests {
         assert!(alike(|i| i / 2, 400, homophily(10.0, 1.0)).contains("(the smallest has 2): 1.000 can be had"));
         assert!(alike(|i| i / 6, 600, homophily(10.0, 0.99)).contains("(the smallest has 6): 5.000 can be had"));
         let crowd = Population::resample(people().table().clone(), 1_000_000, 1);
-        let message = homophily(5000.0, 0.5).generate(1_000_000, &crowd, 1).unwrap_err().to_string();
+        let message = homophily(5000.0, 0.5).generate(1_000_000, &crowd, 1, f64::INFINITY).unwrap_err().to_string();
         assert!(message.starts_with("mean_degree: this would make about 2.500e9 ties"), "{message}");
         assert!(message.ends_with("take a smaller `mean_degree`"), "{message}");
         let few = Population::resample(people().table().clone(), 20, 1);
-        assert!(homophily(19.0, 0.1).generate(20, &few, 1).unwrap_err().message.contains("not so many others"));
+        assert!(
+            homophily(19.0, 0.1)
+                .generate(20, &few, 1, f64::INFINITY)
+                .unwrap_err()
+                .message
+                .contains("not so many others")
+        );
     }
 }

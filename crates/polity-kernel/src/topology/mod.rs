@@ -134,16 +134,19 @@ impl TopologyError {
     }
 }
 
-/// Refuses a request for too many ties.
-fn affordable(key: &str, ties: f64, advice: &str) -> Result<(), TopologyError> {
+/// Refuses a request for too many ties: more than are kept of any topology, or than there is memory for (`most`).
+fn affordable(key: &str, ties: f64, most: f64, advice: &str) -> Result<(), TopologyError> {
     let limit = (MAX_ARCS / 2) as f64;
-    if ties <= limit {
-        return Ok(());
-    }
-    Err(TopologyError::at(
-        key,
-        format!("this would make about {ties:.3e} ties, but at most {limit:.3e} are kept; {advice}"),
-    ))
+    let message = match () {
+        () if ties > limit => {
+            format!("this would make about {ties:.3e} ties, but at most {limit:.3e} are kept; {advice}")
+        }
+        () if ties > most => {
+            format!("this would make about {ties:.3e} ties, and memory is left for {most:.3e}; {advice}")
+        }
+        () => return Ok(()),
+    };
+    Err(TopologyError::at(key, message))
 }
 
 /// Refuses a mean or a probability outside [0, most] (and NaN).
@@ -222,18 +225,32 @@ kinds! {
 /// # Errors
 /// A parameter out of its range (for so many agents, or for this population), or more ties than [`MAX_ARCS`] allows.
 pub fn generate(spec: &TopologySpec, n: u32, population: &Population, seed: u64) -> Result<Topology, TopologyError> {
+    generate_within(spec, n, population, seed, f64::INFINITY)
+}
+
+/// The same with so many ties at most: it is refused before anything is allocated.
+///
+/// # Errors
+/// Those of [`generate`], and more ties than that.
+pub fn generate_within(
+    spec: &TopologySpec,
+    n: u32,
+    population: &Population,
+    seed: u64,
+    most: f64,
+) -> Result<Topology, TopologyError> {
     let csr = match spec {
         TopologySpec::None(_) => return Ok(Topology::None { n }),
         TopologySpec::Complete(_) => return Ok(Topology::Complete { n }),
-        TopologySpec::Ring(ring) => ring.generate(n),
-        TopologySpec::Grid(grid) => grid.generate(n),
-        TopologySpec::ErdosRenyi(parameters) => parameters.generate(n, seed),
-        TopologySpec::WattsStrogatz(parameters) => parameters.generate(n, seed),
-        TopologySpec::BarabasiAlbert(parameters) => parameters.generate(n, seed),
-        TopologySpec::StochasticBlock(parameters) => parameters.generate(n, population, seed),
-        TopologySpec::Homophily(parameters) => parameters.generate(n, population, seed),
-        TopologySpec::Configuration(parameters) => parameters.generate(n, population, seed),
-        TopologySpec::CoreOrdinary(parameters) => parameters.generate(n, seed),
+        TopologySpec::Ring(ring) => ring.generate(n, most),
+        TopologySpec::Grid(grid) => grid.generate(n, most),
+        TopologySpec::ErdosRenyi(parameters) => parameters.generate(n, seed, most),
+        TopologySpec::WattsStrogatz(parameters) => parameters.generate(n, seed, most),
+        TopologySpec::BarabasiAlbert(parameters) => parameters.generate(n, seed, most),
+        TopologySpec::StochasticBlock(parameters) => parameters.generate(n, population, seed, most),
+        TopologySpec::Homophily(parameters) => parameters.generate(n, population, seed, most),
+        TopologySpec::Configuration(parameters) => parameters.generate(n, population, seed, most),
+        TopologySpec::CoreOrdinary(parameters) => parameters.generate(n, seed, most),
         TopologySpec::File(file) => Err(TopologyError::at(
             "path",
             format!("`{}` is read from disk, not generated, and fits one number of agents", file.path),

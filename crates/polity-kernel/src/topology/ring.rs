@@ -13,7 +13,7 @@ pub struct Ring {
 }
 
 /// Checks the neighbours of a ring of `n`; returns those on one side.
-pub(super) fn one_side(neighbours: u32, n: u32) -> Result<u32, TopologyError> {
+pub(super) fn one_side(neighbours: u32, n: u32, left: f64) -> Result<u32, TopologyError> {
     if neighbours < 2 || neighbours % 2 == 1 || neighbours >= n {
         let most = n.saturating_sub(1) & !1;
         let allowed = match most {
@@ -22,7 +22,7 @@ pub(super) fn one_side(neighbours: u32, n: u32) -> Result<u32, TopologyError> {
         };
         return Err(TopologyError::range("neighbours", neighbours, allowed));
     }
-    affordable("neighbours", f64::from(n) * f64::from(neighbours / 2), "take fewer neighbours")?;
+    affordable("neighbours", f64::from(n) * f64::from(neighbours / 2), left, "take fewer neighbours")?;
     Ok(neighbours / 2)
 }
 
@@ -34,8 +34,8 @@ pub(super) fn onward(i: u32, steps: u32, n: u32) -> u32 {
 }
 
 impl Ring {
-    pub(super) fn generate(&self, n: u32) -> Result<Csr, TopologyError> {
-        let side = one_side(self.neighbours, n)?;
+    pub(super) fn generate(&self, n: u32, left: f64) -> Result<Csr, TopologyError> {
+        let side = one_side(self.neighbours, n, left)?;
         Ok(Csr::undirected(n, |edge| (0..n).for_each(|i| (1..=side).for_each(|step| edge(i, onward(i, step, n))))))
     }
 }
@@ -46,18 +46,18 @@ mod tests {
 
     #[test]
     fn nearest_on_both_sides() {
-        let csr = Ring { neighbours: 4 }.generate(7).unwrap();
+        let csr = Ring { neighbours: 4 }.generate(7, f64::INFINITY).unwrap();
         assert_eq!(csr.neighbours(0), [1, 2, 5, 6]);
         assert_eq!(csr.neighbours(5), [0, 3, 4, 6]);
         for (n, neighbours) in [(3, 2), (5, 4), (6, 4), (100, 98), (101, 100)] {
-            let csr = Ring { neighbours }.generate(n).unwrap();
+            let csr = Ring { neighbours }.generate(n, f64::INFINITY).unwrap();
             assert!((0..n).all(|i| csr.neighbours(i).len() as u32 == neighbours), "{n} {neighbours}");
         }
     }
 
     #[test]
     fn out_of_range() {
-        let error = |neighbours, n| Ring { neighbours }.generate(n).unwrap_err().to_string();
+        let error = |neighbours, n| Ring { neighbours }.generate(n, f64::INFINITY).unwrap_err().to_string();
         assert_eq!(error(3, 10), "neighbours: 3 is not possible; allowed is an even number from 2 to 8 with 10 agents");
         assert_eq!(
             error(0, 11),

@@ -41,7 +41,7 @@ pub struct StochasticBlock {
 const MAX_BLOCKS: usize = 4096;
 
 impl StochasticBlock {
-    pub(super) fn generate(&self, n: u32, population: &Population, seed: u64) -> Result<Csr, TopologyError> {
+    pub(super) fn generate(&self, n: u32, population: &Population, seed: u64, left: f64) -> Result<Csr, TopologyError> {
         let blocks = self.blocks(n, population)?;
         let p = self.probabilities(n, &blocks)?;
         // Nobody's block costs nothing, however many there are in the table.
@@ -54,7 +54,7 @@ impl StochasticBlock {
             ties += blocks[..i].iter().map(|(b, other)| p(*a, *b) * size * other.len() as f64).sum::<f64>();
         }
         let key = if self.matrix.is_some() { "matrix" } else { "within" };
-        affordable(key, ties, "take smaller `within` and `between`, which do not grow with the society")?;
+        affordable(key, ties, left, "take smaller `within` and `between`, which do not grow with the society")?;
         Ok(Csr::undirected(n, |edge| {
             for (i, (a, block)) in blocks.iter().enumerate() {
                 // Each pair of blocks has draws of its own.
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [500, 1500, 1000]);
         assert_eq!(blocks[2][..3], [1, 4, 7]);
         for seed in 0..5 {
-            let csr = spec.generate(3000, &population, seed).unwrap();
+            let csr = spec.generate(3000, &population, seed, f64::INFINITY).unwrap();
             let block = |i: u32| [0, 1, 2, 2, 1, 2][i as usize % 6];
             let (inside, outside) = means(&csr, block);
             assert!(near(inside, 8.0, 3000) && near(outside, 3.0, 3000), "seed {seed}: {inside} {outside}");
@@ -294,7 +294,7 @@ mod tests {
         let table = people().table().clone();
         let word = table.text_column("word").unwrap();
         let many = Population::resample(table, 20_000, 5);
-        let csr = spec.generate(20_000, &many, 1).unwrap();
+        let csr = spec.generate(20_000, &many, 1, f64::INFINITY).unwrap();
         let (inside, outside) =
             means(&csr, |i| ["none", "left", "right"].iter().position(|w| *w == many.text(word, i)).unwrap() as u32);
         assert!(near(inside, 5.0, 20_000) && near(outside, 2.0, 20_000), "{inside} {outside}");
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn small_blocks_are_tied_to_all_of_themselves() {
-        let csr = by_shares(&[3.0, 97.0], 10.0, 0.0).generate(100, &Population::empty(100), 1).unwrap();
+        let csr = by_shares(&[3.0, 97.0], 10.0, 0.0).generate(100, &Population::empty(100), 1, f64::INFINITY).unwrap();
         assert_eq!(csr.neighbours(0), [1, 2]);
         assert_eq!(csr.neighbours(2), [0, 1]);
         let inside = (3..100).map(|i| csr.neighbours(i).len() as f64).sum::<f64>() / 97.0;
@@ -313,7 +313,7 @@ mod tests {
     fn a_matrix_of_certainties() {
         let matrix = Some(vec![vec![0.0, 1.0, 0.0], vec![1.0, 1.0, 0.0], vec![0.0, 0.0, 0.0]]);
         let spec = StochasticBlock { sizes: Some(vec![2, 3, 2]), matrix, ..StochasticBlock::default() };
-        let csr = spec.generate(7, &Population::empty(7), 1).unwrap();
+        let csr = spec.generate(7, &Population::empty(7), 1, f64::INFINITY).unwrap();
         let lists: Vec<&[u32]> = (0..7).map(|i| csr.neighbours(i)).collect();
         assert_eq!(lists, [&[2, 3, 4][..], &[2, 3, 4], &[0, 1, 3, 4], &[0, 1, 2, 4], &[0, 1, 2, 3], &[], &[]]);
     }
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn out_of_range() {
         let population = people();
-        let error = |spec: StochasticBlock| spec.generate(3000, &population, 0).unwrap_err().to_string();
+        let error = |spec: StochasticBlock| spec.generate(3000, &population, 0, f64::INFINITY).unwrap_err().to_string();
         let base = || by_shares(&[1.0, 1.0], 4.0, 1.0);
         let by = |name: &str| StochasticBlock { by: Some(name.into()), shares: None, ..base() };
         let matrix = |matrix: &[&[f64]]| {
@@ -374,24 +374,26 @@ mod tests {
             "matrix[0][1]: 0.1 differs from matrix[1][0], 0.2; ties go both ways, so the matrix is symmetric"
         );
         assert_eq!(error(matrix(&[&[0.5, 1.1], &[1.1, 0.5]])), "matrix[0][1]: 1.1 is not possible; allowed is 0 to 1");
-        let crowd =
-            by_shares(&[1.0], 5_000.0, 0.0).generate(1_000_000, &Population::empty(0), 0).unwrap_err().to_string();
+        let crowd = by_shares(&[1.0], 5_000.0, 0.0)
+            .generate(1_000_000, &Population::empty(0), 0, f64::INFINITY)
+            .unwrap_err()
+            .to_string();
         assert!(crowd.starts_with("within: this would make about 2.500e9 ties"), "{crowd}");
         let ids = Column::Number((0..5000).map(f64::from).collect());
         let everyone_else = Population::from_table(Arc::new(Table::new(vec![("id".into(), ids)]).unwrap()));
         assert_eq!(
-            by("id").generate(5000, &everyone_else, 0).unwrap_err().to_string(),
+            by("id").generate(5000, &everyone_else, 0, f64::INFINITY).unwrap_err().to_string(),
             "by: column `id`: 5000 blocks are not possible; allowed are 1 to 4096; group its values first"
         );
         // What counts is the values that agents have, not those of the table.
         let few = Population::resample(everyone_else.table().clone(), 300, 1);
         let by_id = StochasticBlock { within: Some(0.0), ..by("id") };
-        assert_eq!(by_id.generate(300, &few, 0).unwrap().n(), 300);
+        assert_eq!(by_id.generate(300, &few, 0, f64::INFINITY).unwrap().n(), 300);
         let mut ages = TextBuilder::default();
         ["30", "40", "old"].iter().for_each(|word| ages.push(word));
         let mixed = Population::from_table(Arc::new(Table::new(vec![("age".into(), ages.finish())]).unwrap()));
         assert_eq!(
-            by("age").generate(3, &mixed, 0).unwrap_err().to_string(),
+            by("age").generate(3, &mixed, 0, f64::INFINITY).unwrap_err().to_string(),
             "by: column `age`: it mixes numbers and words: row 2, counted from 0, has `old`; mend it, or write words for all"
         );
     }

@@ -22,8 +22,8 @@ const NOBODY: u32 = u32::MAX;
 impl WattsStrogatz {
     /// Agent by agent rather than, as in the paper, lap by lap: so the neighbours of one agent can be marked once, which
     /// makes the search for a stranger a look at one mark, at any density.
-    pub(super) fn generate(&self, n: u32, seed: u64) -> Result<Csr, TopologyError> {
-        let side = one_side(self.neighbours, n)?;
+    pub(super) fn generate(&self, n: u32, seed: u64, left: f64) -> Result<Csr, TopologyError> {
+        let side = one_side(self.neighbours, n, left)?;
         within("rewire", self.rewire, 1.0, "")?;
         let mut draws = Draws::new(seed, Stream::Topology, 0, 0);
         // Tie `i * side + step - 1` leads from agent i to `target`; the rewired ones that came to an agent are a linked list.
@@ -90,12 +90,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn generate(n: u32, neighbours: u32, rewire: f64, seed: u64) -> Csr {
-        WattsStrogatz { neighbours, rewire }.generate(n, seed).unwrap()
+        WattsStrogatz { neighbours, rewire }.generate(n, seed, f64::INFINITY).unwrap()
     }
 
     /// Ties of the ring that are still there, as a share.
     fn kept(csr: &Csr, neighbours: u32) -> f64 {
-        let ring = Ring { neighbours }.generate(csr.n()).unwrap();
+        let ring = Ring { neighbours }.generate(csr.n(), f64::INFINITY).unwrap();
         let kept = (0..csr.n())
             .map(|i| ring.neighbours(i).iter().filter(|j| csr.neighbours(i).contains(j)).count())
             .sum::<usize>();
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn no_rewiring_is_the_ring() {
-        assert_eq!(generate(100, 8, 0.0, 1), Ring { neighbours: 8 }.generate(100).unwrap());
+        assert_eq!(generate(100, 8, 0.0, 1), Ring { neighbours: 8 }.generate(100, f64::INFINITY).unwrap());
     }
 
     #[test]
@@ -183,9 +183,9 @@ mod tests {
 
     #[test]
     fn out_of_range() {
-        let error = WattsStrogatz { neighbours: 4, rewire: 1.5 }.generate(10, 0).unwrap_err();
+        let error = WattsStrogatz { neighbours: 4, rewire: 1.5 }.generate(10, 0, f64::INFINITY).unwrap_err();
         assert_eq!(error.to_string(), "rewire: 1.5 is not possible; allowed is 0 to 1");
-        let error = WattsStrogatz { neighbours: 5, rewire: 0.5 }.generate(10, 0).unwrap_err();
+        let error = WattsStrogatz { neighbours: 5, rewire: 0.5 }.generate(10, 0, f64::INFINITY).unwrap_err();
         assert_eq!(error.key.as_deref(), Some("neighbours"));
     }
 }

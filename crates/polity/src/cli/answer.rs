@@ -1,12 +1,13 @@
 //! What people are asked: `polity answer`, and the terminal and the port of a run that asks.
 
 use super::args::Listening;
-use super::output::{indented, json, news, note, print_line, print_text, printable};
+use super::output::{indented, json, news, note, print_line, print_text};
 use super::{Exit, Failure, failure, progress};
 use indicatif::ProgressDrawTarget;
 use polity_driver::control::under_way;
 use polity_driver::disk::RealDisk;
 use polity_driver::people::{Mailbox, Question, Refused, Serving, Words, of_run};
+use polity_driver::printable::on_one_line;
 use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
@@ -69,14 +70,14 @@ fn listing(question: &Question) -> String {
     let Question { id, who, purpose, prompt, form, default, .. } = question;
     let mut head = vec![id.as_str(), who, purpose];
     head.retain(|part| !part.is_empty());
-    let mut out = format!("== {}\n{}", printable(&head.join(" | ")), indented(prompt));
-    out.push_str(&format!("   -> wanted: {}\n", printable(form)));
+    let mut out = format!("== {}\n{}", on_one_line(&head.join(" | ")), indented(prompt));
+    out.push_str(&format!("   -> wanted: {}\n", on_one_line(form)));
     out.push_str(&match question.timeout_ms {
         Some(ms) => {
             format!(
                 "   -> without an answer within {} s: {}\n",
                 Duration::from_millis(ms).as_secs_f64(),
-                printable(default)
+                on_one_line(default)
             )
         }
         None => "   -> it waits as long as it takes\n".into(),
@@ -90,7 +91,7 @@ fn read_values(question: &Question, input: &mut dyn BufRead) -> Result<Option<Ve
     let mut values = Vec::new();
     for (name, form) in &fields {
         if fields.len() > 1 {
-            note(&printable(&format!("{name} ({form}):")));
+            note(&on_one_line(&format!("{name} ({form}):")));
         }
         let mut line = String::new();
         match input.read_line(&mut line) {
@@ -149,7 +150,7 @@ fn ask_here(mailbox: &Mailbox, input: &mut dyn BufRead, show: &dyn Fn(bool)) {
         match values {
             Ok(Some(values)) => match mailbox.answer(&question.id, &Words::Typed(&values), "the terminal") {
                 Ok(_) => {}
-                Err(error) => news(&printable(&error.to_string())),
+                Err(error) => news(&on_one_line(&error.to_string())),
             },
             Ok(None) => return news("nobody is asked here any more; polity answer takes answers"),
             Err(error) => return news(&error.message),

@@ -117,7 +117,7 @@ fn halted(halt: Halt, out: &Path, common: &Common) -> Result<Exit, Failure> {
     note(&format!("{}{reason}; {how}", summary.status));
     if common.json {
         let object = json!({ "status": summary.status, "folder": out.display().to_string(), "run": summary.run, "reason": summary.reason });
-        print_line(&object.to_string());
+        print_line(&output::json(&object));
     }
     Ok(if summary.status == "budget" { Exit::Budget } else { Exit::Stopped })
 }

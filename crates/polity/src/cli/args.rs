@@ -21,6 +21,27 @@ pub struct Args {
     pub verb: Verb,
 }
 
+/// Threads that a large machine may have work for.
+const MOST_THREADS: usize = 1024;
+/// Shards at most: each has a world of its own.
+const MOST_SHARDS: usize = 1024;
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    at_most(text, MOST_THREADS, "threads; more than there are cores make nothing faster")
+}
+
+fn shards(text: &str) -> Result<NonZeroUsize, String> {
+    at_most(text, MOST_SHARDS, "shards; more than there are cores make nothing faster")
+}
+
+fn at_most(text: &str, most: usize, what: &str) -> Result<NonZeroUsize, String> {
+    let number: NonZeroUsize = text.parse().map_err(|error| format!("{error}"))?;
+    match number.get() <= most {
+        true => Ok(number),
+        false => Err(format!("there are at most {most} {what}")),
+    }
+}
+
 /// Flags that runs, resumes, replays and forks share.
 #[derive(Debug, ClapArgs)]
 pub struct Common {
@@ -28,11 +49,15 @@ pub struct Common {
     #[arg(long)]
     pub json: bool,
     /// Threads (default: all cores). Never reaches a result.
-    #[arg(long, env = "POLITY_THREADS")]
+    #[arg(long, env = "POLITY_THREADS", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
     /// Shards of a society. Never reaches a result.
-    #[arg(long, env = "POLITY_SHARDS", default_value = "1")]
+    #[arg(long, env = "POLITY_SHARDS", default_value = "1", value_parser = shards)]
     pub shards: NonZeroUsize,
+    /// Memory that a run may take, or all runs of a sweep at once, in MB (default: what is free; of a sweep half of it). What is estimated to
+    /// take more does not begin. Never reaches a result.
+    #[arg(long, value_name = "MB", env = "POLITY_MEMORY")]
+    pub memory: Option<u64>,
     /// Model calls in flight at most.
     #[arg(long, env = "POLITY_MAX_CONNECTIONS", default_value = "100")]
     pub max_connections: NonZeroUsize,
@@ -70,6 +95,15 @@ pub struct Edits {
     /// Seed of all random numbers, in a sweep the first seed (0 to 2^63 - 1).
     #[arg(long, env = "POLITY_SEED", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
+}
+
+/// Which files a scenario may read.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub struct Reading {
+    /// A folder whose files the scenario may read; may be given several times. Without it a scenario reads files below its own folder, and
+    /// below the nearest folder above with a file `.polity-root`; files that -P names may lie anywhere.
+    #[arg(long = "allow-read", value_name = "FOLDER")]
+    pub allowed: Vec<PathBuf>,
 }
 
 /// What a run may spend on models.
@@ -181,9 +215,6 @@ pub struct SweepLimits {
     /// In a sweep: runs at once, at most (default: as many as threads). Never reaches a result.
     #[arg(long, env = "POLITY_JOBS")]
     pub jobs: Option<NonZeroUsize>,
-    /// In a sweep: memory for all runs at once, in MB (default: half of what is free). Never reaches a result.
-    #[arg(long, value_name = "MB", env = "POLITY_MEMORY")]
-    pub memory: Option<u64>,
 }
 
 /// What can be done with published systems.
@@ -232,6 +263,8 @@ pub enum Systems {
         limits: SweepLimits,
         #[command(flatten)]
         systems: SystemsFolder,
+        #[command(flatten)]
+        reading: Reading,
         #[command(flatten)]
         common: Common,
     },
@@ -293,6 +326,8 @@ pub enum Verb {
         /// Scenario files, and folders: of these all *.yaml below.
         #[arg(required = true)]
         files: Vec<PathBuf>,
+        #[command(flatten)]
+        reading: Reading,
         /// Print one JSON object as the last line on standard output.
         #[arg(long)]
         json: bool,
@@ -306,6 +341,8 @@ pub enum Verb {
         /// Run folder (default: runs/NAME-SEED).
         #[arg(long, env = "POLITY_OUT")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        reading: Reading,
         #[command(flatten)]
         edits: Edits,
         #[command(flatten)]
@@ -331,6 +368,8 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
+        reading: Reading,
+        #[command(flatten)]
         edits: Edits,
         #[command(flatten)]
         answering: Answering,
@@ -346,6 +385,8 @@ pub enum Verb {
         /// Sweep folder (default: runs/NAME-sweep-SEED).
         #[arg(long, env = "POLITY_OUT")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        reading: Reading,
         #[command(flatten)]
         edits: Edits,
         /// Number of seeds of every arm.
@@ -486,6 +527,8 @@ pub enum Verb {
         /// Write the templates into this folder, to be changed; it says how the scenario takes them.
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        reading: Reading,
         #[command(flatten)]
         edits: Edits,
     },

@@ -1,9 +1,10 @@
 //! `polity calls`: who asked what, and what came back.
 
-use super::output::{indented, json, note, print_text, printable};
+use super::output::{indented, json, note, print_text};
 use super::{Exit, Failure, failure};
 use polity_driver::calls::Call;
 use polity_driver::disk::RealDisk;
+use polity_driver::printable::on_one_line;
 use polity_driver::run::{Shown, Texts, Wanted, calls as recorded};
 use std::path::Path;
 use std::sync::Arc;
@@ -52,12 +53,12 @@ fn listing(Shown { call, unfit }: &Shown) -> String {
     if *retries > 0 {
         facts.push(format!("{retries} tries failed before"));
     }
-    let mut out = format!("== {}\n   {}\n", head.join(" | "), facts.join(", "));
+    let mut out = format!("== {}\n   {}\n", on_one_line(&head.join(" | ")), facts.join(", "));
     out.push_str(&indented(&call.prompt));
     out.push_str("   -> answer\n");
     out.push_str(&indented(&call.answer));
     if let Some(why) = unfit {
-        out.push_str(&format!("   -> it does not fit: {}\n", printable(why)));
+        out.push_str(&format!("   -> it does not fit: {}\n", on_one_line(why)));
     }
     out.push('\n');
     out

@@ -2,6 +2,7 @@
 
 use super::Exit;
 use super::output::{json as to_json, print_line};
+use polity_driver::memory::available;
 use polity_driver::tools::python::Python;
 use serde::Serialize;
 use std::fs::{self, File};
@@ -80,7 +81,7 @@ fn cores() -> Check {
 }
 
 fn memory() -> Check {
-    match free_memory_mb() {
+    match available().map(|bytes| bytes / 1_000_000) {
         Some(free) if free < LITTLE_MEMORY_MB => {
             let message = format!("{free} MB free; a million agents need 100 to 600 MB");
             check("memory", Status::Warn, message)
@@ -88,17 +89,6 @@ fn memory() -> Check {
         Some(free) => check("memory", Status::Ok, format!("{free} MB free")),
         None => check("memory", Status::Warn, "the system does not tell how much is free"),
     }
-}
-
-/// What the system could give, but no more than the limit of a container.
-fn free_memory_mb() -> Option<u64> {
-    let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let info = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let system = line.split_whitespace().next()?.parse::<u64>().ok()? * 1024;
-    let limit = number("/sys/fs/cgroup/memory.max").unwrap_or(u64::MAX);
-    let used = number("/sys/fs/cgroup/memory.current").unwrap_or(0);
-    Some(system.min(limit.saturating_sub(used)) / 1_000_000)
 }
 
 #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! `polity export`: a table as CSV or JSON lines.
 
 use super::args::Format;
+use super::output::{self, print_data};
 use super::{Exit, Failure};
 use polity_driver::disk::{Disk, RealDisk};
 use polity_driver::sweep::is_sweep;
@@ -53,17 +54,31 @@ pub fn export(
         };
         Failure::new(Exit::Folder, message)
     })?;
-    let writer: Box<dyn Write> = match out {
+    let written = match out {
         Some(path) => {
-            Box::new(File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?)
+            let file = File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
+            write(&data, format, BufWriter::new(file))
         }
-        None => Box::new(std::io::stdout().lock()),
+        None => write(&data, format, BufWriter::new(Standard)),
     };
-    match write(&data, format, BufWriter::new(writer)) {
+    match written {
         // The reader has seen enough (`| head`).
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
         Err(e) => Err(Failure::new(Exit::Disk, format!("the export can not be written: {e}"))),
         Ok(()) => Ok(Exit::Done),
+    }
+}
+
+/// Standard output.
+struct Standard;
+
+impl Write for Standard {
+    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
+        print_data(data).map(|()| data.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -97,7 +112,7 @@ fn write(data: &[(String, ColumnData)], format: Format, mut out: impl Write) -> 
             Format::Jsonl => {
                 let object: serde_json::Map<String, serde_json::Value> =
                     data.iter().map(|(name, column)| (name.clone(), cell(column, row))).collect();
-                writeln!(out, "{}", serde_json::Value::Object(object))?;
+                writeln!(out, "{}", output::json(&object))?;
             }
         }
     }

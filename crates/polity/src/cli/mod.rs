@@ -29,14 +29,15 @@ mod systems;
 mod validate;
 
 pub use args::Args;
-use args::{Answering, Common, Edits, Listening, Mock, Spending, Verb};
+use args::{Answering, Common, Edits, Listening, Mock, Reading, Spending, Verb};
 use clap::Parser;
 use output::{LogFormat, error_json, note, print_line};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, RealDisk};
 use polity_driver::drive::Stop;
-use polity_driver::files::{self, FileError};
+use polity_driver::files::{self, FileError, Reach};
 use polity_driver::models::Providers;
+use polity_driver::printable::printable;
 use polity_driver::run::{Basis, Engine, Prepared, Summary, Wanted, new_folder, prepare};
 use polity_driver::source::{Declared, Notes, Outside};
 use polity_driver::standin::{Faults, Options};
@@ -88,13 +89,18 @@ pub struct Failure {
 
 impl Failure {
     fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Failure { exit, message: message.into() }
+        Failure { exit, message: printable(&message.into()).into_owned() }
+    }
+
+    /// One that is rendered, with colours perhaps.
+    fn rendered(exit: Exit, message: String) -> Self {
+        Failure { exit, message }
     }
 }
 
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
-        Failure::new(Exit::Input, error.render(output::colours()))
+        Failure::rendered(Exit::Input, error.render(output::colours()))
     }
 }
 
@@ -106,7 +112,7 @@ struct Source {
 
 impl Source {
     fn failure(&self, error: &TreeError) -> Failure {
-        Failure::new(Exit::Input, files::render(error, &self.name, &self.text, output::colours()))
+        Failure::rendered(Exit::Input, files::render(error, &self.name, &self.text, output::colours()))
     }
 }
 
@@ -128,7 +134,7 @@ fn is_of_disk(error: &DriveError) -> bool {
     use polity_driver::tables::TableError;
     matches!(
         error,
-        DriveError::Journal(JournalError::DiskFull { .. })
+        DriveError::Journal(JournalError::DiskFull { .. } | JournalError::Disk { .. })
             | DriveError::Tables(TableError::Full { .. } | TableError::Disk { .. })
             | DriveError::Disk { .. }
     )
@@ -162,9 +168,12 @@ pub fn main(registry: Registry) -> ExitCode {
             let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
             // The flags were not understood, so these are looked for by hand.
             output::write_as(log_format(std::env::args()));
-            if error.use_stderr() && output::is_json() {
-                let message = error.to_string();
-                output::error(message.strip_prefix("error: ").unwrap_or(&message), Some(code as u8));
+            if error.use_stderr() {
+                let message = match output::colours() {
+                    true => error.render().ansi().to_string(),
+                    false => error.to_string(),
+                };
+                output::usage(&message, code as u8);
             } else {
                 // Nothing is left to do when even the message can not be written.
                 let _ = error.print();
@@ -176,6 +185,7 @@ pub fn main(registry: Registry) -> ExitCode {
         }
     };
     output::write_as(args.log_format);
+    survive_limits_of_files();
     let json = args.verb.json();
     match dispatch(args.verb, &registry) {
         Ok(Exit::Done) if output::lost() => {
@@ -193,6 +203,16 @@ pub fn main(registry: Registry) -> ExitCode {
     }
 }
 
+/// A file that reaches its limit (`ulimit -f`) is an error of that file, which is told, in place of a signal that ends the process.
+fn survive_limits_of_files() {
+    #[cfg(unix)]
+    {
+        const SIGXFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
+        // Without it the process ends as it would have.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    }
+}
+
 /// What the words of a command line say of the format of standard error, else the environment.
 fn log_format(words: impl Iterator<Item = String>) -> LogFormat {
     const FLAG: &str = "--log-format";
@@ -207,14 +227,15 @@ fn log_format(words: impl Iterator<Item = String>) -> LogFormat {
 
 fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
-        Verb::Validate { files, json } => validate::validate(&files, json, registry),
-        Verb::Run { file, common, out, edits, spending, answering, listening } => {
+        Verb::Validate { files, reading, json } => validate::validate(&files, &reading, json, registry),
+        Verb::Run { file, common, out, reading, edits, spending, answering, listening } => {
             let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
-            run(&file, &common, &answering, listening, out, &edits.set, flags, registry)
+            let (prepared, source) = load(&file, &reading.of(&file), &edits.set, flags)?;
+            run(prepared, &source, &common, &answering, listening, out, registry)
         }
-        Verb::Estimate { file, max_cost, from, no_ask, common, edits, answering } => {
+        Verb::Estimate { file, max_cost, from, no_ask, common, reading, edits, answering } => {
             let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
-            let (prepared, source) = load(&file, &edits.set, flags)?;
+            let (prepared, source) = load(&file, &reading.of(&file), &edits.set, flags)?;
             let basis = match &from {
                 Some(run) => Basis::Run(run),
                 None if no_ask => Basis::Bounds,
@@ -224,10 +245,12 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                 estimate::estimate(engine, &prepared, &source, basis, common.json, progress::Bar::new(stop))
             })
         }
-        Verb::Sweep { file, common, limits, out, edits, seeds, answering } => {
+        Verb::Sweep { file, common, limits, out, reading, edits, seeds, answering } => {
             let seeds = flags([("design.seeds", seeds.map(u64::from))]);
             let flags = edits.flags().into_iter().chain(seeds).chain(answering.flags()?).collect();
-            sweep::sweep(&file, &common, &answering, limits, out, &edits.set, flags, registry)
+            let reach = reading.of(&file);
+            let scenario = load(&file, &reach, &edits.set, flags)?;
+            sweep::sweep(&scenario, &reach, &common, &answering, limits, out, registry)
         }
         Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
             let wished = arena::Wished { task: &task, trying, pilot: None, edits: &edits, spending, out };
@@ -261,8 +284,8 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         }
         Verb::Resume { run, common, limits, spending, answering, listening } => {
             with_engine(&common, &answering, registry, |engine, stop| {
-                if limits.jobs.is_some() || limits.memory.is_some() {
-                    let message = format!("{} is no sweep; --jobs and --memory are for sweeps", run.display());
+                if limits.jobs.is_some() {
+                    let message = format!("{} is no sweep; --jobs is for sweeps", run.display());
                     return Err(Failure::new(Exit::Input, message));
                 }
                 let mut watch = progress::Bar::new(stop);
@@ -308,7 +331,10 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                 finish(&summary, &common, engine.disk.as_ref(), registry)
             })
         }
-        Verb::Prompts { file, agent, out, edits } => prompts::prompts(&file, agent, out.as_deref(), &edits, registry),
+        Verb::Prompts { file, agent, out, reading, edits } => {
+            let scenario = load(&file, &reading.of(&file), &edits.set, edits.flags())?;
+            prompts::prompts(&scenario, agent, out.as_deref(), registry)
+        }
         Verb::Interview { run, agents, question, at, out, answering, common } => {
             with_engine(&common, &answering, registry, |engine, stop| {
                 let watch = progress::Bar::new(stop);
@@ -522,12 +548,14 @@ fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {
         .collect()
 }
 
-/// The folder to which paths in a scenario are relative.
-fn folder_of(file: &Path) -> &Path {
-    file.parent().unwrap_or(Path::new("."))
+impl Reading {
+    /// The files that the scenario in a file may read.
+    fn of(&self, file: &Path) -> Reach {
+        Reach::of(file.parent().unwrap_or(Path::new(".")), &self.allowed)
+    }
 }
 
-fn load(file: &Path, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prepared, Source), Failure> {
+fn load(file: &Path, reach: &Reach, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prepared, Source), Failure> {
     let (text, tree) = files::read_file(file)?;
     let source = Source { name: file.display().to_string(), text };
     let mut all = edits(set)?;
@@ -537,9 +565,8 @@ fn load(file: &Path, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prep
         }
         all.push((path, node));
     }
-    let folder = folder_of(file);
     let stem = file.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
-    let prepared = prepare(tree, &source.name, folder, &stem, all).map_err(|e| failure(&e, Some(&source)))?;
+    let prepared = prepare(tree, &source.name, reach.clone(), &stem, all).map_err(|e| failure(&e, Some(&source)))?;
     Ok((prepared, source))
 }
 
@@ -551,6 +578,7 @@ fn plain_engine(registry: &Registry) -> Engine<'_> {
         disk: Arc::new(RealDisk),
         shards: 1,
         connections: 1,
+        memory: None,
         budget: Default::default(),
         outside: Default::default(),
         faults: None,
@@ -595,6 +623,7 @@ fn with_engine<T>(
     let engine = Engine {
         shards: common.shards.get(),
         connections: common.max_connections.get(),
+        memory: common.memory,
         outside: Outside {
             prices: answering.prices()?,
             cache: answering.cache.clone(),
@@ -621,18 +650,15 @@ fn with_engine<T>(
     result
 }
 
-#[expect(clippy::too_many_arguments, reason = "the flags of the verb, in their groups")]
 fn run(
-    file: &Path,
+    prepared: Prepared,
+    source: &Source,
     common: &Common,
     answering: &Answering,
     listening: Listening,
     out: Option<PathBuf>,
-    set: &[String],
-    flags: Vec<(String, Node)>,
     registry: &Registry,
 ) -> Result<Exit, Failure> {
-    let (prepared, source) = load(file, set, flags)?;
     if prepared.design.is_some() {
         note("this is one run of the scenario itself; `polity sweep` runs its design");
     }
@@ -646,7 +672,7 @@ fn run(
         let mut watch = progress::Bar::new(stop);
         let _doors = answer::open(&out, listening, &watch)?;
         let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
-            let mut failure = lost(failure(&e, Some(&source)), &e, &out);
+            let mut failure = lost(failure(&e, Some(source)), &e, &out);
             if is_full(&e) {
                 // Before the manifest is there nothing has begun, and the same command takes the folder again.
                 let begun = engine.disk.exists(&out.join("manifest.json")).unwrap_or(false);

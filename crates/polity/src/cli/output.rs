@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use clap::ValueEnum;
+use polity_driver::printable::{json as written_out, on_one_line, printable};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -38,17 +39,17 @@ pub fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
-/// Writes to standard error: the text, or an object that holds it and `more`.
-fn say(level: &str, text: &str, more: Map<String, Value>) {
+/// Writes to standard error: `shown`, which is safe to be shown, or an object that holds the text and `more`.
+fn say(level: &str, text: &str, shown: &str, more: Map<String, Value>) {
     let line = match is_json() {
-        false => text.to_owned(),
+        false => shown.to_owned(),
         true => {
             let mut object = Map::new();
             object.insert("time".into(), rfc3339(SystemTime::now()).into());
             object.insert("level".into(), level.into());
             object.insert("message".into(), text.trim_end().into());
             object.extend(more);
-            Value::Object(object).to_string()
+            written_out(&Value::Object(object).to_string()).into_owned()
         }
     };
     // A closed standard error is no reason to stop a run. In one piece: several threads may write.
@@ -57,34 +58,41 @@ fn say(level: &str, text: &str, more: Map<String, Value>) {
 
 /// A line for people.
 pub fn note(text: &str) {
-    say("info", text, Map::new());
+    say("info", text, &printable(text), Map::new());
 }
 
 /// A line for people while a bar may be drawn: it takes the bar's place, which is drawn anew below it.
 pub fn news(text: &str) {
-    say("info", &over_a_bar(text), Map::new());
+    say("info", text, &over_a_bar(text), Map::new());
 }
 
 /// Trouble that does not end what is done; otherwise as news.
 pub fn warn(text: &str) {
-    say("warn", &over_a_bar(text), Map::new());
+    say("warn", text, &over_a_bar(text), Map::new());
 }
 
 fn over_a_bar(text: &str) -> String {
     let clear = if draws() { "\r\x1b[2K" } else { "" };
-    format!("{clear}{text}")
+    format!("{clear}{}", printable(text))
 }
 
 /// What is wrong with one of several things that are looked at.
 pub fn wrong(text: &str) {
-    say("error", text, Map::new());
+    say("error", text, &styled(text, colours()), Map::new());
 }
 
 /// What went wrong, and the exit code that says so.
 pub fn error(message: &str, code: Option<u8>) {
     let message = message.trim_end();
     let more = code.map(|code| ("exit_code".to_owned(), code.into())).into_iter().collect();
-    say("error", &if is_json() { message.to_owned() } else { format!("error: {message}") }, more);
+    say("error", message, &format!("error: {}", styled(message, colours())), more);
+}
+
+/// A command line that was not understood, in the words of its parser.
+pub fn usage(message: &str, code: u8) {
+    let more = [("exit_code".to_owned(), code.into())].into_iter().collect();
+    let plain = message.strip_prefix("error: ").unwrap_or(message);
+    say("error", plain, styled(message, colours()).trim_end(), more);
 }
 
 /// How far things are, with numbers for programs.
@@ -94,7 +102,24 @@ pub fn progress<T: Serialize>(text: &str, numbers: &T) {
         // Without its numbers the line is still true.
         _ => Map::new(),
     };
-    say("info", text, more);
+    say("info", text, &printable(text), more);
+}
+
+/// A failure as it may be shown: printable, but for the colours and weights (SGR) that it was rendered with. What it quotes was made printable
+/// before that.
+fn styled(text: &str, colours: bool) -> String {
+    let mut pieces = text.split('\x1b');
+    let mut out = printable(pieces.next().unwrap_or_default()).into_owned();
+    for piece in pieces {
+        let codes = piece.strip_prefix('[').and_then(|rest| rest.split_once('m')).map(|(codes, _)| codes);
+        let codes = codes.filter(|codes| colours && codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'));
+        let (style, rest) = codes.map_or((String::new(), format!("\x1b{piece}")), |codes| {
+            (format!("\x1b[{codes}m"), piece[codes.len() + 2..].to_owned())
+        });
+        out.push_str(&style);
+        out.push_str(&printable(&rest));
+    }
+    out
 }
 
 /// Whether a bar may be drawn on standard error.
@@ -137,14 +162,24 @@ fn print(text: std::fmt::Arguments<'_>) {
     }
 }
 
-/// A line for programs. A reader that has gone away (`polity list worlds | head -1`) ends the output quietly.
+/// A line, as a terminal may be shown it; JSON is [`json`]. A reader that has gone away (`polity list worlds | head -1`) ends the output quietly.
 pub fn print_line(text: &str) {
-    print(format_args!("{text}\n"));
+    print(format_args!("{}\n", printable(text)));
 }
 
-/// Text of many lines for programs, as it is.
+/// Text of many lines, as a terminal may be shown it.
 pub fn print_text(text: &str) {
-    print(format_args!("{text}"));
+    print(format_args!("{}", printable(text)));
+}
+
+/// Data for programs, as they are; a terminal is shown what it may be.
+pub fn print_data(data: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.is_terminal() {
+        true => out.write_all(printable(&String::from_utf8_lossy(data)).as_bytes())?,
+        false => out.write_all(data)?,
+    }
+    out.flush()
 }
 
 /// Whether errors may be coloured.
@@ -153,28 +188,26 @@ pub fn colours() -> bool {
     draws() && std::env::var_os("NO_COLOR").is_none()
 }
 
-/// A value as one line of JSON.
+/// A value as one line of JSON, in which nothing is hidden.
 #[must_use]
 pub fn json<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).unwrap_or_else(|e| error_json(&e.to_string(), 1))
+    match serde_json::to_string(value) {
+        Ok(text) => written_out(&text).into_owned(),
+        Err(error) => error_json(&error.to_string(), 1),
+    }
 }
 
 /// A failure as one line of JSON.
 #[must_use]
 pub fn error_json(message: &str, code: u8) -> String {
-    serde_json::json!({ "status": "error", "error": message, "exit_code": code }).to_string()
-}
-
-/// What a terminal may be shown: a model must not be able to move its cursor or change its title.
-#[must_use]
-pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
+    let object = serde_json::json!({ "status": "error", "error": message, "exit_code": code });
+    written_out(&object.to_string()).into_owned()
 }
 
 /// Lines as a terminal may be shown them, each a little to the right.
 #[must_use]
 pub fn indented(text: &str) -> String {
-    let line = |line: &str| if line.is_empty() { "\n".into() } else { format!("   {}\n", printable(line)) };
+    let line = |line: &str| if line.is_empty() { "\n".into() } else { format!("   {}\n", on_one_line(line)) };
     text.lines().map(line).collect()
 }
 
@@ -184,7 +217,22 @@ mod tests {
 
     #[test]
     fn what_a_model_says_can_not_steer_a_terminal() {
-        assert_eq!(indented("a\u{1b}[2Jb\r\n\nc"), "   a\u{fffd}[2Jb\n\n   c\n");
+        assert_eq!(indented("a\u{1b}[2Jb\r\n\nc"), "   a\\u{1b}[2Jb\n\n   c\n");
+    }
+
+    #[test]
+    fn a_failure_keeps_its_colours_and_nothing_else() {
+        let text = "\u{1b}[31;1mred\u{1b}[0m \u{1b}[2J\u{1b}]0;t\u{7}\u{1b}";
+        assert_eq!(styled(text, true), "\u{1b}[31;1mred\u{1b}[0m \\u{1b}[2J\\u{1b}]0;t\\u{7}\\u{1b}");
+        assert_eq!(styled("\u{1b}[31mred", false), "\\u{1b}[31mred");
+        assert_eq!(styled("ü\u{1b}[m\u{202e}", true), "ü\u{1b}[m\\u{202e}");
+    }
+
+    #[test]
+    fn json_says_the_same_and_hides_nothing() {
+        let value = serde_json::json!({ "name": "a\u{202e}b\u{9b}\u{7f}\u{e0041}" });
+        assert_eq!(json(&value), r#"{"name":"a\u202eb\u009b\u007f\udb40\udc41"}"#);
+        assert_eq!(serde_json::from_str::<Value>(&json(&value)).ok(), Some(value));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::drive::{Progress, Stop, Watch};
+use polity_driver::printable::on_one_line;
 use std::time::Instant;
 
 /// A bar on standard error; hidden when that is no terminal. Where it is JSON, a line now and then.
@@ -69,7 +70,7 @@ impl Watch for Bar {
         if let Some(reason) = &progress.waiting {
             message.push_str(reason);
         }
-        self.bar.set_message(message);
+        self.bar.set_message(on_one_line(&message).into_owned());
     }
 }
 

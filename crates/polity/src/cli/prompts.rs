@@ -1,8 +1,8 @@
 //! `polity prompts`: what agents would be sent, and the templates it is made of.
 
-use super::args::Edits;
 use super::output::{note, print_line};
-use super::{Exit, Failure, failure, load, plain_engine};
+use super::{Exit, Failure, Source, failure, plain_engine};
+use polity_driver::run::Prepared;
 use polity_kernel::ask::Role;
 use polity_kernel::registry::{Card, Registry};
 use polity_kernel::tree::{Node, Value};
@@ -10,15 +10,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 pub fn prompts(
-    file: &Path,
+    (prepared, source): &(Prepared, Source),
     agent: Option<u32>,
     out: Option<&Path>,
-    edits: &Edits,
     registry: &Registry,
 ) -> Result<Exit, Failure> {
-    let (prepared, source) = load(file, &edits.set, edits.flags())?;
     let engine = plain_engine(registry);
-    let asked = engine.first_questions(&prepared).map_err(|error| failure(&error, Some(&source)))?;
+    let asked = engine.first_questions(prepared).map_err(|error| failure(&error, Some(source)))?;
     let effect = match agent {
         None => asked.first(),
         Some(agent) => asked.iter().find(|effect| effect.id.actor == agent),

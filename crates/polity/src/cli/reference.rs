@@ -27,6 +27,13 @@ $ polity schema > scenario.schema.json
 A `kind` chooses the leaf, and the keys beside it are the leaf's own. Where all of them have defaults, the name alone
 does: `policy: noise` is `policy: {kind: noise}`. `polity validate` checks more than the schema can say.
 
+## Files that a scenario reads
+
+Paths are relative to the scenario. What a file holds is sent to models and kept in run folders, and scenarios come from
+elsewhere: so a scenario reads files below its own folder only, once links are followed, and no hidden ones. Where many
+scenarios share data, a file `.polity-root` marks the folder of the project: scenarios below it may read files below it.
+`--allow-read FOLDER` allows more. What you name yourself, in `-P population.file=...` or with `--task`, may lie anywhere.
+
 ";
 
 /// Kinds of leaves, as a chapter calls them.

@@ -2,12 +2,14 @@
 
 use super::args::{Answering, Common, SweepLimits};
 use super::output::{self, note, print_line};
-use super::{Exit, Failure, Source, failure, folder_of, is_full, load, seed_of, with_engine};
+use super::{Exit, Failure, Source, failure, is_full, seed_of, with_engine};
 use crate::report::{Bar, DataTable, Figure, Report, Section, render};
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, write_atomically};
+use polity_driver::files::Reach;
+use polity_driver::run::Prepared;
 use polity_driver::run::new_folder;
 use polity_driver::sweep::{self, ContrastRow, Limits, SweepManifest, SweepSummary, WatchSweep, is_sweep};
 use polity_driver::tables::{ColumnData, read_table};
@@ -28,7 +30,7 @@ const MOST_FIGURES: usize = 60;
 impl SweepLimits {
     pub(super) fn limits(self, common: &Common) -> Limits {
         let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Limits { jobs: self.jobs.or(common.threads).unwrap_or_else(cores), memory_mb: self.memory }
+        Limits { jobs: self.jobs.or(common.threads).unwrap_or_else(cores) }
     }
 }
 
@@ -76,31 +78,28 @@ impl WatchSweep for RunsBar {
 }
 
 /// `polity sweep FILE`.
-#[expect(clippy::too_many_arguments, reason = "the parts of a command line")]
 pub fn sweep(
-    file: &Path,
+    (prepared, source): &(Prepared, Source),
+    reach: &Reach,
     common: &Common,
     answering: &Answering,
     limits: SweepLimits,
     out: Option<PathBuf>,
-    set: &[String],
-    flags: Vec<(String, Node)>,
     registry: &Registry,
 ) -> Result<Exit, Failure> {
-    let (prepared, source) = load(file, set, flags)?;
     with_engine(common, answering, registry, |engine, _| {
         let disk = engine.disk.as_ref();
         let out = match out {
             Some(out) => out,
             None => {
                 let name = format!("{}-sweep", prepared.name);
-                new_folder(disk, &name, seed_of(&prepared)).map_err(|e| failure(&e, None))?
+                new_folder(disk, &name, seed_of(prepared)).map_err(|e| failure(&e, None))?
             }
         };
         let mut bar = RunsBar::new();
-        let begun = sweep::begin(engine, &prepared, folder_of(file), &out, limits.limits(common), &mut bar);
+        let begun = sweep::begin(engine, prepared, reach, &out, limits.limits(common), &mut bar);
         bar.clear();
-        finish(begun, &out, common, disk, Some(&source))
+        finish(begun, &out, common, disk, Some(source))
     })
 }
 

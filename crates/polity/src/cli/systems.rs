@@ -20,7 +20,7 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Systems::List { systems, json } => list(&catalogue(systems.systems, registry)?, json),
         Systems::Show { name, systems, json } => show(&catalogue(systems.systems, registry)?, &name, json),
-        Systems::Check { names, all, quick, breaks, dry_run, out, limits, systems, common } => {
+        Systems::Check { names, all, quick, breaks, dry_run, out, limits, systems, reading, common } => {
             let catalogue = catalogue(systems.systems, registry)?;
             let entries: Vec<&Entry> = match all {
                 true => catalogue.entries.iter().collect(),
@@ -29,7 +29,8 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
             with_engine(&common, &Answering::default(), registry, |engine, _| {
                 let out = folder(engine.disk.as_ref(), out)?;
                 let jobs = limits.limits(&common).jobs.get();
-                let asked = Asked { entries: &entries, quick, breaks, dry: dry_run, out: &out, jobs };
+                let allowed = &reading.allowed;
+                let asked = Asked { entries: &entries, quick, breaks, dry: dry_run, out: &out, jobs, allowed };
                 check(engine, &asked, common.json)
             })
         }

@@ -1,5 +1,6 @@
 //! Text on the page: escaping, estimated widths, cutting, and numbers as people read them.
 
+use polity_driver::printable::printable;
 use std::borrow::Cow;
 
 /// The longest full name that a hover title repeats, in characters: a reader needs the name, not a novel.
@@ -22,7 +23,8 @@ pub(super) fn escape(text: &str) -> String {
             c => safe.push(c),
         }
     }
-    safe
+    // Directions of text would turn what stands beside it around.
+    printable(&safe).into_owned()
 }
 
 /// The estimated width of `text` in pixels at a font size in pixels.

@@ -658,6 +658,7 @@ pub fn engine(disk: Arc<dyn Disk>, shards: usize, faults: Option<Faults>) -> Eng
         disk,
         shards,
         connections: 100,
+        memory: None,
         budget: Default::default(),
         outside: Default::default(),
         faults,
