@@ -3,7 +3,7 @@
 //! The run is a process of its own (this one, started again as `polity`); it is looked at four times a second, on Linux. It fails unless
 //! memory and snapshots are flat: no more in the last third of the run than in the one before, within a tenth. `POLITY_MEMORY="FILE --agents
 //! 1000000 --rounds 200"` looks at another run.
-#![allow(clippy::print_stdout, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

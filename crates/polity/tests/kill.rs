@@ -277,19 +277,6 @@ fn a_debate_survives_kills() {
 }
 
 #[test]
-fn a_platform_survives_kills() {
-    let scenario = json!({
-        "name": "platform", "seed": 9, "rounds": 12, "agents": 1500,
-        "world": {"kind": "platform", "live": 1000, "influence": true},
-        "topology": {"kind": "barabasi-albert", "links": 4},
-        "cohorts": [{"policy": "user"}],
-        "metrics": [{"kind": "mean", "of": "stance"}],
-        "snapshot": {"rounds": 3},
-    });
-    Case::new("platform", &scenario, scratch("kill-platform")).survives(3);
-}
-
-#[test]
 fn minds_at_a_faulty_provider_survive_kills() {
     let scenario = json!({
         "name": "minds", "seed": 4, "rounds": 4, "agents": 60, "model": "openai/medium",

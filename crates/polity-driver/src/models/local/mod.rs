@@ -185,9 +185,10 @@ impl OfPath {
                 (chosen(options, &weights, sampling, &mut draws), weighed)
             }
             (_, want) => {
-                let schema = (way == Constrain::Schema).then(|| self.forms.of(want, true)).flatten();
+                let form = (way == Constrain::Schema).then(|| self.forms.of(want, true)).flatten();
+                let schema = form.as_ref().map(|form| form.schema.as_ref());
                 let longest = longest(asked) as usize;
-                let written = model.write(&prompt, schema.as_deref(), longest, sampling, &mut draws).map_err(never)?;
+                let written = model.write(&prompt, schema, longest, sampling, &mut draws).map_err(never)?;
                 let end = match written.whole {
                     true => End::Whole,
                     false => End::Cut("max_tokens, or all that its context holds".into()),
