@@ -569,18 +569,23 @@ fn ended(mut child: Running) -> Said {
 #[test]
 fn ctrl_c_twice_stops_at_once() {
     let folder = scratch("faults-interrupt-twice");
-    // A round takes long enough for both to fall into one.
     let file = write_scenario(&folder, &rules(400_000, 1000));
     let out = folder.join("run");
-    let mut child = Running::start(&["run", arg(&file), "--out", arg(&out)]);
-    child.wait_for(|| journal_len(&out) > 100);
-    child.interrupt();
-    sleep(Duration::from_millis(10));
-    child.interrupt();
-    let stopped = ended(child);
-    assert_eq!(stopped.code, Some(6), "{stopped:?}");
-    assert!(stopped.notes.contains("stopped at once"), "{stopped:?}");
-    assert!(!recorded(&out).iter().any(|event| matches!(event, Event::Stopped { .. })), "nothing was finished first");
+    // A round takes long enough for both to fall into one, but for now and then.
+    let at_once = (0..20).any(|_| {
+        let _ = std::fs::remove_dir_all(&out);
+        let mut child = Running::start(&["run", arg(&file), "--out", arg(&out)]);
+        child.wait_for(|| journal_len(&out) > 100);
+        child.interrupt();
+        sleep(Duration::from_millis(2));
+        child.interrupt();
+        let stopped = ended(child);
+        assert_eq!(stopped.code, Some(6), "{stopped:?}");
+        let finished = recorded(&out).iter().any(|event| matches!(event, Event::Stopped { .. }));
+        assert!(finished || stopped.notes.contains("stopped at once"), "{stopped:?}");
+        !finished
+    });
+    assert!(at_once, "what was in flight was finished each time");
     // It can be gone on with.
     let mut child = Running::start(&["resume", arg(&out)]);
     let before = journal_len(&out);

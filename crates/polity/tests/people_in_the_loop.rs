@@ -537,10 +537,10 @@ fn a_limit_that_was_set_is_a_wall_at_once_and_after_a_crash() {
     let (summary, notes, code) =
         Process::start(&folder, &["resume", "run", "--max-connections", "3"], &standin.variables()).end();
     assert_eq!((code, &summary["status"]), (Some(7), &"budget".into()), "{notes}");
-    // What was in flight at the kill may have been answered, and is counted.
+    // What was sent before the kill may have been answered, and is counted: three at once, and those before whose answers were not yet kept.
     let counted = summary["calls"].as_u64().unwrap() + summary["charged"].as_u64().unwrap();
     assert_eq!(counted, 100, "{summary}");
-    assert!(summary["charged"].as_u64() <= Some(3) && standin.count("answered") <= 100, "{summary}");
+    assert!(summary["charged"].as_u64() <= Some(6) && standin.count("answered") <= 100, "{summary}");
     let orders: Vec<Order> =
         recorded(Arc::new(RealDisk), &folder.join("run")).unwrap().into_iter().map(|order| order.order).collect();
     assert!(matches!(orders.as_slice(), [Order::Set { .. }]), "what was refused is not recorded: {orders:?}");

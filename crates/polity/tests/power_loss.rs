@@ -225,9 +225,8 @@ fn a_platform() {
     let case = Case::new(prepared(&platform(120, 14), &folder), 4, None);
     let disk = case.crashed(u64::MAX);
     let journal = out().join("journal");
-    let files = disk.list(&journal).unwrap().into_iter().filter(|name| name.starts_with("snapshot-"));
-    let lengths: Vec<u64> = files.map(|name| disk.len(&journal.join(name)).unwrap()).collect();
-    assert!(lengths.len() > 2 && lengths.iter().min().unwrap() * 2 < *lengths.iter().max().unwrap(), "{lengths:?}");
+    let files = disk.list(&journal).unwrap().into_iter().filter(|name| name.starts_with("snapshot-")).count();
+    assert!(files > 2, "{files} files: two snapshots refer to older ones");
     let rows = |table: &str| case.tables[table][0].1.rows();
     assert!(rows("posts") > 3 * 60, "{} posts: most of them are no longer live", rows("posts"));
     case.survives("platform");

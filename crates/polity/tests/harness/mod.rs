@@ -612,14 +612,14 @@ pub fn village(agents: u32, rounds: u32) -> serde_json::Value {
 /// A platform whose posts are live for a few rounds, with posts from outside that have many words: from snapshot to snapshot most of its
 /// state stays as it was.
 pub fn platform(agents: u32, rounds: u32) -> serde_json::Value {
-    let text = |i: u32| (0..500).map(|n| format!("{}", n * 7919 * (i + 1) % 100_003)).collect::<Vec<_>>().join(" ");
-    let seed = |i: u32| json!({"author": i, "at": i, "text": text(i)});
+    let text = |i: u32| (0..900).map(|n| format!("{}", n * 7919 * (i + 1) % 100_003)).collect::<Vec<_>>().join(" ");
+    let seed = |i: u32| json!({"author": i, "at": i % rounds, "text": text(i)});
     json!({
         "name": "platform", "seed": 8, "rounds": rounds, "agents": agents,
         "topology": {"kind": "erdos-renyi", "mean_degree": 8},
         "world": {
             "kind": "platform", "live": agents / 2, "candidates": 30, "feed": 8, "hours": vec![0.2; 24], "influence": true,
-            "seeds": (0..rounds).map(seed).collect::<Vec<_>>(),
+            "seeds": (0..5 * rounds).map(seed).collect::<Vec<_>>(),
         },
         "cohorts": [{"policy": {"kind": "user", "share": 0.05}}],
         "snapshot": {"rounds": 2},
