@@ -54,6 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let pushed = start.elapsed();
     tables.close_parts(0, rounds - 1)?;
+    tables.publish(true)?;
     tables.finish()?;
     let (wall, cpu, peak) = (start.elapsed(), self::cpu()? - cpu, memory("VmHWM:")?);
 

@@ -6,10 +6,10 @@
 
 use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
-use crate::journal::JournalReader;
 use crate::people::now_ms;
+use crate::results;
 use crate::run::Folder;
-use polity_kernel::event::{Event, Order};
+use polity_kernel::event::Order;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -174,24 +174,7 @@ pub fn under_way(disk: &dyn Disk, run: &Path) -> bool {
     matches!(disk.lock(&run.join("lock")), Err(error) if error.kind() == ErrorKind::WouldBlock)
 }
 
-/// The orders that a run has had, from its journal; which is read only if somebody has ever ordered something.
+/// The orders that a run has had, from its journal.
 pub fn recorded(disk: Arc<dyn Disk>, run: &Path) -> Result<Vec<Recorded>, DriveError> {
-    let orders = folder(run);
-    if !disk.exists(&orders).map_err(DriveError::disk(&orders))? {
-        return Ok(Vec::new());
-    }
-    let folder = Folder::read(disk.clone(), run)?;
-    let (mut orders, mut rounds) = (Vec::new(), 0);
-    let mut reader = JournalReader::open(disk, &folder.journal())?;
-    let wanted = |kind: u8| [Event::ORDERED, Event::ROUND].contains(&kind);
-    while let Some(segment) = reader.next_segment()? {
-        for record in segment.records().filter(|record| wanted(record.kind)) {
-            match Event::decode(record.kind, record.payload).map_err(crate::run::unreadable)? {
-                Event::Ordered { order, at_ms } => orders.push(Recorded { order, at_ms, rounds }),
-                Event::Round { round, .. } => rounds = round + 1,
-                _ => {}
-            }
-        }
-    }
-    Ok(orders)
+    Ok(results::of_run(disk.as_ref(), run)?.orders)
 }

@@ -12,6 +12,7 @@ use crate::journal::Journal;
 use crate::recorder::Recorder;
 use crate::snapshots::Snapshots;
 use crate::source::{Broken, FormChange, Ledger, Source};
+use crate::tables::Parts;
 use crate::tools::is_tool;
 use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
 use polity_kernel::digest::{Digest, Kind, RowHash};
@@ -167,13 +168,15 @@ impl Writing {
         append(&self.journal, event)
     }
 
-    /// Saves the state between two rounds: tables, then the snapshot, then the record that names it.
+    /// Saves the state between two rounds: tables, then the snapshot, then the record that names both.
     fn save(&mut self, machine: &dyn Machine, seed: u64) -> Result<(), DriveError> {
         let next = machine.next_round();
-        self.recorder.close_parts(next)?;
+        let parts = self.recorder.close_parts(next)?;
         let bytes = self.saved.save(machine, seed)?;
-        self.append(&Event::Snapshot { round: next, bytes })?;
+        // The parts count from here on, whatever they are called.
+        self.append(&Event::Snapshot { round: next, bytes, parts })?;
         self.journal.commit()?;
+        self.recorder.publish(false)?;
         self.saved.clear()
     }
 }
@@ -327,6 +330,8 @@ pub struct Driven {
     pub commits: u64,
     /// Milliseconds of every round driven.
     pub round_ms: Vec<f64>,
+    /// The parts of the run's tables, where it is written.
+    pub parts: Parts,
 }
 
 fn as_machine(machine: &mut Assembled) -> &mut dyn Machine {
@@ -354,6 +359,7 @@ impl Drive<'_> {
             chain: None,
             commits: 0,
             round_ms: Vec::new(),
+            parts: Parts::new(),
         };
         let result = self.run_inner(&mut driven);
         match (result, self.writing) {
@@ -361,11 +367,13 @@ impl Drive<'_> {
                 let next = as_machine(self.machine).next_round();
                 match &driven.ending {
                     Ending::Done(outcome) => {
+                        let parts = writing.recorder.close_last(self.machine, next)?;
+                        writing.append(&Event::Ended { outcome: outcome.clone(), parts })?;
+                        writing.journal.commit()?;
                         let Writing { journal, recorder, .. } = writing;
-                        recorder.finish(self.machine, next)?;
-                        append(&journal, &Event::Ended(outcome.clone()))?;
-                        journal.commit()?;
                         driven.commits = journal.commits();
+                        driven.parts = recorder.finish()?;
+                        journal.close()?;
                     }
                     unfinished => {
                         writing.append(&match unfinished {
@@ -375,7 +383,7 @@ impl Drive<'_> {
                         })?;
                         writing.journal.commit()?;
                         driven.commits = writing.journal.commits();
-                        writing.recorder.abandon();
+                        driven.parts = writing.recorder.abandon();
                     }
                 }
                 Ok(driven)
@@ -383,7 +391,7 @@ impl Drive<'_> {
             (Ok(()), None) => Ok(driven),
             (Err(error), writing) => {
                 if let Some(writing) = writing {
-                    writing.recorder.abandon();
+                    drop(writing.recorder.abandon());
                 }
                 Err(error)
             }

@@ -4,8 +4,31 @@ use crate::journal::JournalError;
 use crate::tables::TableError;
 use polity_kernel::Bug;
 use polity_kernel::tree::TreeError;
+use serde::Serialize;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// A file or folder that is not as Polity wrote it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// Which.
+    pub path: PathBuf,
+    /// What is wrong with it, and what to do.
+    pub what: String,
+}
+
+impl Fault {
+    /// Says what is wrong with a path.
+    pub fn new(path: impl Into<PathBuf>, what: impl Into<String>) -> Self {
+        Fault { path: path.into(), what: what.into() }
+    }
+}
+
+impl From<Fault> for DriveError {
+    fn from(Fault { path, what }: Fault) -> Self {
+        DriveError::Folder(format!("{}: {what}", path.display()))
+    }
+}
 
 /// Why a run could not begin or go on.
 #[derive(Debug, thiserror::Error)]

@@ -12,14 +12,12 @@
 //! happens for the first time, and two rows each for a round with texts and for a round that completes turns which asked. [`alarms`] folds that table and the metrics. Nothing here
 //! depends on a clock or on threads, and a resumed run finds what it had found in its own table.
 
-use crate::disk::Disk;
-use crate::tables::{ColumnData, TableError, read_closed, read_metrics};
+use crate::tables::{ColumnData, Reader, TableError};
 use polity_kernel::scenario::Assembled;
 use polity_kernel::sight::{ActArgument, Acts};
 use polity_kernel::society::Society;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Rounds without a change of any metric that are an alarm.
 pub const STUCK: u32 = 10;
@@ -105,9 +103,9 @@ impl Health {
     /// Takes in what was found before a run was interrupted.
     ///
     /// # Errors
-    /// As [`crate::tables::read_table`], but for a table that has no closed part yet.
-    pub fn recall(&mut self, disk: &dyn Disk, tables: &Path) -> Result<(), TableError> {
-        for (subject, measure, value) in rows(disk, tables)? {
+    /// As [`Reader::closed`].
+    pub fn recall(&mut self, tables: &Reader<'_>) -> Result<(), TableError> {
+        for (subject, measure, value) in rows(tables)? {
             let Some(group) = self.groups.iter_mut().find(|group| group.name == subject) else { continue };
             match measure.as_str() {
                 "acted" => group.acted = value > 0.0,
@@ -280,8 +278,8 @@ fn find<'a>(table: &'a [(String, ColumnData)], name: &str) -> Option<&'a ColumnD
 }
 
 /// Rows of the table `health`: (subject, measure, value).
-fn rows(disk: &dyn Disk, tables: &Path) -> Result<Vec<(String, String, f64)>, TableError> {
-    let table = read_closed(disk, tables, "health", &[])?;
+fn rows(tables: &Reader<'_>) -> Result<Vec<(String, String, f64)>, TableError> {
+    let table = tables.closed("health", &[])?;
     let parts = ["subject", "measure", "value"].map(|name| find(&table, name));
     let [Some(ColumnData::Text(subject)), Some(ColumnData::Text(measure)), Some(ColumnData::F64(value))] = parts else {
         return Ok(Vec::new());
@@ -293,16 +291,16 @@ fn rows(disk: &dyn Disk, tables: &Path) -> Result<Vec<(String, String, f64)>, Ta
 /// The alarms of a run, from its tables as far as they are written.
 ///
 /// # Errors
-/// As [`crate::tables::read_table`], but for tables that have no closed part yet.
-pub fn alarms(disk: &dyn Disk, tables: &Path) -> Result<Vec<Alarm>, TableError> {
-    let rounds = read_closed(disk, tables, "rounds", &["round"])?;
+/// As [`Reader::closed`].
+pub fn alarms(tables: &Reader<'_>) -> Result<Vec<Alarm>, TableError> {
+    let rounds = tables.closed("rounds", &["round"])?;
     let rounds = find(&rounds, "round").map_or(0, ColumnData::rows) as u32;
     if rounds == 0 {
         return Ok(Vec::new());
     }
     let mut subjects: Vec<String> = Vec::new();
     let mut figures: BTreeMap<(String, String), f64> = BTreeMap::new();
-    for (subject, measure, value) in rows(disk, tables)? {
+    for (subject, measure, value) in rows(tables)? {
         if measure == "agents" {
             subjects.push(subject.clone());
         }
@@ -332,7 +330,7 @@ pub fn alarms(disk: &dyn Disk, tables: &Path) -> Result<Vec<Alarm>, TableError> 
             });
         }
     }
-    if let Some(unchanged) = unchanged(disk, tables, rounds)?
+    if let Some(unchanged) = unchanged(tables, rounds)?
         && unchanged >= STUCK
     {
         alarms.push(Alarm {
@@ -380,12 +378,12 @@ pub fn alarms(disk: &dyn Disk, tables: &Path) -> Result<Vec<Alarm>, TableError> 
 }
 
 /// Rounds at the end over which no metric changed; `None` when no metric was measured twice.
-fn unchanged(disk: &dyn Disk, tables: &Path, rounds: u32) -> Result<Option<u32>, TableError> {
+fn unchanged(tables: &Reader<'_>, rounds: u32) -> Result<Option<u32>, TableError> {
     let mut change = None;
-    for values in read_metrics(disk, tables)?.values() {
+    for values in tables.metrics()?.values() {
         for pair in values.windows(2) {
             let (round, value) = pair[1];
-            // After a power loss a part of one table may be there whose rounds another one lacks.
+            // A run that is under way may have saved between the reading of the two tables.
             if round < rounds {
                 let changed = if pair[0].1.to_bits() == value.to_bits() { 0 } else { round };
                 change = change.max(Some(changed));

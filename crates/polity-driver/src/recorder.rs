@@ -4,8 +4,9 @@ use crate::DriveError;
 use crate::calls::{self, Pending};
 use crate::disk::Disk;
 use crate::health::{Finding, Health};
-use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, Value, remove_parts_after};
+use crate::tables::{Batch, Column, ColumnSpec, Kind, Parts, Reader, TableSpec, Tables, Value, remove_parts_after};
 use polity_kernel::ask::Answer;
+use polity_kernel::event::Part;
 use polity_kernel::machine::{ItemReport, RoundReport};
 use polity_kernel::mail::Body;
 use polity_kernel::population;
@@ -81,6 +82,8 @@ pub struct Recorder {
     /// World columns before the first round, for the table of agents.
     first: Vec<Vec<f64>>,
     next_part: u32,
+    /// All parts so far.
+    parts: Parts,
 }
 
 fn column(name: &str, kind: Kind, doc: &str) -> ColumnSpec {
@@ -101,7 +104,9 @@ fn own_columns(table: &TableKind) -> Vec<ColumnSpec> {
 }
 
 impl Recorder {
-    /// Opens the tables of a run that goes on with round `next`. `machine` is as it was before round 0.
+    /// Opens the tables of a run that goes on with round `next`. `machine` is as it was before round 0; `before`: the tables as they are,
+    /// up to that round.
+    #[expect(clippy::too_many_arguments, reason = "what tables need to know of a run")]
     pub fn open(
         disk: Arc<dyn Disk>,
         dir: &Path,
@@ -110,6 +115,7 @@ impl Recorder {
         checks: Vec<Check>,
         simulated: bool,
         next: u32,
+        before: &Reader<'_>,
     ) -> Result<Self, DriveError> {
         let record = scenario.record;
         let mut specs: Vec<TableSpec> = Vec::new();
@@ -320,7 +326,7 @@ impl Recorder {
         remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;
         let (mut watch, first_findings) = Health::new(machine);
         if next > 0 {
-            watch.recall(disk.as_ref(), dir)?;
+            watch.recall(before)?;
         }
         let tables = Tables::open(disk, dir, specs)?;
         let checked_first = checked(&checks, At::First, machine);
@@ -344,6 +350,7 @@ impl Recorder {
             checked_first,
             first,
             next_part: next,
+            parts: before.parts(),
         };
         if next == 0 {
             recorder.push_findings(0, first_findings)?;
@@ -623,17 +630,28 @@ impl Recorder {
         }
     }
 
-    /// Closes the parts of all rounds before `next`: they are durable and can be read.
-    pub fn close_parts(&mut self, next: u32) -> Result<(), DriveError> {
-        if next > self.next_part {
-            self.tables.close_parts(self.next_part, next - 1)?;
-            self.next_part = next;
+    /// Closes the parts of all rounds before `next`: they are durable, and count once they are recorded.
+    pub fn close_parts(&mut self, next: u32) -> Result<Vec<Part>, DriveError> {
+        if next <= self.next_part {
+            return Ok(Vec::new());
         }
-        Ok(())
+        let parts = self.tables.close_parts(self.next_part, next - 1)?;
+        self.next_part = next;
+        Ok(self.count(parts))
     }
 
-    /// Writes the tables of agents, of marginals and of the last validations, and ends.
-    pub fn finish(mut self, machine: &Assembled, next: u32) -> Result<(), DriveError> {
+    fn count(&mut self, parts: Vec<Part>) -> Vec<Part> {
+        parts.iter().for_each(|part| self.parts.entry(part.table.clone()).or_default().push(part.clone()));
+        parts
+    }
+
+    /// Gives the parts that were closed last their names, once they are recorded.
+    pub fn publish(&mut self, durably: bool) -> Result<(), DriveError> {
+        Ok(self.tables.publish(durably)?)
+    }
+
+    /// Writes the tables of agents, of marginals and of the last validations, and closes the last parts.
+    pub fn close_last(&mut self, machine: &Assembled, next: u32) -> Result<Vec<Part>, DriveError> {
         if let Some(table) = self.agents {
             self.push_agents(table, machine)?;
         }
@@ -642,14 +660,23 @@ impl Recorder {
         rows.extend(checked(&self.checks, At::Last, machine));
         self.push_checked(rows)?;
         // Also a run without rounds, or with a snapshot after its last, has its table of agents in a part of its own.
-        self.tables.close_parts(self.next_part, (next.max(1) - 1).max(self.next_part))?;
-        Ok(self.tables.finish()?)
+        let parts = self.tables.close_parts(self.next_part, (next.max(1) - 1).max(self.next_part))?;
+        Ok(self.count(parts))
     }
 
-    /// Ends without the table of agents; rows that lie in no closed part are dropped, a resumed run makes them again.
-    pub fn abandon(self) {
-        let Recorder { tables, .. } = self;
+    /// Ends, once the last parts are recorded; hands all parts over.
+    pub fn finish(mut self) -> Result<Parts, DriveError> {
+        self.publish(true)?;
+        self.tables.finish()?;
+        Ok(self.parts)
+    }
+
+    /// Ends without the table of agents; rows that lie in no closed part are dropped, a resumed run makes them again. Hands the parts over
+    /// that there are.
+    pub fn abandon(self) -> Parts {
+        let Recorder { tables, parts, .. } = self;
         drop(tables);
+        parts
     }
 
     fn push_agents(&mut self, table: usize, machine: &Assembled) -> Result<(), DriveError> {

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
+use std::str::FromStr;
 
 /// What kind of row a hash stands for. The numbers are part of the journal format: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub enum Kind {
     Event = 12,
     /// What the agents of a cohort share, after a change.
     Council = 13,
+    /// The contents of a file that was written piece by piece.
+    File = 14,
 }
 
 const P: [u64; 6] = [
@@ -127,6 +130,64 @@ impl RowHash {
         // Both lanes are mixed: each has gone through a product that was folded.
         let product = u128::from(self.a ^ P[5]) * u128::from(self.b ^ P[0]);
         product.wrapping_add(u128::from(self.a) << 64 | u128::from(self.b.rotate_left(32)))
+    }
+}
+
+/// The digest of a file's bytes, taken in piece by piece: wherever the pieces are cut, it is the same.
+#[derive(Clone, Debug)]
+pub struct FileHash {
+    hash: RowHash,
+    /// Bytes that do not fill two words yet.
+    held: [u8; FileHash::STEP],
+    length: u64,
+}
+
+impl FileHash {
+    /// Bytes taken in at once: two words.
+    const STEP: usize = 16;
+
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Digest {
+        let mut hash = FileHash::default();
+        hash.take(bytes);
+        hash.digest()
+    }
+
+    /// Takes the next bytes in.
+    pub fn take(&mut self, bytes: &[u8]) {
+        let filled = (self.length % Self::STEP as u64) as usize;
+        self.length += bytes.len() as u64;
+        let (head, rest) = bytes.split_at(bytes.len().min((Self::STEP - filled) % Self::STEP));
+        self.held[filled..filled + head.len()].copy_from_slice(head);
+        if filled > 0 && filled + head.len() == Self::STEP {
+            self.hash = Self::step(self.hash, &self.held);
+        }
+        let (steps, tail) = rest.as_chunks::<{ FileHash::STEP }>();
+        self.hash = steps.iter().fold(self.hash, Self::step);
+        self.held[..tail.len()].copy_from_slice(tail);
+    }
+
+    /// The digest of what was taken in.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let filled = (self.length % Self::STEP as u64) as usize;
+        let mut last = [0; Self::STEP];
+        last[..filled].copy_from_slice(&self.held[..filled]);
+        // The length tells zeros at the end from nothing.
+        Digest(Self::step(self.hash, &last).word(self.length).finish())
+    }
+
+    #[inline(always)]
+    fn step(hash: RowHash, bytes: &[u8; FileHash::STEP]) -> RowHash {
+        let both = u128::from_le_bytes(*bytes);
+        hash.words(both as u64, (both >> 64) as u64)
+    }
+}
+
+impl Default for FileHash {
+    fn default() -> Self {
+        FileHash { hash: RowHash::new(Kind::File, 0), held: [0; Self::STEP], length: 0 }
     }
 }
 
@@ -246,6 +307,16 @@ impl Digest {
     }
 }
 
+impl FromStr for Digest {
+    type Err = String;
+
+    /// Reads 32 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digest = u128::from_str_radix(text, 16).ok().map(Digest);
+        digest.filter(|digest| digest.to_string() == text).ok_or_else(|| format!("`{text}` is no digest"))
+    }
+}
+
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
@@ -322,6 +393,44 @@ mod tests {
         );
         assert_ne!(hash(&|h| hash_value(h, 7, &2.5)), hash(&|h| hash_value(h, 8, &2.5)));
         assert_ne!(hash(&|h| hash_value(h, 7, &(1u8, 2.5))), hash(&|h| hash_value(h, 7, &(2u8, 2.5))));
+    }
+
+    #[test]
+    fn digests_are_read_as_they_are_written() {
+        let digest = FileHash::of(b"x");
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        for wrong in ["", "0", &digest.to_string().to_uppercase(), &format!("+{}", &digest.to_string()[1..])] {
+            assert!(wrong.parse::<Digest>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_file_has_one_digest_however_it_is_cut() {
+        let bytes: Vec<u8> = (0..200u32).map(|i| (i * i % 251) as u8).collect();
+        for length in 0..bytes.len() {
+            let whole = FileHash::of(&bytes[..length]);
+            for piece in [1, 3, 15, 16, 17, 40] {
+                let mut hash = FileHash::default();
+                bytes[..length].chunks(piece).for_each(|piece| hash.take(piece));
+                assert_eq!(hash.digest(), whole, "{length} bytes, {piece} at once");
+            }
+        }
+    }
+
+    #[test]
+    fn files_that_differ_in_a_bit_or_in_length_have_other_digests() {
+        let bytes: Vec<u8> = (0..67u32).map(|i| (i % 3) as u8).collect();
+        let mut seen = BTreeSet::from([FileHash::of(&bytes)]);
+        for at in 0..bytes.len() * 8 {
+            let mut other = bytes.clone();
+            other[at / 8] ^= 1 << (at % 8);
+            assert!(seen.insert(FileHash::of(&other)), "bit {at}");
+        }
+        for length in 0..bytes.len() {
+            assert!(seen.insert(FileHash::of(&bytes[..length])), "{length} bytes");
+        }
+        let zeros: BTreeSet<Digest> = (0..100).map(|length| FileHash::of(&vec![0; length])).collect();
+        assert_eq!(zeros.len(), 100);
     }
 
     #[test]

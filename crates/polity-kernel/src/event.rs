@@ -10,11 +10,8 @@ use std::fmt;
 /// A record of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
-    /// The first record: what the run is.
-    Began {
-        /// Digest of the manifest's scenario and inputs: a journal belongs to one scenario.
-        scenario: Digest,
-    },
+    /// The first record: what the run is, word for word as its manifest says it. Again when the manifest changes, before it does.
+    Manifest(String),
     /// Answers, durable before they are used.
     Answers(Vec<Answer>),
     /// A round is complete.
@@ -26,12 +23,14 @@ pub enum Event {
         /// The chain up to and with it.
         chain: Digest,
     },
-    /// A snapshot is durable, and so are the tables up to the round before.
+    /// A snapshot is durable, and so are the tables up to the round before. With this record the parts count.
     Snapshot {
         /// The round with which it begins.
         round: u32,
         /// Digest of its bytes, by their chunks.
         bytes: Digest,
+        /// The parts of tables that were closed for it.
+        parts: Vec<Part>,
     },
     /// The process stopped by itself before the end.
     Stopped {
@@ -39,7 +38,12 @@ pub enum Event {
         reason: String,
     },
     /// The run has ended.
-    Ended(Outcome),
+    Ended {
+        /// How.
+        outcome: Outcome,
+        /// The last parts of its tables, which count with this record.
+        parts: Vec<Part>,
+    },
     /// Calls that are made although they might not have fitted: decided together when nothing was in flight, durable before what
     /// comes of them, so that a resumed run makes the same ones.
     Wave(Vec<EffectId>),
@@ -77,6 +81,12 @@ pub enum Event {
         /// What the server said.
         why: String,
     },
+    /// The run goes on from an older state, since newer snapshots are gone: neither they nor parts that hold this round or later ones
+    /// count any more.
+    Rewound {
+        /// The round with which it goes on.
+        round: u32,
+    },
 }
 
 /// A request on its way to a provider.
@@ -86,6 +96,23 @@ pub struct Sent {
     pub id: EffectId,
     /// The most that the request can take.
     pub most: Usage,
+}
+
+/// A closed part of a table, as its file was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The table's name.
+    pub table: String,
+    /// The first round whose rows it may hold.
+    pub first: u32,
+    /// The last one.
+    pub last: u32,
+    /// Its rows.
+    pub rows: u64,
+    /// Bytes of its file.
+    pub bytes: u64,
+    /// Digest of these bytes, by [`crate::digest::FileHash`].
+    pub digest: Digest,
 }
 
 /// What a person may order of a run that is under way.
@@ -131,31 +158,38 @@ impl fmt::Display for Order {
 }
 
 impl Event {
+    /// The kind of [`Event::Manifest`].
+    pub const MANIFEST: u8 = 1;
     /// The kind of [`Event::Round`].
     pub const ROUND: u8 = 3;
+    /// The kind of [`Event::Snapshot`].
+    pub const SNAPSHOT: u8 = 4;
     /// The kind of [`Event::Ended`].
     pub const ENDED: u8 = 6;
     /// The kind of [`Event::Ordered`].
     pub const ORDERED: u8 = 10;
     /// The kind of [`Event::Form`].
     pub const FORM: u8 = 12;
+    /// The kind of [`Event::Rewound`].
+    pub const REWOUND: u8 = 20;
 
     /// The number of this kind of record in a frame. Never renumber.
     #[must_use]
     pub fn kind(&self) -> u8 {
         match self {
-            Event::Began { .. } => 1,
+            Event::Manifest(_) => Event::MANIFEST,
             Event::Answers(_) => 2,
             Event::Round { .. } => Event::ROUND,
-            Event::Snapshot { .. } => 4,
+            Event::Snapshot { .. } => Event::SNAPSHOT,
             Event::Stopped { .. } => 5,
-            Event::Ended(_) => Event::ENDED,
+            Event::Ended { .. } => Event::ENDED,
             Event::Wave(_) => 7,
             Event::Exhausted { .. } => 8,
             Event::Broke { .. } => 9,
             Event::Ordered { .. } => Event::ORDERED,
             Event::Sent(_) => 11,
             Event::Form { .. } => Event::FORM,
+            Event::Rewound { .. } => Event::REWOUND,
         }
     }
 

@@ -7,10 +7,11 @@ use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
 use polity_driver::files::yaml;
 use polity_driver::models::Providers;
+use polity_driver::results;
 use polity_driver::run::{Engine, Prepared, Summary, prepare};
 use polity_driver::source::Faults;
 use polity_driver::systems::QUANTITIES;
-use polity_driver::tables::{ColumnData, read_metrics, read_stable};
+use polity_driver::tables::ColumnData;
 use polity_kernel::registry::{Card, Registry};
 use polity_kernel::tree::{Node, Value};
 use serde::{Deserialize, Serialize};
@@ -336,10 +337,10 @@ impl<'a> Suite<'a> {
 
 /// The columns of all tables but the volatile ones, by `table.column`.
 fn tables(disk: &dyn Disk) -> Result<BTreeMap<String, ColumnData>, String> {
-    let dir = Path::new(RUN).join("tables");
+    let tables = results::open(disk, Path::new(RUN)).map_err(|e| e.to_string())?;
     let mut all = BTreeMap::new();
-    for table in disk.list(&dir).map_err(|e| e.to_string())? {
-        for (name, data) in read_stable(disk, &dir, &table).map_err(|e| e.to_string())? {
+    for table in tables.names() {
+        for (name, data) in tables.stable(&table).map_err(|e| e.to_string())? {
             all.insert(format!("{table}.{name}"), data);
         }
     }
@@ -347,7 +348,8 @@ fn tables(disk: &dyn Disk) -> Result<BTreeMap<String, ColumnData>, String> {
 }
 
 fn last_metrics(disk: &dyn Disk) -> Result<BTreeMap<String, f64>, String> {
-    let metrics = read_metrics(disk, &Path::new(RUN).join("tables")).map_err(|e| e.to_string())?;
+    let tables = results::open(disk, Path::new(RUN)).map_err(|e| e.to_string())?;
+    let metrics = tables.metrics().map_err(|e| e.to_string())?;
     Ok(metrics.into_iter().filter_map(|(name, values)| Some((name, values.last()?.1))).collect())
 }
 

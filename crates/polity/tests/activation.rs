@@ -10,9 +10,10 @@ use harness::{
 };
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::{Progress, Stop, Watch};
+use polity_driver::results;
 use polity_driver::run::Engine;
 use polity_driver::source::Faults;
-use polity_driver::tables::{ColumnData, read_table};
+use polity_driver::tables::ColumnData;
 use polity_kernel::ask::Answer;
 use polity_kernel::machine::Machine;
 use polity_kernel::scenario::Assembled;
@@ -32,7 +33,7 @@ fn every_agent_sees_those_that_acted_before_it() {
     });
     let disk = disk();
     run(&engine(disk.clone(), 1, None), &prepared(&scenario, &folder), Path::new("run")).unwrap();
-    let table = read_table(disk.as_ref(), Path::new("run/tables"), "acts", &[], usize::MAX).unwrap();
+    let table = results::open(disk.as_ref(), Path::new("run")).unwrap().table("acts", &[], usize::MAX).unwrap();
     let column = |name: &str| table.iter().find(|(n, _)| n == name).map(|(_, data)| data).unwrap();
     let ColumnData::F64(values) = column("value") else { panic!("numbers") };
     let orders: Vec<Vec<u32>> =

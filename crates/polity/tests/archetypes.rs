@@ -207,7 +207,7 @@ fn a_fork_asks_what_if() {
     let without = forked("world.isolation=0", "without");
     assert_ne!(without["digest"], last_line(&ran)["digest"]);
     let infected = |run: &str| -> Vec<f64> {
-        let metrics = polity_driver::tables::read_metrics(&RealDisk, &folder.join(run).join("tables")).unwrap();
+        let metrics = polity_driver::results::open(&RealDisk, &folder.join(run)).unwrap().metrics().unwrap();
         let susceptible = metrics.iter().find(|(name, _)| *name == "susceptible").unwrap().1.clone();
         susceptible.into_iter().map(|(_, left)| 20_000.0 - left).collect()
     };

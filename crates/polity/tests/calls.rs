@@ -13,9 +13,10 @@ use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Unwatched;
 use polity_driver::health::{DEFAULTS, alarms};
 use polity_driver::models::{Answering, Exchange, Provider, Providers};
+use polity_driver::results;
 use polity_driver::run::{Engine, Prepared};
 use polity_driver::source::Faults;
-use polity_driver::tables::{ColumnData, read_closed, read_table};
+use polity_driver::tables::ColumnData;
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Role, Usage, Value, Want};
 use polity_kernel::digest::{Kind, RowHash};
@@ -217,7 +218,7 @@ fn used(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool) -> Vec<Answer> {
 
 fn assert_recounts(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool, what: &str) -> Vec<Answer> {
     let used = used(disk, run, lag, evaluation);
-    let table = read_table(disk, &run.join("tables"), "calls", &[], usize::MAX).unwrap();
+    let table = results::open(disk, run).unwrap().table("calls", &[], usize::MAX).unwrap();
     let mut left: BTreeMap<String, ColumnData> = table.into_iter().collect();
     let mut texts = |name: &str, of: &dyn Fn(&Answer) -> String| {
         let expected: Vec<Option<String>> = used.iter().map(|a| Some(of(a))).collect();
@@ -265,7 +266,7 @@ fn assert_recounts(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool, what:
 
 /// What the table `health` counts of questions.
 fn counted(disk: &SimDisk, run: &Path, measure: &str) -> f64 {
-    let table = read_closed(disk, &run.join("tables"), "health", &["measure", "value"]).unwrap();
+    let table = results::open(disk, run).unwrap().closed("health", &["measure", "value"]).unwrap();
     let (measures, values) = (table[0].1.texts(), table[1].1.numbers());
     measures.iter().zip(values).filter(|(m, _)| m.as_deref() == Some(measure)).map(|(_, v)| v.unwrap()).sum()
 }
@@ -304,7 +305,7 @@ fn calls_of_a_society_with_ladders_are_a_recount() {
     let lost = calls.iter().filter(|a| ["default", "none"].contains(&a.rung().name())).count() as f64;
     let questions = calls.iter().filter(|a| a.rung().name() != "again").count() as f64;
     assert_eq!(counted(&disk, Path::new(RUN), "unanswered"), lost);
-    let alarms = alarms(&disk, &Path::new(RUN).join("tables")).unwrap();
+    let alarms = alarms(&results::open(&disk, Path::new(RUN)).unwrap()).unwrap();
     let alarm = alarms.iter().find(|alarm| alarm.kind == "defaults").unwrap();
     assert_eq!((alarm.figure, alarm.threshold, alarm.subject.as_str()), (lost / questions, DEFAULTS, "all"));
     assert!(alarm.message.starts_with(&format!("{lost} of {questions} questions to models (")), "{}", alarm.message);
@@ -378,7 +379,7 @@ fn who_asks_nobody_or_wants_no_table_has_none() {
     scenario["record"] = json!({"calls": false});
     let disk = ran(&prepared(&scenario, &folder), 1, None, Some(2));
     assert!(!has(&disk), "nothing is to be recorded");
-    let alarms = alarms(&disk, &Path::new(RUN).join("tables")).unwrap();
+    let alarms = alarms(&results::open(&disk, Path::new(RUN)).unwrap()).unwrap();
     assert!(alarms.iter().any(|alarm| alarm.kind == "defaults"), "the alarm needs no table of calls: {alarms:?}");
 }
 

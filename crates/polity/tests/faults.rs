@@ -5,7 +5,7 @@
 
 mod harness;
 
-use harness::{Said, run, said, scratch, tables, team, write_scenario};
+use harness::{Said, forget_the_unrecorded, run, said, scratch, tables, team, verify, write_scenario};
 use harness::{
     arg, assert_asked_once, assert_same_tables, command, engine, events, oracles, polity, prepared, resume, rules,
 };
@@ -17,9 +17,10 @@ use polity_kernel::ask::{EffectId, Outcome};
 use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -74,10 +75,16 @@ fn stop_after(run: &Path, last: u32) {
         let end = events.iter().position(|e| matches!(e, Event::Round { round, .. } if *round == last)).unwrap();
         events.truncate(end + 1);
     });
+    forget_the_unrecorded(run);
 }
 
 fn segment(run: &Path) -> PathBuf {
     run.join("journal").join("00000001.journal")
+}
+
+/// The segment that closes the journal of a run that has ended.
+fn closing(run: &Path) -> PathBuf {
+    run.join("journal").join("00000002.journal")
 }
 
 fn flip(path: &Path, at: usize) {
@@ -104,6 +111,8 @@ fn goes_on(run: &Path, like: &Path, digest: &str, what: &str) {
     assert_eq!(said.text("digest"), digest, "{what}");
     assert_same_tables(&tables(&RealDisk, run), &tables(&RealDisk, like), what);
     assert_asked_once(&before, &recorded(run), what);
+    let verified = verify(run);
+    assert_eq!(verified.code, Some(0), "{what}: {verified:?}");
 }
 
 // ------------------------------------------------------------------ full disks
@@ -250,6 +259,95 @@ fn two_processes_on_one_folder() {
     second.wait_for(|| journal_len(&out) > before);
 }
 
+/// What lies in a folder, by its path.
+fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        match entry.path().is_dir() {
+            true => found.extend(contents(&entry.path())),
+            false => drop(found.insert(entry.path(), fs::read(entry.path()).unwrap())),
+        }
+    }
+    found
+}
+
+#[test]
+fn a_folder_that_is_somebodys_is_refused_and_nothing_in_it_is_touched() {
+    let folder = scratch("faults-mine");
+    let file = write_scenario(&folder, &rules(20, 2));
+    fs::write(
+        folder.join("design.yaml"),
+        fs::read_to_string(&file).unwrap().replacen('{', "{\"design\": {\"seeds\": 2},", 1),
+    )
+    .unwrap();
+    let design = folder.join("design.yaml");
+    let items = folder.join("items.jsonl");
+    fs::write(&items, "{\"question\": \"1 + 1\", \"answer\": \"2\"}\n".repeat(5)).unwrap();
+    let mine = folder.join("project");
+    let task = ["--task", arg(&items), "--model", "sim/medium"];
+    let verbs: [Vec<&str>; 6] = [
+        vec!["run", arg(&file)],
+        vec!["sweep", arg(&design)],
+        [&["eval", "--method", "single"][..], &task].concat(),
+        [&["eval", "--method", "single", "--repeats", "2"][..], &task].concat(),
+        [&["compare", "single", "debate"][..], &task].concat(),
+        vec!["systems", "check", "debate", "--quick"],
+    ];
+    let systems = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems");
+    // A project of the usual kind; one that has a file called lock; one in which only names of ours are, but not by us; and leftovers of a
+    // crash with a file of somebody's among them.
+    let projects: [&[(&str, &str)]; 4] = [
+        &[("inputs/my-survey.csv", "1,2"), ("tables/thesis-table.tex", "a & b"), ("journal/2026.md", "dear diary")],
+        &[("lock", "combination 1234"), ("inspect/log.json", "{}"), ("runs/notes.txt", "mine")],
+        &[("journal/00000001.journal", "dear diary"), ("inputs/0-survey.csv", "1,2")],
+        &[
+            ("lock", "polity\n"),
+            ("journal/00000001.journal", "x"),
+            ("inputs/0-items.csv", "1"),
+            ("tables/acts/mine.csv", "1"),
+        ],
+    ];
+    for project in projects {
+        for verb in &verbs {
+            let _ = fs::remove_dir_all(&mine);
+            for (name, text) in project {
+                fs::create_dir_all(mine.join(name).parent().unwrap()).unwrap();
+                fs::write(mine.join(name), text).unwrap();
+            }
+            let for_several = ["compare", "systems"].contains(&verb[0]) || verb.contains(&"--repeats");
+            let shared = for_several && project[0].1 == "polity\n";
+            if shared {
+                // Such a folder is one for several runs, of which nothing is ever removed.
+                continue;
+            }
+            let before = contents(&mine);
+            let mut args = [&verb[..], &["--out", arg(&mine)]].concat();
+            if verb[0] == "systems" {
+                args.extend(["--systems", arg(&systems)]);
+            }
+            let said = polity(&args);
+            assert_eq!(said.code, Some(3), "{verb:?} {project:?}: {said:?}");
+            let named = project.iter().any(|(name, _)| name.split('/').any(|part| said.notes.contains(part)));
+            assert!(said.notes.contains("is not empty") && named, "{verb:?} {project:?}: {}", said.notes);
+            assert_eq!(contents(&mine), before, "{verb:?} {project:?}");
+        }
+    }
+    // What a crash of our own left is no obstacle, and neither is an empty folder.
+    let _ = fs::remove_dir_all(&mine);
+    for left in [&[][..], &["lock"], &["lock", "journal/00000001.journal", "inputs/0-items.csv", "manifest.json.tmp"]] {
+        let _ = fs::remove_dir_all(&mine);
+        fs::create_dir_all(&mine).unwrap();
+        for name in left {
+            fs::create_dir_all(mine.join(name).parent().unwrap()).unwrap();
+            fs::write(mine.join(name), if *name == "lock" { "polity\n" } else { "cut off" }).unwrap();
+        }
+        let said = polity(&["run", arg(&file), "--out", arg(&mine)]);
+        assert_eq!(said.code, Some(0), "{left:?}: {said:?}");
+        assert!(!mine.join("inputs/0-items.csv").exists());
+        assert_eq!(verify(&mine).code, Some(0));
+    }
+}
+
 #[test]
 fn folders_that_hold_something_else() {
     let folder = scratch("faults-folder");
@@ -277,13 +375,17 @@ fn a_torn_journal_goes_on() {
         for cut in [1, 5, 40, 200, len / 3, len / 2] {
             let torn = folder.join("torn");
             copy(&like, &torn);
+            // With the end of the run goes the segment that closes its journal, and what was recorded with it.
+            fs::remove_file(closing(&torn)).unwrap();
             let file = fs::OpenOptions::new().write(true).open(segment(&torn)).unwrap();
             file.set_len(len - cut).unwrap();
+            forget_the_unrecorded(&torn);
             goes_on(&torn, &like, said.text("digest"), &format!("{name}: {cut} bytes less"));
         }
         // No crash takes the first record: it was durable before the manifest was there.
         let torn = folder.join("torn");
         copy(&like, &torn);
+        fs::remove_file(closing(&torn)).unwrap();
         let file = fs::OpenOptions::new().write(true).open(segment(&torn)).unwrap();
         file.set_len(30).unwrap();
         refused(&polity(&["resume", arg(&torn)]), 3, &["lost its first record"]);
@@ -358,6 +460,186 @@ fn a_changed_manifest_or_input_is_refused() {
     spoil(Path::new("manifest.json"), &written(now), &written(1));
     let reads = format!("this build reads {now}");
     refused(&polity(&["resume", arg(&bad)]), 3, &["format 1", &reads, "the build that began"]);
+}
+
+#[test]
+fn a_manifest_that_changes_by_right_is_journaled_and_no_other_change_is_taken() {
+    let folder = scratch("faults-manifest-changes");
+    let (like, _) = whole(&folder, &team(&folder, "debate", 5, 2));
+    let run = folder.join("changed");
+    copy(&like, &run);
+    stop_after(&run, 0);
+    let before = fs::read_to_string(run.join("manifest.json")).unwrap();
+    let said = polity(&["resume", arg(&run), "--batch"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let after = fs::read_to_string(run.join("manifest.json")).unwrap();
+    assert!(!before.contains("\"batch\"") && after.contains("\"batch\": true"), "{after}");
+    let texts: Vec<String> = recorded(&run)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Manifest(text) => Some(text),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(texts, [before.clone(), after.clone()], "word for word, and before it is in the file");
+    assert_eq!(verify(&run).code, Some(0));
+    // What it was is no longer what it is.
+    fs::write(run.join("manifest.json"), &before).unwrap();
+    for verb in ["replay", "resume"] {
+        refused(&polity(&[verb, arg(&run)]), 3, &["manifest.json", "`batch` is gone"]);
+    }
+    refused_by_verify(&run, &["manifest.json", "`batch` is gone"]);
+    // But where a kill came between the record and the file, going on mends that.
+    stop_after(&run, 1);
+    let verified = verify(&run);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert_eq!(polity(&["resume", arg(&run)]).code, Some(0));
+    assert_eq!(fs::read_to_string(run.join("manifest.json")).unwrap(), after);
+}
+
+fn refused_by_verify(run: &Path, words: &[&str]) {
+    let said = verify(run);
+    assert_eq!((said.code, said.text("status")), (Some(3), "damaged"), "{said:?}");
+    for word in words {
+        assert!(said.notes.contains(word) && said.json.to_string().contains(word), "{word} is not in {said:?}");
+    }
+}
+
+/// Changes manifest.json and the journal's copy of it alike.
+fn forge(run: &Path, from: &str, to: &str) {
+    rewrite(run, |events| {
+        let Some(Event::Manifest(text)) = events.first_mut() else { panic!("it begins with the manifest") };
+        assert!(text.contains(from), "{text}");
+        *text = text.replacen(from, to, 1);
+        fs::write(run.join("manifest.json"), text).unwrap();
+    });
+}
+
+#[test]
+fn what_follows_from_the_scenario_is_not_taken_from_the_manifest() {
+    let folder = scratch("faults-derived");
+    let (like, _) = whole(&folder, &team(&folder, "debate", 5, 2));
+    let bad = folder.join("bad");
+    let forgeries = [
+        ("\"simulated\": true", "\"simulated\": false", "`simulated` is false"),
+        ("\"models\": [\n    \"sim/medium\"", "\"models\": [\n    \"openai/gpt-5\"", "`models` is [\"openai/gpt-5\"]"),
+        ("\"seed\": 11,\n  \"build\"", "\"seed\": 42,\n  \"build\"", "`seed` is 42"),
+        ("\"activation\": null", "\"activation\": \"random-order\"", "`activation` is Some(RandomOrder)"),
+    ];
+    for (from, to, says) in forgeries {
+        copy(&like, &bad);
+        forge(&bad, from, to);
+        for verb in ["resume", "replay"] {
+            refused(&polity(&[verb, arg(&bad)]), 3, &["manifest.json", says]);
+        }
+    }
+    // Another build is told of, and no reason to refuse.
+    copy(&like, &bad);
+    forge(&bad, &format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION")), "\"version\": \"9.9.9\"");
+    for verb in ["replay", "resume"] {
+        let said = polity(&[verb, arg(&bad)]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.notes.contains("was begun by polity 9.9.9"), "{said:?}");
+        let own = polity(&[verb, arg(&like)]);
+        assert!(!own.notes.contains("was begun by"), "{own:?}");
+    }
+}
+
+#[test]
+fn inputs_that_are_gone_or_were_added_are_named() {
+    let folder = scratch("faults-inputs");
+    let (like, _) = whole(&folder, &team(&folder, "debate", 5, 2));
+    let bad = folder.join("bad");
+    copy(&like, &bad);
+    stop_after(&bad, 0);
+    fs::write(bad.join("inputs/1-more.csv"), "a,b").unwrap();
+    for verb in ["resume", "replay"] {
+        refused(&polity(&[verb, arg(&bad)]), 3, &["inputs/1-more.csv", "no file that the run reads"]);
+    }
+    refused_by_verify(&bad, &["inputs/1-more.csv"]);
+    fs::remove_file(bad.join("inputs/1-more.csv")).unwrap();
+    fs::remove_file(bad.join("inputs/0-items.jsonl")).unwrap();
+    for verb in ["resume", "replay"] {
+        refused(&polity(&[verb, arg(&bad)]), 3, &["inputs/0-items.jsonl", "it is gone"]);
+    }
+    refused_by_verify(&bad, &["inputs/0-items.jsonl"]);
+}
+
+/// Runs a command; one that hangs is a failure of the test.
+fn in_time(args: &[&str]) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
+    let streams = (Stdio::null(), Stdio::piped(), Stdio::piped());
+    let mut running = Running(command.args(args).stdin(streams.0).stdout(streams.1).stderr(streams.2).spawn().unwrap());
+    let began = Instant::now();
+    while running.0.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{args:?} hangs");
+        sleep(Duration::from_millis(2));
+    }
+    ended(running)
+}
+
+#[test]
+#[cfg(unix)]
+fn links_pipes_and_devices_in_a_run_folder_are_refused_at_once() {
+    use std::os::unix::fs::symlink;
+    let folder = scratch("faults-irregular");
+    let (like, _) = whole(&folder, &team(&folder, "debate", 5, 2));
+    let outside = folder.join("outside");
+    copy(&like.join("tables/acts"), &outside);
+    fs::write(outside.join("part-000900-000901.parquet"), "somebody's").unwrap();
+    let before = contents(&outside);
+    let bad = folder.join("bad");
+    let fifo = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    let (manifest, input, acts) = ("manifest.json", "inputs/0-items.jsonl", "tables/acts");
+    type Make<'a> = &'a dyn Fn(&Path);
+    let crafted: [(&str, Make<'_>); 8] = [
+        (manifest, &|path| fifo(path)),
+        (input, &|path| fifo(path)),
+        (manifest, &|path| symlink("/dev/zero", path).unwrap()),
+        (input, &|path| symlink("/dev/zero", path).unwrap()),
+        (input, &|path| symlink("/etc/passwd", path).unwrap()),
+        (acts, &|path| symlink(&outside, path).unwrap()),
+        ("journal/00000003.journal", &|path| fifo(path)),
+        ("people", &|path| symlink(&outside, path).unwrap()),
+    ];
+    for (name, make) in crafted {
+        copy(&like, &bad);
+        stop_after(&bad, 0);
+        let path = bad.join(name);
+        let _ = fs::remove_file(&path);
+        let _ = fs::remove_dir_all(&path);
+        make(&path);
+        let fork = folder.join("fork");
+        let verbs: [&[&str]; 7] = [
+            &["resume", arg(&bad)],
+            &["replay", arg(&bad)],
+            &["fork", arg(&bad), "--at", "0", "--out", arg(&fork)],
+            &["verify", arg(&bad)],
+            &["export", arg(&bad), "--table", "acts"],
+            &["report", arg(&bad)],
+            &["calls", arg(&bad)],
+        ];
+        for verb in verbs {
+            let said = in_time(verb);
+            assert_eq!(said.code, Some(3), "{name}: {verb:?}: {said:?}");
+            assert!(said.notes.contains(name), "{name}: {verb:?}: {said:?}");
+        }
+        assert_eq!(contents(&outside), before, "{name}: nothing outside is touched");
+        assert!(!fork.exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_table_is_a_table_of_the_run() {
+    let folder = scratch("faults-tables");
+    let (one, _) = whole(&folder, &rules(20, 3));
+    for table in ["../../run/tables/acts", "../tables/acts", "/etc", "acts/../acts", "nothing", ""] {
+        let mut export = Command::new(env!("CARGO_BIN_EXE_polity"));
+        let said = export.args(["export", arg(&one), "--table", table]).output().unwrap();
+        let notes = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert!(said.status.code() == Some(3) && notes.contains("has no table"), "{table}: {notes}");
+        assert!(said.stdout.is_empty());
+    }
 }
 
 // ------------------------------------------------------------------ tampering

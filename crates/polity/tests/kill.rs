@@ -184,7 +184,7 @@ impl Case {
         tally.torn += u32::from(torn);
         tally.of_a_resume += u32::from(resumed);
         let rounds = left.iter().filter(|event| matches!(event, Event::Round { .. })).count() as u32;
-        let over = matches!(left.last(), Some(Event::Ended(_)));
+        let over = matches!(left.last(), Some(Event::Ended { .. }));
         if ended {
             assert!(over, "{}: it ended without an end: {:?}", self.name, said(&output));
         }

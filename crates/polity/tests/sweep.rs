@@ -488,13 +488,15 @@ fn a_metric_that_no_run_measures_is_told_and_the_folder_is_free_again() {
     let written = fs::metadata(out.join("summary.csv")).unwrap().modified().unwrap();
     fs::rename(run.join("tables/metrics"), run.join("tables/elsewhere")).unwrap();
     let lost = polity(&["resume", arg(&out)]);
-    assert!(lost.code == Some(3) && lost.notes.contains("its table of metrics is gone"), "{lost:?}");
+    let gone = format!("{}: it is gone", run.join("tables/metrics/part-000000-000001.parquet").display());
+    assert!(lost.code == Some(3) && lost.notes.contains(&gone), "{lost:?}");
     fs::rename(run.join("tables/elsewhere"), run.join("tables/metrics")).unwrap();
     assert_eq!(polity(&["resume", arg(&out)]).text("status"), "done");
     assert_eq!(fs::metadata(out.join("summary.csv")).unwrap().modified().unwrap(), written);
     // A run of something else is not taken for one of its own.
-    let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
-    fs::write(run.join("manifest.json"), manifest.replace("\"rounds\": 4", "\"rounds\": 5")).unwrap();
+    let file = write_scenario(&folder, &rules(20, 5));
+    fs::remove_dir_all(&run).unwrap();
+    assert_eq!(polity(&["run", arg(&file), "--out", arg(&run)]).code, Some(0));
     let other = polity(&["resume", arg(&out)]);
     assert!(other.code == Some(3) && other.notes.contains("is a run of another scenario"), "{other:?}");
 }

@@ -18,8 +18,11 @@ pub trait Disk: Send + Sync {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
     /// Opens a file for writing at its end, made if missing.
     fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
-    /// The whole file; ask [`Disk::len`] first where the file may come from a stranger.
+    /// The whole file, as long as it is when it is opened. Refuses what is no regular file, such as a link or a FIFO; ask [`Disk::len`]
+    /// first where the file may come from a stranger.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// What is there by this name; a link is not followed.
+    fn kind(&self, path: &Path) -> io::Result<EntryKind>;
     /// Length of the file in bytes.
     fn len(&self, path: &Path) -> io::Result<u64>;
     /// Cuts the file (or extends it with zeros) to `len` bytes and syncs it.
@@ -46,6 +49,17 @@ pub trait Disk: Send + Sync {
         let _ = dir;
         Ok(None)
     }
+}
+
+/// What a name in a folder stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// Something else, in words: a link, a FIFO, a socket, a device.
+    Other(&'static str),
 }
 
 /// A file open for writing at its end.

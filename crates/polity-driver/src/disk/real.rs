@@ -1,8 +1,8 @@
 //! The machine's own disk.
 
-use super::{Disk, DiskFile, SyncBeside, parent};
+use super::{Disk, DiskFile, EntryKind, SyncBeside, parent};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The machine's own disk.
@@ -46,9 +46,41 @@ impl DiskFile for RealFile {
     }
 }
 
-fn open(path: &Path, options: &OpenOptions) -> io::Result<Box<dyn DiskFile>> {
-    let file = options.open(path).map_err(about(path))?;
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<Box<dyn DiskFile>> {
+    let file = plain(options).open(path).map_err(about(path))?;
     Ok(Box::new(RealFile { file, path: path.to_owned() }))
+}
+
+/// Makes options refuse a link in a file's place, and never wait for the other end of a FIFO.
+#[cfg(unix)]
+fn plain(options: &mut OpenOptions) -> &mut OpenOptions {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+}
+
+#[cfg(not(unix))]
+fn plain(options: &mut OpenOptions) -> &mut OpenOptions {
+    options
+}
+
+fn kind_of(kind: fs::FileType) -> EntryKind {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return EntryKind::Other("a FIFO");
+        }
+        if kind.is_socket() {
+            return EntryKind::Other("a socket");
+        }
+    }
+    match () {
+        () if kind.is_file() => EntryKind::File,
+        () if kind.is_dir() => EntryKind::Folder,
+        () if kind.is_symlink() => EntryKind::Other("a link"),
+        () => EntryKind::Other("a device"),
+    }
 }
 
 impl Disk for RealDisk {
@@ -61,7 +93,28 @@ impl Disk for RealDisk {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        fs::read(path).map_err(about(path))
+        let read = || {
+            if let EntryKind::Other(what) = kind_of(fs::symlink_metadata(path)?.file_type()) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, and no regular file")));
+            }
+            let file = plain(OpenOptions::new().read(true)).open(path)?;
+            // Once more, of what was really opened.
+            let metadata = file.metadata()?;
+            match kind_of(metadata.file_type()) {
+                EntryKind::File => {}
+                EntryKind::Folder => return Err(io::ErrorKind::IsADirectory.into()),
+                EntryKind::Other(_) => return Err(io::ErrorKind::InvalidInput.into()),
+            }
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(usize::try_from(metadata.len()).unwrap_or(usize::MAX))?;
+            file.take(metadata.len()).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        read().map_err(about(path))
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<EntryKind> {
+        fs::symlink_metadata(path).map(|metadata| kind_of(metadata.file_type())).map_err(about(path))
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {
@@ -70,7 +123,7 @@ impl Disk for RealDisk {
 
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         let cut = || {
-            let file = OpenOptions::new().write(true).open(path)?;
+            let file = plain(OpenOptions::new().write(true)).open(path)?;
             file.set_len(len)?;
             file.sync_all()
         };
@@ -114,7 +167,9 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send>> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(about(path))?;
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(false);
+        let file = plain(options).open(path).map_err(about(path))?;
         match file.try_lock() {
             Ok(()) => Ok(Box::new(file)),
             Err(TryLockError::WouldBlock) => Err(io::Error::new(
@@ -164,6 +219,9 @@ mod tests {
         note("read", text(&file));
         note("cut none", done(disk.truncate(&base.join("none"), 2)));
         note("read none", text(&base.join("none")));
+        for name in ["a/b", "a/b/file", "none"] {
+            note("kind", disk.kind(&base.join(name)).map(|kind| format!("{kind:?}")));
+        }
         note("read folder", text(&dir));
         note("list", disk.list(&base.join("a")).map(|names| names.join(",")));
         note("list none", disk.list(&base.join("none")).map(|names| names.join(",")));
@@ -206,6 +264,30 @@ mod tests {
         assert_eq!(tour(&sim, folder.path()), real);
         assert!(real.contains(&"lock again: WouldBlock".to_owned()), "{real:#?}");
         assert!(real.contains(&"lock after release: ".to_owned()), "{real:#?}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_no_regular_file_is_neither_read_nor_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (outside, link, fifo) =
+            (folder.path().join("outside"), folder.path().join("link"), folder.path().join("fifo"));
+        fs::write(&outside, "kept").unwrap();
+        std::os::unix::fs::symlink(&outside, &link).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+        assert!(made.success());
+        let zero = folder.path().join("zero");
+        std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
+        for (path, what) in [(&link, "a link"), (&zero, "a link"), (&fifo, "a FIFO")] {
+            assert_eq!(RealDisk.kind(path).unwrap(), EntryKind::Other(what));
+            let error = RealDisk.read(path).unwrap_err().to_string();
+            assert!(error.contains(what) && error.contains(&path.display().to_string()), "{error}");
+            assert!(RealDisk.create(path).is_err(), "{}", path.display());
+            assert!(RealDisk.truncate(path, 0).is_err(), "{}", path.display());
+        }
+        assert!(RealDisk.append(&link).is_err() && RealDisk.lock(&link).is_err());
+        assert!(RealDisk.read(Path::new("/dev/zero")).is_err(), "a device is not read without end");
+        assert_eq!(fs::read(&outside).unwrap(), b"kept");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! the others, except that changes of one name happen in their order. As on ext4, syncing a file makes its own creation
 //! durable (unless [`SimDisk::with_strict_names`]); a folder's own name becomes so only by [`Disk::sync_dir`] of its parent.
 
-use super::{Disk, DiskFile, parent};
+use super::{Disk, DiskFile, EntryKind, parent};
 use polity_kernel::rng::{Draws, Stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind, Write};
@@ -508,6 +508,16 @@ impl Disk for SimDisk {
         state.running()?;
         let inode = state.find(path)?;
         Ok(state.content(inode, path)?.bytes.clone())
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<EntryKind> {
+        let state = self.state();
+        state.running()?;
+        let inode = state.find(path)?;
+        Ok(match state.nodes.get(&inode) {
+            Some(Node::Dir(_)) => EntryKind::Folder,
+            _ => EntryKind::File,
+        })
     }
 
     fn len(&self, path: &Path) -> io::Result<u64> {

@@ -284,7 +284,7 @@ impl Mailbox {
 pub fn of_run(disk: Arc<dyn Disk>, run: &Path) -> Result<Mailbox, DriveError> {
     let folder = Folder::read(disk.clone(), run)?;
     if !under_way(disk.as_ref(), run) {
-        let mut reader = JournalReader::open(disk.clone(), &folder.journal())?;
+        let mut reader = JournalReader::open(disk.as_ref(), &folder.journal())?;
         while let Some(segment) = reader.next_segment()? {
             if segment.records().any(|record| record.kind == Event::ENDED) {
                 return Err(DriveError::Input(format!("{} has ended; nobody is asked any more", run.display())));

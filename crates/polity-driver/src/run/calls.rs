@@ -1,6 +1,6 @@
 //! The calls of a run, from its journal: also of one that is under way, or was killed.
 
-use super::Folder;
+use super::{Folder, Inventory, Manifest, manifest_file};
 use crate::DriveError;
 use crate::calls::Call;
 use crate::disk::Disk;
@@ -52,24 +52,20 @@ pub struct Shown {
 /// round, an item or a purpose that the run does not have.
 pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> Result<Vec<Shown>, DriveError> {
     let folder = Folder::read(disk.clone(), dir)?;
-    let manifest = folder.manifest()?;
+    // Only the shape of the run is taken from it here; that it is as it was is known when the journal has been read.
+    let file = manifest_file(disk.as_ref(), dir)?;
+    let manifest = Manifest::from_text(&file, &dir.join("manifest.json"))?;
     let evaluation = manifest.scenario.get("method").is_some_and(|method| !method.is_null());
     let rounds = manifest.scenario.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(u64::MAX);
     let wrong = |what: String| Err(DriveError::Input(format!("{}: {what}", dir.display())));
-    if let Some(round) = wanted.round
-        && u64::from(round) >= rounds
-    {
-        return wrong(format!("there is no round {round}: the run has {rounds}, the first is 0"));
-    }
-    if wanted.item.is_some() && !evaluation {
-        return wrong("a society has no items; --item is for evaluations".into());
-    }
     let mut found: BTreeMap<(u32, Option<u32>, u32, u32), Shown> = BTreeMap::new();
     let mut seen = Seen::default();
-    let mut reader = JournalReader::open(disk, &folder.journal())?;
+    let mut inventory = Inventory::default();
+    let mut reader = JournalReader::open(disk.as_ref(), &folder.journal())?;
     while let Some(segment) = reader.next_segment()? {
         for record in segment.records() {
             let event = Event::decode(record.kind, record.payload).map_err(super::unreadable)?;
+            inventory.take(&event);
             let Event::Answers(answers) = event else { continue };
             for answer in answers {
                 seen.agents.insert(answer.id.actor);
@@ -107,6 +103,15 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
                 }
             }
         }
+    }
+    inventory.verified(dir, &file)?;
+    if let Some(round) = wanted.round
+        && u64::from(round) >= rounds
+    {
+        return wrong(format!("there is no round {round}: the run has {rounds}, the first is 0"));
+    }
+    if wanted.item.is_some() && !evaluation {
+        return wrong("a society has no items; --item is for evaluations".into());
     }
     if seen.agents.is_empty() {
         return Ok(Vec::new());

@@ -1,19 +1,23 @@
 //! The run folder: `manifest.json`, `journal/`, `tables/`, `inputs/`, `report.html`.
 
+use super::claim::{self, LOCK};
+use super::inventory::Inventory;
+use super::manifest::FORMAT;
+use super::prepare::InputFile;
 use super::{Manifest, Prepared};
-use crate::DriveError;
-use crate::disk::{Disk, create_dir_durably, write_atomically};
+use crate::disk::{Disk, EntryKind, create_dir_durably, write_atomically};
+use crate::drive::digest_of;
+use crate::snapshots::Snapshots;
 use crate::sweep::is_sweep;
+use crate::{DriveError, Fault};
+use polity_kernel::journal::segment_number;
 use polity_kernel::scenario::{Inputs, Scenario};
 use polity_kernel::tree::Node;
-use std::io;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How often the lock of a folder that is held is tried for again, and how long is waited before.
-const LOCK_TRIES: u32 = 3;
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// An opened run folder; holds its lock unless it is only read.
 pub struct Folder {
@@ -22,66 +26,89 @@ pub struct Folder {
     _lock: Option<Box<dyn Send>>,
 }
 
-/// Makes a folder, or takes one that holds nothing but `ours`, and locks it. `refuse`: an error if it holds something to go on with.
-pub(crate) fn claim(
-    disk: &dyn Disk,
-    path: &Path,
-    ours: &[&str],
-    refuse: &dyn Fn() -> Result<(), DriveError>,
-) -> Result<Box<dyn Send>, DriveError> {
-    let error = |e| DriveError::disk(path)(e);
-    if disk.exists(path).map_err(error)? {
-        let inside = disk.list(path).map_err(|_| {
-            DriveError::Folder(format!("{} is there already and is no folder; choose another --out", path.display()))
-        })?;
-        refuse()?;
-        if let Some(other) = inside.iter().find(|name| !ours.contains(&name.as_str()) && !name.ends_with(".tmp")) {
-            return Err(DriveError::Folder(format!(
-                "{} is not empty (it holds {other}); choose another --out",
-                path.display()
-            )));
+/// What a crash may leave of a run before its manifest is written: nothing that is in the way of another one.
+fn left_by_a_crash(names: &[&str], is_file: bool) -> bool {
+    match (names, is_file) {
+        ([LOCK | "manifest.json.tmp"], true) | (["journal" | "tables" | "inputs"], false) => true,
+        (["journal", name], true) => segment_number(name).is_some(),
+        (["inputs", name], true) => {
+            let number = name.split_once('-').map(|(number, _)| number);
+            number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
         }
+        _ => false,
     }
-    create_dir_durably(disk, path).map_err(error)?;
-    let lock = lock(disk, path)?;
-    // Another process may have begun something, and even ended it, since the first look.
-    refuse()?;
-    Ok(lock)
 }
 
-/// Holds a folder for this process alone.
-pub(crate) fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveError> {
-    let mut held = disk.lock(&path.join("lock"));
-    // A command that looks whether a run is under way holds the lock for a moment.
-    for _ in 0..LOCK_TRIES {
-        if !held.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-            break;
-        }
-        std::thread::sleep(LOCK_PAUSE);
-        held = disk.lock(&path.join("lock"));
+/// Refuses a folder that holds no run, and one that holds links and other things that are no run's.
+fn is_run(disk: &dyn Disk, path: &Path) -> Result<(), DriveError> {
+    let manifest = path.join("manifest.json");
+    if !disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
+        let what = if is_sweep(disk, path) {
+            "is a sweep; name one of its runs, a folder below its folder runs"
+        } else if disk.exists(path).map_err(DriveError::disk(path))? {
+            "holds no run that began (there is no manifest.json)"
+        } else {
+            "does not exist"
+        };
+        return Err(DriveError::Folder(format!("{} {what}", path.display())));
     }
-    held.map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => DriveError::Folder(format!(
-            "another process works on {}; wait until it has ended, or stop it",
+    claim::only_regular(disk, path, None)
+}
+
+/// What a run is, and what its folder must hold, for whoever only reads it.
+pub(crate) fn inventory(disk: &dyn Disk, run: &Path) -> Result<(Manifest, Inventory), DriveError> {
+    is_run(disk, run)?;
+    let file = manifest_file(disk, run)?;
+    let inventory = Inventory::read(disk, &run.join("journal"))?;
+    Ok((inventory.verified(run, &file)?, inventory))
+}
+
+/// The text of the manifest's file, if it is of this build's format. Whether it is what the journal says, [`Inventory::verified`] tells.
+pub(crate) fn manifest_file(disk: &dyn Disk, run: &Path) -> Result<String, DriveError> {
+    /// What is read of any format.
+    #[derive(Deserialize)]
+    struct Head {
+        format: u32,
+        build: super::Build,
+    }
+    let path = run.join("manifest.json");
+    let bytes = disk.read(&path).map_err(DriveError::disk(&path))?;
+    let wrong = |why: &dyn std::fmt::Display| {
+        DriveError::Folder(format!("{} can not be read: {why}; put it back as it was", path.display()))
+    };
+    let text = String::from_utf8(bytes).map_err(|error| wrong(&error))?;
+    let Head { format, build } = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    if format > FORMAT {
+        return Err(DriveError::Folder(format!(
+            "{} is of run format {format}, this build reads up to {FORMAT}; use a newer polity",
             path.display()
-        )),
-        _ => DriveError::Disk { path: path.join("lock"), source: error },
-    })
+        )));
+    }
+    if format < FORMAT {
+        return Err(DriveError::Folder(format!(
+            "{} is of run format {format}, this build reads {FORMAT}: its journal or its snapshots were written in another form. Use the build \
+         that began the run (version {}), or run the scenario again",
+            path.display(),
+            build.version
+        )));
+    }
+    Ok(text)
 }
 
 impl Folder {
-    /// Makes a new folder, or takes an empty one.
+    /// Makes a new folder, or takes an empty one, or one that a crash left before its run began.
     pub fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
-        let error = |e| DriveError::disk(path)(e);
-        // What a crash left before the manifest was written is no run.
-        let ours = ["journal", "tables", "inputs", "lock"];
-        let lock = claim(disk.as_ref(), path, &ours, &|| Self::refuse_a_run(disk.as_ref(), path))?;
+        let refuse = || Self::refuse_a_run(disk.as_ref(), path);
+        let lock = claim::claim(disk.as_ref(), path, &left_by_a_crash, &refuse)?;
         for part in ["journal", "tables", "inputs"] {
             let dir = path.join(part);
-            if disk.exists(&dir).map_err(error)? {
-                disk.remove_dir_all(&dir).map_err(error)?;
+            create_dir_durably(disk.as_ref(), &dir).map_err(DriveError::disk(&dir))?;
+            // All of them were just seen to be Polity's own.
+            for name in disk.list(&dir).map_err(DriveError::disk(&dir))? {
+                let file = dir.join(name);
+                disk.remove_file(&file).map_err(DriveError::disk(&file))?;
             }
-            create_dir_durably(disk.as_ref(), &dir).map_err(error)?;
+            disk.sync_dir(&dir).map_err(DriveError::disk(&dir))?;
         }
         Ok(Folder { disk, path: path.to_path_buf(), _lock: Some(lock) })
     }
@@ -89,23 +116,13 @@ impl Folder {
     /// Opens a folder to go on with its run.
     pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
         let folder = Folder::read(disk, path)?;
-        let lock = lock(folder.disk.as_ref(), path)?;
+        let lock = claim::lock(folder.disk.as_ref(), path)?;
         Ok(Folder { _lock: Some(lock), ..folder })
     }
 
     /// Opens a folder to read it.
     pub fn read(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
-        let manifest = path.join("manifest.json");
-        if !disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
-            let what = if is_sweep(disk.as_ref(), path) {
-                "is a sweep; name one of its runs, a folder below its folder runs"
-            } else if disk.exists(path).map_err(DriveError::disk(path))? {
-                "holds no run that began (there is no manifest.json)"
-            } else {
-                "does not exist"
-            };
-            return Err(DriveError::Folder(format!("{} {what}", path.display())));
-        }
+        is_run(disk.as_ref(), path)?;
         Ok(Folder { disk, path: path.to_path_buf(), _lock: None })
     }
 
@@ -133,6 +150,18 @@ impl Folder {
         self.path.join("journal")
     }
 
+    /// Removes what a kill left beside the journal: snapshots that were never recorded or are needed no more, and files that were never whole.
+    pub(super) fn tidy(&self, inventory: &Inventory) -> Result<(), DriveError> {
+        let dir = self.journal();
+        for name in self.disk.list(&dir).map_err(DriveError::disk(&dir))? {
+            if name.ends_with(".tmp") {
+                let path = dir.join(name);
+                self.disk.remove_file(&path).map_err(DriveError::disk(&path))?;
+            }
+        }
+        Snapshots::new(self.disk.clone(), dir).tidy(&inventory.named())
+    }
+
     /// Its tables.
     #[must_use]
     pub fn tables(&self) -> PathBuf {
@@ -147,62 +176,65 @@ impl Folder {
         Ok(())
     }
 
-    pub(super) fn write_manifest(&self, manifest: &Manifest) -> Result<(), DriveError> {
+    /// `text`: as the journal has it.
+    pub(super) fn write_manifest(&self, text: &str) -> Result<(), DriveError> {
         let path = self.path.join("manifest.json");
-        let mut text = serde_json::to_string_pretty(manifest)
-            .map_err(|e| DriveError::Folder(format!("the manifest can not be written: {e}")))?;
-        text.push('\n');
         write_atomically(self.disk.as_ref(), &path, text.as_bytes()).map_err(DriveError::disk(&path))
     }
 
-    /// The manifest.
+    /// The manifest, as the journal has it too.
     pub fn manifest(&self) -> Result<Manifest, DriveError> {
-        let path = self.path.join("manifest.json");
-        let bytes = self.disk.read(&path).map_err(DriveError::disk(&path))?;
-        let manifest: Manifest = serde_json::from_slice(&bytes)
-            .map_err(|e| DriveError::Folder(format!("{} can not be read: {e}", path.display())))?;
-        if manifest.format > super::manifest::FORMAT {
-            return Err(DriveError::Folder(format!(
-                "{} is of run format {}, this build reads up to {}; use a newer polity",
-                path.display(),
-                manifest.format,
-                super::manifest::FORMAT
-            )));
+        Ok(inventory(self.disk.as_ref(), &self.path)?.0)
+    }
+
+    /// What the folder `inputs` holds of the run's files, and what is wrong there: files that are gone, were changed or do not belong there.
+    pub(crate) fn inputs(&self, manifest: &Manifest) -> Result<(Vec<InputFile>, Vec<Fault>), DriveError> {
+        let dir = self.path.join("inputs");
+        let mut names: BTreeSet<String> = match self.disk.list(&dir) {
+            Ok(names) => names.into_iter().collect(),
+            Err(error) if error.kind() == ErrorKind::NotFound => BTreeSet::new(),
+            Err(error) => return Err(DriveError::disk(&dir)(error)),
+        };
+        let (mut files, mut faults) = (Vec::new(), Vec::new());
+        for entry in &manifest.inputs {
+            let path = dir.join(&entry.stored);
+            // A stored name is one of the folder's own, whatever it looks like.
+            let there = names.remove(&entry.stored);
+            if !there || self.disk.kind(&path).map_err(DriveError::disk(&path))? != EntryKind::File {
+                let what = format!("it is gone: the run reads it as {}. Put it back from a copy", entry.path);
+                faults.push(Fault::new(path, what));
+                continue;
+            }
+            let bytes = self.disk.read(&path).map_err(DriveError::disk(&path))?;
+            match bytes.len() as u64 == entry.bytes && digest_of(&bytes).to_string() == entry.digest {
+                true => files.push(InputFile { entry: entry.clone(), bytes: Arc::new(bytes) }),
+                false => faults.push(Fault::new(path, "it was changed after the run began; put it back as it was")),
+            }
         }
-        if manifest.format < super::manifest::FORMAT {
-            return Err(DriveError::Folder(format!(
-                "{} is of run format {}, this build reads {}: its journal or its snapshots were written in another form. Use the build that began the \
-                 run (version {}), or run the scenario again",
-                path.display(),
-                manifest.format,
-                super::manifest::FORMAT,
-                manifest.build.version
-            )));
-        }
-        Ok(manifest)
+        let more =
+            names.into_iter().map(|name| Fault::new(dir.join(name), "it is no file that the run reads; remove it"));
+        faults.extend(more);
+        Ok((files, faults))
     }
 
     /// The scenario and inputs of the run, from the folder alone.
     pub fn prepared(&self, manifest: &Manifest) -> Result<Prepared, DriveError> {
         let tree = Node::from_json(&manifest.scenario);
         let scenario = Scenario::read(&tree)?;
+        let (files, faults) = self.inputs(manifest)?;
+        if let Some(fault) = faults.into_iter().next() {
+            return Err(fault.into());
+        }
         let mut inputs = Inputs::default();
         let mut loaded = Vec::new();
         for wish in scenario.files() {
-            let entry = manifest.inputs.iter().find(|entry| entry.path == wish.path).ok_or_else(|| {
+            let file = files.iter().find(|file| file.entry.path == wish.path).ok_or_else(|| {
                 DriveError::Folder(format!("{} does not hold the input {}", self.path.display(), wish.path))
             })?;
-            let path = self.path.join("inputs").join(&entry.stored);
-            let bytes = self.disk.read(&path).map_err(DriveError::disk(&path))?;
-            if crate::drive::digest_of(&bytes).to_string() != entry.digest {
-                return Err(DriveError::Folder(format!(
-                    "{} was changed after the run began; put it back as it was",
-                    path.display()
-                )));
-            }
-            super::prepare::take_in(&mut inputs, &wish, &path, &bytes)
+            let path = self.path.join("inputs").join(&file.entry.stored);
+            super::prepare::take_in(&mut inputs, &wish, &path, &file.bytes)
                 .map_err(|error| DriveError::Input(error.to_string()))?;
-            loaded.push(super::prepare::InputFile { entry: entry.clone(), bytes: Arc::new(bytes) });
+            loaded.push(file.clone());
         }
         let (name, source) = (manifest.name.clone(), manifest.source.clone());
         Ok(Prepared { tree, name, source, inputs, edits: manifest.edits.clone(), design: None, files: loaded })

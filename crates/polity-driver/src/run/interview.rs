@@ -50,6 +50,7 @@ impl Engine<'_> {
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(&prepared)?;
         self.check_models(&machine, &scenario)?;
+        self.check_derived(&folder, &manifest, &machine)?;
         let trace = self.trace(&manifest, &folder);
         let prices = Prices::from(manifest.prices).with(&Prices::from(self.outside.prices.clone()));
         let Assembled::Society(_) = &machine else {

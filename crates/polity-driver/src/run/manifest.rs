@@ -1,16 +1,18 @@
 //! `manifest.json`: everything that determines a run, and what made it.
 
 use super::{Asked, Prepared};
-use crate::drive::digest_of;
+use crate::DriveError;
 use crate::models::Capabilities;
-use polity_kernel::digest::Digest;
 use polity_kernel::scenario::{Assembled, Price, Scenario};
+use polity_kernel::tree;
 use polity_kernel::world::Activation;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Version of the run folder.
-pub const FORMAT: u32 = 8;
+pub const FORMAT: u32 = 9;
 
 /// The build that began a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,7 +77,7 @@ pub struct Manifest {
     /// The build that began it.
     pub build: Build,
     /// The scenario with all edits.
-    pub scenario: serde_json::Value,
+    pub scenario: Value,
     /// The files it reads.
     pub inputs: Vec<InputEntry>,
     /// The models it asks.
@@ -112,10 +114,7 @@ impl Manifest {
             name: prepared.name.clone(),
             source: prepared.source.clone(),
             edits: prepared.edits.clone(),
-            activation: match machine {
-                Assembled::Society(society) => Some(society.activation()),
-                Assembled::Evaluation(_) => None,
-            },
+            activation: super::activation_of(machine),
             seed: scenario.seed,
             build: Build::this(),
             scenario: prepared.tree.to_json(),
@@ -135,10 +134,57 @@ impl Manifest {
         self.simulated || self.models.iter().all(|model| self.prices.contains_key(model))
     }
 
-    /// Digest of what determines the run: the scenario and its inputs.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        let inputs: Vec<&str> = self.inputs.iter().map(|input| input.digest.as_str()).collect();
-        digest_of(format!("{}\n{}", self.scenario, inputs.join("\n")).as_bytes())
+    /// As it stands in its file, and in the journal.
+    pub(super) fn text(&self) -> Result<String, DriveError> {
+        let text = serde_json::to_string_pretty(self);
+        text.map(|text| text + "\n")
+            .map_err(|error| DriveError::Folder(format!("the manifest can not be written: {error}")))
+    }
+
+    /// Reads what [`Manifest::text`] wrote. `from`: where it stands.
+    pub(super) fn from_text(text: &str, from: &Path) -> Result<Self, DriveError> {
+        serde_json::from_str(text)
+            .map_err(|error| DriveError::Folder(format!("{} can not be read: {error}", from.display())))
+    }
+
+    /// The first key in which a file says something else than what was recorded, in words; `None` if all its values are the recorded ones.
+    pub(super) fn change(file: &str, recorded: &str) -> Option<String> {
+        let read = |text: &str| serde_json::from_str::<Value>(text);
+        match (read(file), read(recorded)) {
+            (Ok(file), Ok(recorded)) => differing("", &file, &recorded),
+            (Err(error), _) => Some(format!("it can not be read ({error})")),
+            (_, Err(error)) => Some(format!("the journal's copy of it can not be read ({error})")),
+        }
+    }
+}
+
+/// The first value by its path in which two differ, in words.
+fn differing(path: &str, file: &Value, recorded: &Value) -> Option<String> {
+    const LONGEST: usize = 80;
+    let shown = |value: &Value| {
+        let text = value.to_string();
+        match text.char_indices().nth(LONGEST) {
+            Some((cut, _)) => format!("{}...", &text[..cut]),
+            None => text,
+        }
+    };
+    match (file, recorded) {
+        (Value::Object(file), Value::Object(recorded)) => {
+            let of_recorded = recorded.iter().find_map(|(key, recorded)| {
+                let path = tree::child(path, key);
+                match file.get(key) {
+                    Some(file) => differing(&path, file, recorded),
+                    None => Some(format!("`{path}` is gone, the journal says {}", shown(recorded))),
+                }
+            });
+            let added = || file.keys().find(|key| !recorded.contains_key(*key));
+            of_recorded.or_else(|| added().map(|key| format!("`{}` was added", tree::child(path, key))))
+        }
+        (Value::Array(file), Value::Array(recorded)) if file.len() == recorded.len() => {
+            let mut pairs = file.iter().zip(recorded).enumerate();
+            pairs.find_map(|(i, (file, recorded))| differing(&tree::item(path, i), file, recorded))
+        }
+        (file, recorded) if file == recorded => None,
+        (file, recorded) => Some(format!("`{path}` is {}, the journal says {}", shown(file), shown(recorded))),
     }
 }

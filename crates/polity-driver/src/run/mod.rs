@@ -1,18 +1,24 @@
 //! Runs: beginning, resuming, replaying and forking them.
 
 mod calls;
+mod claim;
+mod derived;
 mod estimate;
 mod folder;
 mod interview;
+mod inventory;
 mod manifest;
 mod prepare;
 mod whole;
 
 pub use calls::{Shown, Texts, Wanted, calls};
+pub use claim::claim_shared;
+pub(crate) use claim::{LOCK, claim, irregular, is_marked, lock, only_regular};
 pub use estimate::{Basis, COVERAGE, Forecast};
 pub use folder::Folder;
-pub(crate) use folder::{claim, lock};
+pub(crate) use folder::{inventory, manifest_file};
 pub use interview::Interviewed;
+pub(crate) use inventory::Inventory;
 pub use manifest::{Build, InputEntry, Manifest, Origin};
 pub(crate) use prepare::within;
 pub use prepare::{Prepared, SetKey, prepare};
@@ -34,15 +40,16 @@ use crate::people::Mailbox;
 use crate::recorder::Recorder;
 use crate::snapshots::Snapshots;
 use crate::source::{Batches, Faults, Ledger, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
+use crate::tables::{Reader, settle};
 use crate::traces::{Trace, Traced};
 use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
-use polity_kernel::digest::Digest;
 use polity_kernel::event::{Event, Order, Sent};
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Answers, Assembled, Budget, Check, Limits, Room, Scenario, assemble_within, checks};
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
+use polity_kernel::world::Activation;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -121,6 +128,13 @@ fn checks_of(scenario: &Scenario, prepared: &Prepared, machine: &Assembled) -> R
     }
 }
 
+fn activation_of(machine: &Assembled) -> Option<Activation> {
+    match machine {
+        Assembled::Society(society) => Some(society.activation()),
+        Assembled::Evaluation(_) => None,
+    }
+}
+
 fn agents_of(machine: &Assembled) -> u32 {
     match machine {
         Assembled::Society(society) => society.born(),
@@ -137,12 +151,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 #[derive(Debug, Default)]
 struct Story {
     past: Past,
-    /// (round, digest of the state), in order.
-    snapshots: Vec<(u32, Digest)>,
-    ended: Option<Outcome>,
+    /// What its folder must hold.
+    inventory: Inventory,
     /// Why it stopped, if its budget was used up and it has not gone on since.
     exhausted: Option<String>,
-    scenario: Option<Digest>,
     /// Limits that were set while it was under way.
     set: Limits,
     /// Requests that were in flight when the process was killed. They are among those of [`Past::broken`], and in no record yet.
@@ -153,14 +165,14 @@ pub(crate) fn unreadable(why: String) -> DriveError {
     DriveError::Differs(format!("a journal record can not be read ({why}); it was written by another build"))
 }
 
-fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
+fn tell(reader: &mut JournalReader<'_>) -> Result<Story, DriveError> {
     let mut story = Story::default();
     let mut in_flight = BTreeMap::new();
     while let Some(segment) = reader.next_segment()? {
         for record in segment.records() {
             let event = Event::decode(record.kind, record.payload).map_err(unreadable)?;
+            story.inventory.take(&event);
             match event {
-                Event::Began { scenario } => story.scenario = Some(scenario),
                 Event::Answers(answers) => {
                     for answer in &answers {
                         in_flight.remove(&answer.id);
@@ -170,7 +182,6 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
                 Event::Round { round, sum, chain } => {
                     story.past.rounds.insert(round, (sum, chain));
                 }
-                Event::Snapshot { round, bytes } => story.snapshots.push((round, bytes)),
                 Event::Stopped { .. } => story.exhausted = None,
                 Event::Wave(ids) => {
                     story.past.waved.extend(ids.iter().map(|id| id.round));
@@ -183,14 +194,18 @@ fn tell(reader: &mut JournalReader) -> Result<Story, DriveError> {
                 }
                 Event::Form { .. } => {}
                 Event::Exhausted { reason } => story.exhausted = Some(reason),
-                Event::Ended(outcome) => story.ended = Some(outcome),
                 Event::Ordered { order: Order::Set { limits, .. }, .. } => story.set = story.set.with(&limits),
-                Event::Ordered { .. } => {}
+                Event::Ordered { .. }
+                | Event::Manifest(_)
+                | Event::Snapshot { .. }
+                | Event::Ended { .. }
+                | Event::Rewound { .. } => {}
             }
         }
     }
     in_flight.iter().for_each(|(id, most)| story.past.broke(*id, Some(*most)));
     story.in_flight = in_flight.into_iter().collect();
+    story.inventory.end = reader.end();
     Ok(story)
 }
 
@@ -220,6 +235,8 @@ pub(crate) struct Asked {
 
 /// What a run folder holds of its run.
 struct Recorded {
+    /// The text of the manifest's file.
+    file: String,
     manifest: Manifest,
     prepared: Prepared,
     story: Story,
@@ -238,29 +255,15 @@ fn ranks(scenario: &Scenario, machine: &Assembled) -> Option<Ranks> {
 impl Engine<'_> {
     /// Reads a run back, and checks that its parts belong together.
     fn recorded(&self, folder: &Folder) -> Result<Recorded, DriveError> {
-        let manifest = folder.manifest()?;
-        let prepared = folder.prepared(&manifest)?;
-        let mut reader = JournalReader::open(self.disk.clone(), &folder.journal())?;
+        let file = manifest_file(self.disk.as_ref(), folder.path())?;
+        let mut reader = JournalReader::open(self.disk.as_ref(), &folder.journal())?;
         let story = tell(&mut reader)?;
-        let at = folder.path().display();
         let Some(end) = reader.end() else {
-            return Err(DriveError::Folder(format!("the journal of {at} has no end")));
+            return Err(DriveError::Folder(format!("the journal of {} has no end", folder.path().display())));
         };
-        match story.scenario {
-            Some(digest) if digest == manifest.digest() => {}
-            Some(_) => {
-                return Err(DriveError::Folder(format!(
-                    "the manifest of {at} was changed after the run began; put manifest.json back as it was"
-                )));
-            }
-            // It was durable before there was a manifest.
-            None => {
-                return Err(DriveError::Folder(format!(
-                    "the journal of {at} has lost its first record; restore it from a copy, or run the scenario again"
-                )));
-            }
-        }
-        Ok(Recorded { manifest, prepared, story, end })
+        let manifest = story.inventory.verified(folder.path(), &file)?;
+        let prepared = folder.prepared(&manifest)?;
+        Ok(Recorded { file, manifest, prepared, story, end })
     }
 
     fn assemble(&self, prepared: &Prepared) -> Result<Assembled, TreeError> {
@@ -321,10 +324,12 @@ impl Engine<'_> {
         Ok(Survey { agents: agents_of(&machine), memory: room.taken(), models, simulated })
     }
 
-    /// How a recorded run ended, and what its answers came to; `None` while it has not.
+    /// How a recorded run ended, and what its answers came to; `None` while there is anything left to do.
     pub(crate) fn ended(&self, dir: &Path) -> Result<Option<(Outcome, Totals)>, DriveError> {
         let Recorded { story, .. } = self.recorded(&Folder::read(self.disk.clone(), dir)?)?;
-        Ok(story.ended.map(|outcome| (outcome, story.past.totals())))
+        // One that was killed at its very end has still to be closed.
+        let ended = story.inventory.closed().then(|| story.inventory.ended.clone()).flatten();
+        Ok(ended.map(|outcome| (outcome, story.past.totals())))
     }
 
     fn check_models(&self, machine: &Assembled, scenario: &Scenario) -> Result<Asked, DriveError> {
@@ -485,15 +490,16 @@ impl Engine<'_> {
         let manifest = Manifest::new(prepared, &scenario, &machine, asked, capabilities, origin);
         folder.write_inputs(prepared)?;
         let journal = Journal::from(JournalWriter::create(self.disk.clone(), &folder.journal())?);
-        append(&journal, &Event::Began { scenario: manifest.digest() })?;
+        let text = manifest.text()?;
+        append(&journal, &Event::Manifest(text.clone()))?;
         append_answers(&journal, past.answers.values().cloned().collect())?;
         journal.commit()?;
         // The manifest comes last: a folder that has one can be resumed.
-        folder.write_manifest(&manifest)?;
+        folder.write_manifest(&text)?;
         let checks = checks_of(&scenario, prepared, &machine)?;
-        let simulated = manifest.simulated;
-        let mut recorder =
-            Recorder::open(self.disk.clone(), &folder.tables(), &machine, &scenario, checks, simulated, 0)?;
+        let (disk, simulated) = (self.disk.clone(), manifest.simulated);
+        let nothing = Reader::of_parts(self.disk.as_ref(), &folder.tables(), Default::default());
+        let mut recorder = Recorder::open(disk, &folder.tables(), &machine, &scenario, checks, simulated, 0, &nothing)?;
         recorder.heard(past.answers.values());
         // What the run it comes from has paid for broken tries is that run's.
         let past = Past { rounds: Default::default(), broken: Vec::new(), ..past };
@@ -556,8 +562,11 @@ impl Engine<'_> {
             strict: false,
         };
         let driven = drive.run();
-        let summary = driven
-            .and_then(|driven| self.summary(folder, driven, agents, machine_round(machine), manifest.simulated, began));
+        let summary = driven.and_then(|mut driven| {
+            let parts = std::mem::take(&mut driven.parts);
+            let tables = Reader::of_parts(self.disk.as_ref(), &folder.tables(), parts);
+            self.summary(folder, &tables, driven, agents, machine_round(machine), manifest.simulated, began)
+        });
         if let Some(trace) = watch.into_trace() {
             match &summary {
                 Ok(summary) => trace.end(&summary.status, Some(&summary.totals)),
@@ -574,9 +583,11 @@ impl Engine<'_> {
         Some(Trace::new(to, &manifest.name, run, &manifest.models, &self.providers))
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what a summary tells, each from one of the callers")]
     fn summary(
         &self,
         folder: &Folder,
+        tables: &Reader<'_>,
         driven: Driven,
         agents: u32,
         round: u32,
@@ -605,7 +616,7 @@ impl Engine<'_> {
             commits: driven.commits,
             first_difference: None,
             reason,
-            health: alarms(self.disk.as_ref(), &folder.tables())?,
+            health: alarms(tables)?,
             round_ms: median(driven.round_ms),
             peak_memory_mb: peak_memory_mb(),
         })
@@ -615,10 +626,17 @@ impl Engine<'_> {
     pub fn resume(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
         let began = Instant::now();
         let folder = Folder::open(self.disk.clone(), dir)?;
-        let Recorded { mut manifest, prepared, story, end } = self.recorded(&folder)?;
+        let Recorded { file, mut manifest, prepared, mut story, end } = self.recorded(&folder)?;
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(&prepared)?;
-        if let Some(outcome) = story.ended {
+        self.check_derived(&folder, &manifest, &machine)?;
+        let tables = story.inventory.results(self.disk.as_ref(), folder.path());
+        if let Some(outcome) = story.inventory.ended.clone() {
+            if !story.inventory.closed() {
+                self.settle(&folder, &story.inventory)?;
+                folder.tidy(&story.inventory)?;
+                JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?.close()?;
+            }
             let driven = Driven {
                 ending: Ending::Done(outcome),
                 totals: story.past.totals(),
@@ -626,10 +644,13 @@ impl Engine<'_> {
                 chain: None,
                 commits: 0,
                 round_ms: Vec::new(),
+                parts: Default::default(),
             };
             let agents = agents_of(&machine);
-            return self.summary(&folder, driven, agents, 0, manifest.simulated, began);
+            return self.summary(&folder, &tables, driven, agents, 0, manifest.simulated, began);
         }
+        // Before anything is spent on going on: what it goes on with is what was written.
+        tables.check()?;
         // What was set while it was under way holds on: a wall that somebody has put up must not fall with the process.
         let set = Budget {
             cost_usd: story.set.cost_usd,
@@ -653,7 +674,7 @@ impl Engine<'_> {
         // For a while it is there besides; only what a run takes is estimated.
         let fresh = self.assemble_within(&prepared, &mut Room::of(None))?;
         let mut saved = Snapshots::new(self.disk.clone(), folder.journal());
-        if let Some((round, bytes)) = saved.newest(&story.snapshots)? {
+        if let Some((round, bytes)) = saved.newest(&story.inventory.named())? {
             let restored = match &mut machine {
                 Assembled::Society(society) => society.restore(&bytes),
                 Assembled::Evaluation(evaluation) => evaluation.restore(&bytes),
@@ -661,26 +682,40 @@ impl Engine<'_> {
             restored.map_err(|bug| DriveError::Bug { seed: scenario.seed, bug })?;
             from = round;
         }
+        folder.tidy(&story.inventory)?;
+        let journal = Journal::from(JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?);
+        if story.inventory.snapshots.last_key_value().is_some_and(|(newest, _)| *newest > from) {
+            // What is newer than the state it goes on from is made again; until then it is as if it had never been.
+            let rewound = Event::Rewound { round: from };
+            append(&journal, &rewound)?;
+            journal.commit()?;
+            story.inventory.take(&rewound);
+        }
+        self.settle(&folder, &story.inventory)?;
         let checks = checks_of(&scenario, &prepared, &fresh)?;
-        let simulated = manifest.simulated;
-        let mut recorder =
-            Recorder::open(self.disk.clone(), &folder.tables(), &fresh, &scenario, checks, simulated, from)?;
+        let (disk, simulated) = (self.disk.clone(), manifest.simulated);
+        let before = story.inventory.results(self.disk.as_ref(), folder.path());
+        let mut recorder = Recorder::open(disk, &folder.tables(), &fresh, &scenario, checks, simulated, from, &before)?;
         recorder.heard(story.past.answers.values());
         drop(fresh);
-        // Prices are no part of what determines a run: others may be given to go on with, and are recorded.
+        // Prices are no part of what determines a run: others may be given to go on with, and are recorded. Neither is whether questions
+        // go in batches.
+        let before = (manifest.prices.clone(), manifest.batch);
         if !self.outside.prices.is_empty() {
             let given = Prices::of(&manifest.models, &self.outside.prices, &self.providers);
             manifest.prices = Prices::from(manifest.prices).with(&given).by_name().clone();
-            folder.write_manifest(&manifest)?;
         }
-        // Neither is whether questions go in batches.
-        if let Some(batch) = self.outside.batch
-            && batch != manifest.batch
-        {
-            manifest.batch = batch;
-            folder.write_manifest(&manifest)?;
+        manifest.batch = self.outside.batch.unwrap_or(manifest.batch);
+        let mut text = story.inventory.manifest().unwrap_or_default().to_string();
+        if before != (manifest.prices.clone(), manifest.batch) {
+            text = manifest.text()?;
+            append(&journal, &Event::Manifest(text.clone()))?;
+            journal.commit()?;
         }
-        let journal = Journal::from(JournalWriter::open_at_end(self.disk.clone(), &folder.journal(), end)?);
+        if file != text {
+            // Also where a kill came between the record of a change and the file.
+            folder.write_manifest(&text)?;
+        }
         // What was in flight when the process was killed may have been answered, and paid.
         for (id, most) in story.in_flight {
             append(&journal, &Event::Broke { id, charged: Some(most) })?;
@@ -690,6 +725,12 @@ impl Engine<'_> {
         self.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 
+    /// Makes the names of recorded parts durable, where a kill has come before that.
+    fn settle(&self, folder: &Folder, inventory: &Inventory) -> Result<(), DriveError> {
+        let mut newest = inventory.parts.values().filter_map(|parts| parts.last());
+        newest.try_for_each(|part| Ok(settle(self.disk.as_ref(), &folder.tables(), part)?))
+    }
+
     /// Recomputes a run from its journal, asking nobody, and compares every round's digest.
     pub fn replay(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
         let began = Instant::now();
@@ -697,8 +738,12 @@ impl Engine<'_> {
         let Recorded { manifest, prepared, story, .. } = self.recorded(&folder)?;
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(&prepared)?;
+        self.check_derived(&folder, &manifest, &machine)?;
+        // What was recomputed is what was written: that is said of the tables, too.
+        let tables = story.inventory.results(self.disk.as_ref(), folder.path());
+        tables.check()?;
         let recorded = story.past.rounds.len() as u32;
-        let ended = story.ended.clone();
+        let ended = story.inventory.ended.clone();
         let agents = agents_of(&machine);
         // A run that was stopped is replayed as far as it came.
         let planned = if ended.is_some() { scenario.rounds } else { recorded };
@@ -720,7 +765,7 @@ impl Engine<'_> {
             _ => driven.chain.unwrap_or_default(),
         };
         let round = machine_round(&machine);
-        let mut summary = self.summary(&folder, driven, agents, round, manifest.simulated, began)?;
+        let mut summary = self.summary(&folder, &tables, driven, agents, round, manifest.simulated, began)?;
         summary.status = if first.is_none() { "same".into() } else { "different".into() };
         summary.digest = digest.to_string();
         summary.first_difference = Some(first);

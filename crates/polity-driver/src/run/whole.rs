@@ -4,7 +4,8 @@
 use super::{Engine, Folder, InputEntry, Prepared, Summary};
 use crate::DriveError;
 use crate::drive::{Totals, Unwatched};
-use crate::tables::read_metrics;
+use crate::results;
+use crate::tables::Reader;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use std::thread;
 pub(crate) type Making<'a, T, D> = dyn Fn(&Engine<'_>, T) -> Result<Option<D>, DriveError> + Sync + 'a;
 
 /// What a run that has ended came to.
-pub(crate) struct Whole {
+pub(crate) struct Whole<'a> {
     /// Its digest.
     pub digest: String,
     /// Rounds completed.
@@ -24,6 +25,8 @@ pub(crate) struct Whole {
     pub totals: Totals,
     /// Its metrics by name: (round, value), oldest first.
     pub metrics: BTreeMap<String, Vec<(u32, f64)>>,
+    /// Its tables.
+    pub tables: Reader<'a>,
 }
 
 impl Engine<'_> {
@@ -87,12 +90,12 @@ impl Engine<'_> {
 
     /// Begins a run in a folder, goes on with it, or reads what it came to; `None` if a person stopped it. `says`: what said that this run
     /// belongs there, for errors.
-    pub(crate) fn whole(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Option<Whole>, DriveError> {
+    pub(crate) fn whole(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Option<Whole<'_>>, DriveError> {
         let in_run = |error| DriveError::InRun { run: dir.display().to_string(), error: Box::new(error) };
         self.make(prepared, dir, says).map_err(in_run)
     }
 
-    fn make(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Option<Whole>, DriveError> {
+    fn make(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Option<Whole<'_>>, DriveError> {
         let manifest = dir.join("manifest.json");
         let of = |summary: Summary| (summary.digest, summary.rounds, summary.totals);
         let (digest, rounds, totals) = match self.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
@@ -111,18 +114,9 @@ impl Engine<'_> {
                 }
             }
         };
-        let tables = dir.join("tables");
-        let metrics = read_metrics(self.disk.as_ref(), &tables)?;
-        // What was taken away after the run had ended is no value that the run does not have.
-        if metrics.is_empty()
-            && rounds > 0
-            && !self.disk.exists(&tables.join("metrics")).map_err(DriveError::disk(&tables))?
-        {
-            let what =
-                format!("its table of metrics is gone; put it back, or remove {} to have it made anew", dir.display());
-            return Err(DriveError::Folder(what));
-        }
-        Ok(Some(Whole { digest, rounds, totals, metrics }))
+        let tables = results::open(self.disk.as_ref(), dir)?;
+        let metrics = tables.metrics()?;
+        Ok(Some(Whole { digest, rounds, totals, metrics, tables }))
     }
 
     /// A run of another scenario is not taken for one that belongs there.

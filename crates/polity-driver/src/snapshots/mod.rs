@@ -4,9 +4,9 @@
 //! A file is named by the round with which its snapshot begins, and never changed. It stays as long as a snapshot that is kept refers to it:
 //! the newest and the one before.
 
-use crate::DriveError;
 use crate::disk::{Disk, Replacement};
 use crate::drive::digest_of;
+use crate::{DriveError, Fault};
 use polity_kernel::digest::{Digest, Kind, RowHash};
 use polity_kernel::machine::Machine;
 use polity_kernel::saved::Sink;
@@ -21,7 +21,7 @@ const LEAST: usize = 4 << 10;
 const MOST: usize = 64 << 10;
 const BITS: u32 = 14;
 /// Snapshots that are kept besides the newest.
-const OLDER: usize = 1;
+pub(crate) const OLDER: usize = 1;
 /// Files that a snapshot refers to at most, its own among them.
 const FILES: usize = 32;
 /// Bytes that are written to a file at once.
@@ -35,11 +35,16 @@ pub fn snapshot_name(round: u32) -> String {
     format!("snapshot-{round:010}.bin")
 }
 
+/// The round of the snapshot with this file name; `None` for other files.
+pub(crate) fn is_snapshot(name: &str) -> Option<u32> {
+    let round = name.strip_prefix("snapshot-")?.strip_suffix(".bin")?.parse().ok()?;
+    (snapshot_name(round) == name).then_some(round)
+}
+
 /// The rounds of the snapshots in a journal folder, ascending.
 fn rounds(disk: &dyn Disk, dir: &Path) -> Result<Vec<u32>, DriveError> {
     let names = disk.list(dir).map_err(DriveError::disk(dir))?;
-    let round = |name: &String| name.strip_prefix("snapshot-")?.strip_suffix(".bin")?.parse().ok();
-    let mut rounds: Vec<u32> = names.iter().filter_map(round).collect();
+    let mut rounds: Vec<u32> = names.iter().filter_map(|name| is_snapshot(name)).collect();
     rounds.sort_unstable();
     Ok(rounds)
 }
@@ -81,6 +86,21 @@ impl Table {
             return None;
         }
         postcard::from_bytes(table).ok()
+    }
+
+    /// Reads it from the end of the file that `round` names, if all of the file is as it was written.
+    fn of_whole(file: &[u8], round: u32) -> Option<Table> {
+        let table = Table::read(file)?;
+        let mut own: Vec<&Chunk> = table.chunks.iter().filter(|chunk| chunk.file == round).collect();
+        own.sort_unstable_by_key(|chunk| chunk.at);
+        own.dedup();
+        let mut end = 0;
+        for chunk in own {
+            (chunk.at == end && chunk.of(file).is_some()).then_some(())?;
+            end += u64::from(chunk.len);
+        }
+        let rest = table.written().ok()?.len() as u64;
+        (end + rest == file.len() as u64).then_some(table)
     }
 
     /// As it stands at the end of a file.
@@ -294,6 +314,49 @@ impl Snapshots {
             self.disk.sync_dir(&self.dir).map_err(DriveError::disk(&self.dir))?;
         }
         Ok(found)
+    }
+
+    /// Removes what a kill left: files that no snapshot needs that a journal names, as long as these can be read.
+    pub fn tidy(&mut self, named: &[(u32, Digest)]) -> Result<(), DriveError> {
+        let mut kept = VecDeque::new();
+        for (round, digest) in named {
+            let table = self.held(*round)?.and_then(|file| Table::read(&file));
+            let Some(table) = table.filter(|table| table.digest() == *digest) else { return Ok(()) };
+            kept.push_back((*round, table));
+        }
+        self.kept = kept;
+        self.clear()
+    }
+
+    /// What is not as it was written of the snapshots that a journal names, and the rounds of all files that they need.
+    pub fn faults(&self, named: &[(u32, Digest)]) -> Result<(Vec<Fault>, BTreeSet<u32>), DriveError> {
+        const GONE: &str = "it is gone; put it back from a copy, without it the run resumes from an older state";
+        const DAMAGED: &str = "it is damaged; delete it, and the run resumes from an older state";
+        let (mut needed, mut chunks, mut faults) = (BTreeSet::new(), Vec::new(), BTreeMap::new());
+        for (round, digest) in named {
+            needed.insert(*round);
+            if let Some(file) = self.held(*round)? {
+                match Table::read(&file).filter(|table| table.digest() == *digest) {
+                    Some(table) => {
+                        needed.extend(table.files.keys());
+                        chunks.extend(table.chunks);
+                    }
+                    None => drop(faults.insert(*round, DAMAGED)),
+                }
+            }
+        }
+        for round in &needed {
+            match self.held(*round)? {
+                None => drop(faults.insert(*round, GONE)),
+                Some(file) => {
+                    let mut of_file = chunks.iter().filter(|chunk| chunk.file == *round);
+                    if Table::of_whole(&file, *round).is_none() || !of_file.all(|chunk| chunk.of(&file).is_some()) {
+                        faults.insert(*round, DAMAGED);
+                    }
+                }
+            }
+        }
+        Ok((faults.into_iter().map(|(round, what)| Fault::new(self.path(round), what)).collect(), needed))
     }
 
     /// The bytes of a file, if it is there.

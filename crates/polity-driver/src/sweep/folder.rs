@@ -1,9 +1,13 @@
-//! The folder of a sweep: `sweep.json`, `inputs/`, `runs/ARM/SEED/`, `tables/`, and CSV files of the same tables.
+//! The folder of a sweep: `sweep.json`, `inputs/`, `runs/ARM/SEED/`, `tables/`, CSV files of the same tables, and `digests.json`, which says
+//! what these files are.
 
 use super::Arms;
 use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
-use crate::run::{Build, InputEntry, Prepared, claim, lock};
+use crate::listing::{DIGESTS_FILE, Listing};
+use crate::run::{Build, InputEntry, LOCK, Prepared, claim, lock, only_regular};
+use crate::tables::{Known, Reader};
+use polity_kernel::digest::Digest;
 use polity_kernel::scenario::Design;
 use polity_kernel::tree::Node;
 use serde::{Deserialize, Serialize};
@@ -12,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Version of the sweep folder.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What makes a folder a sweep.
 pub const SWEEP_FILE: &str = "sweep.json";
@@ -95,13 +99,35 @@ impl SweepManifest {
 }
 
 /// The folder of a run of the sweep in `sweep`.
-pub(super) fn run_folder(sweep: &Path, arm: &ArmEntry, seed: u64) -> PathBuf {
+pub(crate) fn run_folder(sweep: &Path, arm: &ArmEntry, seed: u64) -> PathBuf {
     sweep.join("runs").join(&arm.folder).join(seed.to_string())
 }
 
 /// Whether a folder holds a sweep.
 pub fn is_sweep(disk: &dyn Disk, dir: &Path) -> bool {
     disk.exists(&dir.join(SWEEP_FILE)).unwrap_or(false)
+}
+
+/// What a crash may leave of a sweep before sweep.json is written: nothing that is in the way of another one.
+fn left_by_a_crash(names: &[&str], is_file: bool) -> bool {
+    let whole = |name: &str| name.strip_suffix(".tmp").unwrap_or(name).to_owned();
+    match (names, is_file) {
+        ([name], true) => *name == LOCK || *name == "sweep.json.tmp" || whole(name) == DIGESTS_FILE,
+        (["inputs"], false) => true,
+        (["inputs", name], true) => whole(name).parse::<Digest>().is_ok(),
+        _ => false,
+    }
+}
+
+/// The tables of a sweep.
+///
+/// # Errors
+/// [`DriveError::Folder`] if sweep.json or digests.json was changed.
+pub(crate) fn tables<'a>(disk: &'a dyn Disk, dir: &Path) -> Result<Reader<'a>, DriveError> {
+    let (_, listing) = SweepManifest::checked(disk, dir)?;
+    let mend = format!("`polity resume {}` writes the tables of the sweep anew, from its runs", dir.display());
+    let known = Known { parts: listing.parts(), mend, ..Known::default() };
+    Ok(Reader::new(disk, &dir.join("tables"), known, None))
 }
 
 /// An opened sweep folder; holds its lock.
@@ -127,18 +153,21 @@ impl SweepFolder {
             ))),
             false => Ok(()),
         };
-        // What a crash left before sweep.json was written is no sweep.
-        let lock = claim(disk.as_ref(), path, &["inputs", "lock"], &refuse)?;
+        let lock = claim(disk.as_ref(), path, &left_by_a_crash, &refuse)?;
         let inputs = path.join("inputs");
         create_dir_durably(disk.as_ref(), &inputs).map_err(DriveError::disk(&inputs))?;
+        let mut listing = Listing::default();
         for file in &base.files {
             let path = inputs.join(&file.entry.digest);
+            listing.add(format!("inputs/{}", file.entry.digest), &file.bytes);
             write_atomically(disk.as_ref(), &path, &file.bytes).map_err(DriveError::disk(&path))?;
         }
         let file = path.join(SWEEP_FILE);
         let mut text = serde_json::to_string_pretty(manifest)
             .map_err(|e| DriveError::Folder(format!("{} can not be written: {e}", file.display())))?;
         text.push('\n');
+        listing.add(SWEEP_FILE, text.as_bytes());
+        listing.write(disk.as_ref(), path)?;
         // It comes last: a folder that has one can be resumed.
         write_atomically(disk.as_ref(), &file, text.as_bytes()).map_err(DriveError::disk(&file))?;
         Ok(SweepFolder { disk, path: path.to_path_buf(), _lock: lock })
@@ -156,9 +185,11 @@ impl SweepFolder {
         let read = |wish: &polity_kernel::scenario::FileWish, _: &polity_kernel::tree::Origin| {
             let entry = manifest.inputs.iter().find(|entry| entry.path == wish.path);
             let entry = entry.ok_or_else(|| format!("{} does not hold this file", self.path.display()))?;
-            let path = self.path.join("inputs").join(&entry.digest);
+            // The name is what the bytes must come to, and therefore no path to anywhere else.
+            let name = entry.digest.parse::<Digest>()?.to_string();
+            let path = self.path.join("inputs").join(&name);
             let bytes = self.disk.read(&path).map_err(|error| error.to_string())?;
-            match crate::drive::digest_of(&bytes).to_string() == entry.digest {
+            match crate::drive::digest_of(&bytes).to_string() == name {
                 true => Ok((PathBuf::from(&wish.path), bytes)),
                 false => Err(format!("{} was changed after the sweep began; put it back as it was", path.display())),
             }
@@ -192,22 +223,55 @@ impl SweepFolder {
 }
 
 impl SweepManifest {
-    /// Reads `sweep.json`.
+    /// Reads `sweep.json`, and checks that it is as it was written.
     pub fn of(disk: &dyn Disk, dir: &Path) -> Result<SweepManifest, DriveError> {
+        Ok(Self::checked(disk, dir)?.0)
+    }
+
+    /// The same, with what else the folder must hold.
+    pub(crate) fn checked(disk: &dyn Disk, dir: &Path) -> Result<(SweepManifest, Listing), DriveError> {
+        /// What is read of any format.
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+            build: Build,
+        }
+        only_regular(disk, dir, Some("runs"))?;
         let path = dir.join(SWEEP_FILE);
         let bytes = disk.read(&path).map_err(DriveError::disk(&path))?;
-        let manifest: SweepManifest = serde_json::from_slice(&bytes)
-            .map_err(|e| DriveError::Folder(format!("{} can not be read: {e}", path.display())))?;
-        if manifest.format > FORMAT {
+        let wrong = |what: &dyn std::fmt::Display| {
+            Err(DriveError::Folder(format!("{} {what}; put it back as it was", path.display())))
+        };
+        let head: Head = match serde_json::from_slice(&bytes) {
+            Ok(head) => head,
+            Err(error) => return wrong(&format!("can not be read: {error}")),
+        };
+        if head.format != FORMAT {
             return Err(DriveError::Folder(format!(
-                "{} is of sweep format {}, this build reads up to {FORMAT}; use a newer polity",
+                "{} is of sweep format {}, this build reads {FORMAT}; use the build that began the sweep (version {}) or a newer one, or sweep again",
                 path.display(),
-                manifest.format
+                head.format,
+                head.build.version
             )));
         }
-        match manifest.arms.len() == manifest.design.arms.len() {
-            true => Ok(manifest),
-            false => Err(DriveError::Folder(format!("{} was changed: its arms do not fit its design", path.display()))),
+        let Some(listing) = Listing::read(disk, dir)? else {
+            return Err(DriveError::Folder(format!(
+                "{} is gone, so that nothing says whether the sweep is as it was; put it back from a copy",
+                dir.join(DIGESTS_FILE).display()
+            )));
+        };
+        if listing.fault(disk, dir, SWEEP_FILE)?.is_some() {
+            return wrong(&"was changed after the sweep began");
+        }
+        let manifest: SweepManifest = match serde_json::from_slice(&bytes) {
+            Ok(manifest) => manifest,
+            Err(error) => return wrong(&format!("can not be read: {error}")),
+        };
+        // A folder's name that is not its arm's own could lead anywhere.
+        let named = |(at, arm): (usize, &ArmEntry)| arm.folder == folder_name(&arm.name, at);
+        match manifest.arms.len() == manifest.design.arms.len() && manifest.arms.iter().enumerate().all(named) {
+            true => Ok((manifest, listing)),
+            false => wrong(&"was changed: its arms do not fit its design"),
         }
     }
 }

@@ -10,6 +10,7 @@ mod pool;
 mod results;
 
 pub use folder::{ArmEntry, SWEEP_FILE, SweepManifest, is_sweep};
+pub(crate) use folder::{run_folder, tables};
 pub use limits::Limits;
 pub use results::{ArmRow, ContrastRow};
 
@@ -257,7 +258,7 @@ fn go(
     };
     if let Some(all) = outcomes.all() {
         let results = results::Results::of(&manifest.design, &all);
-        results.write(runs.engine.disk.clone(), runs.path, &manifest.design, &all, &summary.health)?;
+        results.write(&runs.engine.disk, runs.path, manifest, &all, &summary.health)?;
         summary.status = "done".into();
         summary.digest = results.digest;
         summary.arms = results.arms;

@@ -3,11 +3,10 @@
 use super::HealthRow;
 use super::folder::{SweepManifest, run_folder};
 use crate::DriveError;
-use crate::disk::Disk;
 use crate::drive::Totals;
 use crate::health::{Alarm, alarms};
 use crate::run::{Engine, Prepared, Whole};
-use crate::tables::{ColumnData, TableError, read_closed};
+use crate::tables::{ColumnData, Reader, TableError};
 use polity_kernel::scenario::Design;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -148,14 +147,15 @@ impl Runs<'_> {
         let mut prepared = self.prepared[run.arm].clone();
         let (path, seed) = super::seed(self.seed(run));
         prepared.tree.edit(&path, seed)?;
-        let Some(Whole { digest, rounds, totals, metrics: mut measured }) =
+        let Some(Whole { digest, rounds, totals, metrics: mut measured, tables }) =
             engine.whole(&prepared, &dir, "sweep.json")?
         else {
             return Ok(None);
         };
-        let (disk, tables) = (engine.disk.as_ref(), dir.join("tables"));
-        measured.extend(distances(disk, &tables, rounds)?);
-        let health = alarms(disk, &tables)?;
+        let in_run =
+            |error: TableError| DriveError::InRun { run: dir.display().to_string(), error: Box::new(error.into()) };
+        measured.extend(distances(&tables, rounds).map_err(in_run)?);
+        let health = alarms(&tables).map_err(in_run)?;
         let design = &self.manifest.design;
         let values = measured
             .iter()
@@ -167,8 +167,8 @@ impl Runs<'_> {
 }
 
 /// Distances from data as metrics, `validation.OF.AT.DISTANCE`, in the last round: a design may read how well arms fit.
-fn distances(disk: &dyn Disk, tables: &Path, rounds: u32) -> Result<BTreeMap<String, Vec<(u32, f64)>>, TableError> {
-    let table = read_closed(disk, tables, "validation", &["at", "of", "distance", "value"])?;
+fn distances(tables: &Reader<'_>, rounds: u32) -> Result<BTreeMap<String, Vec<(u32, f64)>>, TableError> {
+    let table = tables.closed("validation", &["at", "of", "distance", "value"])?;
     let mut found = BTreeMap::new();
     let text = |name: &str| table.iter().find(|(column, _)| column == name).map(|(_, data)| data.texts());
     let value = table.iter().find(|(column, _)| column == "value").map(|(_, data)| data);

@@ -1,11 +1,12 @@
 //! From the runs of a sweep to its tables: one row a run and metric, means with intervals by arm, contrasts.
 
-use super::HealthRow;
 use super::pool::Done;
+use super::{HealthRow, SWEEP_FILE, SweepManifest, run_folder};
 use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
 use crate::drive::digest_of;
-use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, read_closed, remove_parts_after};
+use crate::listing::Listing;
+use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, remove_parts_after};
 use polity_kernel::scenario::{Design, Factor};
 use polity_kernel::stats::{self, Estimate, Verdict};
 use rayon::prelude::*;
@@ -173,40 +174,56 @@ impl Results {
         Results { arms, contrasts, digest: digest_of(digests.join("\n").as_bytes()).to_string(), metrics }
     }
 
-    /// Writes the tables, each as Parquet and as CSV.
+    /// Writes the tables, each as Parquet and as CSV, unless all are there as they were written.
     pub(super) fn write(
         &self,
-        disk: Arc<dyn Disk>,
+        disk: &Arc<dyn Disk>,
         dir: &Path,
-        design: &Design,
+        manifest: &SweepManifest,
         runs: &[Vec<Done>],
         health: &[HealthRow],
     ) -> Result<(), DriveError> {
+        let design = &manifest.design;
         let tables =
             [self.runs_table(design, runs), self.summary_table(), self.contrasts_table(), health_table(health)];
-        let folder = dir.join("tables");
-        create_dir_durably(disk.as_ref(), &folder).map_err(DriveError::disk(&folder))?;
-        let mut texts = Vec::new();
-        let mut written = true;
-        for (spec, batch) in &tables {
-            let path = dir.join(format!("{}.csv", spec.name));
-            let text = csv(spec, batch)?;
-            let exists = disk.exists(&path).map_err(DriveError::disk(&path))?;
-            written &= exists && disk.read(&path).map_err(DriveError::disk(&path))? == text;
-            written &= !read_closed(disk.as_ref(), &folder, &spec.name, &[]).unwrap_or_default().is_empty();
-            texts.push((path, text));
+        let listed = SweepManifest::checked(disk.as_ref(), dir)?.1;
+        let mut listing = Listing::default();
+        let began_with = listed.files().filter(|path| *path == SWEEP_FILE || path.starts_with("inputs/"));
+        began_with.for_each(|path| listing.keep(path, &listed));
+        for ((entry, arm), runs) in manifest.arms.iter().zip(&design.arms).zip(runs) {
+            for (seed, run) in arm.seeds.iter().zip(runs) {
+                listing.add_run(run_folder(Path::new(""), entry, *seed).to_string_lossy(), &run.digest);
+            }
         }
-        if written {
+        let mut texts = Vec::new();
+        for (spec, batch) in &tables {
+            let name = format!("{}.csv", spec.name);
+            let text = csv(spec, batch)?;
+            listing.add(name.as_str(), &text);
+            texts.push((dir.join(name), text));
+        }
+        let folder = dir.join("tables");
+        let parts = listed.parts();
+        let mut with_parts = listing.clone();
+        parts.values().flatten().for_each(|part| with_parts.add_part(part));
+        let complete = tables.iter().all(|(spec, _)| parts.contains_key(&spec.name)) && with_parts == listed;
+        let sound = || -> Result<bool, DriveError> {
+            Ok(listed.faults(disk.as_ref(), dir)?.is_empty() && super::tables(disk.as_ref(), dir)?.check().is_ok())
+        };
+        if complete && sound()? {
             return Ok(());
         }
         // A kill may have left some of them; all are written anew, from the runs.
+        create_dir_durably(disk.as_ref(), &folder).map_err(DriveError::disk(&folder))?;
         remove_parts_after(disk.as_ref(), &folder, None)?;
         let specs = tables.iter().map(|(spec, _)| spec.clone()).collect();
         let mut parquet = Tables::open(disk.clone(), &folder, specs)?;
         for (at, (_, batch)) in tables.into_iter().enumerate() {
             parquet.push(at, batch)?;
         }
-        parquet.close_parts(0, 0)?;
+        parquet.close_parts(0, 0)?.iter().for_each(|part| listing.add_part(part));
+        listing.write(disk.as_ref(), dir)?;
+        parquet.publish(true)?;
         parquet.finish()?;
         for (path, text) in texts {
             write_atomically(disk.as_ref(), &path, &text).map_err(DriveError::disk(&path))?;

@@ -7,9 +7,10 @@ use super::{Entry, FILE, shown};
 use crate::DriveError;
 use crate::drive::{Totals, digest_of};
 use crate::files::{self, Reach};
+use crate::run::claim_shared;
 use crate::run::{Engine, Prepared, prepare};
 use crate::sweep::WatchSweep;
-use crate::tables::{ColumnData, read_closed};
+use crate::tables::ColumnData;
 use polity_kernel::scenario::Scenario;
 use polity_kernel::stats::FEW;
 use polity_kernel::system::{Arm, Claim, Finding};
@@ -324,6 +325,7 @@ impl Asked<'_> {
         if self.dry {
             return Ok(checked);
         }
+        claim_shared(engine.disk.as_ref(), self.out)?;
         checked.status = "stopped";
         let mut values: Vec<Option<Values>> = vec![None; order.len()];
         let mut done = 0;
@@ -410,11 +412,10 @@ fn run(engine: &Engine<'_>, (dir, prepared): &(PathBuf, Prepared)) -> Result<Opt
     let Some(whole) = engine.whole(prepared, dir, "its folder's name")? else { return Ok(None) };
     let mut values: Values =
         whole.metrics.iter().filter_map(|(name, values)| Some((name.clone(), values.last()?.1))).collect();
-    let tables = dir.join("tables");
     let Totals { calls, tokens_in, tokens_out, cost_usd, .. } = whole.totals;
     let (mut items, mut rounds) = (1.0, f64::from(whole.rounds));
     if Scenario::read(&prepared.tree)?.items.is_some() {
-        let table = read_closed(engine.disk.as_ref(), &tables, "items", &["rounds"])?;
+        let table = whole.tables.closed("items", &["rounds"])?;
         let Some((_, ColumnData::U32(of_items))) = table.first() else {
             return Err(DriveError::Folder(format!(
                 "{} has no table of items; remove it to have it made anew",

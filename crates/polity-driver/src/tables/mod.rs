@@ -1,8 +1,9 @@
 //! The tables of a run: what happened, one row per agent and round and so on, as Parquet that other tools read.
 //!
-//! A table is a folder of closed parts, `tables/acts/part-000000-000009.parquet`. A part is written under another name,
-//! made durable and renamed when rounds are saved, so every part in sight is whole: a running experiment can be read at
-//! any time, and a resume removes the parts newer than its snapshot ([`remove_parts_after`]).
+//! A table is a folder of closed parts, `tables/acts/part-000000-000009.parquet`. When rounds are saved a part is closed and made durable
+//! under another name ([`Tables::close_parts`]), its bytes' digest is recorded by whoever keeps the record, and then it is given its own
+//! name ([`Tables::publish`]). The record is what makes it count: a part under its own name without one is none of ours. So a running
+//! experiment can be read at any time, and every part is checked by its reader ([`Reader`]).
 //!
 //! Rows are handed over in batches of columns and written by one thread behind a queue that is bounded in bytes, while
 //! the next round runs. The same batches give the same bytes.
@@ -24,15 +25,18 @@ mod writer;
 use crate::disk::Disk;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 pub use batch::{Batch, Column, Value};
 pub use error::{Result, TableError};
 pub use parts::remove_parts_after;
-pub use read::{ColumnData, read_closed, read_metrics, read_stable, read_table};
+pub(crate) use parts::{Span, settle};
+pub(crate) use read::{Again, Known};
+pub use read::{ColumnData, Parts, Reader};
 pub use spec::{ColumnSpec, Kind, METADATA_KEY, TableSpec};
 
+use polity_kernel::event::Part;
 use queue::{Job, Queue};
 use writer::Writer;
 
@@ -92,20 +96,30 @@ impl Tables {
         Ok(())
     }
 
-    /// Makes all rows handed over since the last call a part of their table, holding the rounds `first_round` to
-    /// `last_round`. When this returns, the parts are durable.
+    /// Closes what was handed over since the last call as a part of each table, holding the rounds `first_round` to `last_round`. When this
+    /// returns, the parts are durable; they count once they are recorded, and then [`Tables::publish`] gives them their names.
     ///
     /// Errors: [`TableError::Rounds`] if there is a part of these rounds or later ones; [`TableError::Full`],
     /// [`TableError::Disk`].
-    pub fn close_parts(&mut self, first_round: u32, last_round: u32) -> Result<()> {
+    pub fn close_parts(&mut self, first_round: u32, last_round: u32) -> Result<Vec<Part>> {
         if first_round > last_round {
             let what = format!("a part can not begin with round {first_round} and end with round {last_round}");
             return Err(TableError::Rounds { table: "all".into(), what });
         }
-        self.queue.push(Job::Close(first_round, last_round), 0)?;
+        let (closed, hears) = mpsc::channel();
+        self.queue.push(Job::Close(first_round, last_round, closed), 0)?;
         self.queue.drain()?;
         self.unclosed.fill(0);
-        Ok(())
+        hears.try_recv().map_err(|_| TableError::Stopped)
+    }
+
+    /// Gives the parts that were closed last their names. Their records must be durable; the names need not be, since [`Reader`] finds a
+    /// recorded part by either name, but other programs know only its own.
+    ///
+    /// Errors: [`TableError::Disk`].
+    pub fn publish(&mut self, durably: bool) -> Result<()> {
+        self.queue.push(Job::Publish(durably), 0)?;
+        self.queue.drain()
     }
 
     /// Ends the writer.

@@ -1,4 +1,5 @@
-//! The parts of a table: `part-FIRST-LAST.parquet`, rounds in six digits or more, and one file that is being written.
+//! The files of a table: `part-FIRST-LAST.parquet`, rounds in six digits or more, and one that is being written, or is closed and has
+//! no name of its own yet.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind::{NotADirectory, NotFound};
@@ -7,33 +8,39 @@ use std::path::Path;
 use super::error::{Result, TableError};
 use super::spec::is_table_name;
 use crate::disk::Disk;
+use polity_kernel::digest::FileHash;
+use polity_kernel::event::Part;
 
-/// The part that is being written; `.tmp` marks what a crash may leave.
-pub(super) const OPEN_PART: &str = "open.parquet.tmp";
+/// The part that is being written, or that is closed and waits for its record; `.tmp` marks what a crash may leave.
+pub(crate) const OPEN_PART: &str = "open.parquet.tmp";
 
-/// A closed part: the first and the last round whose rows it holds.
+/// Rounds of a closed part: the first and the last whose rows it may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Part {
-    pub(super) first: u32,
-    pub(super) last: u32,
+pub(crate) struct Span {
+    pub(crate) first: u32,
+    pub(crate) last: u32,
 }
 
-impl Part {
-    pub(super) fn file_name(self) -> String {
+impl Span {
+    pub(crate) fn of(part: &Part) -> Self {
+        Span { first: part.first, last: part.last }
+    }
+
+    pub(crate) fn file_name(self) -> String {
         format!("part-{:06}-{:06}.parquet", self.first, self.last)
     }
 
-    fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         let (first, last) = name.strip_prefix("part-")?.strip_suffix(".parquet")?.split_once('-')?;
-        let part = Part { first: first.parse().ok()?, last: last.parse().ok()? };
+        let part = Span { first: first.parse().ok()?, last: last.parse().ok()? };
         (part.file_name() == name).then_some(part)
     }
 }
 
 /// The closed parts of a table in the order of their rounds. What is no folder has none.
-pub(super) fn list(disk: &dyn Disk, dir: &Path, table: &str) -> Result<Vec<Part>> {
-    let mut parts: Vec<Part> =
-        names(disk, &dir.join(table), table)?.iter().filter_map(|name| Part::parse(name)).collect();
+pub(super) fn list(disk: &dyn Disk, dir: &Path, table: &str) -> Result<Vec<Span>> {
+    let mut parts: Vec<Span> =
+        names(disk, &dir.join(table), table)?.iter().filter_map(|name| Span::parse(name)).collect();
     parts.sort();
     Ok(parts)
 }
@@ -43,11 +50,34 @@ pub(super) fn prepare(disk: &dyn Disk, dir: &Path, table: &str) -> Result<()> {
     let folder = dir.join(table);
     disk.create_dir_all(&folder).map_err(|e| TableError::disk(table, "create", &folder, e))?;
     disk.sync_dir(dir).map_err(|e| TableError::disk(table, "sync", dir, e))?;
-    for name in names(disk, &folder, table)?.iter().filter(|name| name.ends_with(".tmp")) {
+    let left: Vec<String> = names(disk, &folder, table)?.into_iter().filter(|name| name.ends_with(".tmp")).collect();
+    for name in &left {
         let path = folder.join(name);
         disk.remove_file(&path).map_err(|e| TableError::disk(table, "remove", &path, e))?;
     }
-    Ok(())
+    match left.is_empty() {
+        true => Ok(()),
+        false => disk.sync_dir(&folder).map_err(|e| TableError::disk(table, "sync", &folder, e)),
+    }
+}
+
+/// Makes the name of a table's newest recorded part durable, and gives it that name first where a kill has come before. Its bytes are
+/// compared with the record then.
+pub(crate) fn settle(disk: &dyn Disk, dir: &Path, newest: &Part) -> Result<()> {
+    let table = &newest.table;
+    let folder = dir.join(table);
+    let (from, to) = (folder.join(OPEN_PART), folder.join(Span::of(newest).file_name()));
+    let there = |path: &Path| disk.exists(path).map_err(|e| TableError::disk(table, "look for", path, e));
+    if !there(&to)? && there(&from)? {
+        let bytes = disk.read(&from).map_err(|e| TableError::disk(table, "read", &from, e))?;
+        if FileHash::of(&bytes) == newest.digest {
+            disk.rename(&from, &to).map_err(|e| TableError::disk(table, "rename to", &to, e))?;
+        }
+    }
+    match there(&folder)? {
+        true => disk.sync_dir(&folder).map_err(|e| TableError::disk(table, "sync", &folder, e)),
+        false => Ok(()),
+    }
 }
 
 /// Removes, in every table of `dir`, the parts that hold rounds after `round`; without a round, all parts.
@@ -56,7 +86,7 @@ pub(super) fn prepare(disk: &dyn Disk, dir: &Path, table: &str) -> Result<()> {
 /// holds rounds on both sides (then nothing is removed in any table), [`TableError::Disk`] otherwise.
 pub fn remove_parts_after(disk: &dyn Disk, dir: &Path, round: Option<u32>) -> Result<()> {
     let tables: Vec<String> = names(disk, dir, "tables")?.into_iter().filter(|name| is_table_name(name)).collect();
-    let newer = |part: &Part| round.is_none_or(|round| part.last > round);
+    let newer = |part: &Span| round.is_none_or(|round| part.last > round);
     let mut doomed = Vec::new();
     for table in &tables {
         for part in list(disk, dir, table)?.into_iter().filter(newer) {
@@ -84,7 +114,7 @@ pub fn remove_parts_after(disk: &dyn Disk, dir: &Path, round: Option<u32>) -> Re
     Ok(())
 }
 
-fn names(disk: &dyn Disk, folder: &Path, table: &str) -> Result<Vec<String>> {
+pub(super) fn names(disk: &dyn Disk, folder: &Path, table: &str) -> Result<Vec<String>> {
     match disk.list(folder) {
         Err(e) if matches!(e.kind(), NotFound | NotADirectory) => Ok(Vec::new()),
         names => names.map_err(|e| TableError::disk(table, "list", folder, e)),

@@ -1,7 +1,10 @@
 //! The way from the rounds to the writer: jobs in order, bounded in bytes, failures on the way back.
 
 use std::collections::VecDeque;
+use std::sync::mpsc::Sender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use polity_kernel::event::Part;
 
 use super::batch::Batch;
 use super::error::{Result, TableError};
@@ -10,8 +13,10 @@ use super::error::{Result, TableError};
 pub(super) enum Job {
     /// Rows for the table at this position.
     Rows(usize, Batch),
-    /// Close the part of every table: first and last round.
-    Close(u32, u32),
+    /// Close the part of every table, first and last round, and say what the parts are.
+    Close(u32, u32, Sender<Vec<Part>>),
+    /// Give closed parts their names; durably, if so.
+    Publish(bool),
 }
 
 /// A queue between one caller and one writer.
@@ -127,7 +132,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 for bytes in [60, 40, 1, 500, 1] {
-                    queue.push(Job::Close(0, 0), bytes).unwrap();
+                    queue.push(Job::Publish(false), bytes).unwrap();
                     pushed.fetch_add(1, Ordering::SeqCst);
                 }
                 queue.drain().unwrap();
@@ -150,10 +155,10 @@ mod tests {
     #[test]
     fn a_writer_that_dies_leaves_nobody_waiting() {
         let queue = Queue::new(1);
-        queue.push(Job::Close(0, 0), 1).unwrap();
+        queue.push(Job::Publish(false), 1).unwrap();
         let died = thread::scope(|scope| scope.spawn(|| queue.serve(|_| panic!("as a defect would"))).join().is_err());
         assert!(died);
-        assert!(matches!(queue.push(Job::Close(0, 0), 1), Err(TableError::Stopped)));
+        assert!(matches!(queue.push(Job::Publish(false), 1), Err(TableError::Stopped)));
         assert!(matches!(queue.drain(), Err(TableError::Stopped)));
     }
 }

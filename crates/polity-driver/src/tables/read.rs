@@ -1,9 +1,12 @@
-//! A table read back into plain columns, for reports.
+//! Tables read back into plain columns. What is read is what was recorded: every part is compared with its record before it is used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::Duration;
 
 use arrow::array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, LargeStringArray, StringArray, UInt32Array,
@@ -13,15 +16,24 @@ use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
+use polity_kernel::digest::FileHash;
+use polity_kernel::event::Part;
+use rayon::prelude::*;
 
 use super::bytes::shared;
 use super::error::{Result, TableError};
-use super::parts;
-use super::spec::{ColumnSpec, Kind, METADATA_KEY, TableSpec};
-use crate::disk::Disk;
+use super::parts::{self, OPEN_PART, Span};
+use super::spec::{ColumnSpec, Kind, METADATA_KEY, TableSpec, is_table_name};
+use crate::Fault;
+use crate::disk::{Disk, EntryKind};
 
 /// Rows decoded at once.
 const BLOCK: usize = 65_536;
+
+/// How often files that do not fit their record are looked at again while their run may be under way, and how long is waited before: it
+/// may have recorded, named or removed a part between two looks.
+const LOOKS: u32 = 5;
+const BETWEEN: Duration = Duration::from_millis(5);
 
 /// The values of one column, in the table's order; `None` where one is missing.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,87 +133,285 @@ impl ColumnData {
     }
 }
 
-/// Reads a table of `dir` (a run's `tables` folder): the named columns, or all for an empty list, of up to `limit`
-/// rows, oldest part first. Columns come in the table's order, whatever the order they are named in.
-///
-/// Holds one part's file and the values read in memory. Errors: [`TableError::Rounds`] if no part is closed yet,
-/// [`TableError::Spec`] for a column that is not there, [`TableError::Format`] for a broken file, [`TableError::Disk`].
-pub fn read_table(
-    disk: &dyn Disk,
-    dir: &Path,
-    name: &str,
-    columns: &[&str],
-    limit: usize,
-) -> Result<Vec<(String, ColumnData)>> {
-    Ok(read(disk, dir, name, columns, limit)?.into_iter().map(|(column, data)| (column.name, data)).collect())
+/// The parts of tables by the table's name, each table's in the order of their rounds: what a record says.
+pub type Parts = BTreeMap<String, Vec<Part>>;
+
+/// What is known of the files of tables.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    /// The parts that count.
+    pub parts: Parts,
+    /// Parts that no longer count, whose files may not have been removed yet.
+    pub void: BTreeSet<(String, Span)>,
+    /// What can be done about a part that is damaged or gone.
+    pub mend: String,
 }
 
-/// The same, all rows, without what may differ between two runs of the same seed: for comparing runs.
-pub fn read_stable(disk: &dyn Disk, dir: &Path, name: &str) -> Result<Vec<(String, ColumnData)>> {
-    let columns = read(disk, dir, name, &[], usize::MAX)?.into_iter();
-    Ok(columns.filter(|(column, _)| !column.volatile).map(|(column, data)| (column.name, data)).collect())
+/// Says anew what is known, of a run that may be under way.
+pub(crate) type Again<'a> = Box<dyn Fn() -> Result<Known> + Send + Sync + 'a>;
+
+/// A file, and the part that it must be.
+type Located<'k> = (PathBuf, &'k Part);
+
+fn error(table: &str, Fault { path, what }: Fault) -> TableError {
+    TableError::Format { table: table.to_string(), path, what }
 }
 
-fn read(
-    disk: &dyn Disk,
-    dir: &Path,
-    name: &str,
-    columns: &[&str],
-    limit: usize,
-) -> Result<Vec<(ColumnSpec, ColumnData)>> {
-    let mut table = None;
-    let mut left = limit;
-    for part in parts::list(disk, dir, name)? {
-        let path = dir.join(name).join(part.file_name());
-        let file = disk.read(&path).map_err(|e| TableError::disk(name, "read", &path, e))?;
-        // The library panics over some damage; a damaged file must not end the program that asks for a report.
-        let read = catch_unwind(AssertUnwindSafe(|| read_part(&mut table, file, columns, left)));
-        left -= read.unwrap_or(Err(Unread::Broken("is damaged".into()))).map_err(|unread| match unread {
-            Unread::NoColumn(error) => error,
-            Unread::Parquet(error) => TableError::parquet(name, "read", &path, error),
-            Unread::Broken(what) => TableError::Format { table: name.to_string(), path, what },
-        })?;
-        if left == 0 {
-            break;
+/// Reads tables whose parts are recorded. A part that is damaged, missing, exchanged or not in the record is an error that names it.
+pub struct Reader<'a> {
+    disk: &'a dyn Disk,
+    dir: PathBuf,
+    /// What is known so far. What one table showed to be newer holds for the others, too.
+    known: Mutex<Arc<Known>>,
+    again: Option<Again<'a>>,
+}
+
+impl<'a> Reader<'a> {
+    /// Of tables in `dir` that consist of these parts.
+    #[must_use]
+    pub fn of_parts(disk: &'a dyn Disk, dir: &Path, parts: Parts) -> Self {
+        let mend = "put it back from a copy".into();
+        Reader::new(disk, dir, Known { parts, mend, ..Known::default() }, None)
+    }
+
+    pub(crate) fn new(disk: &'a dyn Disk, dir: &Path, known: Known, again: Option<Again<'a>>) -> Self {
+        Reader { disk, dir: dir.to_path_buf(), known: Mutex::new(Arc::new(known)), again }
+    }
+
+    /// The parts that count.
+    #[must_use]
+    pub fn parts(&self) -> Parts {
+        self.known().parts.clone()
+    }
+
+    fn known(&self) -> Arc<Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The names of the tables that have a closed part.
+    pub fn names(&self) -> Vec<String> {
+        let known = self.known();
+        known.parts.iter().filter(|(_, parts)| !parts.is_empty()).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The named columns of a table, or all for an empty list, of up to `limit` rows, oldest part first. Columns come in the table's
+    /// order, whatever the order they are named in.
+    ///
+    /// Holds one part's file and the values read in memory. Errors: [`TableError::Rounds`] if no part is closed yet, [`TableError::Spec`]
+    /// for a column that is not there, [`TableError::Format`] for a part that is not as it was recorded, [`TableError::Disk`].
+    pub fn table(&self, name: &str, columns: &[&str], limit: usize) -> Result<Vec<(String, ColumnData)>> {
+        Ok(self.read(name, columns, limit)?.into_iter().map(|(column, data)| (column.name, data)).collect())
+    }
+
+    /// The same, all rows; no columns as long as no part is closed.
+    pub fn closed(&self, name: &str, columns: &[&str]) -> Result<Vec<(String, ColumnData)>> {
+        match self.table(name, columns, usize::MAX) {
+            Err(TableError::Rounds { .. }) => Ok(Vec::new()),
+            read => read,
         }
     }
-    match table {
-        Some((_, data)) => Ok(data),
-        None => {
-            let what = format!("there is no closed part of it in {} yet", dir.display());
-            Err(TableError::Rounds { table: name.to_string(), what })
-        }
-    }
-}
 
-/// The same, all rows; no columns as long as no part is closed.
-pub fn read_closed(disk: &dyn Disk, dir: &Path, name: &str, columns: &[&str]) -> Result<Vec<(String, ColumnData)>> {
-    match read_table(disk, dir, name, columns, usize::MAX) {
-        Err(TableError::Rounds { .. }) => Ok(Vec::new()),
-        read => read,
+    /// All of a table but for what may differ between two runs of the same seed: for comparing runs.
+    pub fn stable(&self, name: &str) -> Result<Vec<(String, ColumnData)>> {
+        let columns = self.read(name, &[], usize::MAX)?.into_iter();
+        Ok(columns.filter(|(column, _)| !column.volatile).map(|(column, data)| (column.name, data)).collect())
     }
-}
 
-/// The metrics of a run by name: (round, value), oldest first. Nothing as long as no part is closed.
-pub fn read_metrics(disk: &dyn Disk, dir: &Path) -> Result<BTreeMap<String, Vec<(u32, f64)>>> {
-    let table = read_closed(disk, dir, "metrics", &["round", "name", "value"])?;
-    let mut metrics: BTreeMap<String, Vec<(u32, f64)>> = BTreeMap::new();
-    let mut columns = table.into_iter().map(|(_, data)| data);
-    match (columns.next(), columns.next(), columns.next()) {
-        (None, None, None) => {}
-        (Some(ColumnData::U32(rounds)), Some(ColumnData::Text(names)), Some(ColumnData::F64(values))) => {
-            for ((round, name), value) in rounds.into_iter().zip(names).zip(values) {
-                if let (Some(round), Some(name), Some(value)) = (round, name, value) {
-                    metrics.entry(name).or_default().push((round, value));
+    /// The metrics of a run by name: (round, value), oldest first. Nothing as long as no part is closed.
+    pub fn metrics(&self) -> Result<BTreeMap<String, Vec<(u32, f64)>>> {
+        let table = self.closed("metrics", &["round", "name", "value"])?;
+        let mut metrics: BTreeMap<String, Vec<(u32, f64)>> = BTreeMap::new();
+        let mut columns = table.into_iter().map(|(_, data)| data);
+        match (columns.next(), columns.next(), columns.next()) {
+            (None, None, None) => {}
+            (Some(ColumnData::U32(rounds)), Some(ColumnData::Text(names)), Some(ColumnData::F64(values))) => {
+                for ((round, name), value) in rounds.into_iter().zip(names).zip(values) {
+                    if let (Some(round), Some(name), Some(value)) = (round, name, value) {
+                        metrics.entry(name).or_default().push((round, value));
+                    }
                 }
             }
+            _ => {
+                let what = "its columns are not round, name and value of a run's metrics".into();
+                return Err(TableError::Spec { table: "metrics".into(), what });
+            }
         }
-        _ => {
-            let what = "its columns are not round, name and value of a run's metrics".into();
-            return Err(TableError::Spec { table: "metrics".into(), what });
+        Ok(metrics)
+    }
+
+    /// Compares every file of every table with the record.
+    ///
+    /// Errors: [`TableError::Format`] for the first that is not as it was recorded, [`TableError::Disk`].
+    pub fn check(&self) -> Result<()> {
+        for table in self.tables()? {
+            if let Some(fault) = self.faults(&table)?.into_iter().next() {
+                return Err(error(&table, fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// All files of all tables that are not as they were recorded.
+    pub(crate) fn all_faults(&self) -> Result<Vec<Fault>> {
+        let faults: Result<Vec<_>> = self.tables()?.iter().map(|table| self.faults(table)).collect();
+        Ok(faults?.concat())
+    }
+
+    /// All tables that are recorded, or are there.
+    fn tables(&self) -> Result<BTreeSet<String>> {
+        let there = parts::names(self.disk, &self.dir, "all")?.into_iter().filter(|name| is_table_name(name));
+        Ok(self.known().parts.keys().cloned().chain(there).collect())
+    }
+
+    /// The files of a table that are not as they were recorded.
+    fn faults(&self, table: &str) -> Result<Vec<Fault>> {
+        let look = |known: &Known, names: &BTreeSet<String>| {
+            let (files, mut faults) = self.locate(known, names, table)?;
+            // In order, whoever reads which.
+            let damaged: Vec<Option<Fault>> = files
+                .into_par_iter()
+                .map(|(path, part)| match self.bytes(known, &path, part) {
+                    Ok(_) => Ok(None),
+                    Err(TableError::Format { path, what, .. }) => Ok(Some(Fault { path, what })),
+                    Err(error) => Err(error),
+                })
+                .collect::<Result<_>>()?;
+            faults.extend(damaged.into_iter().flatten());
+            Ok(faults)
+        };
+        self.patiently(table, look, |found| matches!(found, Ok(faults) if !faults.is_empty()))
+    }
+
+    fn read(&self, name: &str, columns: &[&str], limit: usize) -> Result<Vec<(ColumnSpec, ColumnData)>> {
+        let look = |known: &Known, names: &BTreeSet<String>| self.read_known(known, names, name, columns, limit);
+        self.patiently(name, look, |read| matches!(read, Err(TableError::Format { .. })))
+    }
+
+    /// Looks at a table by what is known and by the names in its folder. Where the two do not fit, and the run may be under way, once more:
+    /// the names first, since what has a name then is in the record that is read after.
+    fn patiently<T>(
+        &self,
+        table: &str,
+        look: impl Fn(&Known, &BTreeSet<String>) -> Result<T>,
+        is_odd: impl Fn(&Result<T>) -> bool,
+    ) -> Result<T> {
+        // What is no name of a table is no path either.
+        let list = || match is_table_name(table) {
+            true => parts::names(self.disk, &self.dir.join(table), table),
+            false => Ok(Vec::new()),
+        };
+        let names = || list().map(|names| names.into_iter().collect::<BTreeSet<String>>());
+        let mut found = look(&self.known(), &names()?);
+        for _ in 0..LOOKS {
+            let Some(again) = self.again.as_ref().filter(|_| is_odd(&found)) else { break };
+            sleep(BETWEEN);
+            let names = names()?;
+            *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(again()?);
+            found = look(&self.known(), &names);
+        }
+        found
+    }
+
+    fn read_known(
+        &self,
+        known: &Known,
+        names: &BTreeSet<String>,
+        name: &str,
+        columns: &[&str],
+        limit: usize,
+    ) -> Result<Vec<(ColumnSpec, ColumnData)>> {
+        let (files, faults) = self.locate(known, names, name)?;
+        if let Some(fault) = faults.into_iter().next() {
+            return Err(error(name, fault));
+        }
+        let mut table = None;
+        let mut left = limit;
+        for (path, part) in files {
+            let file = self.bytes(known, &path, part)?;
+            // The library panics over some damage; a file that somebody made so must not end the program that asks for a report.
+            let read = catch_unwind(AssertUnwindSafe(|| read_part(&mut table, file, columns, left)));
+            left -= read.unwrap_or(Err(Unread::Broken("is damaged".into()))).map_err(|unread| match unread {
+                Unread::NoColumn(error) => error,
+                Unread::Parquet(error) => TableError::parquet(name, "read", &path, error),
+                Unread::Broken(what) => TableError::Format { table: name.to_string(), path, what },
+            })?;
+            if left == 0 {
+                break;
+            }
+        }
+        match table {
+            Some((_, data)) => Ok(data),
+            None => {
+                let what = format!("there is no closed part of it in {} yet", self.dir.display());
+                Err(TableError::Rounds { table: name.to_string(), what })
+            }
         }
     }
-    Ok(metrics)
+
+    /// The files of a table's parts, and what is wrong with the table's folder, in which there were these names.
+    fn locate<'k>(
+        &self,
+        known: &'k Known,
+        names: &BTreeSet<String>,
+        table: &str,
+    ) -> Result<(Vec<Located<'k>>, Vec<Fault>)> {
+        let folder = self.dir.join(table);
+        if names.is_empty() && !known.parts.contains_key(table) {
+            return Ok(Default::default());
+        }
+        if let Ok(EntryKind::Other(what)) = self.disk.kind(&folder) {
+            let what = format!("it is {what}, and no folder of a table; remove it. {}", known.mend);
+            return Ok((Vec::new(), vec![Fault::new(folder, what)]));
+        }
+        let is_there =
+            |path: &Path| self.disk.exists(path).map_err(|error| TableError::disk(table, "look for", path, error));
+        let (mut files, mut faults) = (Vec::new(), Vec::new());
+        let mut strange: BTreeSet<&str> =
+            names.iter().map(String::as_str).filter(|name| name.ends_with(".parquet")).collect();
+        let recorded = known.parts.get(table).map_or(&[][..], Vec::as_slice);
+        for (at, part) in recorded.iter().enumerate() {
+            let name = Span::of(part).file_name();
+            let (path, open) = (folder.join(&name), folder.join(OPEN_PART));
+            if strange.remove(name.as_str()) || is_there(&path)? {
+                files.push((path, part));
+            } else if at + 1 == recorded.len() && is_there(&open)? && !is_there(&path)? {
+                // The newest has its record before it has its name.
+                files.push((open, part));
+            } else if is_there(&path)? {
+                files.push((path, part));
+            } else {
+                let Part { rows, first, last, .. } = part;
+                let what = format!("it is gone: {rows} rows of rounds {first} to {last}. {}", known.mend);
+                faults.push(Fault::new(path, what));
+            }
+        }
+        for name in strange {
+            if Span::parse(name).is_none_or(|span| !known.void.contains(&(table.to_string(), span))) {
+                let what = "it is not in the run's record: it was added, or the end of the record was cut off. Remove it, or put the \
+                            record back from a copy";
+                faults.push(Fault::new(folder.join(name), what));
+            }
+        }
+        Ok((files, faults))
+    }
+
+    /// The bytes of a part, as they were recorded.
+    fn bytes(&self, known: &Known, path: &Path, part: &Part) -> Result<Vec<u8>> {
+        let wrong =
+            |what: &str| -> TableError { error(&part.table, Fault::new(path, format!("{what}. {}", known.mend))) };
+        let bytes = match self.disk.read(path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Err(wrong("it is gone")),
+            Err(e) if matches!(e.kind(), ErrorKind::IsADirectory | ErrorKind::InvalidInput) => {
+                return Err(wrong("it is no regular file"));
+            }
+            Err(e) => return Err(TableError::disk(&part.table, "read", path, e)),
+        };
+        match bytes.len() as u64 == part.bytes && FileHash::of(&bytes) == part.digest {
+            true => Ok(bytes),
+            false => Err(wrong("it is not as it was written: its bytes do not have the recorded digest")),
+        }
+    }
 }
 
 /// A table as far as it is read: what its first part declared, and the columns asked for.

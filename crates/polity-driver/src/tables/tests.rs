@@ -10,7 +10,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
 use tempfile::TempDir;
 
-use crate::disk::{Disk, DiskFile, RealDisk};
+use crate::disk::{Disk, DiskFile, EntryKind, RealDisk};
+use polity_kernel::digest::FileHash;
 
 use super::*;
 
@@ -138,14 +139,33 @@ fn expected(spec: &TableSpec, batches: &[Batch]) -> Vec<(String, ColumnData)> {
     data
 }
 
-/// Writes the batches of each inner list as one part, of one round.
-fn write(dir: &Path, spec: &TableSpec, parts: &[Vec<Batch>]) {
+/// Writes the batches of each inner list as one part, of one round; what is recorded of them.
+fn write(dir: &Path, spec: &TableSpec, parts: &[Vec<Batch>]) -> Parts {
     let mut tables = Tables::open(real(), dir, vec![spec.clone()]).unwrap();
+    let mut recorded = Parts::new();
     for (part, batches) in (0..).zip(parts) {
         batches.iter().for_each(|batch| tables.push(0, batch.clone()).unwrap());
-        tables.close_parts(part, part).unwrap();
+        close(&mut tables, part, part, &mut recorded);
     }
     tables.finish().unwrap();
+    recorded
+}
+
+/// Closes the parts of these rounds, records them and gives them their names.
+fn close(tables: &mut Tables, first: u32, last: u32, recorded: &mut Parts) {
+    for part in tables.close_parts(first, last).unwrap() {
+        recorded.entry(part.table.clone()).or_default().push(part);
+    }
+    tables.publish(true).unwrap();
+}
+
+fn reader(dir: &Path, recorded: &Parts) -> Reader<'static> {
+    Reader::of_parts(&RealDisk, dir, recorded.clone())
+}
+
+/// A whole table, as its parts are recorded.
+fn read_all(dir: &Path, table: &str, recorded: &Parts) -> Vec<(String, ColumnData)> {
+    reader(dir, recorded).table(table, &[], usize::MAX).unwrap()
 }
 
 #[test]
@@ -163,8 +183,10 @@ fn everything_written_is_read_back() {
             columns: rows(5, 5000).columns.chunks(2).flat_map(|pair| [pair[0].clone(), pair[0].clone()]).collect(),
         }],
     ];
-    write(dir.path(), &spec, &parts);
-    let read = read_table(&RealDisk, dir.path(), "every_kind", &[], usize::MAX).unwrap();
+    let recorded = write(dir.path(), &spec, &parts);
+    let read = read_all(dir.path(), "every_kind", &recorded);
+    let rows: Vec<u64> = recorded["every_kind"].iter().map(|part| part.rows).collect();
+    assert_eq!(rows, [1541, 100, 9009, 5000]);
     assert_eq!(read, expected(&spec, &parts.concat()));
     // -0.0 == 0.0, so the signs are compared apart.
     let signs = |data: &ColumnData| match data {
@@ -187,8 +209,9 @@ fn everything_written_is_read_back() {
 fn not_a_number_survives() {
     let dir = TempDir::new().unwrap();
     let spec = TableSpec { columns: vec![ColumnSpec::new("x", Kind::F64, "")], ..every_kind() };
-    write(dir.path(), &spec, &[vec![Batch { rows: 2, columns: vec![Column::F64(vec![f64::NAN, 1.0])] }]]);
-    match &read_table(&RealDisk, dir.path(), "every_kind", &[], 9).unwrap()[0].1 {
+    let recorded =
+        write(dir.path(), &spec, &[vec![Batch { rows: 2, columns: vec![Column::F64(vec![f64::NAN, 1.0])] }]]);
+    match &read_all(dir.path(), "every_kind", &recorded)[0].1 {
         ColumnData::F64(v) => assert!(v[0].unwrap().is_nan() && v[1] == Some(1.0)),
         other => panic!("{other:?}"),
     }
@@ -223,8 +246,8 @@ fn row_groups_are_cut_across_batches() {
         batch.columns.drain(1..3);
         batch
     });
-    write(dir.path(), &spec, &[batches.to_vec()]);
-    let read = read_table(&RealDisk, dir.path(), "acts", &[], usize::MAX).unwrap();
+    let recorded = write(dir.path(), &spec, &[batches.to_vec()]);
+    let read = read_all(dir.path(), "acts", &recorded);
     assert!(read == expected(&spec, &batches), "a value differs");
     let file = fs::File::open(dir.path().join("acts/part-000000-000000.parquet")).unwrap();
     let reader = SerializedFileReader::new(file).unwrap();
@@ -272,8 +295,9 @@ fn a_part_says_what_it_is_to_any_reader() {
 #[test]
 fn limits_and_columns_are_kept_to() {
     let dir = TempDir::new().unwrap();
-    write(dir.path(), &acts(), &[vec![act(0, 0..10)], vec![act(1, 0..10)]]);
-    let read = |columns: &[&str], limit| read_table(&RealDisk, dir.path(), "acts", columns, limit);
+    let recorded = write(dir.path(), &acts(), &[vec![act(0, 0..10)], vec![act(1, 0..10)]]);
+    let reader = reader(dir.path(), &recorded);
+    let read = |columns: &[&str], limit| reader.table("acts", columns, limit);
     let picked = read(&["round", "agent"], 13).unwrap();
     let agents: Vec<Option<u32>> = (0..10).chain(0..3).map(Some).collect();
     let rounds: Vec<Option<u32>> = [vec![Some(0); 10], vec![Some(1); 3]].concat();
@@ -283,16 +307,20 @@ fn limits_and_columns_are_kept_to() {
     );
     assert_eq!(read(&[], 0).unwrap()[3].1.rows(), 0);
     assert!(read(&["kinds"], 1).unwrap_err().to_string().contains("agent, round, value, kind"));
-    let missing = read_table(&RealDisk, dir.path(), "messages", &[], 1).unwrap_err().to_string();
-    assert!(missing.contains("`messages`") && missing.contains("no closed part"), "{missing}");
+    for table in ["messages", "../acts", "/etc", ""] {
+        let missing = reader.table(table, &[], 1).unwrap_err();
+        assert!(matches!(missing, TableError::Rounds { .. }), "{missing}");
+        assert!(missing.to_string().contains("no closed part"), "{missing}");
+        assert!(reader.closed(table, &[]).unwrap().is_empty());
+    }
 }
 
 #[test]
 fn a_table_without_rows_has_its_columns() {
     let dir = TempDir::new().unwrap();
-    write(dir.path(), &acts(), &[vec![], vec![]]);
+    let recorded = write(dir.path(), &acts(), &[vec![], vec![]]);
     assert_eq!(names(&dir.path().join("acts")), ["part-000000-000000.parquet"]);
-    assert_eq!(read_table(&RealDisk, dir.path(), "acts", &[], 9).unwrap(), expected(&acts(), &[]));
+    assert_eq!(read_all(dir.path(), "acts", &recorded), expected(&acts(), &[]));
 }
 
 #[test]
@@ -308,8 +336,14 @@ fn parts_appear_only_when_closed_and_leftovers_go() {
         }
     }
     assert_eq!(names(&folder), ["open.parquet.tmp"]);
-    tables.close_parts(0, 0).unwrap();
+    let parts = tables.close_parts(0, 0).unwrap();
+    assert_eq!(names(&folder), ["open.parquet.tmp"], "a part has its name once it is recorded");
+    let recorded = Parts::from([("acts".to_string(), parts)]);
+    let rows = read_all(dir.path(), "acts", &recorded)[0].1.rows();
+    assert_eq!(rows, 2_000_000, "and is read by its record");
+    tables.publish(false).unwrap();
     assert_eq!(names(&folder), ["part-000000-000000.parquet"]);
+    assert_eq!(read_all(dir.path(), "acts", &recorded)[0].1.rows(), rows);
     tables.push(0, act(1, 0..2_000_000)).unwrap();
     assert!(tables.finish().unwrap_err().to_string().contains("2000000 rows"));
     assert_eq!(names(&folder), ["part-000000-000000.parquet"], "rows of no closed part are gone");
@@ -323,16 +357,13 @@ fn parts_appear_only_when_closed_and_leftovers_go() {
 #[test]
 fn parts_do_not_overlap() {
     let dir = TempDir::new().unwrap();
-    write(dir.path(), &acts(), &[vec![act(0, 0..3)], vec![act(1, 0..3)]]);
+    let recorded = write(dir.path(), &acts(), &[vec![act(0, 0..3)], vec![act(1, 0..3)]]);
     for (first, last) in [(1, 5), (0, 0), (3, 2)] {
         let mut tables = Tables::open(real(), dir.path(), vec![acts()]).unwrap();
         tables.push(0, act(first, 0..3)).unwrap();
         assert!(matches!(tables.close_parts(first, last), Err(TableError::Rounds { .. })), "{first} {last}");
     }
-    assert_eq!(
-        read_table(&RealDisk, dir.path(), "acts", &[], 99).unwrap(),
-        expected(&acts(), &[act(0, 0..3), act(1, 0..3)])
-    );
+    assert_eq!(read_all(dir.path(), "acts", &recorded), expected(&acts(), &[act(0, 0..3), act(1, 0..3)]));
 }
 
 #[test]
@@ -340,10 +371,11 @@ fn resuming_removes_the_parts_after_its_snapshot() {
     let dir = TempDir::new().unwrap();
     let folder = dir.path().join("acts");
     remove_parts_after(&RealDisk, &dir.path().join("nothing yet"), None).unwrap();
+    let mut recorded = Parts::new();
     let mut tables = Tables::open(real(), dir.path(), vec![acts(), every_kind()]).unwrap();
     for (first, last) in [(0, 9), (10, 10), (11, 1_234_567)] {
         tables.push(0, act(first, 0..3)).unwrap();
-        tables.close_parts(first, last).unwrap();
+        close(&mut tables, first, last, &mut recorded);
     }
     tables.finish().unwrap();
     fs::write(folder.join("notes.txt"), "kept").unwrap();
@@ -360,12 +392,10 @@ fn resuming_removes_the_parts_after_its_snapshot() {
 
     let mut tables = Tables::open(real(), dir.path(), vec![acts(), every_kind()]).unwrap();
     tables.push(0, act(10, 5..8)).unwrap();
-    tables.close_parts(10, 10).unwrap();
+    recorded.get_mut("acts").unwrap().truncate(1);
+    close(&mut tables, 10, 10, &mut recorded);
     tables.finish().unwrap();
-    assert_eq!(
-        read_table(&RealDisk, dir.path(), "acts", &[], 99).unwrap(),
-        expected(&acts(), &[act(0, 0..3), act(10, 5..8)])
-    );
+    assert_eq!(read_all(dir.path(), "acts", &recorded), expected(&acts(), &[act(0, 0..3), act(10, 5..8)]));
     remove_parts_after(&RealDisk, dir.path(), None).unwrap();
     assert_eq!(names(&folder), all[..1]);
 }
@@ -397,9 +427,10 @@ fn rows_that_do_not_fit_are_refused_and_the_tables_stay_usable() {
     }
     assert!(matches!(tables.push(1, act(0, 0..3)), Err(TableError::Batch { .. })));
     tables.push(0, act(0, 0..3)).unwrap();
-    tables.close_parts(0, 0).unwrap();
+    let mut recorded = Parts::new();
+    close(&mut tables, 0, 0, &mut recorded);
     tables.finish().unwrap();
-    assert_eq!(read_table(&RealDisk, dir.path(), "acts", &[], 99).unwrap(), expected(&acts(), &[act(0, 0..3)]));
+    assert_eq!(read_all(dir.path(), "acts", &recorded), expected(&acts(), &[act(0, 0..3)]));
 }
 
 #[test]
@@ -478,6 +509,10 @@ impl Disk for Failing {
         RealDisk.len(path)
     }
 
+    fn kind(&self, path: &Path) -> io::Result<EntryKind> {
+        RealDisk.kind(path)
+    }
+
     fn truncate(&self, path: &Path, len: u64) -> io::Result<()> {
         RealDisk.truncate(path, len)
     }
@@ -529,18 +564,19 @@ fn a_disk_that_fails_says_so_and_the_parts_before_stay() {
         write(dir.path(), &acts(), &[vec![good.clone()]]);
         fs::metadata(dir.path().join("acts/part-000000-000000.parquet")).unwrap().len() as usize
     };
-    // Open syncs the folder, a part costs its bytes and a create, sync, rename and folder sync; then every call of the
-    // second part fails once, and bytes all over it.
-    let first_part = 1 + size + 4;
-    let failing_at = (0..4).chain((5..size).step_by(size / 9)).chain(size - 3..size + 4);
+    // Open syncs the folder, a part costs its bytes and a create, a sync of its own and of the folder, a rename and another sync of the
+    // folder; then every call of the second part fails once, and bytes all over it.
+    let first_part = 1 + size + 5;
+    let failing_at = (0..4).chain((5..size).step_by(size / 9)).chain(size - 3..size + 5);
     for (after, error) in failing_at.zip([io::ErrorKind::StorageFull, io::ErrorKind::Other].into_iter().cycle()) {
         let dir = TempDir::new().unwrap();
         let disk = Failing { bytes: Arc::new(AtomicUsize::new(first_part + after)), error };
         let mut tables = Tables::open(Arc::new(disk), dir.path(), vec![acts()]).unwrap();
         tables.push(0, good.clone()).unwrap();
-        tables.close_parts(0, 0).unwrap();
+        let mut recorded = Parts::new();
+        close(&mut tables, 0, 0, &mut recorded);
         tables.push(0, good.clone()).unwrap();
-        let failure = tables.close_parts(1, 1).unwrap_err();
+        let failure = tables.close_parts(1, 1).and_then(|_| tables.publish(true)).unwrap_err();
         assert_eq!(matches!(failure, TableError::Full { .. }), error == io::ErrorKind::StorageFull, "{failure:?}");
         let says = failure.to_string();
         assert!(says.contains("`acts`") && says.contains("polity resume") && says.contains("closed before"), "{says}");
@@ -548,30 +584,124 @@ fn a_disk_that_fails_says_so_and_the_parts_before_stay() {
         assert_eq!(tables.finish().unwrap_err().to_string(), says);
 
         remove_parts_after(&RealDisk, dir.path(), Some(0)).unwrap();
-        let read = read_table(&RealDisk, dir.path(), "acts", &[], usize::MAX).unwrap();
+        let read = read_all(dir.path(), "acts", &recorded);
         assert_eq!(read, expected(&acts(), std::slice::from_ref(&good)), "after {after} bytes");
         Tables::open(real(), dir.path(), vec![acts()]).unwrap().finish().unwrap();
         assert_eq!(names(&dir.path().join("acts")), ["part-000000-000000.parquet"]);
     }
 }
 
+/// A part that some test spoils, and what to do to the table's folder.
+fn spoiled(dir: &Path, recorded: &Parts) -> String {
+    let faults = reader(dir, recorded).check().unwrap_err().to_string();
+    let read = reader(dir, recorded).table("every_kind", &[], usize::MAX).unwrap_err().to_string();
+    assert_eq!(faults, read, "whoever reads a table is told what a check tells");
+    read
+}
+
 #[test]
-fn a_broken_part_is_an_error_that_names_it() {
+fn a_part_that_is_not_as_it_was_written_is_an_error_that_names_it() {
     let dir = TempDir::new().unwrap();
-    write(dir.path(), &every_kind(), &[vec![rows(1, 300)]]);
-    let path: PathBuf = dir.path().join("every_kind/part-000000-000000.parquet");
-    let whole = fs::read(&path).unwrap();
-    let read = || read_table(&RealDisk, dir.path(), "every_kind", &[], usize::MAX);
-    for length in [0, 7, whole.len() / 2, whole.len() - 1] {
-        fs::write(&path, &whole[..length]).unwrap();
-        let error = read().unwrap_err().to_string();
-        assert!(error.contains("part-000000-000000.parquet"), "{error}");
+    let recorded = write(dir.path(), &every_kind(), &[vec![rows(1, 300)], vec![rows(2, 300)], vec![rows(3, 300)]]);
+    let paths: Vec<PathBuf> =
+        (0..3).map(|part| dir.path().join(format!("every_kind/part-{part:06}-{part:06}.parquet"))).collect();
+    let whole: Vec<Vec<u8>> = paths.iter().map(|path| fs::read(path).unwrap()).collect();
+    let mend = || paths.iter().zip(&whole).for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+    reader(dir.path(), &recorded).check().unwrap();
+    // Cut anywhere.
+    for length in [0, 7, whole[1].len() / 2, whole[1].len() - 1] {
+        fs::write(&paths[1], &whole[1][..length]).unwrap();
+        let error = spoiled(dir.path(), &recorded);
+        assert!(error.contains("part-000001-000001.parquet") && error.contains("not as it was written"), "{error}");
     }
-    // Any byte may be another: an error or other values, never a panic.
+    // Any bit may be another.
+    for at in (0..whole[1].len()).step_by(29) {
+        let mut bytes = whole[1].clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(&paths[1], &bytes).unwrap();
+        let error = spoiled(dir.path(), &recorded);
+        assert!(error.contains("part-000001-000001.parquet"), "{error}");
+    }
+    // Copied over another.
+    fs::write(&paths[1], &whole[2]).unwrap();
+    assert!(spoiled(dir.path(), &recorded).contains("part-000001-000001.parquet"));
+    // Exchanged.
+    fs::write(&paths[2], &whole[1]).unwrap();
+    assert!(spoiled(dir.path(), &recorded).contains("part-000001-000001.parquet"));
+    mend();
+    // Gone.
+    fs::remove_file(&paths[1]).unwrap();
+    let error = spoiled(dir.path(), &recorded);
+    assert!(error.contains("part-000001-000001.parquet") && error.contains("it is gone: 300 rows"), "{error}");
+    mend();
+    // Added, under a name of ours or under another that programs take for a part.
+    for name in ["part-000003-000003.parquet", "part-0000001-000001.parquet", "x.parquet"] {
+        let more = dir.path().join("every_kind").join(name);
+        fs::write(&more, &whole[0]).unwrap();
+        let error = spoiled(dir.path(), &recorded);
+        assert!(error.contains(name) && error.contains("added"), "{error}");
+        fs::remove_file(more).unwrap();
+    }
+    // A table that was never written.
+    fs::create_dir(dir.path().join("more")).unwrap();
+    let more = dir.path().join("more/part-000000-000000.parquet");
+    fs::write(&more, &whole[0]).unwrap();
+    let error = reader(dir.path(), &recorded).table("more", &[], 1).unwrap_err().to_string();
+    assert!(error.contains("more/part-000000-000000.parquet"), "{error}");
+    assert!(reader(dir.path(), &recorded).check().is_err());
+    fs::remove_dir_all(dir.path().join("more")).unwrap();
+    reader(dir.path(), &recorded).check().unwrap();
+}
+
+#[test]
+fn a_part_that_was_made_to_fit_its_record_ends_nothing() {
+    // The digest is no defence against who makes both: any bytes are an error or other values, and never a panic.
+    let dir = TempDir::new().unwrap();
+    let mut recorded = write(dir.path(), &every_kind(), &[vec![rows(1, 300)]]);
+    let path = dir.path().join("every_kind/part-000000-000000.parquet");
+    let whole = fs::read(&path).unwrap();
     for at in (0..whole.len()).step_by(29) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
         fs::write(&path, &bytes).unwrap();
-        let _ = read();
+        recorded.get_mut("every_kind").unwrap()[0].digest = FileHash::of(&bytes);
+        let _ = reader(dir.path(), &recorded).table("every_kind", &[], usize::MAX);
     }
+}
+
+#[test]
+fn a_part_whose_name_a_kill_prevented_gets_it_when_the_run_goes_on() {
+    let dir = TempDir::new().unwrap();
+    let folder = dir.path().join("acts");
+    let mut tables = Tables::open(real(), dir.path(), vec![acts()]).unwrap();
+    tables.push(0, act(0, 0..9)).unwrap();
+    let part = tables.close_parts(0, 0).unwrap().remove(0);
+    // What a process does that is stopped in between.
+    drop(tables);
+    assert_eq!(names(&folder), ["open.parquet.tmp"], "the part may be recorded");
+    let other = Part { digest: FileHash::of(b"other"), ..part.clone() };
+    settle(&RealDisk, dir.path(), &other).unwrap();
+    assert_eq!(names(&folder), ["open.parquet.tmp"], "it is not the one that is recorded");
+    settle(&RealDisk, dir.path(), &part).unwrap();
+    settle(&RealDisk, dir.path(), &part).unwrap();
+    assert_eq!(names(&folder), ["part-000000-000000.parquet"]);
+    let recorded = Parts::from([("acts".to_string(), vec![part])]);
+    assert_eq!(read_all(dir.path(), "acts", &recorded), expected(&acts(), &[act(0, 0..9)]));
+}
+
+#[test]
+fn a_run_that_saves_while_it_is_read_is_looked_at_again() {
+    let dir = TempDir::new().unwrap();
+    let recorded = write(dir.path(), &acts(), &[vec![act(0, 0..3)], vec![act(1, 0..3)]]);
+    let mut before = recorded.clone();
+    before.get_mut("acts").unwrap().truncate(1);
+    let known = |parts: &Parts| Known { parts: parts.clone(), ..Known::default() };
+    // What was known when the reader was opened lacks the second part.
+    let now = known(&recorded);
+    let late = Reader::new(&RealDisk, dir.path(), known(&before), Some(Box::new(move || Ok(now.clone()))));
+    let read = late.table("acts", &[], usize::MAX).unwrap();
+    assert_eq!(read, expected(&acts(), &[act(0, 0..3), act(1, 0..3)]));
+    // Of a run that has ended nothing more is to come.
+    let ended = Reader::new(&RealDisk, dir.path(), known(&before), None);
+    assert!(ended.table("acts", &[], usize::MAX).unwrap_err().to_string().contains("part-000001-000001.parquet"));
 }

@@ -16,10 +16,12 @@ use super::batch::Batch;
 use super::bytes::shared;
 use super::encode::{self, Piece};
 use super::error::{Result, TableError};
-use super::parts::{self, OPEN_PART, Part};
+use super::parts::{self, OPEN_PART, Span};
 use super::queue::Job;
 use super::spec::{METADATA_KEY, TableSpec};
 use crate::disk::{Disk, DiskFile};
+use polity_kernel::digest::FileHash;
+use polity_kernel::event::Part;
 
 /// Rows of a row group, and half more rather than a small rest: enough for the encodings to pay, few enough to be held.
 const GROUP_ROWS: usize = 1_000_000;
@@ -45,7 +47,11 @@ struct Table {
     properties: Arc<WriterProperties>,
     folder: PathBuf,
     /// The newest closed part.
-    newest: Option<Part>,
+    newest: Option<Span>,
+    /// Whether that one still has the name of the open one.
+    unnamed: bool,
+    /// Whether a name that was given is not durable yet.
+    unsynced: bool,
     /// Rows that are no row group yet, with the number of rows of the first batch that are written.
     held: VecDeque<Batch>,
     written_of_first: usize,
@@ -55,7 +61,7 @@ struct Table {
 }
 
 /// A disk file with room to gather small writes.
-struct Sink(BufWriter<Box<dyn DiskFile>>);
+struct Sink(BufWriter<Hashed>);
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -64,6 +70,26 @@ impl Write for Sink {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+/// A disk file, and the digest of what was written to it.
+struct Hashed {
+    file: Box<dyn DiskFile>,
+    hash: FileHash,
+    bytes: u64,
+}
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.take(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -85,10 +111,16 @@ impl Writer {
     pub(super) fn work(&mut self, job: Job) -> Result<()> {
         match job {
             Job::Rows(table, batch) => self.push(table, batch),
-            Job::Close(first, last) => {
-                let part = Part { first, last };
-                self.tables.iter_mut().try_for_each(|table| table.close(&*self.disk, part))
+            Job::Close(first, last, closed) => {
+                let mut parts = Vec::new();
+                for table in &mut self.tables {
+                    parts.extend(table.close(&*self.disk, Span { first, last })?);
+                }
+                // Whoever asked waits for it, or is gone.
+                let _ = closed.send(parts);
+                Ok(())
             }
+            Job::Publish(durably) => self.tables.iter_mut().try_for_each(|table| table.publish(&*self.disk, durably)),
         }
     }
 
@@ -121,7 +153,7 @@ impl Writer {
 }
 
 impl Table {
-    fn new(spec: TableSpec, dir: &Path, newest: Option<Part>) -> Result<Self> {
+    fn new(spec: TableSpec, dir: &Path, newest: Option<Span>) -> Result<Self> {
         let unusable = |e: ParquetError| TableError::spec(&spec.name, e.to_string());
         let metadata = serde_json::to_string(&spec).map_err(|e| TableError::spec(&spec.name, e.to_string()))?;
         let properties = encode::properties(Encoding::PLAIN, false, Compression::UNCOMPRESSED);
@@ -134,6 +166,8 @@ impl Table {
             properties: Arc::new(properties),
             folder: dir.join(&spec.name),
             newest,
+            unnamed: false,
+            unsynced: false,
             held: VecDeque::new(),
             written_of_first: 0,
             held_rows: 0,
@@ -153,6 +187,10 @@ impl Table {
 
     /// Writes the oldest rows held, up to a row group of them.
     fn write_group(&mut self, disk: &dyn Disk) -> Result<()> {
+        if self.unnamed {
+            let what = "rows were handed over between the end of a part and its record".to_string();
+            return Err(TableError::Rounds { table: self.spec.name.clone(), what });
+        }
         if self.spec.only_with_rows
             && self.open.is_none()
             && self.newest.is_none()
@@ -203,16 +241,16 @@ impl Table {
         Ok(())
     }
 
-    /// Makes everything since the last part a part. A table without rows gets one only if it has none at all, so that
-    /// its columns can be read, and none if it is there only with rows.
-    fn close(&mut self, disk: &dyn Disk, part: Part) -> Result<()> {
-        if let Some(newest) = self.newest.filter(|newest| newest.last >= part.first) {
+    /// Makes everything since the last part a part, durable under the name of the open one. A table without rows gets one only if it has
+    /// none at all, so that its columns can be read, and none if it is there only with rows.
+    fn close(&mut self, disk: &dyn Disk, span: Span) -> Result<Option<Part>> {
+        if let Some(newest) = self.newest.filter(|newest| newest.last >= span.first) {
             let what = format!(
                 "{} is there already, rounds {} to {} can not become a part after it; \
                  resuming removes the parts newer than its snapshot first",
                 newest.file_name(),
-                part.first,
-                part.last
+                span.first,
+                span.last
             );
             return Err(TableError::Rounds { table: self.spec.name.clone(), what });
         }
@@ -220,22 +258,41 @@ impl Table {
             self.write_group(disk)?;
         }
         if self.open.is_none() && (self.newest.is_some() || self.spec.only_with_rows) {
-            return Ok(());
+            return Ok(None);
         }
-        let name = &self.spec.name;
-        let (from, to) = (self.folder.join(OPEN_PART), self.folder.join(part.file_name()));
+        let (name, path) = (&self.spec.name, self.folder.join(OPEN_PART));
         let mut file = match self.open.take() {
             Some(file) => file,
-            None => start_file(disk, &from, &self.schema, &self.properties)
-                .map_err(|e| TableError::parquet(name, "write", &from, e))?,
+            None => start_file(disk, &path, &self.schema, &self.properties)
+                .map_err(|e| TableError::parquet(name, "write", &path, e))?,
         };
-        file.finish().map_err(|e| TableError::parquet(name, "write", &from, e))?;
+        let metadata = file.finish().map_err(|e| TableError::parquet(name, "write", &path, e))?;
+        let rows = metadata.file_metadata().num_rows().unsigned_abs();
         let sink = file.inner_mut();
-        sink.flush().and_then(|()| sink.0.get_mut().sync()).map_err(|e| TableError::disk(name, "write", &from, e))?;
+        sink.flush()
+            .and_then(|()| sink.0.get_mut().file.sync())
+            .map_err(|e| TableError::disk(name, "write", &path, e))?;
+        let Hashed { hash, bytes, .. } = sink.0.get_ref();
+        let (table, digest) = (name.clone(), hash.digest());
+        let part = Part { table, first: span.first, last: span.last, rows, bytes: *bytes, digest };
         drop(file);
-        disk.rename(&from, &to).map_err(|e| TableError::disk(name, "rename to", &to, e))?;
         disk.sync_dir(&self.folder).map_err(|e| TableError::disk(name, "sync", &self.folder, e))?;
-        self.newest = Some(part);
+        (self.newest, self.unnamed, self.unsynced) = (Some(span), true, false);
+        Ok(Some(part))
+    }
+
+    /// Gives a closed part its name.
+    fn publish(&mut self, disk: &dyn Disk, durably: bool) -> Result<()> {
+        if let Some(span) = self.newest.filter(|_| self.unnamed) {
+            let (from, to) = (self.folder.join(OPEN_PART), self.folder.join(span.file_name()));
+            disk.rename(&from, &to).map_err(|e| TableError::disk(&self.spec.name, "rename to", &to, e))?;
+            (self.unnamed, self.unsynced) = (false, true);
+        }
+        if durably && self.unsynced {
+            let synced = disk.sync_dir(&self.folder);
+            synced.map_err(|e| TableError::disk(&self.spec.name, "sync", &self.folder, e))?;
+            self.unsynced = false;
+        }
         Ok(())
     }
 }
@@ -247,5 +304,6 @@ fn start_file(
     properties: &Arc<WriterProperties>,
 ) -> parquet::errors::Result<SerializedFileWriter<Sink>> {
     let file = disk.create(path).map_err(|e| ParquetError::External(Box::new(e)))?;
+    let file = Hashed { file, hash: FileHash::default(), bytes: 0 };
     SerializedFileWriter::new(Sink(BufWriter::with_capacity(BUFFER, file)), schema.clone(), properties.clone())
 }

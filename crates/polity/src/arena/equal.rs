@@ -66,6 +66,9 @@ pub struct Trial {
     pub per_item: f64,
     /// Its run.
     pub run: String,
+    /// Its digest.
+    #[serde(skip)]
+    pub digest: String,
 }
 
 /// What was measured before sizes were settled.

@@ -3,13 +3,18 @@
 use super::{COORDINATION, Comparison, Grid, Score, inspect, tables};
 use crate::report::{DataTable, Figure, Point, Report, Section, render, svg_file};
 use polity_driver::DriveError;
-use polity_driver::disk::{Disk, create_dir_durably, write_atomically};
+use polity_driver::disk::{Disk, SimDisk, create_dir_durably, write_atomically};
+use polity_driver::listing::Listing;
 use polity_driver::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables};
 use polity_kernel::registry::Registry;
 use polity_kernel::stats::RESAMPLES;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The folder of logs for Inspect AI.
+const LOGS: &str = "inspect";
 
 /// Writes all files of a comparison into its folder. The same comparison gives the same bytes.
 ///
@@ -21,29 +26,49 @@ pub fn write(
     registry: &Registry,
     with_report: bool,
 ) -> Result<(), DriveError> {
-    let put = |name: &str, text: &str| {
-        let path = out.join(name);
-        write_atomically(disk.as_ref(), &path, text.as_bytes()).map_err(DriveError::disk(&path))
-    };
-    put("methods.jsonl", &lines(comparison.methods.iter())?)?;
-    put("items.jsonl", &lines(items(comparison))?)?;
-    put("table.md", &markdown(comparison))?;
-    put("table.tex", &latex(comparison))?;
-    put("frontier.svg", &svg_file(&frontiers(comparison)))?;
-    put("references.bib", &references(comparison, registry))?;
-    let logs = out.join("inspect");
-    // Logs of other teams, from a command before this one, are not this comparison's.
-    if disk.exists(&logs).map_err(DriveError::disk(&logs))? {
-        disk.remove_dir_all(&logs).map_err(DriveError::disk(&logs))?;
-    }
-    create_dir_durably(disk.as_ref(), &logs).map_err(DriveError::disk(&logs))?;
+    let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    let mut put = |name: &str, bytes: Vec<u8>| drop(files.insert(name.to_owned(), bytes));
+    put("methods.jsonl", lines(comparison.methods.iter())?.into());
+    put("items.jsonl", lines(items(comparison))?.into());
+    put("table.md", markdown(comparison).into());
+    put("table.tex", latex(comparison).into());
+    put("frontier.svg", svg_file(&frontiers(comparison)).into());
+    put("references.bib", references(comparison, registry).into());
+    put("methods.parquet", parquet(&comparison.methods)?);
     for (score, sheets) in comparison.methods.iter().zip(&comparison.sheets) {
         let log = serde_json::to_string(&inspect::log(comparison, score, sheets)).map_err(unwritten)?;
-        put(&format!("inspect/{}", inspect::name(score)), &log)?;
+        put(&format!("{LOGS}/{}", inspect::name(score)), log.into());
     }
-    parquet(disk, out, &comparison.methods)?;
+    let mut listing = Listing::default();
+    files.iter().for_each(|(name, bytes)| listing.add(name.as_str(), bytes));
+    let of_methods = comparison.methods.iter().zip(&comparison.sheets);
+    let of_methods =
+        of_methods.flat_map(|(score, sheets)| score.runs.iter().zip(sheets.iter().map(|sheet| &sheet.digest)));
+    let of_pilot = comparison.pilot.iter().flat_map(|pilot| &pilot.trials).map(|trial| (&trial.run, &trial.digest));
+    for (run, digest) in of_methods.chain(of_pilot) {
+        if let Ok(below) = Path::new(run).strip_prefix(out) {
+            listing.add_run(below.to_string_lossy(), digest);
+        }
+    }
+    // A listing that can not be read says nothing of what was there.
+    let before = Listing::read(disk.as_ref(), out).ok().flatten().unwrap_or_default();
+    listing.write(disk.as_ref(), out)?;
+    let logs = out.join(LOGS);
+    create_dir_durably(disk.as_ref(), &logs).map_err(DriveError::disk(&logs))?;
+    // Logs of other teams, from a command before this one, are not this comparison's.
+    for path in before.files().filter(|path| path.starts_with(LOGS) && !files.contains_key(*path)) {
+        let path = out.join(path);
+        if disk.exists(&path).map_err(DriveError::disk(&path))? {
+            disk.remove_file(&path).map_err(DriveError::disk(&path))?;
+        }
+    }
+    let put = |name: &str, bytes: &[u8]| {
+        let path = out.join(name);
+        write_atomically(disk.as_ref(), &path, bytes).map_err(DriveError::disk(&path))
+    };
+    files.iter().try_for_each(|(name, bytes)| put(name, bytes))?;
     if with_report {
-        put("report.html", &render(&report(comparison, registry)))?;
+        put("report.html", render(&report(comparison, registry)).as_bytes())?;
     }
     Ok(())
 }
@@ -75,7 +100,8 @@ fn items(comparison: &Comparison) -> impl Iterator<Item = Answered<'_>> {
     })
 }
 
-fn parquet(disk: &Arc<dyn Disk>, out: &Path, scores: &[Score]) -> Result<(), DriveError> {
+/// The table of methods as one file.
+fn parquet(scores: &[Score]) -> Result<Vec<u8>, DriveError> {
     let text = |name: &str, doc: &str| ColumnSpec::new(name, Kind::Text, doc);
     let whole = |name: &str, doc: &str| ColumnSpec::new(name, Kind::U64, doc);
     let real = |name: &str, doc: &str| ColumnSpec::new(name, Kind::F64, doc);
@@ -125,22 +151,17 @@ fn parquet(disk: &Arc<dyn Disk>, out: &Path, scores: &[Score]) -> Result<(), Dri
     ];
     let doc = "One row a method of a comparison.".to_owned();
     let spec = TableSpec { name: "methods".into(), doc, columns, volatile: false, only_with_rows: false };
-    // Tables are folders of parts; this one is a single file.
-    let (folder, path) = (out.join("tables.tmp"), out.join("methods.parquet"));
-    if disk.exists(&folder).map_err(DriveError::disk(&folder))? {
-        disk.remove_dir_all(&folder).map_err(DriveError::disk(&folder))?;
-    }
-    create_dir_durably(disk.as_ref(), &folder).map_err(DriveError::disk(&folder))?;
-    let mut table = Tables::open(disk.clone(), &folder, vec![spec])?;
+    // Tables are folders of parts; this one is the only part of one in memory.
+    let (disk, folder): (Arc<dyn Disk>, _) = (Arc::new(SimDisk::default()), Path::new("tables"));
+    let mut table = Tables::open(disk.clone(), folder, vec![spec])?;
     table.push(0, Batch { rows: scores.len(), columns: data })?;
     table.close_parts(0, 0)?;
+    table.publish(false)?;
     table.finish()?;
-    let parts = folder.join("methods");
-    for part in disk.list(&parts).map_err(DriveError::disk(&parts))? {
-        let bytes = disk.read(&parts.join(&part)).map_err(DriveError::disk(&parts))?;
-        write_atomically(disk.as_ref(), &path, &bytes).map_err(DriveError::disk(&path))?;
-    }
-    disk.remove_dir_all(&folder).map_err(DriveError::disk(&folder))
+    let folder = folder.join("methods");
+    let names = disk.list(&folder).map_err(DriveError::disk(&folder))?;
+    let part = names.first().map(|name| folder.join(name)).ok_or_else(|| unwritten("its table has no part"))?;
+    disk.read(&part).map_err(DriveError::disk(&part))
 }
 
 /// What the figures of a comparison rest on, in a sentence.

@@ -19,12 +19,13 @@ pub use files::write;
 pub use score::{Duel, Entry, LEVEL, Score};
 pub use sheet::{Ledger, Row, SOLVE, Sheet, Spent};
 pub use tables::{COORDINATION, Grid};
-pub use task::Task;
+pub use task::{Task, scenario_fault};
 
 use polity_driver::DriveError;
 use polity_driver::disk::write_atomically;
 use polity_driver::drive::Watch;
-use polity_driver::run::{Engine, Folder, Manifest, Prepared, Summary};
+use polity_driver::results;
+use polity_driver::run::{Engine, Folder, Manifest, Prepared, Summary, claim_shared};
 use polity_kernel::scenario::Budget;
 use polity_kernel::tree::Node;
 use serde::Serialize;
@@ -161,6 +162,9 @@ impl<'a> Arena<'a> {
     /// One method on the task. With one repeat `out` is its run folder, else it holds one for each seed.
     pub fn eval(&mut self, entrant: &Entrant, out: &Path) -> Result<(Score, Vec<Sheet>), Halt> {
         let count = self.task.count(self.wish.limit)?;
+        if self.wish.repeats > 1 {
+            claim_shared(self.engine.disk.as_ref(), out)?;
+        }
         let folder = |seed: u64| if self.wish.repeats == 1 { out.into() } else { out.join(format!("seed-{seed}")) };
         self.score(entrant, count, &folder)
     }
@@ -186,6 +190,7 @@ impl<'a> Arena<'a> {
             let prepared = self.task.scenario(entrant, self.wish, count, self.wish.seed, out)?;
             self.engine.validate(&prepared).map_err(|error| named(entrant, error))?;
         }
+        claim_shared(self.engine.disk.as_ref(), out)?;
         let pilot = equal.map(|unit| self.pilot(&mut entrants, unit, count, out)).transpose()?;
         let (mut methods, mut sheets) = (Vec::new(), Vec::new());
         for entrant in &entrants {
@@ -285,7 +290,7 @@ impl<'a> Arena<'a> {
         sheet.rows.iter().for_each(|row| own.add(&row.spent));
         let per_item = unit.of(&own) / f64::from(items);
         let (method, run) = (entrant.label.clone(), run.display().to_string());
-        trials.push(Trial { method, members: entrant.members, per_item, run });
+        trials.push(Trial { method, members: entrant.members, per_item, run, digest: sheet.digest });
         spent.add(&own);
         Ok(Some(per_item))
     }
@@ -348,12 +353,12 @@ impl<'a> Arena<'a> {
         if summary.status != "done" {
             return Err(Halt::Stopped(Box::new(summary)));
         }
-        let manifest = Folder::read(disk.clone(), out)?.manifest()?;
+        let results::Run { manifest, tables, .. } = results::of_run(disk.as_ref(), out)?;
         let path = out.join(SCENARIO);
         write_atomically(disk.as_ref(), &path, scenario_beside(&manifest)?.as_bytes())
             .map_err(DriveError::disk(&path))?;
         let quantities = self.engine.registry.facts(entrant.method).map_or(&[][..], |facts| facts.quantities);
-        Ok((Sheet::read(disk.as_ref(), out, &manifest.scenario, quantities)?, summary))
+        Ok((Sheet::read(&tables, &summary.digest, &manifest.scenario, quantities)?, summary))
     }
 
     /// What the next run may spend: what was asked for, less what all runs before it in this folder took.

@@ -287,6 +287,7 @@ mod tests {
             rows: right.iter().enumerate().map(|(item, of_item)| row(item, of_item[repeat])).collect(),
             ledger: Ledger::new(),
             scoring: Spent::default(),
+            digest: String::new(),
         };
         let sheets: Vec<Sheet> = (0..right[0].len()).map(sheet).collect();
         let entrant = Entrant { label: name.into(), method: "test", members: 1, sized: true, rounds: 1 };

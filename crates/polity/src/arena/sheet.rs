@@ -1,14 +1,12 @@
 //! What a run of an evaluation came to: its items and what was spent on them, by who and what for. A fold of the run's tables.
 
 use polity_driver::DriveError;
-use polity_driver::disk::Disk;
-use polity_driver::tables::{ColumnData, TableError, read_table};
+use polity_driver::tables::{ColumnData, Reader, TableError};
 use polity_driver::tools::is_tool;
 use polity_kernel::items::SCORING;
 use polity_kernel::method::Quantity;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// The kind of work that is no coordination: `calls.purpose` of a question to solve the item.
 pub const SOLVE: &str = "solve";
@@ -83,6 +81,8 @@ pub struct Sheet {
     pub ledger: Ledger,
     /// What a model that scores the answers took: no part of what the method takes.
     pub scoring: Spent,
+    /// The run's digest.
+    pub digest: String,
 }
 
 fn unreadable(error: TableError) -> DriveError {
@@ -93,8 +93,8 @@ fn unreadable(error: TableError) -> DriveError {
 struct Columns(Vec<(String, ColumnData)>);
 
 impl Columns {
-    fn read(disk: &dyn Disk, run: &Path, table: &str, names: &[&str]) -> Result<Columns, DriveError> {
-        read_table(disk, &run.join("tables"), table, names, usize::MAX).map(Columns).map_err(unreadable)
+    fn read(tables: &Reader<'_>, table: &str, names: &[&str]) -> Result<Columns, DriveError> {
+        tables.table(table, names, usize::MAX).map(Columns).map_err(unreadable)
     }
 
     fn find(&self, name: &str) -> Option<&ColumnData> {
@@ -111,17 +111,17 @@ impl Columns {
 }
 
 impl Sheet {
-    /// Reads the tables of a run that has ended. `scenario`: what its manifest holds, for the roles of the team. `quantities`: what its
-    /// method measures.
+    /// Reads the tables of a run that has ended with this digest. `scenario`: what its manifest holds, for the roles of the team.
+    /// `quantities`: what its method measures.
     pub fn read(
-        disk: &dyn Disk,
-        run: &Path,
+        tables: &Reader<'_>,
+        digest: &str,
         scenario: &serde_json::Value,
         quantities: &'static [Quantity],
     ) -> Result<Sheet, DriveError> {
         let columns = ["item", "question", "answer", "extracted", "gold", "correct", "note", "rounds"];
         let columns: Vec<&str> = columns.into_iter().chain(quantities.iter().map(|quantity| quantity.name)).collect();
-        let items = Columns::read(disk, run, "items", &columns)?;
+        let items = Columns::read(tables, "items", &columns)?;
         let measured = |i: usize| {
             let value = |quantity: &'static Quantity| {
                 let values = items.find(quantity.name)?.numbers();
@@ -156,7 +156,7 @@ impl Sheet {
         rows.sort_by_key(|row| row.item);
         let (mut ledger, mut scoring) = (Ledger::new(), Spent::default());
         let columns = ["item", "agent", "purpose", "model", "outcome", "tokens_in", "tokens_out", "cost_usd"];
-        let calls = Columns::read(disk, run, "calls", &columns)?;
+        let calls = Columns::read(tables, "calls", &columns)?;
         let (item, agent, cost) = (calls.numbers("item"), calls.numbers("agent"), calls.numbers("cost_usd"));
         let (tokens_in, tokens_out) = (calls.numbers("tokens_in"), calls.numbers("tokens_out"));
         let (models, outcomes) = (calls.texts("model"), calls.texts("outcome"));
@@ -178,7 +178,7 @@ impl Sheet {
                 rows[at].spent.add(&spent);
             }
         }
-        Ok(Sheet { rows, ledger, scoring })
+        Ok(Sheet { rows, ledger, scoring, digest: digest.into() })
     }
 }
 

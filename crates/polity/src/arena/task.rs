@@ -1,9 +1,10 @@
 //! The task: a file of items, and the scenario of a method at work on them.
 
 use super::{Entrant, Wish};
-use polity_driver::DriveError;
+use polity_driver::disk::Disk;
 use polity_driver::files::table::read_table;
 use polity_driver::run::{Manifest, Prepared, prepare};
+use polity_driver::{DriveError, Fault};
 use polity_kernel::items::Shape;
 use polity_kernel::population::Table;
 use polity_kernel::scenario::Scenario;
@@ -149,6 +150,19 @@ pub(super) fn scenario_beside(manifest: &Manifest) -> Result<String, DriveError>
     }
     let text = serde_json::to_string_pretty(&scenario);
     text.map(|text| text + "\n").map_err(|e| DriveError::Folder(format!("{SCENARIO} can not be written: {e}")))
+}
+
+/// What is wrong with the scenario beside a run, where there is one.
+///
+/// Errors: [`DriveError::Disk`].
+pub fn scenario_fault(disk: &dyn Disk, run: &Path, manifest: &Manifest) -> Result<Option<Fault>, DriveError> {
+    let path = run.join(SCENARIO);
+    if !disk.exists(&path).map_err(DriveError::disk(&path))? {
+        return Ok(None);
+    }
+    let there = disk.read(&path).map_err(DriveError::disk(&path))?;
+    let what = "it is not the scenario of this run; remove it, the command that made it writes it anew";
+    Ok((there != scenario_beside(manifest)?.as_bytes()).then(|| Fault::new(path, what)))
 }
 
 fn rows(table: &Table, path: &Path) -> Result<u32, DriveError> {

@@ -1,9 +1,11 @@
 //! `polity agreement`: how far judges agree with the labels of a data set and with each other, and how far they lean to what is shown first.
 
 use super::output::{json, print_line, print_text};
-use super::{Exit, Failure};
+use super::story::unread;
+use super::{Exit, Failure, failure};
 use polity_driver::disk::RealDisk;
-use polity_driver::tables::{ColumnData, TableError, read_table};
+use polity_driver::results;
+use polity_driver::tables::{ColumnData, Reader, TableError};
 use polity_kernel::agreement::{cohen, fleiss, position_bias, position_bias_of_orders};
 use polity_kernel::stats::Estimate;
 use serde::Serialize;
@@ -86,15 +88,25 @@ fn rater(name: &str, said: &Said, labels: &Verdicts) -> Rater {
     }
 }
 
+/// The tables of a run.
+pub(super) fn tables(run: &Path) -> Result<Reader<'static>, Failure> {
+    results::open(&RealDisk, run).map_err(|error| failure(&error, None))
+}
+
 /// Columns of a table of a run, whole.
-pub(super) fn columns<const N: usize>(run: &Path, table: &str, names: [&str; N]) -> Result<[ColumnData; N], Failure> {
+pub(super) fn columns<const N: usize>(
+    run: &Path,
+    tables: &Reader<'_>,
+    table: &str,
+    names: [&str; N],
+) -> Result<[ColumnData; N], Failure> {
     let broken = |message: String| Failure::new(Exit::Folder, message);
-    let read = read_table(&RealDisk, &run.join("tables"), table, &names, usize::MAX).map_err(|error| match error {
+    let read = tables.table(table, &names, usize::MAX).map_err(|error| match error {
         TableError::Rounds { .. } => broken(format!(
             "{}: the run has no table `{table}` yet; only evaluations have it, from their first rounds on",
             run.display()
         )),
-        error => broken(error.to_string()),
+        error => unread(error),
     })?;
     let data: Vec<ColumnData> = names
         .iter()
@@ -104,9 +116,10 @@ pub(super) fn columns<const N: usize>(run: &Path, table: &str, names: [&str; N])
 }
 
 pub fn agreement(run: &Path, as_json: bool) -> Result<Exit, Failure> {
-    let [item, answer, gold] = columns(run, "items", ["item", "extracted", "gold"])?;
-    let [act_item, who, kind, text] = columns(run, "acts", ["item", "agent", "kind", "text"])?;
-    let [agent, name] = columns(run, "agents", ["agent", "name"])?;
+    let tables = tables(run)?;
+    let [item, answer, gold] = columns(run, &tables, "items", ["item", "extracted", "gold"])?;
+    let [act_item, who, kind, text] = columns(run, &tables, "acts", ["item", "agent", "kind", "text"])?;
+    let [agent, name] = columns(run, &tables, "agents", ["agent", "name"])?;
     let whole =
         |data: &ColumnData| -> Vec<Option<u32>> { data.numbers().into_iter().map(|x| x.map(|x| x as u32)).collect() };
     let by_item = |items: &ColumnData, words: &ColumnData| -> Verdicts {

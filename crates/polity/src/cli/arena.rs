@@ -2,6 +2,7 @@
 
 use super::args::{Answering, Common, Edits, Equal, Spending, Trying};
 use super::output::{self, note, print_line};
+use super::story::Told;
 use super::{Exit, Failure, edits as read_edits, failure, progress, story};
 use crate::arena::{self, Arena, COORDINATION, Entrant, Grid, Halt, Score, Spent, Task, Unit, Wish, Witness, tables};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -77,7 +78,8 @@ impl Witness for Teller<'_> {
         if let Some(engine) = self.reports
             && summary.status == "done"
         {
-            let written = story::write_report(engine.disk.as_ref(), Path::new(&summary.run), engine.registry);
+            let written = Told::of(engine.disk.as_ref(), Path::new(&summary.run))
+                .and_then(|told| story::write_report(engine.disk.as_ref(), &told, engine.registry));
             written.map_err(|failure| DriveError::Folder(failure.message))?;
         }
         Ok(summary)

@@ -624,6 +624,15 @@ pub enum Verb {
         #[arg(long)]
         full: bool,
     },
+    /// Check that a run, a sweep, a comparison, or a folder of these is as it was written: journals, manifests, inputs, snapshots and
+    /// every part of every table. Nothing is recomputed (that is replay).
+    Verify {
+        /// The folder.
+        folder: PathBuf,
+        /// Print one JSON object as the last line on standard output.
+        #[arg(long)]
+        json: bool,
+    },
     /// Write the report of a run or a sweep anew.
     Report {
         /// Run folder, or sweep folder.
@@ -691,6 +700,7 @@ impl Verb {
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
             | Verb::Calibrate { json, .. }
+            | Verb::Verify { json, .. }
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
             Verb::Run { common, .. }

@@ -1,9 +1,8 @@
 //! What a report tells of the calls of models: what they took, and what became of the answers. A fold of the run's tables.
 
 use crate::report::{DataTable, Section};
-use polity_driver::disk::Disk;
 use polity_driver::health::DEFAULTS;
-use polity_driver::tables::{ColumnData, TableError, read_closed};
+use polity_driver::tables::{ColumnData, Reader, TableError};
 use polity_kernel::ask::Rung;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -72,13 +71,13 @@ impl Sums {
 /// By (cohort, model); no cohort in an evaluation, or where the agents are not recorded.
 type Groups = BTreeMap<(String, String), Sums>;
 
-fn read(disk: &dyn Disk, run: &Path) -> Result<Groups, TableError> {
-    let tables = run.join("tables");
-    let data = read_closed(disk, &tables, "calls", &COLUMNS)?;
+fn read(tables: &Reader<'_>) -> Result<Groups, TableError> {
+    let data = tables.closed("calls", &COLUMNS)?;
     // In an evaluation agents have no cohort, and without `record: {agents: true}` there is no such table.
-    let cohorts = match read_closed(disk, &tables, "agents", &["agent", "cohort"]) {
+    let cohorts = match tables.closed("agents", &["agent", "cohort"]) {
         Ok(agents) => agents.into_iter().find(|(name, _)| name == "cohort").map_or(Vec::new(), |(_, c)| c.texts()),
-        Err(_) => Vec::new(),
+        Err(TableError::Spec { .. }) => Vec::new(),
+        Err(error) => return Err(error),
     };
     let find = |name: &str| data.iter().find(|(column, _)| column == name).map(|(_, column)| column);
     let texts = |name: &str| find(name).map_or(Vec::new(), ColumnData::texts);
@@ -112,18 +111,17 @@ fn read(disk: &dyn Disk, run: &Path) -> Result<Groups, TableError> {
 }
 
 /// What the report shows of a run that has asked; `priced`: whether what cost nothing was for nothing.
-pub fn sections(disk: &dyn Disk, run: &Path, simulated: bool, priced: bool) -> Vec<Section> {
+pub fn sections(tables: &Reader<'_>, run: &Path, simulated: bool, priced: bool) -> Result<Vec<Section>, TableError> {
     let section = |title: &str, text: String, table: Option<DataTable>| Section {
         title: title.into(),
         text: Some(text),
         figures: Vec::new(),
         table,
     };
-    let groups = match read(disk, run) {
-        Ok(groups) if groups.is_empty() => return Vec::new(),
-        Ok(groups) => groups,
-        Err(error) => return vec![section("Calls of models", format!("This can not be shown: {error}."), None)],
-    };
+    let groups = read(tables)?;
+    if groups.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut all = Sums::default();
     groups.values().for_each(|sums| all.add(sums));
     let by_cohort = groups.keys().any(|(cohort, _)| !cohort.is_empty());
@@ -187,7 +185,7 @@ pub fn sections(disk: &dyn Disk, run: &Path, simulated: bool, priced: bool) -> V
     );
     let caption = "What became of the questions.";
     sections.push(section("Answers of models", text, Some(table(&names, &rows, became, caption))));
-    sections
+    Ok(sections)
 }
 
 /// A column: its name, and the cell of a row.
@@ -215,7 +213,7 @@ mod tests {
     use super::*;
 
     use polity_driver::disk::SimDisk;
-    use polity_driver::tables::{Batch, Column as Cells, ColumnSpec, Kind, TableSpec, Tables, Value};
+    use polity_driver::tables::{Batch, Column as Cells, ColumnSpec, Kind, Parts, TableSpec, Tables, Value};
     use std::sync::Arc;
 
     /// Four answers of three agents: one fits, one is shared, one is the default, one is put again.
@@ -261,9 +259,14 @@ mod tests {
         ];
         tables.push(0, Batch { rows: 4, columns }).unwrap();
         tables.push(1, Batch { rows: 3, columns: vec![Cells::Range(0..3), Cells::Code(vec![0, 0, 1])] }).unwrap();
-        tables.close_parts(0, 0).unwrap();
+        let mut parts = Parts::new();
+        for part in tables.close_parts(0, 0).unwrap() {
+            parts.entry(part.table.clone()).or_default().push(part);
+        }
+        tables.publish(true).unwrap();
         tables.finish().unwrap();
-        sections(disk.as_ref(), Path::new("run"), simulated, simulated)
+        let tables = Reader::of_parts(disk.as_ref(), Path::new("run/tables"), parts);
+        sections(&tables, Path::new("run"), simulated, simulated).unwrap()
     }
 
     #[test]
@@ -292,7 +295,9 @@ mod tests {
 
     #[test]
     fn who_asked_nobody_has_no_section() {
-        assert!(sections(&SimDisk::default(), Path::new("run"), true, true).is_empty());
+        let disk = SimDisk::default();
+        let nothing = Reader::of_parts(&disk, Path::new("run/tables"), Parts::new());
+        assert!(sections(&nothing, Path::new("run"), true, true).unwrap().is_empty());
     }
 
     #[test]

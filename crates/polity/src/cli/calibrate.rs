@@ -1,6 +1,6 @@
 //! `polity calibrate`: the parameters of a simulated model that fit the answers of a recorded evaluation.
 
-use super::agreement::columns;
+use super::agreement::{columns, tables};
 use super::output::{json, note, print_line, print_text};
 use super::{Exit, Failure, failure};
 use polity_driver::disk::RealDisk;
@@ -33,7 +33,8 @@ pub fn calibrate(run: &Path, as_json: bool, registry: &Registry) -> Result<Exit,
         let message = format!("{} is a society; parameters are fitted to evaluations", run.display());
         return Err(Failure::new(Exit::Input, message));
     };
-    let [item, round, who, kind, text] = columns(run, "acts", ["item", "round", "agent", "kind", "text"])?;
+    let [item, round, who, kind, text] =
+        columns(run, &tables(run)?, "acts", ["item", "round", "agent", "kind", "text"])?;
     let whole = |data: &polity_driver::tables::ColumnData| -> Vec<Option<u32>> {
         data.numbers().into_iter().map(|x| x.map(|x| x as u32)).collect()
     };

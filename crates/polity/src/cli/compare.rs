@@ -1,17 +1,17 @@
 //! `polity compare`: what differs between runs.
 
 use super::output::{self, note, print_line};
+use super::story::unread;
 use super::{Exit, Failure, failure};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::disk::RealDisk;
-use polity_driver::run::{Folder, Manifest};
+use polity_driver::results;
+use polity_driver::run::Manifest;
 use polity_driver::sweep::is_sweep;
-use polity_driver::tables::{TableError, read_metrics, read_table};
 use polity_kernel::tree;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Rounds of a metric on the terminal: the first and the last so many.
 const ENDS: usize = 5;
@@ -56,21 +56,17 @@ fn parameters(manifest: &Manifest) -> BTreeMap<String, Value> {
 }
 
 fn read(path: &Path) -> Result<Run, Failure> {
-    let disk = RealDisk;
-    if is_sweep(&disk, path) {
+    if is_sweep(&RealDisk, path) {
         let message =
             format!("{} is a sweep; compare runs of it, folders below {}", path.display(), path.join("runs").display());
         return Err(Failure::new(Exit::Folder, message));
     }
-    let manifest = Folder::read(Arc::new(disk), path).and_then(|folder| folder.manifest());
-    let manifest = manifest.map_err(|error| failure(&error, None))?;
-    let digests = match read_table(&disk, &path.join("tables"), "rounds", &["digest"], usize::MAX) {
-        Ok(table) => table.iter().flat_map(|(_, data)| data.texts()).flatten().collect(),
-        // No round was saved yet.
-        Err(TableError::Rounds { .. }) => Vec::new(),
-        Err(error) => return Err(Failure::new(Exit::Folder, error.to_string())),
-    };
-    let metrics = read_metrics(&disk, &path.join("tables")).map_err(|e| Failure::new(Exit::Folder, e.to_string()))?;
+    let results::Run { manifest, tables, .. } =
+        results::of_run(&RealDisk, path).map_err(|error| failure(&error, None))?;
+    // Nothing, where no round was saved yet.
+    let rounds = tables.closed("rounds", &["digest"]).map_err(unread)?;
+    let digests = rounds.iter().flat_map(|(_, data)| data.texts()).flatten().collect();
+    let metrics = tables.metrics().map_err(unread)?;
     Ok(Run { path: path.display().to_string(), parameters: parameters(&manifest), metrics, digests })
 }
 

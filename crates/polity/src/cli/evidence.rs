@@ -1,10 +1,8 @@
 //! What a run tells of its own worth: alarms, shares asked for and obtained, distances from data. Read from the run folder alone.
 
 use crate::report::{DataTable, Section};
-use polity_driver::disk::Disk;
 use polity_driver::health::{Alarm, alarms};
-use polity_driver::tables::{ColumnData, TableError, read_closed};
-use std::path::Path;
+use polity_driver::tables::{ColumnData, Reader, TableError};
 
 /// What the report says of a run without alarms.
 const NO_ALARM: &str = "No alarm. Looked for were cohorts that never acted, cohorts whose acts were always equal, metrics (where \
@@ -18,8 +16,8 @@ const MOST_ROWS: usize = 200;
 type Rows = (Vec<String>, Vec<Vec<String>>);
 
 /// The rows of a table; nothing when the run has no such table.
-fn table(disk: &dyn Disk, run: &Path, name: &str) -> Result<Option<Rows>, TableError> {
-    let data = read_closed(disk, &run.join("tables"), name, &[])?;
+fn table(tables: &Reader<'_>, name: &str) -> Result<Option<Rows>, TableError> {
+    let data = tables.closed(name, &[])?;
     let columns = data.iter().map(|(name, _)| name.clone()).collect();
     let cells: Vec<Vec<Option<String>>> = data.iter().map(|(_, column)| column.texts()).collect();
     let rows = data.first().map_or(0, |(_, column)| column.rows());
@@ -28,8 +26,8 @@ fn table(disk: &dyn Disk, run: &Path, name: &str) -> Result<Option<Rows>, TableE
 }
 
 /// The share that is furthest from what was asked: its column, its level, and how far off it is.
-fn furthest(disk: &dyn Disk, run: &Path) -> Result<Option<(String, String, f64)>, TableError> {
-    let data = read_closed(disk, &run.join("tables"), "marginals", &[])?;
+fn furthest(tables: &Reader<'_>) -> Result<Option<(String, String, f64)>, TableError> {
+    let data = tables.closed("marginals", &[])?;
     Ok(furthest_of(&data))
 }
 
@@ -63,18 +61,10 @@ fn short(text: &str) -> String {
 }
 
 /// What the terminal says.
-pub fn facts(disk: &dyn Disk, run: &Path, health: &[Alarm]) -> Vec<String> {
+pub fn facts(tables: &Reader<'_>, health: &[Alarm]) -> Result<Vec<String>, TableError> {
     let mut facts = Vec::new();
-    match furthest(disk, run) {
-        Ok(None) => {}
-        Ok(Some(furthest)) => facts.push(format!("marginals: {}", in_words(&furthest))),
-        Err(error) => facts.push(format!("marginals can not be shown: {error}")),
-    }
-    let validation = table(disk, run, "validation");
-    if let Err(error) = &validation {
-        facts.push(format!("validation can not be shown: {error}"));
-    }
-    if let Ok(Some((_, rows))) = validation {
+    facts.extend(furthest(tables)?.map(|furthest| format!("marginals: {}", in_words(&furthest))));
+    if let Some((_, rows)) = table(tables, "validation")? {
         // The distances of one comparison follow each other, in one line.
         for check in rows.chunk_by(|a, b| a[..3] == b[..3]).take(MOST_ROWS) {
             if let [at, of, against, ..] = check[0].as_slice() {
@@ -88,11 +78,11 @@ pub fn facts(disk: &dyn Disk, run: &Path, health: &[Alarm]) -> Vec<String> {
         [] => facts.push("health: no alarm".into()),
         alarms => facts.extend(alarms.iter().map(|alarm| format!("health: {}: {}", alarm.kind, alarm.message))),
     }
-    facts
+    Ok(facts)
 }
 
 /// What the report shows after the results.
-pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
+pub fn sections(tables: &Reader<'_>) -> Result<Vec<Section>, TableError> {
     let mut sections = Vec::new();
     let section = |title: &str, text: String, table: Option<DataTable>| Section {
         title: title.into(),
@@ -100,30 +90,21 @@ pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
         figures: Vec::new(),
         table,
     };
-    let unread = |error: TableError| format!("This can not be shown: {error}.");
-    match table(disk, run, "marginals").and_then(|rows| Ok((rows, furthest(disk, run)?))) {
-        Err(error) => sections.push(section("Population", unread(error), None)),
-        Ok((None, _)) => {}
-        Ok((Some((columns, rows)), furthest)) => {
-            let text = furthest.map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
-            let caption = "Shares of the population, asked for and obtained.";
-            sections.push(section("Population", text, Some(shortened(columns, rows, caption))));
-        }
+    if let Some((columns, rows)) = table(tables, "marginals")? {
+        let text = furthest(tables)?.map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
+        let caption = "Shares of the population, asked for and obtained.";
+        sections.push(section("Population", text, Some(shortened(columns, rows, caption))));
     }
-    let validation = table(disk, run, "validation").unwrap_or_else(|error| {
-        sections.push(section("Validation", unread(error), None));
-        None
-    });
-    if let Some((columns, rows)) = validation {
+    if let Some((columns, rows)) = table(tables, "validation")? {
         let text = "Distances between what the agents show and data: ks is the two-sample Kolmogorov–Smirnov statistic, wasserstein \
                     the Wasserstein-1 distance in the unit of the quantity, total-variation the share of agents who would have to \
                     change category.";
         sections.push(section("Validation", text.into(), Some(shortened(columns, rows, "Distances from data."))));
     }
-    let (alarms, text) = match alarms(disk, &run.join("tables")) {
-        Err(error) => (Vec::new(), format!("Alarms could not be looked for: {error}.")),
-        Ok(alarms) if alarms.is_empty() => (alarms, NO_ALARM.to_owned()),
-        Ok(alarms) => (alarms, "Signs that the run, or a part of it, shows nothing.".to_owned()),
+    let alarms = alarms(tables)?;
+    let text = match alarms.is_empty() {
+        true => NO_ALARM.to_owned(),
+        false => "Signs that the run, or a part of it, shows nothing.".to_owned(),
     };
     let rows: Vec<Vec<String>> = alarms
         .iter()
@@ -141,7 +122,7 @@ pub fn sections(disk: &dyn Disk, run: &Path) -> Vec<Section> {
     let columns = ["alarm", "of", "figure", "threshold", "what"].map(String::from).to_vec();
     let table = (!rows.is_empty()).then(|| DataTable { columns, rows, caption: "Alarms.".into() });
     sections.push(section("Health", text, table));
-    sections
+    Ok(sections)
 }
 
 fn shortened(columns: Vec<String>, rows: Vec<Vec<String>>, caption: &str) -> DataTable {

@@ -2,10 +2,11 @@
 
 use super::args::Format;
 use super::output::{self, print_data};
-use super::{Exit, Failure};
+use super::{Exit, Failure, failure};
 use polity_driver::disk::{Disk, RealDisk};
+use polity_driver::results;
 use polity_driver::sweep::is_sweep;
-use polity_driver::tables::{ColumnData, TableError, read_table};
+use polity_driver::tables::{ColumnData, TableError};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -46,13 +47,10 @@ pub fn export(
     limit: Option<usize>,
 ) -> Result<Exit, Failure> {
     let table = table.unwrap_or(if is_sweep(&RealDisk, run) { "summary" } else { "metrics" });
-    let tables = run.join("tables");
-    let data = read_table(&RealDisk, &tables, table, &[], limit.unwrap_or(usize::MAX)).map_err(|error| {
-        let message = match error {
-            TableError::Rounds { .. } => unread(run, &tables, table),
-            error => error.to_string(),
-        };
-        Failure::new(Exit::Folder, message)
+    let tables = results::open(&RealDisk, run).map_err(|error| failure(&error, None))?;
+    let data = tables.table(table, &[], limit.unwrap_or(usize::MAX)).map_err(|error| match error {
+        TableError::Rounds { .. } => Failure::new(Exit::Folder, unread(run, table)),
+        error => failure(&error.into(), None),
     })?;
     let written = match out {
         Some(path) => {
@@ -83,14 +81,9 @@ impl Write for Standard {
 }
 
 /// Why a table is not there.
-fn unread(run: &Path, tables: &Path, table: &str) -> String {
-    let mut have = RealDisk.list(tables).unwrap_or_default();
-    have.sort();
-    if !run.exists() {
-        format!("{} does not exist", run.display())
-    } else if !tables.exists() {
-        format!("{} is neither a run nor a sweep: it has no folder tables", run.display())
-    } else if have.iter().any(|name| name == table) {
+fn unread(run: &Path, table: &str) -> String {
+    let have = RealDisk.list(&run.join("tables")).unwrap_or_default();
+    if have.iter().any(|name| name == table) {
         format!("nothing of the table `{table}` can be read yet: parts of it close when the run saves and when it ends")
     } else {
         format!("{} has no table `{table}`; it has {}", run.display(), have.join(", "))

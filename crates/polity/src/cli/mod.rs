@@ -27,6 +27,7 @@ mod story;
 mod sweep;
 mod systems;
 mod validate;
+mod verify;
 
 pub use args::Args;
 use args::{Answering, Common, Edits, Listening, Mock, Reading, Spending, Verb};
@@ -347,6 +348,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Export { run, table, format, out, limit } => {
             export::export(&run, table.as_deref(), format, out.as_deref(), limit)
         }
+        Verb::Verify { folder, json } => verify::verify(&folder, json),
         Verb::Calls { run, agent, round, item, purpose, limit, json, full } => {
             calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
         }
@@ -357,7 +359,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Report { run } => {
             let path = match is_sweep(&RealDisk, &run) {
                 true => sweep::write_report(&RealDisk, &run)?,
-                false => story::write_report(&RealDisk, &run, registry)?,
+                false => story::write_report(&RealDisk, &story::Told::of(&RealDisk, &run)?, registry)?,
             };
             note(&format!("report: {}", path.display()));
             Ok(Exit::Done)
@@ -698,10 +700,11 @@ fn seed_of(prepared: &Prepared) -> u64 {
 /// Shows what a run came to.
 fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Registry) -> Result<Exit, Failure> {
     let stopped = summary.status != "done";
+    let told = story::Told::of(disk, Path::new(&summary.run))?;
     if !stopped && !common.no_report {
-        story::write_report(disk, Path::new(&summary.run), registry)?;
+        story::write_report(disk, &told, registry)?;
     }
-    story::summary(disk, summary, common.no_report);
+    story::summary(&told, summary, common.no_report)?;
     if common.json {
         print_line(&output::json(summary));
     }

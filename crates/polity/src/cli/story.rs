@@ -1,18 +1,18 @@
 //! What a run tells a person: the table on the terminal and the report, both read from the run folder alone.
 
 use super::output::note;
-use super::{Exit, Failure, asked, evidence};
+use super::{Exit, Failure, asked, evidence, failure};
 use crate::report::{BinAxis, DataTable, Figure, Report, Section, Series, automatic_edges, histogram, render};
 use comfy_table::{ContentArrangement, Table, presets};
-use polity_driver::control::{Recorded, recorded};
-use polity_driver::disk::{Disk, RealDisk, write_atomically};
+use polity_driver::control::Recorded;
+use polity_driver::disk::{Disk, write_atomically};
+use polity_driver::results;
 use polity_driver::run::{Manifest, Summary};
-use polity_driver::tables::{ColumnData, read_closed, read_metrics, read_table};
+use polity_driver::tables::{ColumnData, Reader, TableError};
 use polity_kernel::registry::Registry;
 use polity_kernel::world::Activation;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Agents whose first and last values are read for the distribution before and after.
 const MOST_AGENTS: usize = 2_000_000;
@@ -22,24 +22,38 @@ const MOST_ITEMS: usize = 200;
 /// The values of a metric by round.
 pub(super) type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
-fn folder_failure(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Exit::Folder, error.to_string())
+/// The metrics of a run by name, in rounds; empty when nothing was measured yet.
+fn metrics(tables: &Reader<'_>) -> Result<Lines, TableError> {
+    let line = |values: Vec<(u32, f64)>| values.into_iter().map(|(round, value)| (f64::from(round), value)).collect();
+    Ok(tables.metrics()?.into_iter().map(|(name, values)| (name, line(values))).collect())
 }
 
-/// The metrics of a run by name, in rounds; empty when nothing was measured yet.
-pub(super) fn metrics(disk: &dyn Disk, run: &Path) -> Lines {
-    let metrics = read_metrics(disk, &run.join("tables")).unwrap_or_else(|error| {
-        note(&format!("what was measured can not be shown: {error}"));
-        BTreeMap::new()
-    });
-    let line = |values: Vec<(u32, f64)>| values.into_iter().map(|(round, value)| (f64::from(round), value)).collect();
-    metrics.into_iter().map(|(name, values)| (name, line(values))).collect()
+/// What is told of a run: its folder, what it is, its tables, and what was ordered while it was under way.
+pub struct Told<'a> {
+    run: &'a Path,
+    manifest: Manifest,
+    tables: Reader<'a>,
+    orders: Vec<Recorded>,
+}
+
+impl<'a> Told<'a> {
+    /// Opens a run; its tables are checked as they are read.
+    pub fn of(disk: &'a dyn Disk, run: &'a Path) -> Result<Self, Failure> {
+        let results::Run { manifest, tables, orders } =
+            results::of_run(disk, run).map_err(|error| failure(&error, None))?;
+        Ok(Told { run, manifest, tables, orders })
+    }
+}
+
+/// A table that can not be read.
+pub(super) fn unread(error: TableError) -> Failure {
+    failure(&error.into(), None)
 }
 
 /// The table on the terminal.
-pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
-    let run = Path::new(&summary.run);
-    let lines = metrics(disk, run);
+pub fn summary(told: &Told<'_>, summary: &Summary, no_report: bool) -> Result<(), Failure> {
+    let Told { run, manifest, tables, orders } = told;
+    let lines = metrics(tables).map_err(unread)?;
     if !lines.is_empty() {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -62,11 +76,10 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     let by_models = summary.totals.answers - summary.totals.people - summary.totals.tools;
     if by_models > 0 {
         let simulated = if summary.simulated { " from simulated models" } else { "" };
-        let priced = || manifest(disk, run).is_ok_and(|manifest| manifest.is_priced());
         let cost = match summary.simulated || summary.totals.cost_usd > 0.0 {
             true => format!("${:.4}", summary.totals.cost_usd),
             false if summary.totals.calls == 0 => "no call".into(),
-            false if priced() => "$0".into(),
+            false if manifest.is_priced() => "$0".into(),
             false => "at a price that is not known (--price tells it)".into(),
         };
         facts.push(format!("{by_models} answers{simulated}, {cost}"));
@@ -109,12 +122,11 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
     if summary.totals.tools > 0 {
         facts.push(format!("{} runs of tools", summary.totals.tools));
     }
-    let orders = orders(run);
     if !orders.is_empty() {
         let words: Vec<String> = orders.iter().map(|order| order.order.to_string()).collect();
         facts.push(format!("ordered while it was under way: {}", words.join(", ")));
     }
-    facts.extend(evidence::facts(disk, run, &summary.health));
+    facts.extend(evidence::facts(tables, &summary.health).map_err(unread)?);
     if !summary.digest.is_empty() {
         facts.push(format!("digest {}", summary.digest));
     }
@@ -127,19 +139,11 @@ pub fn summary(disk: &dyn Disk, summary: &Summary, no_report: bool) {
         facts.push(format!("report {}", run.join("report.html").display()));
     }
     facts.iter().for_each(|fact| note(fact));
+    Ok(())
 }
 
-/// What was ordered of the run while it was under way.
-fn orders(run: &Path) -> Vec<Recorded> {
-    recorded(Arc::new(RealDisk), run).unwrap_or_else(|error| {
-        note(&format!("what was ordered of the run can not be shown: {error}"));
-        Vec::new()
-    })
-}
-
-/// The same in the report.
-fn ordered(run: &Path) -> Option<Section> {
-    let orders = orders(run);
+/// What was ordered of the run while it was under way, in the report.
+fn ordered(orders: &[Recorded]) -> Option<Section> {
     let row = |order: &Recorded| vec![order.at(), order.rounds.to_string(), order.order.to_string()];
     let rows: Vec<Vec<String>> = orders.iter().map(row).collect();
     (!rows.is_empty()).then(|| Section {
@@ -165,30 +169,19 @@ pub fn replayed(summary: &Summary) {
     }
 }
 
-fn manifest(disk: &dyn Disk, run: &Path) -> Result<Manifest, Failure> {
-    let path = run.join("manifest.json");
-    if !disk.exists(&path).unwrap_or(false) {
-        return Err(folder_failure(format!("{} is no folder of a run (it has no manifest.json)", run.display())));
-    }
-    let bytes = disk.read(&path).map_err(folder_failure)?;
-    serde_json::from_slice(&bytes).map_err(folder_failure)
-}
-
 /// Writes `report.html` from the tables and the manifest.
-pub fn write_report(disk: &dyn Disk, run: &Path, registry: &Registry) -> Result<PathBuf, Failure> {
-    let page = render(&report(disk, run, &manifest(disk, run)?, registry));
-    let path = run.join("report.html");
+pub fn write_report(disk: &dyn Disk, told: &Told<'_>, registry: &Registry) -> Result<PathBuf, Failure> {
+    let page = render(&report(told, registry).map_err(unread)?);
+    let path = told.run.join("report.html");
     write_atomically(disk, &path, page.as_bytes())
         .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
     Ok(path)
 }
 
-fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry) -> Report {
-    let lines = metrics(disk, run);
-    let rounds = read_closed(disk, &run.join("tables"), "rounds", &[]).unwrap_or_else(|error| {
-        note(&format!("what happened by round can not be shown: {error}"));
-        Vec::new()
-    });
+fn report(told: &Told<'_>, registry: &Registry) -> Result<Report, TableError> {
+    let Told { run, manifest, tables, orders } = told;
+    let lines = metrics(tables)?;
+    let rounds = tables.closed("rounds", &[])?;
     let column = |name: &str| rounds.iter().find(|(n, _)| n == name).map(|(_, data)| data);
     let complete = column("round").map_or(0, ColumnData::rows);
     let last = |name: &str| column(name).map(ColumnData::texts).and_then(|v| v.last().cloned().flatten());
@@ -225,18 +218,14 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
     }
     fact("build", format!("polity {} ({})", manifest.build.version, manifest.build.target));
     let mut sections = Vec::new();
-    if let Some(section) = before_and_after(disk, run, manifest.simulated) {
-        sections.push(section);
-    }
+    sections.extend(before_and_after(tables, manifest.simulated)?);
     sections.extend(over_rounds(&lines, evaluation, scenario));
-    if let Some(section) = items(disk, run) {
-        sections.push(section);
-    }
-    sections.extend(asked::sections(disk, run, manifest.simulated, manifest.is_priced()));
-    sections.extend(ordered(run));
-    sections.extend(evidence::sections(disk, run));
+    sections.extend(items(tables)?);
+    sections.extend(asked::sections(tables, run, manifest.simulated, manifest.is_priced())?);
+    sections.extend(ordered(orders));
+    sections.extend(evidence::sections(tables)?);
     let text = |key: &str| scenario.get(key).and_then(|v| v.as_str()).map(str::to_string);
-    Report {
+    Ok(Report {
         kind: String::new(),
         title: manifest.name.clone(),
         description: text("description"),
@@ -247,7 +236,7 @@ fn report(disk: &dyn Disk, run: &Path, manifest: &Manifest, registry: &Registry)
         scenario_yaml_or_json: serde_json::to_string_pretty(scenario).unwrap_or_default(),
         reproduce: vec![made_by(manifest), format!("polity replay {}", run.display())],
         methods: methods(manifest, complete, agents, registry),
-    }
+    })
 }
 
 /// The command that makes the run again.
@@ -264,14 +253,13 @@ fn made_by(manifest: &Manifest) -> String {
 }
 
 /// Distributions of the world's columns before the first and after the last round.
-fn before_and_after(disk: &dyn Disk, run: &Path, simulated: bool) -> Option<Section> {
-    let dir = run.join("tables");
-    let all = read_table(disk, &dir, "agents", &[], 0).ok()?;
+fn before_and_after(tables: &Reader<'_>, simulated: bool) -> Result<Option<Section>, TableError> {
+    let all = some(tables.table("agents", &[], 0))?;
     let bases: Vec<String> = all.iter().filter_map(|(n, _)| n.strip_suffix(".first").map(str::to_string)).collect();
     let mut figures = Vec::new();
     for base in bases {
         let (first, last) = (format!("{base}.first"), format!("{base}.last"));
-        let Ok(data) = read_table(disk, &dir, "agents", &[&first, &last], MOST_AGENTS) else { continue };
+        let data = tables.table("agents", &[&first, &last], MOST_AGENTS)?;
         let value = |name: &str| {
             let column = data.iter().find(|(n, _)| n == name).map(|(_, data)| data.numbers());
             column.unwrap_or_default().into_iter().flatten().collect::<Vec<f64>>()
@@ -291,7 +279,15 @@ fn before_and_after(disk: &dyn Disk, run: &Path, simulated: bool) -> Option<Sect
         });
     }
     let text = simulated.then(|| "Answers come from simulated models.".to_string());
-    (!figures.is_empty()).then_some(Section { title: "Before and after".into(), text, figures, table: None })
+    Ok((!figures.is_empty()).then_some(Section { title: "Before and after".into(), text, figures, table: None }))
+}
+
+/// What was read of a table; nothing where no part of it is closed.
+fn some(read: Result<Vec<(String, ColumnData)>, TableError>) -> Result<Vec<(String, ColumnData)>, TableError> {
+    match read {
+        Err(TableError::Rounds { .. }) => Ok(Vec::new()),
+        read => read,
+    }
 }
 
 /// Bins that suit both distributions. Where the first one fits in the bins of its own (a scale with whole answers, say), those are
@@ -396,8 +392,8 @@ fn heat(quantity: &str, bins: &BTreeMap<String, Vec<(f64, f64)>>, scenario: &ser
     }
 }
 
-fn items(disk: &dyn Disk, run: &Path) -> Option<Section> {
-    let data = read_table(disk, &run.join("tables"), "items", &[], MOST_ITEMS).ok()?;
+fn items(tables: &Reader<'_>) -> Result<Option<Section>, TableError> {
+    let data = some(tables.table("items", &[], MOST_ITEMS))?;
     let columns: Vec<String> = data.iter().map(|(name, _)| name.clone()).collect();
     let cells: Vec<Vec<Option<String>>> = data
         .iter()
@@ -410,17 +406,17 @@ fn items(disk: &dyn Disk, run: &Path) -> Option<Section> {
         .collect();
     let rows = data.first().map_or(0, |(_, c)| c.rows());
     if rows == 0 {
-        return None;
+        return Ok(None);
     }
     let rows = (0..rows)
         .map(|row| cells.iter().map(|column| column.get(row).cloned().flatten().unwrap_or_default()).collect())
         .collect();
-    Some(Section {
+    Ok(Some(Section {
         title: "Items".into(),
         text: None,
         figures: Vec::new(),
         table: Some(DataTable { columns, rows, caption: "Verdicts, in the order of their rounds.".into() }),
-    })
+    }))
 }
 
 /// The paragraph for a paper's methods section.

@@ -2,6 +2,7 @@
 
 use super::args::{Answering, Common, SweepLimits};
 use super::output::{self, note, print_line};
+use super::story::unread;
 use super::{Exit, Failure, Source, failure, is_full, seed_of, with_engine};
 use crate::report::{Bar, DataTable, Figure, Report, Section, render};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -9,10 +10,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, write_atomically};
 use polity_driver::files::Reach;
+use polity_driver::results;
 use polity_driver::run::Prepared;
 use polity_driver::run::new_folder;
 use polity_driver::sweep::{self, ContrastRow, Limits, SweepManifest, SweepSummary, WatchSweep, is_sweep};
-use polity_driver::tables::{ColumnData, read_table};
+use polity_driver::tables::{ColumnData, TableError};
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Reading;
 use polity_kernel::stats::FEW;
@@ -214,19 +216,18 @@ fn contrast(row: &ContrastRow) -> Vec<String> {
     ]
 }
 
-fn folder_failure(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Exit::Folder, error.to_string())
-}
-
 /// Writes `report.html` of a sweep from its folder alone.
 pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
-    let manifest = SweepManifest::of(disk, dir).map_err(folder_failure)?;
+    let told = |error| failure(&error, None);
+    let manifest = SweepManifest::of(disk, dir).map_err(told)?;
+    let tables = results::open(disk, dir).map_err(told)?;
     let read = |name: &str| {
-        read_table(disk, &dir.join("tables"), name, &[], usize::MAX).map_err(|error| {
-            folder_failure(format!(
-                "{error}; a sweep has tables once all its runs have ended: polity resume {}",
-                dir.display()
-            ))
+        tables.table(name, &[], usize::MAX).map_err(|error| match error {
+            TableError::Rounds { .. } => {
+                let how = format!("a sweep has tables once all its runs have ended: polity resume {}", dir.display());
+                Failure::new(Exit::Folder, format!("{error}; {how}"))
+            }
+            error => unread(error),
         })
     };
     let page = render(&report(&manifest, &read("summary")?, &read("contrasts")?, &read("health")?));

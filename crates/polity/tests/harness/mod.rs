@@ -2,17 +2,18 @@
 // Each test file uses its part.
 #![allow(dead_code)]
 
-use polity_driver::disk::Disk;
+use polity_driver::disk::{Disk, RealDisk};
 use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
 use polity_driver::journal::{JournalError, read_all};
 use polity_driver::models::Providers;
+use polity_driver::results;
 use polity_driver::run::{Engine, Prepared, prepare};
 use polity_driver::source::Faults;
-use polity_driver::tables::{ColumnData, TableError, read_stable};
+use polity_driver::tables::ColumnData;
 use polity_driver::{DriveError, run::Summary};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Settings, Value, Want};
-use polity_kernel::event::Event;
+use polity_kernel::event::{Event, Part};
 use polity_kernel::ladder::{Question, Settled};
 use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
@@ -699,17 +700,9 @@ pub type Tables = BTreeMap<String, Vec<(String, ColumnData)>>;
 
 /// All tables of a run.
 pub fn tables(disk: &dyn Disk, run: &Path) -> Tables {
-    let dir = run.join("tables");
-    let mut tables = Tables::new();
-    for name in disk.list(&dir).unwrap() {
-        let columns = match read_stable(disk, &dir, &name) {
-            Ok(columns) => columns,
-            Err(TableError::Rounds { .. }) => continue,
-            Err(error) => panic!("{error}"),
-        };
-        tables.insert(name, columns);
-    }
-    tables
+    let reader = results::open(disk, run).unwrap_or_else(|error| panic!("{error}"));
+    let stable = |name: &str| reader.stable(name).unwrap_or_else(|error| panic!("{error}"));
+    reader.names().into_iter().map(|name| (name.clone(), stable(&name))).collect()
 }
 
 /// Says which column differs, not what all hold.
@@ -730,6 +723,26 @@ pub fn assert_same_tables(found: &Tables, expected: &Tables, what: &str) {
 pub fn events(disk: Arc<dyn Disk>, run: &Path) -> Result<(Vec<Event>, bool), JournalError> {
     let (records, end) = read_all(disk, &run.join("journal"))?;
     Ok((records.iter().map(|(kind, payload)| Event::decode(*kind, payload).unwrap()).collect(), end.torn()))
+}
+
+/// Removes what a run's folder holds beyond what its journal records, for a journal that was cut: then the folder looks as if the process
+/// had been killed where the journal ends.
+pub fn forget_the_unrecorded(run: &Path) {
+    let (events, _) = events(Arc::new(RealDisk), run).unwrap();
+    let parts = events.iter().flat_map(|event| match event {
+        Event::Snapshot { parts, .. } | Event::Ended { parts, .. } => parts.as_slice(),
+        _ => &[],
+    });
+    let named = |part: &Part| format!("{}/part-{:06}-{:06}.parquet", part.table, part.first, part.last);
+    let recorded: Vec<String> = parts.map(named).collect();
+    for table in RealDisk.list(&run.join("tables")).unwrap() {
+        for part in RealDisk.list(&run.join("tables").join(&table)).unwrap() {
+            let part = format!("{table}/{part}");
+            if !recorded.contains(&part) {
+                std::fs::remove_file(run.join("tables").join(part)).unwrap();
+            }
+        }
+    }
 }
 
 /// The answers among records; some effect may have several.
@@ -796,6 +809,12 @@ pub fn said(output: &std::process::Output) -> Said {
 /// Runs the command to its end.
 pub fn polity(args: &[&str]) -> Said {
     said(&command(args).output().unwrap())
+}
+
+/// Whether a folder is as it was written.
+pub fn verify(folder: &Path) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
+    said(&command.args(["verify", arg(folder), "--json"]).output().unwrap())
 }
 
 /// Writes a scenario as a file.
