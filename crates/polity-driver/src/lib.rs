@@ -24,6 +24,7 @@ pub mod results;
 pub mod run;
 pub mod snapshots;
 pub mod source;
+pub mod spreadsheet;
 pub mod standin;
 pub mod sweep;
 pub mod systems;

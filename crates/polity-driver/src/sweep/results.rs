@@ -6,6 +6,7 @@ use crate::DriveError;
 use crate::disk::{Disk, create_dir_durably, write_atomically};
 use crate::drive::digest_of;
 use crate::listing::Listing;
+use crate::spreadsheet::inert;
 use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, remove_parts_after};
 use polity_kernel::scenario::{Design, Factor};
 use polity_kernel::stats::{self, Estimate, Verdict};
@@ -368,12 +369,13 @@ fn numbers(factor: &Factor) -> Option<Vec<f64>> {
 /// The rows as CSV; numbers are written so that they read back as the same.
 fn csv(spec: &TableSpec, batch: &Batch) -> Result<Vec<u8>, DriveError> {
     let number = |x: f64| format!("{x}");
+    let text = |text: &str| inert(text).into_owned();
     let failed =
         |error: &dyn std::fmt::Display| DriveError::Folder(format!("{}.csv can not be written: {error}", spec.name));
     let cell = |column: &Column, row: usize| -> Result<String, DriveError> {
         Ok(match column {
-            Column::Text(v) => v[row].clone(),
-            Column::MaybeText(v) => v[row].clone().unwrap_or_default(),
+            Column::Text(v) => text(&v[row]),
+            Column::MaybeText(v) => v[row].as_deref().map_or(String::new(), text),
             Column::F64(v) => number(v[row]),
             Column::MaybeF64(v) => v[row].map_or(String::new(), number),
             Column::U32(v) => v[row].to_string(),
@@ -384,7 +386,7 @@ fn csv(spec: &TableSpec, batch: &Batch) -> Result<Vec<u8>, DriveError> {
         })
     };
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(spec.columns.iter().map(|column| &column.name)).map_err(|e| failed(&e))?;
+    writer.write_record(spec.columns.iter().map(|column| text(&column.name))).map_err(|e| failed(&e))?;
     for row in 0..batch.rows {
         let cells: Vec<String> = batch.columns.iter().map(|column| cell(column, row)).collect::<Result<_, _>>()?;
         writer.write_record(cells).map_err(|e| failed(&e))?;

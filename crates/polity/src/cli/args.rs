@@ -575,6 +575,10 @@ pub enum Verb {
         /// Format.
         #[arg(long, value_enum, default_value = "csv")]
         format: Format,
+        /// In CSV, leave texts as they are that a spreadsheet would take for formulas (those that begin with =, +, -, @, a tab or a line
+        /// break). Without it they get an apostrophe in front.
+        #[arg(long)]
+        raw: bool,
         /// File (default: standard output).
         #[arg(long)]
         out: Option<PathBuf>,

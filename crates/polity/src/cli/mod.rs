@@ -345,8 +345,8 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         }
         Verb::Systems(verb) => systems::systems(verb, registry),
         Verb::List { what, json } => list::list(what, json, registry),
-        Verb::Export { run, table, format, out, limit } => {
-            export::export(&run, table.as_deref(), format, out.as_deref(), limit)
+        Verb::Export { run, table, format, raw, out, limit } => {
+            export::export(&run, table.as_deref(), format, raw, out.as_deref(), limit)
         }
         Verb::Verify { folder, json } => verify::verify(&folder, json),
         Verb::Calls { run, agent, round, item, purpose, limit, json, full } => {
