@@ -1,8 +1,8 @@
 //! What a long run of the platform holds in memory and on disk: `cargo run --release -p polity --example memory`. Ten minutes or less.
 //!
 //! The run is a process of its own (this one, started again as `polity`); it is looked at four times a second, on Linux. It fails unless
-//! memory and snapshots are flat: no more in the last third of the run than in the one before, within a tenth. `POLITY_MEMORY="FILE --agents
-//! 1000000 --rounds 200"` looks at another run.
+//! memory and snapshots are flat: no more in the last third of the run than in the one before, within a tenth. Another run can be looked at:
+//! `MEMORY_OF="FILE --agents 1000000 --rounds 200"`.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const RUN: &str = "scenarios/platform.yaml --agents 100000 --rounds 1500";
+const RUN: &str = "scenarios/platform.yaml --agents 100000 --rounds 1500 -P snapshot.rounds=100";
 
 /// What was seen at one moment, in MB (10^6 bytes).
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         return code;
     }
     let folder = common::folder("memory");
-    let asked = std::env::var("POLITY_MEMORY").unwrap_or_else(|_| RUN.into());
+    let asked = std::env::var("MEMORY_OF").unwrap_or_else(|_| RUN.into());
     let out = folder.join("run");
     let mut process = Command::new(std::env::current_exe().expect("the path of this program"))
         .arg("run")
@@ -97,18 +97,19 @@ fn main() -> ExitCode {
         told["digest"].as_str().unwrap()
     );
     println!(
-        "| part of the run | resident MB, median | most | peak MB so far | snapshots MB, most | files | MB written |"
+        "| part of the run | resident MB, median | most | peak MB so far | snapshots MB, median | most | files | MB written |"
     );
-    println!("|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|");
     let thirds: Vec<&[Seen]> = seen.chunks(seen.len().div_ceil(3)).collect();
     let mut before = 0.0;
     for (name, third) in ["first third", "middle", "last third"].into_iter().zip(&thirds) {
         let last = third.last().copied().unwrap_or_default();
         println!(
-            "| {name} | {:.0} | {:.0} | {:.0} | {:.0} | {} | {:.0} |",
+            "| {name} | {:.0} | {:.0} | {:.0} | {:.0} | {:.0} | {} | {:.0} |",
             median(third.iter().map(|seen| seen.resident)),
             most(third.iter().map(|seen| seen.resident)),
             last.peak,
+            median(third.iter().map(|seen| seen.saved)),
             most(third.iter().map(|seen| seen.saved)),
             third.iter().map(|seen| seen.files).max().unwrap_or(0),
             last.written - before,
@@ -123,7 +124,7 @@ fn main() -> ExitCode {
     };
     let resident = flat("resident", &|third| median(third.iter().map(|seen| seen.resident)));
     let peak = flat("peak", &|third| most(third.iter().map(|seen| seen.peak)));
-    let saved = flat("snapshots", &|third| most(third.iter().map(|seen| seen.saved)));
+    let saved = flat("snapshots", &|third| median(third.iter().map(|seen| seen.saved)));
     let _ = fs::remove_dir_all(&folder);
     if resident && peak && saved { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -133,8 +133,9 @@ fn troubles() -> Vec<Act> {
 #[test]
 fn limits_hold_by_the_books_of_the_endpoint_and_nothing_hangs() {
     let folder = scratch("hostile-caps");
-    let seeds = u64::from(from_env("POLITY_HOSTILE", 20));
-    let others = if seeds > 20 { seeds } else { 6 };
+    // `POLITY_HOSTILE=100` is the campaign.
+    let seeds = u64::from(from_env("POLITY_HOSTILE", 8));
+    let others = if seeds > 8 { seeds } else { 2 };
     let scenarios = [askers(MODEL, 12, 2, false), {
         let mut scenario = team(&folder, "debate", 6, 2);
         scenario["model"] = MODEL.into();

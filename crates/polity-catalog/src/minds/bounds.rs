@@ -6,13 +6,14 @@
 
 use minijinja::functions::Function;
 use minijinja::machinery::{
-    Instruction, Instructions, Token, eval, get_compiled_template, make_string_output, tokenize,
+    CompiledTemplate, Instruction, Instructions, TemplateConfig, Token, eval, make_string_output, tokenize,
 };
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{FunctionResult, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, escape_formatter, filters};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that the rendering of one template may make, all texts and lists on the way together.
 pub const MOST_BYTES: usize = 16 << 20;
@@ -98,9 +99,10 @@ impl fmt::Write for Bounded {
 
 /// What is left to be written, as a text that is charged.
 fn text(state: &mut State<'_, '_>, write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Result<String, Error> {
-    let mut bounded = Bounded { text: String::new(), most: *left(state) };
+    let left = left(state);
+    let mut bounded = Bounded { text: String::new(), most: *left };
     write(&mut bounded).map_err(|_| too_much())?;
-    spend(state, bounded.text.len())?;
+    *left -= bounded.text.len();
     Ok(bounded.text)
 }
 
@@ -516,13 +518,39 @@ fn moved<'s>(instruction: &Instruction<'s>, to: impl Fn(u32) -> u32) -> Instruct
     }
 }
 
-/// The same instructions, with what they make charged.
-fn charged<'s>(from: &Instructions<'s>) -> Result<Instructions<'s>, Error> {
+/// Which instructions can be run more than once: those of loops, and all where there are macros.
+fn repeated(from: &Instructions<'_>) -> Vec<bool> {
+    let all: Vec<&Instruction<'_>> = (0..).map_while(|i| from.get(i)).collect();
+    let mut repeated =
+        vec![all.iter().any(|instruction| matches!(instruction, Instruction::BuildMacro(..))); all.len()];
+    for (i, instruction) in all.iter().enumerate() {
+        let (Instruction::Jump(target)
+        | Instruction::JumpIfFalse(target)
+        | Instruction::JumpIfFalseOrPop(target)
+        | Instruction::JumpIfTrueOrPop(target)
+        | Instruction::Iterate(target)) = instruction
+        else {
+            continue;
+        };
+        if let Some(looped) = repeated.get_mut(*target as usize..=i) {
+            looped.fill(true);
+        }
+    }
+    repeated
+}
+
+/// The same instructions, with what they make charged. `once`: they are run once, but for those in loops.
+fn charged<'s>(from: &Instructions<'s>, once: bool) -> Result<Instructions<'s>, Error> {
     let mut all = Vec::new();
     let mut places = Vec::new();
     let mut at = 0;
+    let repeated = repeated(from);
     while let Some(instruction) = from.get(all.len() as u32) {
-        let around = around(instruction).map_err(wrong)?;
+        let around = match around(instruction).map_err(wrong)? {
+            // What is written once is no longer than the template.
+            Around::Before(_) if once && !repeated[all.len()] => Around::Nothing,
+            around => around,
+        };
         places.push(at);
         at += around.width();
         all.push((instruction, around));
@@ -569,19 +597,52 @@ fn charged<'s>(from: &Instructions<'s>) -> Result<Instructions<'s>, Error> {
     Ok(made)
 }
 
-/// Renders a template of an environment that [`environment`] has made, within what it may make.
-///
-/// # Errors
-/// What goes wrong in it, too much among it.
-pub fn render(environment: &Environment<'_>, name: &str, values: Value) -> Result<String, Error> {
-    let template = environment.get_template(name)?;
-    let compiled = get_compiled_template(&template);
-    let main = charged(&compiled.instructions)?;
-    let blocks = compiled.blocks.iter().map(|(name, block)| Ok((*name, charged(block)?)));
-    let blocks: BTreeMap<_, _> = blocks.collect::<Result<_, Error>>()?;
-    let mut out = String::with_capacity(compiled.buffer_size_hint.min(MOST_BYTES));
-    eval(environment, &main, values, &blocks, &mut make_string_output(&mut out), compiled.initial_auto_escape.clone())?;
-    Ok(out)
+/// A text for as long as the process lives, which what is compiled of it refers to. The same text is kept once.
+fn kept(text: &str) -> &'static str {
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    // Whole texts alone are behind it: they are as good after a panic as before.
+    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(kept) = all.get(text) {
+        return kept;
+    }
+    let kept = String::leak(text.to_owned());
+    all.insert(kept);
+    kept
+}
+
+/// A template that is held to what it may make.
+pub struct Held {
+    main: Instructions<'static>,
+    blocks: BTreeMap<&'static str, Instructions<'static>>,
+    escape: AutoEscape,
+}
+
+impl Held {
+    /// Compiles a template.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what templates of prompts do not have.
+    pub fn new(name: &str, source: &str, syntax: &SyntaxConfig) -> Result<Self, Error> {
+        let config =
+            TemplateConfig { syntax_config: syntax.clone(), default_auto_escape: Arc::new(|_| AutoEscape::None) };
+        let compiled = CompiledTemplate::new(kept(name), kept(source), &config)?;
+        let blocks = compiled.blocks.iter().map(|(name, block)| Ok((*name, charged(block, false)?)));
+        Ok(Held {
+            main: charged(&compiled.instructions, compiled.blocks.is_empty())?,
+            blocks: blocks.collect::<Result<_, Error>>()?,
+            escape: compiled.initial_auto_escape,
+        })
+    }
+
+    /// Renders it in an environment that [`environment`] has made, within what it may make.
+    ///
+    /// # Errors
+    /// What goes wrong in it, too much among it.
+    pub fn render(&self, environment: &Environment<'_>, values: Value) -> Result<String, Error> {
+        let mut out = String::new();
+        eval(environment, &self.main, values, &self.blocks, &mut make_string_output(&mut out), self.escape.clone())?;
+        Ok(out)
+    }
 }
 
 #[cfg(test)]
@@ -607,8 +668,8 @@ mod tests {
         let mut environment = environment();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(syntax());
-        environment.add_template_owned("t", source.to_owned()).map_err(|error| error.to_string())?;
-        render(&environment, "t", values()).map_err(|error| error.to_string())
+        let template = Held::new("t", source, &syntax()).map_err(|error| error.to_string())?;
+        template.render(&environment, values()).map_err(|error| error.to_string())
     }
 
     /// The same by the engine alone.

@@ -118,6 +118,7 @@ pub struct Names<'a> {
 /// The templates of a policy: the scenario's, else the world's, else the policy's own.
 pub struct Templates {
     environment: Environment<'static>,
+    held: BTreeMap<&'static str, bounds::Held>,
     /// Names that some template uses; nothing else need be made.
     used: BTreeSet<String>,
 }
@@ -141,7 +142,7 @@ impl Templates {
         // A template is prose: a line that holds nothing but a tag is no line of it.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| invalid("", error.to_string()))?);
-        let mut templates = Templates { environment, used: BTreeSet::new() };
+        let mut templates = Templates { environment, held: BTreeMap::new(), used: BTreeSet::new() };
         for template in all {
             let name = template.name;
             let source = given.get(name).map(|source| binding.words(source)).transpose();
@@ -156,6 +157,8 @@ impl Templates {
                 .environment
                 .add_template_owned(name, words.to_owned())
                 .map_err(|error| blame(fault(name, file, &error)))?;
+            let held = bounds::Held::new(name, words, templates.environment.syntax());
+            templates.held.insert(name, held.map_err(|error| blame(fault(name, file, &error)))?);
             let used = templates.check_names(template, file, names).map_err(blame)?;
             templates.used.extend(used);
         }
@@ -210,7 +213,10 @@ impl Templates {
 
     /// A template filled in.
     pub fn fill(&self, name: &str, values: Value) -> Result<String, Fault> {
-        match bounds::render(&self.environment, name, values) {
+        let Some(template) = self.held.get(name) else {
+            return Err(Fault(format!("there is no template `{name}`")));
+        };
+        match template.render(&self.environment, values) {
             Ok(words) => Ok(words.trim().to_owned()),
             Err(error) => Err(Fault(fault(name, None, &error))),
         }

@@ -620,7 +620,7 @@ pub fn platform(agents: u32, rounds: u32) -> serde_json::Value {
         "topology": {"kind": "erdos-renyi", "mean_degree": 8},
         "world": {
             "kind": "platform", "live": agents / 2, "candidates": 30, "feed": 8, "hours": vec![0.2; 24], "influence": true,
-            "seeds": (0..5 * rounds).map(seed).collect::<Vec<_>>(),
+            "seeds": (0..4 * rounds).map(seed).collect::<Vec<_>>(),
         },
         "cohorts": [{"policy": {"kind": "user", "share": 0.05}}],
         "snapshot": {"rounds": 2},
