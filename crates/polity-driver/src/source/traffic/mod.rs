@@ -103,6 +103,8 @@ struct Tries {
     answered: u64,
     /// Whether the server has said how long to wait.
     told: bool,
+    /// When the question came.
+    came: Option<Instant>,
 }
 
 /// What becomes of a try that failed.
@@ -239,8 +241,8 @@ impl Traffic {
         let tried = self.tried.remove(&effect.id);
         let fresh = Tries { answered: self.answered, ..Tries::default() };
         let tries = tried.map_or(fresh, |(tries, _)| tries);
-        let (number, batched) = (0, false);
-        Some(Box::new(Question { effect, key, rank, road, tokens, since: now, sent: now, number, batched, tries }))
+        let (number, batched, since) = (0, false, tries.came.unwrap_or(now));
+        Some(Box::new(Question { effect, key, rank, road, tokens, since, sent: now, number, batched, tries }))
     }
 
     fn pause(&mut self, due: Instant, call: Call) {
@@ -415,7 +417,8 @@ impl Traffic {
     fn recovered(&mut self, road: usize, now: Instant) {
         let Some(road) = self.roads.get_mut(road) else { return };
         road.answered += 1;
-        if !std::mem::take(&mut road.outage) {
+        // Who asks for itself alone does not know of others.
+        if !std::mem::take(&mut road.outage) || matches!(self.rules.schedule, Schedule::None) {
             return;
         }
         let waits = |call: &Call| call.tries.streak >= OUTAGE && !call.tries.told;
@@ -494,7 +497,7 @@ impl Traffic {
             let leader = Question { effect: leader, key, rank, road, tokens, since, sent, number, batched, tries };
             self.pause(due, Box::new(leader));
         }
-        self.tried.insert(effect.id, (tries, due));
+        self.tried.insert(effect.id, (Tries { came: Some(since), ..tries }, due));
         self.broken.push(Broken { effect, charged, again: true });
     }
 
@@ -749,7 +752,8 @@ mod tests {
 
     #[test]
     fn when_an_outage_is_over_all_that_wait_are_tried_at_once() {
-        let mut now = Instant::now();
+        let began = Instant::now();
+        let mut now = began;
         let mut traffic = Traffic::new(Rules { connections: 8, patience: Some(PATIENCE), ..Rules::default() });
         (0..2).for_each(|actor| traffic.begin(effect(actor), None, 0, now));
         let mut calls: Vec<Call> = (0..2).map(|_| traffic.next(now).unwrap()).collect();
@@ -767,7 +771,10 @@ mod tests {
         assert!(matches!(traffic.retry(last, "refused", None, None, now), After::Again));
         return_all(&mut traffic, now);
         assert!(traffic.next_due(now).unwrap() > now + Duration::from_secs(10));
-        let _ = traffic.answered(calls.pop().unwrap(), exchange(), now);
+        let answers = traffic.answered(calls.pop().unwrap(), exchange(), now);
+        // It waited from when it came until it was sent for the last time, whatever was tried on the way: more than the longest pause.
+        let (waited, all) = (answers[0].usage.waited_ms, now.duration_since(began).as_secs_f64() * 1e3);
+        assert!(waited > 2.0 * LONGEST_PAUSE.as_secs_f64() * 1e3 && waited <= all, "{waited} of {all} ms");
         assert!(traffic.next(now).is_some());
     }
 
