@@ -69,14 +69,14 @@ def serve(scope, asks, answers, mark, cause):
             except Exception:
                 pass  # The program has closed it.
         try:
-            send(answers, mark, told)
-        except NotPlain as error:
-            send(answers, mark, raised(TypeError("what %s gives cannot be compared: %s" % (name, error)), ""))
-        try:
+            try:
+                send(answers, mark, told)
+            except NotPlain as error:
+                send(answers, mark, raised(TypeError("what %s gives cannot be compared: %s" % (name, error)), ""))
             mark, question = receive(asks)
-        except EOFError:
+        except (EOFError, BrokenPipeError):
             while True:
-                signal.pause()  # Process 1 sees that the tests have ended, and ends this one.
+                signal.pause()  # The tests have ended, perhaps before they heard the last answer. Process 1 sees that, and ends this one.
         name, told = question[1], answer(scope, cause, *question)
         if os.getpid() != me:
             os._exit(0)  # A copy of the program's process, that has come back in its place.
