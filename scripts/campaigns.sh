@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 # Name, variables, test binary, filter of its tests. The test command runs the same tests with less.
 campaigns='
-hostile     POLITY_HOSTILE=100            hostile_provider limits_hold_by_the_books
+hostile     POLITY_HOSTILE=20             hostile_provider limits_hold_by_the_books
 outages     POLITY_OUTAGES=2,6,20,60      hostile_provider an_outage_changes
 caps        POLITY_CAP_KILLS=11           hostile_provider what_is_sent_is_counted
 damage      POLITY_DAMAGE=1000            damage           .
