@@ -11,6 +11,7 @@ use minijinja::machinery::{
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{FunctionResult, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, escape_formatter, filters};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,16 +37,13 @@ fn too_much() -> Error {
     wrong(format!("it makes more than {} MB of text and lists; what a model is told is far shorter", MOST_BYTES >> 20))
 }
 
-/// What is left to make in a rendering.
-struct Left(usize);
-
-fn left<'a>(state: &'a mut State<'_, '_>) -> &'a mut usize {
-    &mut state.get_or_insert_extension(Left(MOST_BYTES)).0
+thread_local! {
+    /// Bytes that the rendering under way on this thread may still make. A cell of the engine's state would be looked up at each step.
+    static LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
-fn spend(state: &mut State<'_, '_>, bytes: usize) -> Result<(), Error> {
-    let left = left(state);
-    *left = left.checked_sub(bytes).ok_or_else(too_much)?;
+fn spend(bytes: usize) -> Result<(), Error> {
+    LEFT.set(LEFT.get().checked_sub(bytes).ok_or_else(too_much)?);
     Ok(())
 }
 
@@ -74,10 +72,8 @@ fn weight(value: &Value, most: usize) -> Result<usize, Error> {
 }
 
 /// Charges a value that was made.
-fn charge(state: &mut State<'_, '_>, made: Value) -> Result<Value, Error> {
-    let most = *left(state);
-    let bytes = weight(&made, most)?;
-    spend(state, bytes)?;
+fn charge(made: Value) -> Result<Value, Error> {
+    spend(weight(&made, LEFT.get())?)?;
     Ok(made)
 }
 
@@ -97,12 +93,11 @@ impl fmt::Write for Bounded {
     }
 }
 
-/// What is left to be written, as a text that is charged.
-fn text(state: &mut State<'_, '_>, write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Result<String, Error> {
-    let left = left(state);
-    let mut bounded = Bounded { text: String::new(), most: *left };
+/// A text that is charged.
+fn text(write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Result<String, Error> {
+    let mut bounded = Bounded { text: String::new(), most: LEFT.get() };
     write(&mut bounded).map_err(|_| too_much())?;
-    *left -= bounded.text.len();
+    spend(bounded.text.len())?;
     Ok(bounded.text)
 }
 
@@ -118,36 +113,36 @@ fn defined(values: [&Value; 2]) -> Result<(), Error> {
 }
 
 /// `a ~ b`
-fn concatenated(state: &mut State<'_, '_>, a: Value, b: Value) -> Result<Value, Error> {
+fn concatenated(a: Value, b: Value) -> Result<Value, Error> {
     defined([&a, &b])?;
-    text(state, |out| write!(out, "{a}{b}")).map(Value::from)
+    text(|out| write!(out, "{a}{b}")).map(Value::from)
 }
 
 /// `a + b`
-fn sum(state: &mut State<'_, '_>, a: Value, b: Value) -> Result<Value, Error> {
+fn sum(a: Value, b: Value) -> Result<Value, Error> {
     if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
-        return text(state, |out| write!(out, "{a}{b}")).map(Value::from);
+        return text(|out| write!(out, "{a}{b}")).map(Value::from);
     }
     if is_list(&a) && is_list(&b) {
-        spend(state, a.len().unwrap_or(0).saturating_add(b.len().unwrap_or(0)).saturating_mul(ENTRY))?;
+        spend(a.len().unwrap_or(0).saturating_add(b.len().unwrap_or(0)).saturating_mul(ENTRY))?;
         let made = a.try_iter()?.chain(b.try_iter()?).collect::<Vec<Value>>();
-        return charge(state, Value::from(made));
+        return charge(Value::from(made));
     }
     arithmetic(&a, &b, "+", i128::checked_add, |a, b| a + b)
 }
 
 /// `a * b`
-fn product(state: &mut State<'_, '_>, a: Value, b: Value) -> Result<Value, Error> {
+fn product(a: Value, b: Value) -> Result<Value, Error> {
     let (what, times) = if b.as_str().is_some() || is_list(&b) { (&b, &a) } else { (&a, &b) };
     let times = || times.as_usize().ok_or_else(|| wrong("texts and lists are repeated by whole numbers"));
     if let Some(what) = what.as_str() {
         let times = times()?;
-        spend(state, what.len().saturating_mul(times))?;
+        spend(what.len().saturating_mul(times))?;
         return Ok(Value::from(what.repeat(times)));
     }
     if is_list(what) {
-        let (times, most) = (times()?, *left(state));
-        spend(state, weight(what, most)?.saturating_mul(times))?;
+        let times = times()?;
+        spend(weight(what, LEFT.get())?.saturating_mul(times))?;
         let items: Vec<Value> = what.try_iter()?.collect();
         return Ok((0..times).flat_map(|_| items.iter().cloned()).collect());
     }
@@ -187,18 +182,17 @@ fn scalar(value: Value) -> Result<Value, Error> {
 /// What a value is written as where it stands.
 fn format(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if !matches!(state.auto_escape(), AutoEscape::None) {
-        let most = *left(state);
         // A character becomes six at most.
-        spend(state, weight(value, most)?.saturating_mul(6))?;
+        spend(weight(value, LEFT.get())?.saturating_mul(6))?;
         return escape_formatter(out, state, value);
     }
     let written = match value.as_str() {
         Some(words) => {
-            spend(state, words.len())?;
+            spend(words.len())?;
             out.write_str(words)
         }
         None => {
-            let words = text(state, |out| write!(out, "{value}"))?;
+            let words = text(|out| write!(out, "{value}"))?;
             out.write_str(&words)
         }
     };
@@ -278,12 +272,12 @@ where
     let filter = Value::from_function(filter);
     environment.add_filter(name, move |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| -> Result<Value, Error> {
         let args = args.into_values();
-        let most = *left(state);
+        let most = LEFT.get();
         if foreseen(&args, most)? > most {
             return Err(too_much());
         }
         let made = filter.call(state, &args)?;
-        charge(state, made)
+        charge(made)
     });
 }
 
@@ -304,10 +298,8 @@ pub fn environment() -> Environment<'static> {
     // It shows the inside of the engine.
     environment.remove_global("debug");
     environment.add_filter(CHARGE, charge);
-    environment.add_filter(SPEND, |state: &mut State<'_, '_>, bytes: usize| spend(state, bytes).map(|()| bytes));
-    environment.add_filter(COUNT, |state: &mut State<'_, '_>, entries: usize| {
-        spend(state, entries.saturating_mul(ENTRY)).map(|()| entries)
-    });
+    environment.add_filter(SPEND, |bytes: usize| spend(bytes).map(|()| bytes));
+    environment.add_filter(COUNT, |entries: usize| spend(entries.saturating_mul(ENTRY)).map(|()| entries));
     environment.add_filter(SCALAR, scalar);
     environment.add_filter(CONCATENATE, concatenated);
     environment.add_filter(ADD, sum);
@@ -639,6 +631,7 @@ impl Held {
     /// # Errors
     /// What goes wrong in it, too much among it.
     pub fn render(&self, environment: &Environment<'_>, values: Value) -> Result<String, Error> {
+        LEFT.set(MOST_BYTES);
         let mut out = String::new();
         eval(environment, &self.main, values, &self.blocks, &mut make_string_output(&mut out), self.escape.clone())?;
         Ok(out)
