@@ -1,4 +1,4 @@
-//! The figures of archetypes in the README: `cargo run --release -p polity --example archetypes`.
+//! The figures of archetypes on the book's page of benchmarks: `cargo run --release -p polity --example archetypes`.
 //!
 //! `scenarios/city.yaml` with ever more people, each time as a process of its own (this one, started again as `polity`), so that memory and
 //! start-up count; its model is simulated and answers at once. With arguments this program is the polity command itself.

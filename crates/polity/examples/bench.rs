@@ -1,4 +1,4 @@
-//! The benchmark table of the README: `cargo run --release -p polity --example bench`.
+//! The table of benchmarks in the book: `cargo run --release -p polity --example bench`.
 //!
 //! Every line is a whole process (this one, started again as `polity`), so that memory and start-up count. With arguments this
 //! program is the polity command itself.

@@ -1,4 +1,4 @@
-//! The figures of minds in the README: `cargo run --release -p polity --example minds`.
+//! The figures of minds on the book's page of benchmarks: `cargo run --release -p polity --example minds`.
 //!
 //! The stand-in and every run are processes of their own (this one, started again as `polity`), on one machine: the stand-in takes its share of
 //! the cores. With arguments this program is the polity command itself.

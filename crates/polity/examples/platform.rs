@@ -1,4 +1,4 @@
-//! The figures of the platform in the README: `cargo run --release -p polity --example platform`.
+//! The figures of the platform on the book's page of benchmarks: `cargo run --release -p polity --example platform`.
 //!
 //! Every line is a whole process (this one, started again as `polity`): feeds, acts, the store of posts and the tables are all in it. `stolen` is
 //! the share of the processor time wanted that other machines of the same host had meanwhile.

@@ -1,4 +1,4 @@
-//! The figures of traffic in the README: `cargo run --release -p polity --example traffic`. It takes some minutes, which limits take.
+//! The figures of traffic on the book's page of benchmarks: `cargo run --release -p polity --example traffic`. It takes some minutes, which limits take.
 #![allow(clippy::panic, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
 
 mod common;

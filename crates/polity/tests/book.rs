@@ -313,6 +313,26 @@ fn commands_of_determinism() {
 }
 
 #[test]
+fn commands_of_runs() {
+    check_page("runs.md");
+}
+
+#[test]
+fn commands_of_sweeps() {
+    check_page("sweeps.md");
+}
+
+#[test]
+fn commands_of_budgets() {
+    check_page("budgets.md");
+}
+
+#[test]
+fn commands_of_populations() {
+    check_page("populations.md");
+}
+
+#[test]
 fn every_page_with_commands_is_checked() {
     let checked = include_str!("book.rs");
     for name in pages() {

@@ -349,6 +349,12 @@ fn commands_in_documents_work_as_written() {
 }
 
 #[test]
+fn the_readme_is_one_screen_of_what_a_newcomer_needs() {
+    let bytes = fs::metadata(root().join("README.md")).unwrap().len();
+    assert!(bytes <= 8_000, "README.md has {bytes} bytes, at most 8,000 are read: the book is for the rest");
+}
+
+#[test]
 fn the_digest_in_the_readme_is_that_of_the_main_job() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_polity"))

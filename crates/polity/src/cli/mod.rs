@@ -55,7 +55,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a process says with its exit code. The numbers are stable; README.md lists them.
+/// What a process says with its exit code. The numbers are stable; docs/book/src/commands.md lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
