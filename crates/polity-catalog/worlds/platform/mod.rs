@@ -415,7 +415,7 @@ impl World for Platform {
         store
     }
 
-    /// A user, and the posts of the first rounds. (What is posted stays: README.md.)
+    /// A user and the posts of the first rounds; `live` bounds the posts in memory.
     fn memory(&self) -> usize {
         500
     }
