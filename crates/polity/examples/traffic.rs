@@ -98,10 +98,9 @@ cohorts:
     };
     let mean = |waits: &[f64]| waits.iter().sum::<f64>() / waits.len().max(1) as f64;
     let all = waits(0, 160);
-    let failed = calls.iter().filter(|call| call["outcome"] == "failed").count();
     println!(
         "{name:>8}: waiting {:.2} s on the average, {:.2} s in 9 of 10 calls at most; urgent agents {:.2} s, others {:.2} s; whole run {:.1} s; \
-         {} calls turned away, {failed} of {} lost",
+         {} tries turned away, {} calls",
         mean(&all),
         all[all.len() * 9 / 10],
         mean(&waits(0, 40)),
