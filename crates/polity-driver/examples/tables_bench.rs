@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use polity_driver::disk::RealDisk;
+use polity_driver::memory::entry_mb;
 use polity_driver::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, Value};
 use polity_kernel::rng::philox;
 
@@ -64,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         pushed.as_secs_f64(),
         rows as f64 / wall.as_secs_f64() / 1e6
     );
-    println!("{cpu:.2} s CPU, {} MiB above the rows' own {held} MiB", peak.saturating_sub(held));
+    println!("{cpu:.2} s CPU, {:.0} MB above the rows' own {held:.0} MB", peak - held);
     columns(&folder.join("acts"))
 }
 
@@ -109,11 +110,9 @@ fn columns(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// MiB.
-fn memory(field: &str) -> Result<u64, Box<dyn Error>> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(field)).ok_or("no such field")?;
-    Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? / 1024)
+/// MB of this process.
+fn memory(entry: &str) -> Result<f64, Box<dyn Error>> {
+    entry_mb("/proc/self/status", entry).ok_or("no such entry".into())
 }
 
 /// CPU seconds of this process, in hundredths.

@@ -238,7 +238,7 @@ fn in_a_record(answers: &[Answer], target: usize, longest: usize) -> Result<usiz
     Ok(answers.len().min(ANSWERS_A_RECORD))
 }
 
-/// The digest by which a journal recognises a file.
+/// The digest of bytes that are no file of their own (that is [`polity_kernel::digest::FileHash`]): of a request, of a piece of a state.
 #[must_use]
 pub fn digest_of(bytes: &[u8]) -> Digest {
     Digest(RowHash::new(Kind::Input, 0).bytes(bytes).finish())

@@ -279,7 +279,7 @@ fn find<'a>(table: &'a [(String, ColumnData)], name: &str) -> Option<&'a ColumnD
 
 /// Rows of the table `health`: (subject, measure, value).
 fn rows(tables: &Reader<'_>) -> Result<Vec<(String, String, f64)>, TableError> {
-    let table = tables.closed("health", &[])?;
+    let table = tables.closed("health", &[], usize::MAX)?;
     let parts = ["subject", "measure", "value"].map(|name| find(&table, name));
     let [Some(ColumnData::Text(subject)), Some(ColumnData::Text(measure)), Some(ColumnData::F64(value))] = parts else {
         return Ok(Vec::new());
@@ -293,7 +293,7 @@ fn rows(tables: &Reader<'_>) -> Result<Vec<(String, String, f64)>, TableError> {
 /// # Errors
 /// As [`Reader::closed`].
 pub fn alarms(tables: &Reader<'_>) -> Result<Vec<Alarm>, TableError> {
-    let rounds = tables.closed("rounds", &["round"])?;
+    let rounds = tables.closed("rounds", &["round"], usize::MAX)?;
     let rounds = find(&rounds, "round").map_or(0, ColumnData::rows) as u32;
     if rounds == 0 {
         return Ok(Vec::new());

@@ -15,8 +15,10 @@ pub fn available() -> Option<u64> {
     [free, space, of_groups(Path::new("/sys/fs/cgroup"))].into_iter().flatten().min()
 }
 
-/// An entry of one of Linux's files about memory, in MB (10^6 bytes).
-pub(crate) fn entry_mb(file: &str, entry: &str) -> Option<f64> {
+/// An entry of one of Linux's files about memory, in MB (10^6 bytes): `VmHWM:` of `/proc/self/status`, say. `None` if there is no such file
+/// or entry.
+#[must_use]
+pub fn entry_mb(file: &str, entry: &str) -> Option<f64> {
     let text = read_to_string(file).ok()?;
     let rest = text.lines().find_map(|line| line.strip_prefix(entry))?;
     let kib: f64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -10,7 +10,7 @@ use polity_kernel::event::Part;
 use polity_kernel::machine::{ItemReport, RoundReport};
 use polity_kernel::mail::Body;
 use polity_kernel::population;
-use polity_kernel::scenario::{Answers, Assembled, At, Check, Scenario};
+use polity_kernel::scenario::{Assembled, At, Check, Scenario};
 use polity_kernel::sight::{Acts, CellKind, Cells, TableKind};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -318,9 +318,9 @@ impl Recorder {
         if let Some(spec) = calls.and_then(|table| specs.get_mut(table)) {
             spec.only_with_rows = true;
         }
-        let lag = match (scenario.answers, machine) {
-            (Answers::Lag(lag), Assembled::Society(_)) => lag,
-            _ => 0,
+        let lag = match machine {
+            Assembled::Society(_) => scenario.answers.lag(),
+            Assembled::Evaluation(_) => 0,
         };
         let pending = Pending::new(lag, evaluation, record.calls);
         remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;

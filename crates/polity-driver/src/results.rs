@@ -6,7 +6,7 @@ use crate::disk::Disk;
 use crate::run::{self, Manifest};
 use crate::sweep::{self, is_sweep};
 use crate::tables::Reader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The tables of a run or a sweep. The run may be under way.
 ///
@@ -21,6 +21,8 @@ pub fn open<'a>(disk: &'a dyn Disk, folder: &Path) -> Result<Reader<'a>, DriveEr
 
 /// What a run's folder tells of it.
 pub struct Run<'a> {
+    /// The folder.
+    pub folder: PathBuf,
     /// What the run is.
     pub manifest: Manifest,
     /// Its tables.
@@ -35,5 +37,6 @@ pub struct Run<'a> {
 /// As [`open`].
 pub fn of_run<'a>(disk: &'a dyn Disk, folder: &Path) -> Result<Run<'a>, DriveError> {
     let (manifest, inventory) = run::inventory(disk, folder)?;
-    Ok(Run { manifest, tables: inventory.results(disk, folder), orders: inventory.orders })
+    let tables = inventory.results(disk, folder);
+    Ok(Run { folder: folder.to_path_buf(), manifest, tables, orders: inventory.orders })
 }

@@ -1,4 +1,4 @@
-//! What a long run of the platform holds in memory and on disk: `cargo run --release -p polity --example memory`. Ten minutes or less.
+//! What a long run of the platform holds in memory and on disk: `cargo run --release -p polity --example memory`. Takes up to ten minutes.
 //!
 //! The run is a process of its own (this one, started again as `polity`); it is looked at four times a second, on Linux. It fails unless
 //! memory and snapshots are flat: no more in the last third of the run than in the one before, within a tenth. Another run can be looked at:
@@ -7,6 +7,7 @@
 
 mod common;
 
+use polity_driver::memory::entry_mb;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
@@ -30,23 +31,24 @@ struct Seen {
     written: f64,
 }
 
-/// A number in one of Linux's files about a process.
-fn number(process: u32, file: &str, entry: &str, unit: f64) -> Option<f64> {
-    let text = fs::read_to_string(format!("/proc/{process}/{file}")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(entry))?;
-    Some(line.split_whitespace().next()?.parse::<f64>().ok()? * unit / 1e6)
+/// MB that a process has written to the disk.
+fn written(process: u32) -> Option<f64> {
+    let text = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
+    let bytes = text.lines().find_map(|line| line.strip_prefix("write_bytes:"))?;
+    Some(bytes.trim().parse::<f64>().ok()? / 1e6)
 }
 
 fn look(process: u32, journal: &Path) -> Option<Seen> {
     let names = fs::read_dir(journal).ok()?.flatten();
     let snapshots = names.filter(|name| name.file_name().to_string_lossy().starts_with("snapshot-"));
     let lengths: Vec<u64> = snapshots.filter_map(|name| Some(name.metadata().ok()?.len())).collect();
+    let status = format!("/proc/{process}/status");
     Some(Seen {
-        resident: number(process, "status", "VmRSS:", 1024.0)?,
-        peak: number(process, "status", "VmHWM:", 1024.0)?,
+        resident: entry_mb(&status, "VmRSS:")?,
+        peak: entry_mb(&status, "VmHWM:")?,
         saved: lengths.iter().sum::<u64>() as f64 / 1e6,
         files: lengths.len(),
-        written: number(process, "io", "write_bytes:", 1.0)?,
+        written: written(process)?,
     })
 }
 

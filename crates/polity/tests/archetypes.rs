@@ -1,5 +1,7 @@
 //! Archetypes in whole runs: the city of `scenarios/city.yaml` with fewer people and the platform of `scenarios/platform-archetypes.yaml`, on threads,
-//! shards and arrivals, under a wall of calls, killed on a provider, forked. `POLITY_COUNCIL_KILLS=20 cargo test --workspace --test archetypes` is the campaign.
+//! shards and arrivals, under a wall of calls, killed on a provider, forked.
+//!
+//! The long form: `bash scripts/campaigns.sh council-kills`.
 
 // Helpers of tests may panic as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

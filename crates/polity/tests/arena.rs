@@ -1,7 +1,7 @@
 //! `polity eval` and `polity compare` of methods: against plain runs and plain statistics, interrupted and gone on with, wrong requests, and
 //! logs that Inspect AI reads.
 //!
-//! `POLITY_ITEMS=10000 cargo test --release -p polity --test arena` is the campaign: an evaluation of so many items, killed and resumed.
+//! The long forms: `bash scripts/campaigns.sh items compared`.
 
 // Helpers of tests may panic and print as tests do.
 #![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]

@@ -1,7 +1,7 @@
 //! Runs whose questions go in batches, against the stand-in and by its count: the same results at half the price, lines that fail, walls,
 //! stops, and processes killed at any moment.
 //!
-//! `POLITY_BATCH_KILLS=20 cargo test --workspace --test batch -- --nocapture` is the campaign.
+//! The long form: `bash scripts/campaigns.sh batch-kills`.
 
 // Helpers of tests may panic and print as tests do.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]

@@ -266,7 +266,7 @@ fn assert_recounts(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool, what:
 
 /// What the table `health` counts of questions.
 fn counted(disk: &SimDisk, run: &Path, measure: &str) -> f64 {
-    let table = results::open(disk, run).unwrap().closed("health", &["measure", "value"]).unwrap();
+    let table = results::open(disk, run).unwrap().closed("health", &["measure", "value"], usize::MAX).unwrap();
     let (measures, values) = (table[0].1.texts(), table[1].1.numbers());
     measures.iter().zip(values).filter(|(m, _)| m.as_deref() == Some(measure)).map(|(_, v)| v.unwrap()).sum()
 }

@@ -1,6 +1,7 @@
-//! Every file of a run's folder flipped, cut, deleted, exchanged, copied over another and forged, and every verb that reads the folder:
-//! each of them refuses with an error that names the file, or says byte for byte what it says of the run that nothing happened to. None is
-//! ever silently wrong. `POLITY_DAMAGE=1000` does a thousand things to the files instead of some ninety.
+//! Flips, cuts, deletes, swaps, copies and forges every kind of file in a run's folder. Every verb must then refuse with an error that
+//! names the file, or print exactly what it prints for the intact run.
+//!
+//! The long form: `bash scripts/campaigns.sh damage`.
 
 // Helpers of tests may panic and print as tests do.
 #![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
@@ -520,7 +521,7 @@ fn a_run_that_is_under_way_is_read_at_any_time() {
         if out.join("manifest.json").exists() {
             let opened = results::open(disk.as_ref(), &out).unwrap_or_else(|error| panic!("{error}"));
             let rows = |table: &str| {
-                let columns = opened.closed(table, &[]).unwrap_or_else(|error| panic!("{table}: {error}"));
+                let columns = opened.closed(table, &[], usize::MAX).unwrap_or_else(|error| panic!("{table}: {error}"));
                 columns.first().map_or(0, |(_, column)| column.rows())
             };
             let rounds = rows("rounds");

@@ -1,7 +1,7 @@
 //! A run against an endpoint that breaks off, lies, stalls and sends what no server should: nothing hangs, no limit is passed by the
 //! endpoint's own books, no trouble of the transport becomes an answer, and what was begun goes on and replays.
 //!
-//! `POLITY_HOSTILE=100 POLITY_OUTAGES=2,6,20,60 cargo test -p polity --test hostile_provider` is the campaign.
+//! The long forms: `bash scripts/campaigns.sh hostile outages caps`.
 
 // Helpers of tests may panic as tests do.
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -133,7 +133,6 @@ fn troubles() -> Vec<Act> {
 #[test]
 fn limits_hold_by_the_books_of_the_endpoint_and_nothing_hangs() {
     let folder = scratch("hostile-caps");
-    // `POLITY_HOSTILE=100` is the campaign.
     let seeds = u64::from(from_env("POLITY_HOSTILE", 8));
     let others = if seeds > 8 { seeds } else { 2 };
     let scenarios = [askers(MODEL, 12, 2, false), {

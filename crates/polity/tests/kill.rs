@@ -1,6 +1,6 @@
 //! The command is killed at random moments, again and again, and resumed: nothing of it may show in the result.
 //!
-//! `POLITY_KILLS=1000 cargo test --release -p polity --test kill` is the campaign.
+//! The long form: `bash scripts/campaigns.sh kills`.
 
 // Helpers of tests may panic and print as tests do.
 #![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]

@@ -1,5 +1,6 @@
-//! Questions with ladders against a model that answers in every way but the right one. `POLITY_MALFORMED=10000` makes it that many
-//! questions.
+//! Questions with ladders against a model that answers in every way but the right one.
+//!
+//! The long form: `bash scripts/campaigns.sh malformed`.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 mod harness;

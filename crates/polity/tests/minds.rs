@@ -1,6 +1,6 @@
 //! Minds in whole runs: on any number of threads and shards, on a provider that is killed with, interviewed, replayed with the cable out.
 //!
-//! `POLITY_STANDIN_KILLS=20 cargo test --workspace --test minds -- --nocapture` is the campaign.
+//! The long forms: `bash scripts/campaigns.sh minds-kills walls`.
 
 // Helpers of tests may panic and print as tests do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
@@ -289,7 +289,6 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
 fn a_loop_happy_society_stops_at_its_wall_by_the_providers_count() {
     let folder = scratch("minds-wall");
     let minds = scenario("guess-average-minds.yaml");
-    // `POLITY_WALLS=20 POLITY_WALL_CENTS=50` is the campaign.
     let (seeds, cents) = (from_env("POLITY_WALLS", 2), from_env("POLITY_WALL_CENTS", 5));
     let limit = f64::from(cents) / 100.0;
     let mut spent = Vec::new();

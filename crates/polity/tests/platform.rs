@@ -1,6 +1,6 @@
 //! The platform as a whole command: tables read by another program, killed and resumed, by shards; minds among users by rules.
 //!
-//! `POLITY_PLATFORM=100000 cargo test --release -p polity --test platform` does the same with so many people.
+//! The long form: `bash scripts/campaigns.sh platform`.
 
 #![allow(clippy::panic, clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 

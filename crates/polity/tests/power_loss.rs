@@ -1,5 +1,6 @@
-//! Whole runs on a disk that loses power, at every operation that changes it. `POLITY_CUTS=20` looks at 20 states of the disk
-//! after each crash instead of 3.
+//! Whole runs on a disk that loses power, at every operation that changes it, each in several states that the disk may be in then.
+//!
+//! The long form: `bash scripts/campaigns.sh power-loss`.
 
 // Helpers of tests may panic and print as tests do.
 #![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]

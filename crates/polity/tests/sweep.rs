@@ -1,7 +1,7 @@
 //! Sweeps: their tables against runs made alone and against statistics written down plainly, kills, parallelism, bad designs, limits;
 //! and the comparison of runs.
 //!
-//! `POLITY_KILLS=200 cargo test --release -p polity --test sweep` is the campaign.
+//! The long form: `bash scripts/campaigns.sh sweep-kills`.
 
 // Helpers of tests may panic and print as tests do.
 #![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
@@ -525,16 +525,8 @@ fn a_sweep_that_does_not_fit_the_disk_is_refused() {
     let scenario = prepared(&design(200, 3), &folder);
     let limits = Limits { jobs: NonZeroUsize::new(2).unwrap() };
     let out = Path::new("sweep");
-    let begin = |disk: &SimDisk| {
-        sweep::begin(
-            &engine(Arc::new(disk.clone()), 1, None),
-            &scenario,
-            &folder.as_path().into(),
-            out,
-            limits,
-            &mut Quiet,
-        )
-    };
+    let begin =
+        |disk: &SimDisk| sweep::begin(&engine(Arc::new(disk.clone()), 1, None), &scenario, out, limits, &mut Quiet);
     let resume = |disk: &SimDisk| sweep::resume(&engine(Arc::new(disk.clone()), 1, None), out, limits, &mut Quiet);
     let whole = SimDisk::default();
     let like = begin(&whole).unwrap();
@@ -556,9 +548,7 @@ fn a_sweep_that_does_not_fit_the_disk_is_refused() {
         }
     }
     let full = engine(Arc::new(disk.clone()), 1, None);
-    let refused = sweep::begin(&full, &scenario, &folder.as_path().into(), out, limits, &mut Fill(&disk))
-        .unwrap_err()
-        .to_string();
+    let refused = sweep::begin(&full, &scenario, out, limits, &mut Fill(&disk)).unwrap_err().to_string();
     assert!(refused.contains("1 of 18 runs are done; by what they take the others need about"), "{refused}");
     assert!(refused.contains("polity resume sweep"), "{refused}");
     // There is room again: it goes on to the same end.

@@ -6,10 +6,10 @@ use super::manifest::FORMAT;
 use super::prepare::InputFile;
 use super::{Manifest, Prepared};
 use crate::disk::{Disk, EntryKind, create_dir_durably, write_atomically};
-use crate::drive::digest_of;
 use crate::snapshots::Snapshots;
 use crate::sweep::is_sweep;
 use crate::{DriveError, Fault};
+use polity_kernel::digest::FileHash;
 use polity_kernel::journal::segment_number;
 use polity_kernel::scenario::{Inputs, Scenario};
 use polity_kernel::tree::Node;
@@ -206,7 +206,7 @@ impl Folder {
                 continue;
             }
             let bytes = self.disk.read(&path).map_err(DriveError::disk(&path))?;
-            match bytes.len() as u64 == entry.bytes && digest_of(&bytes).to_string() == entry.digest {
+            match bytes.len() as u64 == entry.bytes && FileHash::of(&bytes).to_string() == entry.digest {
                 true => files.push(InputFile { entry: entry.clone(), bytes: Arc::new(bytes) }),
                 false => faults.push(Fault::new(path, "it was changed after the run began; put it back as it was")),
             }

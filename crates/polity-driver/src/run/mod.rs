@@ -21,7 +21,7 @@ pub use interview::Interviewed;
 pub(crate) use inventory::Inventory;
 pub use manifest::{Build, InputEntry, Manifest, Origin};
 pub(crate) use prepare::within;
-pub use prepare::{Prepared, SetKey, prepare};
+pub use prepare::{Planned, Prepared, SetKey, prepare};
 pub(crate) use whole::Whole;
 
 use crate::DriveError;
@@ -46,7 +46,7 @@ use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
 use polity_kernel::event::{Event, Order, Sent};
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::{Answers, Assembled, Budget, Check, Limits, Room, Scenario, assemble_within, checks};
+use polity_kernel::scenario::{Assembled, Budget, Check, Limits, Room, Scenario, assemble_within, checks};
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use polity_kernel::world::Activation;
@@ -542,7 +542,7 @@ impl Engine<'_> {
         let writing = Writing { journal, recorder, saved, snapshots: scenario.snapshot };
         self.check_prices(machine, budget, &prices)?;
         let gate = Gate::new(budget, machine, self.providers.clone(), prices, &past);
-        let lag = matches!(scenario.answers, Answers::Lag(lag) if lag > 0);
+        let lag = scenario.answers.lag() > 0;
         let mut watch = Traced::new(watch, self.trace(manifest, folder));
         let drive = Drive {
             machine,

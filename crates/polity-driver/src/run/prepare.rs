@@ -2,8 +2,8 @@
 
 use super::manifest::InputEntry;
 use crate::DriveError;
-use crate::drive::digest_of;
 use crate::files::{self, DataError, Reach};
+use polity_kernel::digest::FileHash;
 use polity_kernel::scenario::{FileKind, FileWish, Inputs, Scenario};
 use polity_kernel::tree::{Invalid, Key, Node, Origin, TreeError, Value};
 use std::path::{Path, PathBuf};
@@ -23,8 +23,16 @@ pub struct Prepared {
     /// The flags that changed it, as in the manifest.
     pub edits: Vec<String>,
     /// Its `design:`, which [`crate::sweep`] reads.
-    pub design: Option<Node>,
+    pub design: Option<Planned>,
     pub(crate) files: Vec<InputFile>,
+}
+
+/// A design that is not worked out yet.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    pub(crate) node: Node,
+    /// Which files its arms may read.
+    pub(crate) reach: Reach,
 }
 
 #[derive(Clone, Debug)]
@@ -69,9 +77,10 @@ pub fn prepare(
         tree.edit(&path, value)?;
     }
     let name = Scenario::read(&tree)?.name.unwrap_or_else(|| default_name.to_string());
-    let design = tree.take("design");
+    let reach = reach.into();
+    let design = tree.take("design").map(|node| Planned { node, reach: reach.clone() });
     let nothing = Prepared { design, edits: words, ..Prepared::nothing(name, source.into()) };
-    nothing.with(tree, &within(&reach.into()))
+    nothing.with(tree, &within(&reach))
 }
 
 /// Where the bytes of inputs come from: their file, and what it holds.
@@ -167,7 +176,7 @@ impl Prepared {
                 stored: format!("{}-{name}", prepared.files.len()),
                 path: wish.path,
                 bytes: bytes.len() as u64,
-                digest: digest_of(&bytes).to_string(),
+                digest: FileHash::of(&bytes).to_string(),
             };
             prepared.files.push(InputFile { entry, bytes });
         }

@@ -7,7 +7,7 @@ use crate::disk::{Disk, create_dir_durably, write_atomically};
 use crate::listing::{DIGESTS_FILE, Listing};
 use crate::run::{Build, InputEntry, LOCK, Prepared, claim, lock, only_regular};
 use crate::tables::{Known, Reader};
-use polity_kernel::digest::Digest;
+use polity_kernel::digest::{Digest, FileHash};
 use polity_kernel::scenario::Design;
 use polity_kernel::tree::Node;
 use serde::{Deserialize, Serialize};
@@ -189,7 +189,7 @@ impl SweepFolder {
             let name = entry.digest.parse::<Digest>()?.to_string();
             let path = self.path.join("inputs").join(&name);
             let bytes = self.disk.read(&path).map_err(|error| error.to_string())?;
-            match crate::drive::digest_of(&bytes).to_string() == name {
+            match FileHash::of(&bytes).to_string() == name {
                 true => Ok((PathBuf::from(&wish.path), bytes)),
                 false => Err(format!("{} was changed after the sweep began; put it back as it was", path.display())),
             }

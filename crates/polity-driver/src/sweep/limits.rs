@@ -9,14 +9,11 @@ use super::pool::{Outcomes, RunId, Runs};
 use crate::DriveError;
 use crate::disk::Disk;
 use crate::memory::available;
-use polity_kernel::scenario::Scenario;
+use polity_kernel::scenario::{PROCESS, Scenario, bytes_in_words};
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Of an estimate: what the process takes, however many runs are under way.
-const PROCESS_MB: f64 = 32.0;
 
 /// What a sweep may use.
 #[derive(Clone, Copy, Debug)]
@@ -29,22 +26,13 @@ impl Limits {
     /// How many runs may be under way at once, of which the largest takes `memory` bytes by estimate: one at least, which was not refused.
     /// `measured`: MB that a run was seen to take; `bound`: MB for all, else half of what is there.
     pub(super) fn jobs(&self, memory: u64, measured: Option<f64>, bound: Option<u64>) -> usize {
-        let each = (memory as f64 / 1e6 - PROCESS_MB).max(1.0).max(measured.unwrap_or(0.0));
+        // Of an estimate, what the process takes however many runs are under way.
+        let process = PROCESS as f64 / 1e6;
+        let each = (memory as f64 / 1e6 - process).max(1.0).max(measured.unwrap_or(0.0));
         let bound = bound.map(|mb| mb as f64).or_else(|| available().map(|free| free as f64 / 2e6));
-        let fit = bound.map_or(usize::MAX, |bound| ((bound - PROCESS_MB) / each).floor().max(1.0) as usize);
+        let fit = bound.map_or(usize::MAX, |bound| ((bound - process) / each).floor().max(1.0) as usize);
         self.jobs.get().min(fit)
     }
-}
-
-/// Bytes as a person reads them.
-fn shown(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    for (unit, name) in [(1e12, "TB"), (1e9, "GB"), (1e6, "MB")] {
-        if bytes >= unit {
-            return format!("{:.1} {name}", bytes / unit);
-        }
-    }
-    format!("{:.0} kB", (bytes / 1e3).ceil())
 }
 
 /// The nearest folder that exists.
@@ -78,8 +66,8 @@ pub(super) fn check_disk_before(disk: &dyn Disk, out: &Path, arms: &Arms) -> Res
                 "the {} runs of this design need at least about {}, and {} are free there; take seeds or levels out, record less, or \
                  choose a larger disk with --out",
                 arms.design.runs(),
-                shown(need),
-                shown(free)
+                bytes_in_words(need as f64),
+                bytes_in_words(free as f64)
             ),
         )),
         false => Ok(()),
@@ -122,8 +110,8 @@ impl<'a> Space<'a> {
                      then: polity resume {}",
                     outcomes.count(),
                     self.runs.manifest.design.runs(),
-                    shown(need),
-                    shown(free),
+                    bytes_in_words(need as f64),
+                    bytes_in_words(free as f64),
                     dir.display()
                 ),
             )),
@@ -147,16 +135,11 @@ mod tests {
     #[test]
     fn memory_bounds_the_runs_at_once() {
         let limits = |jobs| Limits { jobs: NonZeroUsize::new(jobs).unwrap() };
-        // 32 MB of 52 are the process.
-        assert_eq!(limits(8).jobs(52_000_000, None, Some(92)), 3);
-        assert_eq!(limits(2).jobs(52_000_000, None, Some(92)), 2);
-        assert_eq!(limits(8).jobs(52_000_000, Some(30.0), Some(92)), 2);
-        assert_eq!(limits(8).jobs(52_000_000, Some(300.0), Some(92)), 1);
-        assert_eq!(limits(8).jobs(52_000_000, None, Some(40)), 1);
-    }
-
-    #[test]
-    fn bytes_are_shown_with_their_unit() {
-        assert_eq!([shown(1), shown(2_500_000), shown(16_400_000_000)], ["1 kB", "2.5 MB", "16.4 GB"]);
+        // 40 MB of 60 are the process.
+        assert_eq!(limits(8).jobs(60_000_000, None, Some(100)), 3);
+        assert_eq!(limits(2).jobs(60_000_000, None, Some(100)), 2);
+        assert_eq!(limits(8).jobs(60_000_000, Some(30.0), Some(100)), 2);
+        assert_eq!(limits(8).jobs(60_000_000, Some(300.0), Some(100)), 1);
+        assert_eq!(limits(8).jobs(60_000_000, None, Some(50)), 1);
     }
 }

@@ -15,9 +15,8 @@ pub use limits::Limits;
 pub use results::{ArmRow, ContrastRow};
 
 use crate::DriveError;
-use crate::files::Reach;
 use crate::memory::entry_mb;
-use crate::run::{Engine, Prepared, SetKey, Survey, within};
+use crate::run::{Engine, Planned, Prepared, SetKey, Survey, within};
 use folder::SweepFolder;
 use polity_kernel::scenario::{Arm, Design, Reading, Scenario};
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
@@ -97,9 +96,9 @@ fn whole(n: u64) -> Node {
 }
 
 impl Arms {
-    /// Works the design of a scenario out and checks every arm. `reach` is the scenario's.
-    fn read(engine: &Engine<'_>, scenario: &Prepared, reach: &Reach) -> Result<Arms, DriveError> {
-        let Some(node) = &scenario.design else {
+    /// Works the design of a scenario out and checks every arm.
+    fn read(engine: &Engine<'_>, scenario: &Prepared) -> Result<Arms, DriveError> {
+        let Some(Planned { node, reach }) = &scenario.design else {
             return Err(DriveError::Scenario(TreeError {
                 message: "there is no `design:`, which says what a sweep runs".into(),
                 path: String::new(),
@@ -155,29 +154,28 @@ fn blame(arm: &Arm, error: DriveError) -> DriveError {
 }
 
 /// Checks every arm of a scenario's design, if it has one, without running it; returns the number of arms.
-pub fn check(engine: &Engine<'_>, scenario: &Prepared, reach: &Reach) -> Result<usize, DriveError> {
+pub fn check(engine: &Engine<'_>, scenario: &Prepared) -> Result<usize, DriveError> {
     match &scenario.design {
-        Some(_) => Ok(Arms::read(engine, scenario, reach)?.prepared.len()),
+        Some(_) => Ok(Arms::read(engine, scenario)?.prepared.len()),
         None => Ok(0),
     }
 }
 
-/// Runs the design of a scenario in a new folder. `reach` is the scenario's.
+/// Runs the design of a scenario in a new folder.
 pub fn begin(
     engine: &Engine<'_>,
     scenario: &Prepared,
-    reach: &Reach,
     out: &Path,
     limits: Limits,
     watch: &mut dyn WatchSweep,
 ) -> Result<SweepSummary, DriveError> {
     let began = Instant::now();
-    let arms = Arms::read(engine, scenario, reach)?;
+    let arms = Arms::read(engine, scenario)?;
     limits::check_disk_before(engine.disk.as_ref(), out, &arms)?;
     let memory = arms.memory();
     let manifest = SweepManifest::new(&arms)?;
     let sweep = SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
-    let wanted = scenario.design.as_ref().and_then(|design| design.get("metrics"));
+    let wanted = scenario.design.as_ref().and_then(|design| design.node.get("metrics"));
     let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };
     let summary = go(&runs, wanted, limits, memory, began, watch);
     if let Err(DriveError::Scenario(_)) = &summary {

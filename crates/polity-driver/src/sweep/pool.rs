@@ -168,7 +168,7 @@ impl Runs<'_> {
 
 /// Distances from data as metrics, `validation.OF.AT.DISTANCE`, in the last round: a design may read how well arms fit.
 fn distances(tables: &Reader<'_>, rounds: u32) -> Result<BTreeMap<String, Vec<(u32, f64)>>, TableError> {
-    let table = tables.closed("validation", &["at", "of", "distance", "value"])?;
+    let table = tables.closed("validation", &["at", "of", "distance", "value"], usize::MAX)?;
     let mut found = BTreeMap::new();
     let text = |name: &str| table.iter().find(|(column, _)| column == name).map(|(_, data)| data.texts());
     let value = table.iter().find(|(column, _)| column == "value").map(|(_, data)| data);

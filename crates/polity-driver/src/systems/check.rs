@@ -415,7 +415,7 @@ fn run(engine: &Engine<'_>, (dir, prepared): &(PathBuf, Prepared)) -> Result<Opt
     let Totals { calls, tokens_in, tokens_out, cost_usd, .. } = whole.totals;
     let (mut items, mut rounds) = (1.0, f64::from(whole.rounds));
     if Scenario::read(&prepared.tree)?.items.is_some() {
-        let table = whole.tables.closed("items", &["rounds"])?;
+        let table = whole.tables.closed("items", &["rounds"], usize::MAX)?;
         let Some((_, ColumnData::U32(of_items))) = table.first() else {
             return Err(DriveError::Folder(format!(
                 "{} has no table of items; remove it to have it made anew",

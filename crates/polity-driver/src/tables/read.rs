@@ -203,9 +203,9 @@ impl<'a> Reader<'a> {
         Ok(self.read(name, columns, limit)?.into_iter().map(|(column, data)| (column.name, data)).collect())
     }
 
-    /// The same, all rows; no columns as long as no part is closed.
-    pub fn closed(&self, name: &str, columns: &[&str]) -> Result<Vec<(String, ColumnData)>> {
-        match self.table(name, columns, usize::MAX) {
+    /// The same; no columns as long as no part is closed.
+    pub fn closed(&self, name: &str, columns: &[&str], limit: usize) -> Result<Vec<(String, ColumnData)>> {
+        match self.table(name, columns, limit) {
             Err(TableError::Rounds { .. }) => Ok(Vec::new()),
             read => read,
         }
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
 
     /// The metrics of a run by name: (round, value), oldest first. Nothing as long as no part is closed.
     pub fn metrics(&self) -> Result<BTreeMap<String, Vec<(u32, f64)>>> {
-        let table = self.closed("metrics", &["round", "name", "value"])?;
+        let table = self.closed("metrics", &["round", "name", "value"], usize::MAX)?;
         let mut metrics: BTreeMap<String, Vec<(u32, f64)>> = BTreeMap::new();
         let mut columns = table.into_iter().map(|(_, data)| data);
         match (columns.next(), columns.next(), columns.next()) {

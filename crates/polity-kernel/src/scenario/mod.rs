@@ -15,7 +15,7 @@ pub use assemble::{Assembled, Inputs, assemble, assemble_within};
 pub use budget::{Budget, Limits, Price};
 pub use design::{Arm, Design, DesignSource, Factor, Reading};
 pub use people::{MarginalSource, PopulationSource};
-pub use room::Room;
+pub use room::{PROCESS, Room, bytes_in_words};
 pub use schema::schema;
 pub use span::Span;
 pub use text::TextSource;

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 /// What every agent takes besides its state and its row of the world: what it sees, its acts, its place in blocks and tables on their way.
 /// Measured on societies of a million agents by rules (`crates/polity/tests/memory.rs`).
 const AGENT: f64 = 100.0;
-/// What the process takes without any agent.
-const PROCESS: f64 = 40e6;
+/// Bytes that the process takes without any agent.
+pub const PROCESS: u64 = 40_000_000;
 /// Rows of tables on their way to the disk, of an agent, and of all: then they wait.
 const ROWS: f64 = 800.0;
 const MOST_ROWS: f64 = 60e6;
@@ -28,7 +28,7 @@ impl Room {
     /// So many bytes; `None`: as much as it takes.
     #[must_use]
     pub fn of(bytes: Option<u64>) -> Self {
-        Room { limit: bytes.map(|bytes| bytes as f64), parts: vec![("the process", PROCESS)] }
+        Room { limit: bytes.map(|bytes| bytes as f64), parts: vec![("the process", PROCESS as f64)] }
     }
 
     /// Bytes of all parts so far.
@@ -64,21 +64,27 @@ impl Room {
     fn words(&self, limit: f64) -> String {
         let mut parts: Vec<_> = self.parts.iter().filter(|(_, bytes)| *bytes >= 1e6).collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let mut words =
-            format!("it takes about {} of memory, and {} are there: ", shown(self.taken() as f64), shown(limit));
+        let mut words = format!(
+            "it takes about {} of memory, and {} are there: ",
+            bytes_in_words(self.taken() as f64),
+            bytes_in_words(limit)
+        );
         for (i, (part, bytes)) in parts.into_iter().enumerate() {
             // Writing into a String does not fail.
-            let _ = write!(words, "{}{part} {}", if i > 0 { ", " } else { "" }, shown(*bytes));
+            let _ = write!(words, "{}{part} {}", if i > 0 { ", " } else { "" }, bytes_in_words(*bytes));
         }
         words
     }
 }
 
-/// Bytes as a person reads them.
-fn shown(bytes: f64) -> String {
+/// Bytes as a person reads them: `16.4 GB`, `3 MB`. A GB is 10^9 bytes; below one, numbers are rounded up.
+#[must_use]
+pub fn bytes_in_words(bytes: f64) -> String {
     match bytes {
+        bytes if bytes >= 1e12 => format!("{:.1} TB", bytes / 1e12),
         bytes if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
-        bytes => format!("{:.0} MB", (bytes / 1e6).ceil()),
+        bytes if bytes >= 1e6 => format!("{:.0} MB", (bytes / 1e6).ceil()),
+        bytes => format!("{:.0} kB", (bytes / 1e3).ceil()),
     }
 }
 
@@ -100,5 +106,11 @@ mod tests {
         );
         let mut free = Room::of(None);
         assert!(free.take_letters(u64::MAX).is_ok() && free.left() == f64::INFINITY);
+    }
+
+    #[test]
+    fn bytes_are_shown_with_their_unit() {
+        let shown = [1.0, 2_500_000.0, 1e9, 16_400_000_000.0, 2e12].map(bytes_in_words);
+        assert_eq!(shown, ["1 kB", "3 MB", "1.0 GB", "16.4 GB", "2.0 TB"]);
     }
 }

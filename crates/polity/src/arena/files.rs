@@ -50,8 +50,12 @@ pub fn write(
             listing.add_run(below.to_string_lossy(), digest);
         }
     }
-    // A listing that can not be read says nothing of what was there.
-    let before = Listing::read(disk.as_ref(), out).ok().flatten().unwrap_or_default();
+    // A damaged listing tells nothing about older files; it is written anew.
+    let before = match Listing::read(disk.as_ref(), out) {
+        Err(DriveError::Folder(_)) => None,
+        read => read?,
+    };
+    let before = before.unwrap_or_default();
     listing.write(disk.as_ref(), out)?;
     let logs = out.join(LOGS);
     create_dir_durably(disk.as_ref(), &logs).map_err(DriveError::disk(&logs))?;
@@ -151,7 +155,7 @@ fn parquet(scores: &[Score]) -> Result<Vec<u8>, DriveError> {
     ];
     let doc = "One row a method of a comparison.".to_owned();
     let spec = TableSpec { name: "methods".into(), doc, columns, volatile: false, only_with_rows: false };
-    // Tables are folders of parts; this one is the only part of one in memory.
+    // A table is a folder of parts; this one is written to memory and has one part.
     let (disk, folder): (Arc<dyn Disk>, _) = (Arc::new(SimDisk::default()), Path::new("tables"));
     let mut table = Tables::open(disk.clone(), folder, vec![spec])?;
     table.push(0, Batch { rows: scores.len(), columns: data })?;

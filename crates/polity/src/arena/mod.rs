@@ -66,6 +66,9 @@ pub trait Witness {
         what: &str,
         run: &mut dyn FnMut(&mut dyn Watch) -> Result<Summary, DriveError>,
     ) -> Result<Summary, DriveError>;
+
+    /// Told of a run that has ended.
+    fn ended(&mut self, run: &results::Run<'_>) -> Result<(), DriveError>;
 }
 
 /// Why there is no result.
@@ -353,7 +356,9 @@ impl<'a> Arena<'a> {
         if summary.status != "done" {
             return Err(Halt::Stopped(Box::new(summary)));
         }
-        let results::Run { manifest, tables, .. } = results::of_run(disk.as_ref(), out)?;
+        let run = results::of_run(disk.as_ref(), out)?;
+        self.witness.ended(&run)?;
+        let results::Run { manifest, tables, .. } = run;
         let path = out.join(SCENARIO);
         write_atomically(disk.as_ref(), &path, scenario_beside(&manifest)?.as_bytes())
             .map_err(DriveError::disk(&path))?;

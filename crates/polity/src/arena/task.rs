@@ -161,7 +161,7 @@ pub fn scenario_fault(disk: &dyn Disk, run: &Path, manifest: &Manifest) -> Resul
         return Ok(None);
     }
     let there = disk.read(&path).map_err(DriveError::disk(&path))?;
-    let what = "it is not the scenario of this run; remove it, the command that made it writes it anew";
+    let what = "it is not the scenario of this run; delete it, and the command that made the run writes it again";
     Ok((there != scenario_beside(manifest)?.as_bytes()).then(|| Fault::new(path, what)))
 }
 

@@ -1,8 +1,7 @@
 //! `polity agreement`: how far judges agree with the labels of a data set and with each other, and how far they lean to what is shown first.
 
 use super::output::{json, print_line, print_text};
-use super::story::unread;
-use super::{Exit, Failure, failure};
+use super::{Exit, Failure};
 use polity_driver::disk::RealDisk;
 use polity_driver::results;
 use polity_driver::tables::{ColumnData, Reader, TableError};
@@ -88,11 +87,6 @@ fn rater(name: &str, said: &Said, labels: &Verdicts) -> Rater {
     }
 }
 
-/// The tables of a run.
-pub(super) fn tables(run: &Path) -> Result<Reader<'static>, Failure> {
-    results::open(&RealDisk, run).map_err(|error| failure(&error, None))
-}
-
 /// Columns of a table of a run, whole.
 pub(super) fn columns<const N: usize>(
     run: &Path,
@@ -106,7 +100,7 @@ pub(super) fn columns<const N: usize>(
             "{}: the run has no table `{table}` yet; only evaluations have it, from their first rounds on",
             run.display()
         )),
-        error => unread(error),
+        error => error.into(),
     })?;
     let data: Vec<ColumnData> = names
         .iter()
@@ -116,7 +110,7 @@ pub(super) fn columns<const N: usize>(
 }
 
 pub fn agreement(run: &Path, as_json: bool) -> Result<Exit, Failure> {
-    let tables = tables(run)?;
+    let tables = results::open(&RealDisk, run)?;
     let [item, answer, gold] = columns(run, &tables, "items", ["item", "extracted", "gold"])?;
     let [act_item, who, kind, text] = columns(run, &tables, "acts", ["item", "agent", "kind", "text"])?;
     let [agent, name] = columns(run, &tables, "agents", ["agent", "name"])?;

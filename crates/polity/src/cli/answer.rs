@@ -2,7 +2,7 @@
 
 use super::args::Listening;
 use super::output::{indented, json, news, note, print_line, print_text};
-use super::{Exit, Failure, failure, progress};
+use super::{Exit, Failure, progress};
 use indicatif::ProgressDrawTarget;
 use polity_driver::control::under_way;
 use polity_driver::disk::RealDisk;
@@ -25,7 +25,7 @@ fn refused(error: &Refused) -> Failure {
 }
 
 pub fn answer(run: &Path, id: Option<&str>, values: &[String], as_json: bool) -> Result<Exit, Failure> {
-    let mailbox = of_run(Arc::new(RealDisk), run).map_err(|error| failure(&error, None))?;
+    let mailbox = of_run(Arc::new(RealDisk), run)?;
     let Some(id) = id else { return list(run, &mailbox, as_json) };
     let typed;
     let values = match values {

@@ -2,12 +2,12 @@
 
 use super::args::{Answering, Common, Edits, Equal, Spending, Trying};
 use super::output::{self, note, print_line};
-use super::story::Told;
 use super::{Exit, Failure, edits as read_edits, failure, progress, story};
 use crate::arena::{self, Arena, COORDINATION, Entrant, Grid, Halt, Score, Spent, Task, Unit, Wish, Witness, tables};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::DriveError;
 use polity_driver::drive::{Stop, Watch};
+use polity_driver::results::Run;
 use polity_driver::run::{Engine, Summary, new_folder};
 use polity_kernel::registry::Registry;
 use serde_json::json;
@@ -47,13 +47,13 @@ impl Wished<'_> {
     }
 
     fn entrant(&self, word: &str, registry: &Registry) -> Result<Entrant, Failure> {
-        Entrant::read(word, self.edits.agents, self.edits.rounds, registry).map_err(|error| failure(&error, None))
+        Ok(Entrant::read(word, self.edits.agents, self.edits.rounds, registry)?)
     }
 
     fn folder(&self, engine: &Engine<'_>, name: &str, seed: u64) -> Result<PathBuf, Failure> {
         match &self.out {
             Some(out) => Ok(out.clone()),
-            None => new_folder(engine.disk.as_ref(), name, seed).map_err(|error| failure(&error, None)),
+            None => Ok(new_folder(engine.disk.as_ref(), name, seed)?),
         }
     }
 }
@@ -75,14 +75,14 @@ impl Witness for Teller<'_> {
         let mut bar = progress::Bar::new(self.stop.clone());
         let summary = run(&mut bar)?;
         bar.finish();
-        if let Some(engine) = self.reports
-            && summary.status == "done"
-        {
-            let written = Told::of(engine.disk.as_ref(), Path::new(&summary.run))
-                .and_then(|told| story::write_report(engine.disk.as_ref(), &told, engine.registry));
-            written.map_err(|failure| DriveError::Folder(failure.message))?;
-        }
         Ok(summary)
+    }
+
+    fn ended(&mut self, run: &Run<'_>) -> Result<(), DriveError> {
+        let Some(engine) = self.reports else { return Ok(()) };
+        let metrics = story::metrics(&run.tables)?;
+        let written = story::write_report(engine.disk.as_ref(), run, &metrics, engine.registry);
+        written.map(drop).map_err(|failure| DriveError::Folder(failure.message))
     }
 }
 
@@ -160,7 +160,7 @@ pub fn eval(
 ) -> Result<Exit, Failure> {
     let entrant = wished.entrant(method, engine.registry)?;
     let wish = wished.wish(answering)?;
-    let task = Task::read(wished.task).map_err(|error| failure(&error, None))?;
+    let task = Task::read(wished.task)?;
     note(&task.words());
     let out = wished.folder(engine, &format!("eval-{}", entrant.method), wish.seed)?;
     let mut teller = Teller { stop, reports: (!common.no_report).then_some(engine) };
@@ -200,7 +200,7 @@ pub fn compare(
     let entrants: Vec<Entrant> =
         methods.iter().map(|word| wished.entrant(word, engine.registry)).collect::<Result<_, _>>()?;
     let wish = wished.wish(answering)?;
-    let task = Task::read(wished.task).map_err(|error| failure(&error, None))?;
+    let task = Task::read(wished.task)?;
     note(&task.words());
     let out = wished.folder(engine, &format!("compare-{}", task.name()), wish.seed)?;
     let mut teller = Teller { stop, reports: None };
@@ -208,8 +208,7 @@ pub fn compare(
         Ok(found) => found,
         Err(halt) => return halted(halt, &out, common),
     };
-    arena::write(&engine.disk, &out, &comparison, engine.registry, !common.no_report)
-        .map_err(|error| failure(&error, None))?;
+    arena::write(&engine.disk, &out, &comparison, engine.registry, !common.no_report)?;
     if let Some(pilot) = &comparison.pilot {
         note(&format!(
             "equal {}: {:.6} an item, as {} uses on the first {} items",

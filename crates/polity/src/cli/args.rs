@@ -1,6 +1,7 @@
 //! Verbs and flags.
 
 use super::output::LogFormat;
+use clap::builder::TypedValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use polity_driver::source::Schedule;
 use polity_kernel::scenario::Span;
@@ -21,25 +22,9 @@ pub struct Args {
     pub verb: Verb,
 }
 
-/// Threads that a large machine may have work for.
-const MOST_THREADS: usize = 1024;
-/// Shards at most: each has a world of its own.
-const MOST_SHARDS: usize = 1024;
-
-fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    at_most(text, MOST_THREADS, "threads; more than there are cores make nothing faster")
-}
-
-fn shards(text: &str) -> Result<NonZeroUsize, String> {
-    at_most(text, MOST_SHARDS, "shards; more than there are cores make nothing faster")
-}
-
-fn at_most(text: &str, most: usize, what: &str) -> Result<NonZeroUsize, String> {
-    let number: NonZeroUsize = text.parse().map_err(|error| format!("{error}"))?;
-    match number.get() <= most {
-        true => Ok(number),
-        false => Err(format!("there are at most {most} {what}")),
-    }
+/// Threads or shards: more than there are cores make nothing faster, and each shard has a world of its own.
+fn few() -> impl TypedValueParser<Value = NonZeroUsize> {
+    clap::value_parser!(u16).range(1..=1024).try_map(|n| NonZeroUsize::try_from(usize::from(n)))
 }
 
 /// Flags that runs, resumes, replays and forks share.
@@ -49,13 +34,13 @@ pub struct Common {
     #[arg(long)]
     pub json: bool,
     /// Threads (default: all cores). Never reaches a result.
-    #[arg(long, env = "POLITY_THREADS", value_parser = threads)]
+    #[arg(long, env = "POLITY_THREADS", value_parser = few())]
     pub threads: Option<NonZeroUsize>,
     /// Shards of a society. Never reaches a result.
-    #[arg(long, env = "POLITY_SHARDS", default_value = "1", value_parser = shards)]
+    #[arg(long, env = "POLITY_SHARDS", default_value = "1", value_parser = few())]
     pub shards: NonZeroUsize,
-    /// Memory that a run may take, or all runs of a sweep at once, in MB (default: what is free; of a sweep half of it). What is estimated to
-    /// take more does not begin. Never reaches a result.
+    /// Memory in MB for a run, or for all runs of a sweep together (default: free memory; half of it for a sweep). A run whose estimate is
+    /// larger does not start. Never reaches a result.
     #[arg(long, value_name = "MB", env = "POLITY_MEMORY")]
     pub memory: Option<u64>,
     /// Model calls in flight at most.
@@ -99,9 +84,9 @@ pub struct Edits {
 
 /// Which files a scenario may read.
 #[derive(Clone, Debug, Default, ClapArgs)]
-pub struct Reading {
-    /// A folder whose files the scenario may read; may be given several times. Without it a scenario reads files below its own folder, and
-    /// below the nearest folder above with a file `.polity-root`; files that -P names may lie anywhere.
+pub struct FileAccess {
+    /// A folder whose files the scenario may read; repeatable. By default a scenario reads files below its own folder, or below the nearest
+    /// parent with a file `.polity-root`. Files named with -P may be anywhere.
     #[arg(long = "allow-read", value_name = "FOLDER")]
     pub allowed: Vec<PathBuf>,
 }
@@ -264,7 +249,7 @@ pub enum Systems {
         #[command(flatten)]
         systems: SystemsFolder,
         #[command(flatten)]
-        reading: Reading,
+        access: FileAccess,
         #[command(flatten)]
         common: Common,
     },
@@ -327,7 +312,7 @@ pub enum Verb {
         #[arg(required = true)]
         files: Vec<PathBuf>,
         #[command(flatten)]
-        reading: Reading,
+        access: FileAccess,
         /// Print one JSON object as the last line on standard output.
         #[arg(long)]
         json: bool,
@@ -342,7 +327,7 @@ pub enum Verb {
         #[arg(long, env = "POLITY_OUT")]
         out: Option<PathBuf>,
         #[command(flatten)]
-        reading: Reading,
+        access: FileAccess,
         #[command(flatten)]
         edits: Edits,
         #[command(flatten)]
@@ -368,7 +353,7 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
         #[command(flatten)]
-        reading: Reading,
+        access: FileAccess,
         #[command(flatten)]
         edits: Edits,
         #[command(flatten)]
@@ -386,7 +371,7 @@ pub enum Verb {
         #[arg(long, env = "POLITY_OUT")]
         out: Option<PathBuf>,
         #[command(flatten)]
-        reading: Reading,
+        access: FileAccess,
         #[command(flatten)]
         edits: Edits,
         /// Number of seeds of every arm.
@@ -528,7 +513,7 @@ pub enum Verb {
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
         #[command(flatten)]
-        reading: Reading,
+        access: FileAccess,
         #[command(flatten)]
         edits: Edits,
     },

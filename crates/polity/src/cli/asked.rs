@@ -72,9 +72,9 @@ impl Sums {
 type Groups = BTreeMap<(String, String), Sums>;
 
 fn read(tables: &Reader<'_>) -> Result<Groups, TableError> {
-    let data = tables.closed("calls", &COLUMNS)?;
+    let data = tables.closed("calls", &COLUMNS, usize::MAX)?;
     // In an evaluation agents have no cohort, and without `record: {agents: true}` there is no such table.
-    let cohorts = match tables.closed("agents", &["agent", "cohort"]) {
+    let cohorts = match tables.closed("agents", &["agent", "cohort"], usize::MAX) {
         Ok(agents) => agents.into_iter().find(|(name, _)| name == "cohort").map_or(Vec::new(), |(_, c)| c.texts()),
         Err(TableError::Spec { .. }) => Vec::new(),
         Err(error) => return Err(error),

@@ -1,9 +1,10 @@
 //! `polity calibrate`: the parameters of a simulated model that fit the answers of a recorded evaluation.
 
-use super::agreement::{columns, tables};
+use super::agreement::columns;
 use super::output::{json, note, print_line, print_text};
-use super::{Exit, Failure, failure};
+use super::{Exit, Failure};
 use polity_driver::disk::RealDisk;
+use polity_driver::results;
 use polity_driver::run::Folder;
 use polity_kernel::calibration::{Answered, Fit, fit};
 use polity_kernel::registry::Registry;
@@ -23,18 +24,17 @@ struct Fitted {
 }
 
 pub fn calibrate(run: &Path, as_json: bool, registry: &Registry) -> Result<Exit, Failure> {
-    let wrong = |error| failure(&error, None);
-    let folder = Folder::read(Arc::new(RealDisk), run).map_err(wrong)?;
-    let manifest = folder.manifest().map_err(wrong)?;
-    let prepared = folder.prepared(&manifest).map_err(wrong)?;
+    let folder = Folder::read(Arc::new(RealDisk), run)?;
+    let manifest = folder.manifest()?;
+    let prepared = folder.prepared(&manifest)?;
     let machine = assemble(&prepared.tree, registry, &prepared.inputs, 1, Box::new(InMemory::default()))
         .map_err(|error| Failure::new(Exit::Folder, error.to_string()))?;
     let Assembled::Evaluation(evaluation) = machine else {
         let message = format!("{} is a society; parameters are fitted to evaluations", run.display());
         return Err(Failure::new(Exit::Input, message));
     };
-    let [item, round, who, kind, text] =
-        columns(run, &tables(run)?, "acts", ["item", "round", "agent", "kind", "text"])?;
+    let tables = results::open(&RealDisk, run)?;
+    let [item, round, who, kind, text] = columns(run, &tables, "acts", ["item", "round", "agent", "kind", "text"])?;
     let whole = |data: &polity_driver::tables::ColumnData| -> Vec<Option<u32>> {
         data.numbers().into_iter().map(|x| x.map(|x| x as u32)).collect()
     };

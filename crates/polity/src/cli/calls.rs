@@ -1,7 +1,7 @@
 //! `polity calls`: who asked what, and what came back.
 
 use super::output::{indented, json, note, print_text};
-use super::{Exit, Failure, failure};
+use super::{Exit, Failure};
 use polity_driver::calls::Call;
 use polity_driver::disk::RealDisk;
 use polity_driver::printable::on_one_line;
@@ -15,7 +15,7 @@ const LONGEST: usize = 600;
 pub fn calls(run: &Path, wanted: &Wanted, as_json: bool, full: bool) -> Result<Exit, Failure> {
     // Programs get whole texts: what is cut is not data.
     let texts = if as_json || full { Texts::Whole } else { Texts::Cut(LONGEST) };
-    let found = recorded(Arc::new(RealDisk), run, wanted, texts).map_err(|error| failure(&error, None))?;
+    let found = recorded(Arc::new(RealDisk), run, wanted, texts)?;
     for shown in &found {
         print_text(&if as_json { json(&shown.call) + "\n" } else { listing(shown) });
     }

@@ -1,8 +1,7 @@
 //! `polity compare`: what differs between runs.
 
 use super::output::{self, note, print_line};
-use super::story::unread;
-use super::{Exit, Failure, failure};
+use super::{Exit, Failure};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::disk::RealDisk;
 use polity_driver::results;
@@ -61,12 +60,11 @@ fn read(path: &Path) -> Result<Run, Failure> {
             format!("{} is a sweep; compare runs of it, folders below {}", path.display(), path.join("runs").display());
         return Err(Failure::new(Exit::Folder, message));
     }
-    let results::Run { manifest, tables, .. } =
-        results::of_run(&RealDisk, path).map_err(|error| failure(&error, None))?;
+    let results::Run { manifest, tables, .. } = results::of_run(&RealDisk, path)?;
     // Nothing, where no round was saved yet.
-    let rounds = tables.closed("rounds", &["digest"]).map_err(unread)?;
+    let rounds = tables.closed("rounds", &["digest"], usize::MAX)?;
     let digests = rounds.iter().flat_map(|(_, data)| data.texts()).flatten().collect();
-    let metrics = tables.metrics().map_err(unread)?;
+    let metrics = tables.metrics()?;
     Ok(Run { path: path.display().to_string(), parameters: parameters(&manifest), metrics, digests })
 }
 

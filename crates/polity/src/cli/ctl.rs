@@ -2,7 +2,7 @@
 
 use super::args::Ordered;
 use super::output::note;
-use super::{Exit, Failure, failure};
+use super::{Exit, Failure};
 use polity_driver::control::order;
 use polity_driver::disk::RealDisk;
 use polity_kernel::event::Order;
@@ -17,7 +17,7 @@ pub fn ctl(run: &Path, ordered: &Ordered) -> Result<Exit, Failure> {
         Ordered::Stop => Order::Stop,
         Ordered::Set { limits } => set(limits).map_err(|why| Failure::new(Exit::Input, why))?,
     };
-    let said = order(Arc::new(RealDisk), run, wanted).map_err(|error| failure(&error, None))?;
+    let said = order(Arc::new(RealDisk), run, wanted)?;
     if said.refused {
         return Err(Failure::new(Exit::Input, format!("{} refuses: {}", run.display(), said.words)));
     }

@@ -16,23 +16,17 @@ const MOST_ROWS: usize = 200;
 type Rows = (Vec<String>, Vec<Vec<String>>);
 
 /// The rows of a table; nothing when the run has no such table.
-fn table(tables: &Reader<'_>, name: &str) -> Result<Option<Rows>, TableError> {
-    let data = tables.closed(name, &[])?;
+fn rows(data: &[(String, ColumnData)]) -> Option<Rows> {
     let columns = data.iter().map(|(name, _)| name.clone()).collect();
     let cells: Vec<Vec<Option<String>>> = data.iter().map(|(_, column)| column.texts()).collect();
     let rows = data.first().map_or(0, |(_, column)| column.rows());
     let row = |i: usize| cells.iter().map(|column| column.get(i).cloned().flatten().unwrap_or_default()).collect();
-    Ok((rows > 0).then(|| (columns, (0..rows).map(row).collect())))
+    (rows > 0).then(|| (columns, (0..rows).map(row).collect()))
 }
 
 /// The share that is furthest from what was asked: its column, its level, and how far off it is.
-fn furthest(tables: &Reader<'_>) -> Result<Option<(String, String, f64)>, TableError> {
-    let data = tables.closed("marginals", &[])?;
-    Ok(furthest_of(&data))
-}
-
-fn furthest_of(data: &[(String, ColumnData)]) -> Option<(String, String, f64)> {
-    let find = |name: &str| data.iter().find(|(n, _)| n == name).map(|(_, data)| data);
+fn furthest(marginals: &[(String, ColumnData)]) -> Option<(String, String, f64)> {
+    let find = |name: &str| marginals.iter().find(|(n, _)| n == name).map(|(_, data)| data);
     let (column, level) = (find("column")?.texts(), find("level")?.texts());
     let (asked, obtained) = (find("asked")?.numbers(), find("obtained")?.numbers());
     let mut furthest: Option<(String, String, f64)> = None;
@@ -63,8 +57,9 @@ fn short(text: &str) -> String {
 /// What the terminal says.
 pub fn facts(tables: &Reader<'_>, health: &[Alarm]) -> Result<Vec<String>, TableError> {
     let mut facts = Vec::new();
-    facts.extend(furthest(tables)?.map(|furthest| format!("marginals: {}", in_words(&furthest))));
-    if let Some((_, rows)) = table(tables, "validation")? {
+    let marginals = tables.closed("marginals", &[], usize::MAX)?;
+    facts.extend(furthest(&marginals).map(|furthest| format!("marginals: {}", in_words(&furthest))));
+    if let Some((_, rows)) = rows(&tables.closed("validation", &[], usize::MAX)?) {
         // The distances of one comparison follow each other, in one line.
         for check in rows.chunk_by(|a, b| a[..3] == b[..3]).take(MOST_ROWS) {
             if let [at, of, against, ..] = check[0].as_slice() {
@@ -90,12 +85,14 @@ pub fn sections(tables: &Reader<'_>) -> Result<Vec<Section>, TableError> {
         figures: Vec::new(),
         table,
     };
-    if let Some((columns, rows)) = table(tables, "marginals")? {
-        let text = furthest(tables)?.map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
+    let marginals = tables.closed("marginals", &[], usize::MAX)?;
+    if let Some((columns, rows)) = rows(&marginals) {
+        let text =
+            furthest(&marginals).map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
         let caption = "Shares of the population, asked for and obtained.";
         sections.push(section("Population", text, Some(shortened(columns, rows, caption))));
     }
-    if let Some((columns, rows)) = table(tables, "validation")? {
+    if let Some((columns, rows)) = rows(&tables.closed("validation", &[], usize::MAX)?) {
         let text = "Distances between what the agents show and data: ks is the two-sample Kolmogorov–Smirnov statistic, wasserstein \
                     the Wasserstein-1 distance in the unit of the quantity, total-variation the share of agents who would have to \
                     change category.";

@@ -1,7 +1,7 @@
 //! `polity interview`: what agents of a recorded run say when they are asked.
 
 use super::output::{self, note, print_line};
-use super::{Exit, Failure, failure, progress};
+use super::{Exit, Failure, progress};
 use polity_driver::run::{Engine, Interviewed};
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -68,7 +68,7 @@ pub fn interview(
         );
         return Err(Failure::new(Exit::Input, message));
     }
-    let said = engine.interview(run, agents, at, question, &mut watch).map_err(|error| failure(&error, None))?;
+    let said = engine.interview(run, agents, at, question, &mut watch)?;
     watch.finish();
     let unwritten = |path: &Path, error: std::io::Error| {
         Failure::new(Exit::Disk, format!("{} can not be written: {error}", path.display()))

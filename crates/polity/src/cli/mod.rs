@@ -30,7 +30,7 @@ mod validate;
 mod verify;
 
 pub use args::Args;
-use args::{Answering, Common, Edits, Listening, Mock, Reading, Spending, Verb};
+use args::{Answering, Common, Edits, FileAccess, Listening, Mock, Spending, Verb};
 use clap::Parser;
 use output::{LogFormat, error_json, note, print_line};
 use polity_driver::DriveError;
@@ -39,10 +39,12 @@ use polity_driver::drive::Stop;
 use polity_driver::files::{self, FileError, Reach};
 use polity_driver::models::Providers;
 use polity_driver::printable::printable;
+use polity_driver::results;
 use polity_driver::run::{Basis, Engine, Prepared, Summary, Wanted, new_folder, prepare};
 use polity_driver::source::{Declared, Notes, Outside};
 use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
+use polity_driver::tables::TableError;
 use polity_driver::traces::Traces;
 use polity_kernel::ask::Constrain;
 use polity_kernel::registry::Registry;
@@ -93,7 +95,7 @@ impl Failure {
         Failure { exit, message: printable(&message.into()).into_owned() }
     }
 
-    /// One that is rendered, with colours perhaps.
+    /// One that is already rendered, perhaps with colours.
     fn rendered(exit: Exit, message: String) -> Self {
         Failure { exit, message }
     }
@@ -102,6 +104,19 @@ impl Failure {
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         Failure::rendered(Exit::Input, error.render(output::colours()))
+    }
+}
+
+/// Of a scenario that lies in no file the user wrote: [`failure`] points into the file.
+impl From<DriveError> for Failure {
+    fn from(error: DriveError) -> Self {
+        failure(&error, None)
+    }
+}
+
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Self {
+        DriveError::from(error).into()
     }
 }
 
@@ -120,7 +135,6 @@ impl Source {
 /// Whether more space would help.
 fn is_full(error: &DriveError) -> bool {
     use polity_driver::journal::JournalError;
-    use polity_driver::tables::TableError;
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     match error {
         DriveError::Journal(JournalError::DiskFull { .. }) | DriveError::Tables(TableError::Full { .. }) => true,
@@ -132,7 +146,6 @@ fn is_full(error: &DriveError) -> bool {
 
 fn is_of_disk(error: &DriveError) -> bool {
     use polity_driver::journal::JournalError;
-    use polity_driver::tables::TableError;
     matches!(
         error,
         DriveError::Journal(JournalError::DiskFull { .. } | JournalError::Disk { .. })
@@ -204,12 +217,12 @@ pub fn main(registry: Registry) -> ExitCode {
     }
 }
 
-/// A file that reaches its limit (`ulimit -f`) is an error of that file, which is told, in place of a signal that ends the process.
+/// Makes a write beyond the file size limit (`ulimit -f`) an error instead of a signal that ends the process.
 fn survive_limits_of_files() {
     #[cfg(unix)]
     {
         const SIGXFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
-        // Without it the process ends as it would have.
+        // If this fails, the signal ends the process as before.
         let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     }
 }
@@ -228,15 +241,15 @@ fn log_format(words: impl Iterator<Item = String>) -> LogFormat {
 
 fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
-        Verb::Validate { files, reading, json } => validate::validate(&files, &reading, json, registry),
-        Verb::Run { file, common, out, reading, edits, spending, answering, listening } => {
+        Verb::Validate { files, access, json } => validate::validate(&files, &access, json, registry),
+        Verb::Run { file, common, out, access, edits, spending, answering, listening } => {
             let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
-            let (prepared, source) = load(&file, &reading.of(&file), &edits.set, flags)?;
+            let (prepared, source) = load(&file, &access, &edits.set, flags)?;
             run(prepared, &source, &common, &answering, listening, out, registry)
         }
-        Verb::Estimate { file, max_cost, from, no_ask, common, reading, edits, answering } => {
+        Verb::Estimate { file, max_cost, from, no_ask, common, access, edits, answering } => {
             let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
-            let (prepared, source) = load(&file, &reading.of(&file), &edits.set, flags)?;
+            let (prepared, source) = load(&file, &access, &edits.set, flags)?;
             let basis = match &from {
                 Some(run) => Basis::Run(run),
                 None if no_ask => Basis::Bounds,
@@ -246,12 +259,11 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                 estimate::estimate(engine, &prepared, &source, basis, common.json, progress::Bar::new(stop))
             })
         }
-        Verb::Sweep { file, common, limits, out, reading, edits, seeds, answering } => {
+        Verb::Sweep { file, common, limits, out, access, edits, seeds, answering } => {
             let seeds = flags([("design.seeds", seeds.map(u64::from))]);
             let flags = edits.flags().into_iter().chain(seeds).chain(answering.flags()?).collect();
-            let reach = reading.of(&file);
-            let scenario = load(&file, &reach, &edits.set, flags)?;
-            sweep::sweep(&scenario, &reach, &common, &answering, limits, out, registry)
+            let scenario = load(&file, &access, &edits.set, flags)?;
+            sweep::sweep(&scenario, &common, &answering, limits, out, registry)
         }
         Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
             let wished = arena::Wished { task: &task, trying, pilot: None, edits: &edits, spending, out };
@@ -306,7 +318,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         }
         Verb::Replay { run, common } => with_engine(&common, &Answering::default(), registry, |engine, stop| {
             let mut watch = progress::Bar::new(stop);
-            let summary = engine.replay(&run, &mut watch).map_err(|e| failure(&e, None))?;
+            let summary = engine.replay(&run, &mut watch)?;
             watch.finish();
             story::replayed(&summary);
             if common.json {
@@ -332,8 +344,8 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
                 finish(&summary, &common, engine.disk.as_ref(), registry)
             })
         }
-        Verb::Prompts { file, agent, out, reading, edits } => {
-            let scenario = load(&file, &reading.of(&file), &edits.set, edits.flags())?;
+        Verb::Prompts { file, agent, out, access, edits } => {
+            let scenario = load(&file, &access, &edits.set, edits.flags())?;
             prompts::prompts(&scenario, agent, out.as_deref(), registry)
         }
         Verb::Interview { run, agents, question, at, out, answering, common } => {
@@ -359,7 +371,10 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Report { run } => {
             let path = match is_sweep(&RealDisk, &run) {
                 true => sweep::write_report(&RealDisk, &run)?,
-                false => story::write_report(&RealDisk, &story::Told::of(&RealDisk, &run)?, registry)?,
+                false => {
+                    let run = results::of_run(&RealDisk, &run)?;
+                    story::write_report(&RealDisk, &run, &story::metrics(&run.tables)?, registry)?
+                }
             };
             note(&format!("report: {}", path.display()));
             Ok(Exit::Done)
@@ -550,14 +565,12 @@ fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {
         .collect()
 }
 
-impl Reading {
-    /// The files that the scenario in a file may read.
-    fn of(&self, file: &Path) -> Reach {
-        Reach::of(file.parent().unwrap_or(Path::new(".")), &self.allowed)
-    }
-}
-
-fn load(file: &Path, reach: &Reach, set: &[String], flags: Vec<(String, Node)>) -> Result<(Prepared, Source), Failure> {
+fn load(
+    file: &Path,
+    access: &FileAccess,
+    set: &[String],
+    flags: Vec<(String, Node)>,
+) -> Result<(Prepared, Source), Failure> {
     let (text, tree) = files::read_file(file)?;
     let source = Source { name: file.display().to_string(), text };
     let mut all = edits(set)?;
@@ -568,7 +581,8 @@ fn load(file: &Path, reach: &Reach, set: &[String], flags: Vec<(String, Node)>) 
         all.push((path, node));
     }
     let stem = file.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
-    let prepared = prepare(tree, &source.name, reach.clone(), &stem, all).map_err(|e| failure(&e, Some(&source)))?;
+    let reach = Reach::of(file.parent().unwrap_or(Path::new(".")), &access.allowed);
+    let prepared = prepare(tree, &source.name, reach, &stem, all).map_err(|e| failure(&e, Some(&source)))?;
     Ok((prepared, source))
 }
 
@@ -667,9 +681,7 @@ fn run(
     with_engine(common, answering, registry, |engine, stop| {
         let out = match out {
             Some(out) => out,
-            None => {
-                new_folder(engine.disk.as_ref(), &prepared.name, seed_of(&prepared)).map_err(|e| failure(&e, None))?
-            }
+            None => new_folder(engine.disk.as_ref(), &prepared.name, seed_of(&prepared))?,
         };
         let mut watch = progress::Bar::new(stop);
         let _doors = answer::open(&out, listening, &watch)?;
@@ -700,11 +712,12 @@ fn seed_of(prepared: &Prepared) -> u64 {
 /// Shows what a run came to.
 fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Registry) -> Result<Exit, Failure> {
     let stopped = summary.status != "done";
-    let told = story::Told::of(disk, Path::new(&summary.run))?;
+    let run = results::of_run(disk, Path::new(&summary.run))?;
+    let metrics = story::metrics(&run.tables)?;
     if !stopped && !common.no_report {
-        story::write_report(disk, &told, registry)?;
+        story::write_report(disk, &run, &metrics, registry)?;
     }
-    story::summary(&told, summary, common.no_report)?;
+    story::summary(&run, &metrics, summary, common.no_report)?;
     if common.json {
         print_line(&output::json(summary));
     }

@@ -1,18 +1,18 @@
 //! What a run tells a person: the table on the terminal and the report, both read from the run folder alone.
 
 use super::output::note;
-use super::{Exit, Failure, asked, evidence, failure};
+use super::{Exit, Failure, asked, evidence};
 use crate::report::{BinAxis, DataTable, Figure, Report, Section, Series, automatic_edges, histogram, render};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::control::Recorded;
 use polity_driver::disk::{Disk, write_atomically};
-use polity_driver::results;
+use polity_driver::results::Run;
 use polity_driver::run::{Manifest, Summary};
 use polity_driver::tables::{ColumnData, Reader, TableError};
 use polity_kernel::registry::Registry;
 use polity_kernel::world::Activation;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Agents whose first and last values are read for the distribution before and after.
 const MOST_AGENTS: usize = 2_000_000;
@@ -23,37 +23,14 @@ const MOST_ITEMS: usize = 200;
 pub(super) type Lines = BTreeMap<String, Vec<(f64, f64)>>;
 
 /// The metrics of a run by name, in rounds; empty when nothing was measured yet.
-fn metrics(tables: &Reader<'_>) -> Result<Lines, TableError> {
+pub(super) fn metrics(tables: &Reader<'_>) -> Result<Lines, TableError> {
     let line = |values: Vec<(u32, f64)>| values.into_iter().map(|(round, value)| (f64::from(round), value)).collect();
     Ok(tables.metrics()?.into_iter().map(|(name, values)| (name, line(values))).collect())
 }
 
-/// What is told of a run: its folder, what it is, its tables, and what was ordered while it was under way.
-pub struct Told<'a> {
-    run: &'a Path,
-    manifest: Manifest,
-    tables: Reader<'a>,
-    orders: Vec<Recorded>,
-}
-
-impl<'a> Told<'a> {
-    /// Opens a run; its tables are checked as they are read.
-    pub fn of(disk: &'a dyn Disk, run: &'a Path) -> Result<Self, Failure> {
-        let results::Run { manifest, tables, orders } =
-            results::of_run(disk, run).map_err(|error| failure(&error, None))?;
-        Ok(Told { run, manifest, tables, orders })
-    }
-}
-
-/// A table that can not be read.
-pub(super) fn unread(error: TableError) -> Failure {
-    failure(&error.into(), None)
-}
-
-/// The table on the terminal.
-pub fn summary(told: &Told<'_>, summary: &Summary, no_report: bool) -> Result<(), Failure> {
-    let Told { run, manifest, tables, orders } = told;
-    let lines = metrics(tables).map_err(unread)?;
+/// The table on the terminal. `lines`: the run's [`metrics`].
+pub fn summary(run: &Run<'_>, lines: &Lines, summary: &Summary, no_report: bool) -> Result<(), Failure> {
+    let Run { folder, manifest, tables, orders } = run;
     if !lines.is_empty() {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -126,7 +103,7 @@ pub fn summary(told: &Told<'_>, summary: &Summary, no_report: bool) -> Result<()
         let words: Vec<String> = orders.iter().map(|order| order.order.to_string()).collect();
         facts.push(format!("ordered while it was under way: {}", words.join(", ")));
     }
-    facts.extend(evidence::facts(tables, &summary.health).map_err(unread)?);
+    facts.extend(evidence::facts(tables, &summary.health)?);
     if !summary.digest.is_empty() {
         facts.push(format!("digest {}", summary.digest));
     }
@@ -136,7 +113,7 @@ pub fn summary(told: &Told<'_>, summary: &Summary, no_report: bool) -> Result<()
     } else if summary.status == "budget" {
         facts.push(format!("go on with: polity resume {}, and a greater limit where one is used up", summary.run));
     } else if !no_report {
-        facts.push(format!("report {}", run.join("report.html").display()));
+        facts.push(format!("report {}", folder.join("report.html").display()));
     }
     facts.iter().for_each(|fact| note(fact));
     Ok(())
@@ -169,19 +146,18 @@ pub fn replayed(summary: &Summary) {
     }
 }
 
-/// Writes `report.html` from the tables and the manifest.
-pub fn write_report(disk: &dyn Disk, told: &Told<'_>, registry: &Registry) -> Result<PathBuf, Failure> {
-    let page = render(&report(told, registry).map_err(unread)?);
-    let path = told.run.join("report.html");
+/// Writes `report.html` from the tables and the manifest. `lines`: the run's [`metrics`].
+pub fn write_report(disk: &dyn Disk, run: &Run<'_>, lines: &Lines, registry: &Registry) -> Result<PathBuf, Failure> {
+    let page = render(&report(run, lines, registry)?);
+    let path = run.folder.join("report.html");
     write_atomically(disk, &path, page.as_bytes())
         .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
     Ok(path)
 }
 
-fn report(told: &Told<'_>, registry: &Registry) -> Result<Report, TableError> {
-    let Told { run, manifest, tables, orders } = told;
-    let lines = metrics(tables)?;
-    let rounds = tables.closed("rounds", &[])?;
+fn report(run: &Run<'_>, lines: &Lines, registry: &Registry) -> Result<Report, TableError> {
+    let Run { folder, manifest, tables, orders } = run;
+    let rounds = tables.closed("rounds", &[], usize::MAX)?;
     let column = |name: &str| rounds.iter().find(|(n, _)| n == name).map(|(_, data)| data);
     let complete = column("round").map_or(0, ColumnData::rows);
     let last = |name: &str| column(name).map(ColumnData::texts).and_then(|v| v.last().cloned().flatten());
@@ -219,9 +195,9 @@ fn report(told: &Told<'_>, registry: &Registry) -> Result<Report, TableError> {
     fact("build", format!("polity {} ({})", manifest.build.version, manifest.build.target));
     let mut sections = Vec::new();
     sections.extend(before_and_after(tables, manifest.simulated)?);
-    sections.extend(over_rounds(&lines, evaluation, scenario));
+    sections.extend(over_rounds(lines, evaluation, scenario));
     sections.extend(items(tables)?);
-    sections.extend(asked::sections(tables, run, manifest.simulated, manifest.is_priced())?);
+    sections.extend(asked::sections(tables, folder, manifest.simulated, manifest.is_priced())?);
     sections.extend(ordered(orders));
     sections.extend(evidence::sections(tables)?);
     let text = |key: &str| scenario.get(key).and_then(|v| v.as_str()).map(str::to_string);
@@ -234,7 +210,7 @@ fn report(told: &Told<'_>, registry: &Registry) -> Result<Report, TableError> {
         facts,
         sections,
         scenario_yaml_or_json: serde_json::to_string_pretty(scenario).unwrap_or_default(),
-        reproduce: vec![made_by(manifest), format!("polity replay {}", run.display())],
+        reproduce: vec![made_by(manifest), format!("polity replay {}", folder.display())],
         methods: methods(manifest, complete, agents, registry),
     })
 }
@@ -254,21 +230,26 @@ fn made_by(manifest: &Manifest) -> String {
 
 /// Distributions of the world's columns before the first and after the last round.
 fn before_and_after(tables: &Reader<'_>, simulated: bool) -> Result<Option<Section>, TableError> {
-    let all = some(tables.table("agents", &[], 0))?;
-    let bases: Vec<String> = all.iter().filter_map(|(n, _)| n.strip_suffix(".first").map(str::to_string)).collect();
+    let all = tables.closed("agents", &[], 0)?;
+    let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+    let bases: Vec<&str> = names.iter().filter_map(|name| name.strip_suffix(".first")).collect();
+    if bases.is_empty() {
+        return Ok(None);
+    }
+    let shown = |name: &&str| name.ends_with(".first") || name.ends_with(".last");
+    let data = tables.table("agents", &names.iter().copied().filter(shown).collect::<Vec<_>>(), MOST_AGENTS)?;
     let mut figures = Vec::new();
     for base in bases {
-        let (first, last) = (format!("{base}.first"), format!("{base}.last"));
-        let data = tables.table("agents", &[&first, &last], MOST_AGENTS)?;
-        let value = |name: &str| {
-            let column = data.iter().find(|(n, _)| n == name).map(|(_, data)| data.numbers());
+        let value = |moment: &str| {
+            let name = format!("{base}.{moment}");
+            let column = data.iter().find(|(n, _)| *n == name).map(|(_, data)| data.numbers());
             column.unwrap_or_default().into_iter().flatten().collect::<Vec<f64>>()
         };
-        let (before, after) = (value(&first), value(&last));
+        let (before, after) = (value("first"), value("last"));
         let (low, high, bins) = shared_edges(&before, &after);
         figures.push(Figure::Histogram {
             title: format!("{base}: before and after"),
-            x_label: base.clone(),
+            x_label: base.to_string(),
             y_label: "share of agents, %".into(),
             before: histogram(&before, low, high, bins),
             after: Some(histogram(&after, low, high, bins)),
@@ -280,14 +261,6 @@ fn before_and_after(tables: &Reader<'_>, simulated: bool) -> Result<Option<Secti
     }
     let text = simulated.then(|| "Answers come from simulated models.".to_string());
     Ok((!figures.is_empty()).then_some(Section { title: "Before and after".into(), text, figures, table: None }))
-}
-
-/// What was read of a table; nothing where no part of it is closed.
-fn some(read: Result<Vec<(String, ColumnData)>, TableError>) -> Result<Vec<(String, ColumnData)>, TableError> {
-    match read {
-        Err(TableError::Rounds { .. }) => Ok(Vec::new()),
-        read => read,
-    }
 }
 
 /// Bins that suit both distributions. Where the first one fits in the bins of its own (a scale with whole answers, say), those are
@@ -393,7 +366,7 @@ fn heat(quantity: &str, bins: &BTreeMap<String, Vec<(f64, f64)>>, scenario: &ser
 }
 
 fn items(tables: &Reader<'_>) -> Result<Option<Section>, TableError> {
-    let data = some(tables.table("items", &[], MOST_ITEMS))?;
+    let data = tables.closed("items", &[], MOST_ITEMS)?;
     let columns: Vec<String> = data.iter().map(|(name, _)| name.clone()).collect();
     let cells: Vec<Vec<Option<String>>> = data
         .iter()

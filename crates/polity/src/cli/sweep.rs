@@ -2,14 +2,12 @@
 
 use super::args::{Answering, Common, SweepLimits};
 use super::output::{self, note, print_line};
-use super::story::unread;
 use super::{Exit, Failure, Source, failure, is_full, seed_of, with_engine};
 use crate::report::{Bar, DataTable, Figure, Report, Section, render};
 use comfy_table::{ContentArrangement, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, write_atomically};
-use polity_driver::files::Reach;
 use polity_driver::results;
 use polity_driver::run::Prepared;
 use polity_driver::run::new_folder;
@@ -82,7 +80,6 @@ impl WatchSweep for RunsBar {
 /// `polity sweep FILE`.
 pub fn sweep(
     (prepared, source): &(Prepared, Source),
-    reach: &Reach,
     common: &Common,
     answering: &Answering,
     limits: SweepLimits,
@@ -95,11 +92,11 @@ pub fn sweep(
             Some(out) => out,
             None => {
                 let name = format!("{}-sweep", prepared.name);
-                new_folder(disk, &name, seed_of(prepared)).map_err(|e| failure(&e, None))?
+                new_folder(disk, &name, seed_of(prepared))?
             }
         };
         let mut bar = RunsBar::new();
-        let begun = sweep::begin(engine, prepared, reach, &out, limits.limits(common), &mut bar);
+        let begun = sweep::begin(engine, prepared, &out, limits.limits(common), &mut bar);
         bar.clear();
         finish(begun, &out, common, disk, Some(source))
     })
@@ -218,16 +215,15 @@ fn contrast(row: &ContrastRow) -> Vec<String> {
 
 /// Writes `report.html` of a sweep from its folder alone.
 pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
-    let told = |error| failure(&error, None);
-    let manifest = SweepManifest::of(disk, dir).map_err(told)?;
-    let tables = results::open(disk, dir).map_err(told)?;
+    let manifest = SweepManifest::of(disk, dir)?;
+    let tables = results::open(disk, dir)?;
     let read = |name: &str| {
         tables.table(name, &[], usize::MAX).map_err(|error| match error {
             TableError::Rounds { .. } => {
                 let how = format!("a sweep has tables once all its runs have ended: polity resume {}", dir.display());
                 Failure::new(Exit::Folder, format!("{error}; {how}"))
             }
-            error => unread(error),
+            error => error.into(),
         })
     };
     let page = render(&report(&manifest, &read("summary")?, &read("contrasts")?, &read("health")?));

@@ -3,8 +3,7 @@
 use super::args::{Answering, Systems};
 use super::output::{json, note, print_line};
 use super::sweep::RunsBar;
-use super::{Exit, Failure, failure, with_engine};
-use polity_driver::DriveError;
+use super::{Exit, Failure, with_engine};
 use polity_driver::disk::Disk;
 use polity_driver::run::{Engine, new_folder};
 use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
@@ -20,16 +19,16 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
     match verb {
         Systems::List { systems, json } => list(&catalogue(systems.systems, registry)?, json),
         Systems::Show { name, systems, json } => show(&catalogue(systems.systems, registry)?, &name, json),
-        Systems::Check { names, all, quick, breaks, dry_run, out, limits, systems, reading, common } => {
+        Systems::Check { names, all, quick, breaks, dry_run, out, limits, systems, access, common } => {
             let catalogue = catalogue(systems.systems, registry)?;
             let entries: Vec<&Entry> = match all {
                 true => catalogue.entries.iter().collect(),
-                false => names.iter().map(|name| catalogue.find(name)).collect::<Result<_, _>>().map_err(told)?,
+                false => names.iter().map(|name| catalogue.find(name)).collect::<Result<_, _>>()?,
             };
             with_engine(&common, &Answering::default(), registry, |engine, _| {
                 let out = folder(engine.disk.as_ref(), out)?;
                 let jobs = limits.limits(&common).jobs.get();
-                let allowed = &reading.allowed;
+                let allowed = &access.allowed;
                 let asked = Asked { entries: &entries, quick, breaks, dry: dry_run, out: &out, jobs, allowed };
                 check(engine, &asked, common.json)
             })
@@ -39,10 +38,6 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
     }
-}
-
-fn told(error: DriveError) -> Failure {
-    failure(&error, None)
 }
 
 /// The folder that is named, else the nearest one above.
@@ -55,14 +50,14 @@ fn catalogue(named: Option<PathBuf>, registry: &Registry) -> Result<Catalogue, F
     })?;
     // Shown as a person here would name it, where that can be.
     let folder = folder.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(folder);
-    Catalogue::read(&folder, registry).map_err(told)
+    Ok(Catalogue::read(&folder, registry)?)
 }
 
 /// The folder of a check: a new one, so that what another build has run is not taken for what this one does.
 fn folder(disk: &dyn Disk, named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     match named {
         Some(folder) => Ok(folder),
-        None => new_folder(disk, "systems", 1).map_err(told),
+        None => Ok(new_folder(disk, "systems", 1)?),
     }
 }
 
@@ -111,7 +106,7 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
     let entry = match catalogue.find(name) {
         Ok(entry) => entry,
         // A planned one is a row of the index and nothing else.
-        Err(error) => return planned(catalogue, name, as_json).ok_or_else(|| told(error)),
+        Err(error) => return planned(catalogue, name, as_json).ok_or_else(|| Failure::from(error)),
     };
     let system = &entry.system;
     if as_json {
@@ -189,7 +184,7 @@ fn check(engine: &Engine<'_>, asked: &Asked<'_>, as_json: bool) -> Result<Exit, 
     let mut bar = RunsBar::new();
     let checked = asked.check(engine, &mut bar);
     bar.clear();
-    let checked = checked.map_err(told)?;
+    let checked = checked?;
     checked.claims.iter().for_each(tell);
     summary(&checked);
     if as_json {

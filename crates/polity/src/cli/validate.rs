@@ -1,6 +1,6 @@
 //! `polity validate`.
 
-use super::args::Reading;
+use super::args::FileAccess;
 use super::output::{self, json as to_json, note, print_line};
 use super::{Exit, Failure, failure, load, plain_engine};
 use polity_kernel::registry::Registry;
@@ -8,15 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Checks files, and of folders all scenarios below.
-pub fn validate(paths: &[PathBuf], reading: &Reading, json: bool, registry: &Registry) -> Result<Exit, Failure> {
+pub fn validate(paths: &[PathBuf], access: &FileAccess, json: bool, registry: &Registry) -> Result<Exit, Failure> {
     let engine = plain_engine(registry);
     let (files, without) = named(paths);
     let mut wrong = without;
     for path in &files {
-        let reach = reading.of(path);
-        let checked = load(path, &reach, &[], Vec::new()).and_then(|(prepared, source)| {
+        let checked = load(path, access, &[], Vec::new()).and_then(|(prepared, source)| {
             let checked = engine.validate(&prepared);
-            let arms = checked.and_then(|()| polity_driver::sweep::check(&engine, &prepared, &reach));
+            let arms = checked.and_then(|()| polity_driver::sweep::check(&engine, &prepared));
             arms.map_err(|e| failure(&e, Some(&source)))
         });
         match checked {

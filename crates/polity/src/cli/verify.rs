@@ -1,7 +1,7 @@
 //! `polity verify`: whether folders are as Polity wrote them.
 
 use super::output::{self, print_line, wrong};
-use super::{Exit, Failure, failure};
+use super::{Exit, Failure};
 use crate::arena::scenario_fault;
 use crate::report::is_as_written;
 use polity_driver::disk::{Disk, RealDisk};
@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 pub fn verify(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
     let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-    let found = look(&disk, folder, &|folder, manifest| beside(disk.as_ref(), folder, manifest));
-    let found = found.map_err(|error| failure(&error, None))?;
+    let found = look(&disk, folder, &|folder, manifest| beside(disk.as_ref(), folder, manifest))?;
     let damaged = found.iter().any(|verified| !verified.faults.is_empty());
     let status = |damaged: bool| if damaged { "damaged" } else { "sound" };
     for Verified { folder, words, faults, notes, .. } in &found {
@@ -32,14 +31,14 @@ pub fn verify(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
     Ok(if damaged { Exit::Folder } else { Exit::Done })
 }
 
-/// What lies beside a run, a sweep or a comparison and follows from it.
+/// Checks files beside a run, sweep or comparison that are derived from it.
 fn beside(disk: &dyn Disk, folder: &Path, manifest: Option<&Manifest>) -> Result<Vec<Fault>, DriveError> {
     let mut faults = Vec::new();
     let report = folder.join("report.html");
     if disk.exists(&report).map_err(DriveError::disk(&report))? {
         let page = disk.read(&report).map_err(DriveError::disk(&report))?;
         if !is_as_written(&page) {
-            let what = "it is not as it was written; `polity report` (of a comparison the command that made it) writes it anew";
+            let what = "it is not as it was written; `polity report` writes it again (for a comparison, repeat the command that made it)";
             faults.push(Fault::new(report, what));
         }
     }
