@@ -5,7 +5,9 @@
 
 mod harness;
 
-use harness::{Said, forget_the_unrecorded, run, said, scratch, tables, team, verify, write_scenario};
+use harness::{
+    Said, contents, copy_folder, forget_the_unrecorded, run, said, scratch, tables, team, verify, write_scenario,
+};
 use harness::{
     arg, assert_asked_once, assert_same_tables, command, engine, events, oracles, polity, prepared, resume, rules,
 };
@@ -34,18 +36,6 @@ fn whole(folder: &Path, scenario: &serde_json::Value) -> (PathBuf, Said) {
     let said = polity(&["run", arg(&file), "--out", arg(&out)]);
     assert_eq!((said.code, said.text("status")), (Some(0), "done"), "{said:?}");
     (out, said)
-}
-
-fn copy(from: &Path, to: &Path) {
-    let _ = fs::remove_dir_all(to);
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
-        let target = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).unwrap()),
-        }
-    }
 }
 
 fn recorded(run: &Path) -> Vec<Event> {
@@ -260,17 +250,6 @@ fn two_processes_on_one_folder() {
 }
 
 /// What lies in a folder, by its path.
-fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    for entry in fs::read_dir(dir).unwrap().flatten() {
-        match entry.path().is_dir() {
-            true => found.extend(contents(&entry.path())),
-            false => drop(found.insert(entry.path(), fs::read(entry.path()).unwrap())),
-        }
-    }
-    found
-}
-
 #[test]
 fn a_folder_that_is_somebodys_is_refused_and_nothing_in_it_is_touched() {
     let folder = scratch("faults-mine");
@@ -317,7 +296,10 @@ fn a_folder_that_is_somebodys_is_refused_and_nothing_in_it_is_touched() {
             let for_several = ["compare", "systems"].contains(&verb[0]) || verb.contains(&"--repeats");
             let shared = for_several && project[0].1 == "polity\n";
             if shared {
-                // Such a folder is one for several runs, of which nothing is ever removed.
+                // Folders for several runs accept such leftovers. Nothing of the user in them is removed.
+                let systems = if verb[0] == "systems" { &["--systems", arg(&systems)][..] } else { &[] };
+                polity(&[&verb[..], &["--out", arg(&mine)], systems].concat());
+                assert_eq!(fs::read(mine.join("tables/acts/mine.csv")).unwrap(), b"1", "{verb:?}");
                 continue;
             }
             let before = contents(&mine);
@@ -374,7 +356,7 @@ fn a_torn_journal_goes_on() {
         let len = journal_len(&like);
         for cut in [1, 5, 40, 200, len / 3, len / 2] {
             let torn = folder.join("torn");
-            copy(&like, &torn);
+            copy_folder(&like, &torn);
             // With the end of the run goes the segment that closes its journal, and what was recorded with it.
             fs::remove_file(closing(&torn)).unwrap();
             let file = fs::OpenOptions::new().write(true).open(segment(&torn)).unwrap();
@@ -384,7 +366,7 @@ fn a_torn_journal_goes_on() {
         }
         // No crash takes the first record: it was durable before the manifest was there.
         let torn = folder.join("torn");
-        copy(&like, &torn);
+        copy_folder(&like, &torn);
         fs::remove_file(closing(&torn)).unwrap();
         let file = fs::OpenOptions::new().write(true).open(segment(&torn)).unwrap();
         file.set_len(30).unwrap();
@@ -399,7 +381,7 @@ fn a_damaged_journal_is_refused() {
     let len = journal_len(&like) as usize;
     for at in [1, 13, 30, 60, len / 3, len / 2, len - 3] {
         let bad = folder.join("bad");
-        copy(&like, &bad);
+        copy_folder(&like, &bad);
         flip(&segment(&bad), at);
         for verb in ["resume", "replay"] {
             refused(&polity(&[verb, arg(&bad)]), 3, &["00000001.journal"]);
@@ -407,7 +389,7 @@ fn a_damaged_journal_is_refused() {
         assert_eq!(journal_len(&bad) as usize, len, "a damaged journal is left as it is");
     }
     let newer = folder.join("newer");
-    copy(&like, &newer);
+    copy_folder(&like, &newer);
     let mut bytes = fs::read(segment(&newer)).unwrap();
     bytes[8] = 9;
     fs::write(segment(&newer), bytes).unwrap();
@@ -419,7 +401,7 @@ fn a_damaged_snapshot_is_refused_and_an_older_state_goes_on() {
     let folder = scratch("faults-snapshot");
     let (like, said) = whole(&folder, &rules(200, 9));
     let bad = folder.join("bad");
-    copy(&like, &bad);
+    copy_folder(&like, &bad);
     stop_after(&bad, 7);
     let snapshot = |round: u32| bad.join("journal").join(format!("snapshot-{round:010}.bin"));
     // The journal now ends before the record of the snapshot of round 8; the one of round 6 is the newest that counts.
@@ -436,7 +418,7 @@ fn a_changed_manifest_or_input_is_refused() {
     let (like, _) = whole(&folder, &team(&folder, "debate", 5, 2));
     let bad = folder.join("bad");
     let spoil = |file: &Path, from: &str, to: &str| {
-        copy(&like, &bad);
+        copy_folder(&like, &bad);
         stop_after(&bad, 0);
         let text = fs::read_to_string(bad.join(file)).unwrap();
         assert!(text.contains(from), "{text}");
@@ -467,7 +449,7 @@ fn a_manifest_that_changes_by_right_is_journaled_and_no_other_change_is_taken() 
     let folder = scratch("faults-manifest-changes");
     let (like, _) = whole(&folder, &team(&folder, "debate", 5, 2));
     let run = folder.join("changed");
-    copy(&like, &run);
+    copy_folder(&like, &run);
     stop_after(&run, 0);
     let before = fs::read_to_string(run.join("manifest.json")).unwrap();
     let said = polity(&["resume", arg(&run), "--batch"]);
@@ -527,14 +509,14 @@ fn what_follows_from_the_scenario_is_not_taken_from_the_manifest() {
         ("\"activation\": null", "\"activation\": \"random-order\"", "`activation` is Some(RandomOrder)"),
     ];
     for (from, to, says) in forgeries {
-        copy(&like, &bad);
+        copy_folder(&like, &bad);
         forge(&bad, from, to);
         for verb in ["resume", "replay"] {
             refused(&polity(&[verb, arg(&bad)]), 3, &["manifest.json", says]);
         }
     }
     // Another build is told of, and no reason to refuse.
-    copy(&like, &bad);
+    copy_folder(&like, &bad);
     forge(&bad, &format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION")), "\"version\": \"9.9.9\"");
     for verb in ["replay", "resume"] {
         let said = polity(&[verb, arg(&bad)]);
@@ -550,7 +532,7 @@ fn inputs_that_are_gone_or_were_added_are_named() {
     let folder = scratch("faults-inputs");
     let (like, _) = whole(&folder, &team(&folder, "debate", 5, 2));
     let bad = folder.join("bad");
-    copy(&like, &bad);
+    copy_folder(&like, &bad);
     stop_after(&bad, 0);
     fs::write(bad.join("inputs/1-more.csv"), "a,b").unwrap();
     for verb in ["resume", "replay"] {
@@ -585,7 +567,7 @@ fn links_pipes_and_devices_in_a_run_folder_are_refused_at_once() {
     let folder = scratch("faults-irregular");
     let (like, _) = whole(&folder, &team(&folder, "debate", 5, 2));
     let outside = folder.join("outside");
-    copy(&like.join("tables/acts"), &outside);
+    copy_folder(&like.join("tables/acts"), &outside);
     fs::write(outside.join("part-000900-000901.parquet"), "somebody's").unwrap();
     let before = contents(&outside);
     let bad = folder.join("bad");
@@ -603,7 +585,7 @@ fn links_pipes_and_devices_in_a_run_folder_are_refused_at_once() {
         ("people", &|path| symlink(&outside, path).unwrap()),
     ];
     for (name, make) in crafted {
-        copy(&like, &bad);
+        copy_folder(&like, &bad);
         stop_after(&bad, 0);
         let path = bad.join(name);
         let _ = fs::remove_file(&path);
@@ -658,7 +640,7 @@ fn a_tampered_digest_is_named() {
     assert_eq!((clean.code, clean.text("status"), clean.text("digest")), (Some(0), "same", said.text("digest")));
     assert!(clean.json["first_difference"].is_null());
     let bad = folder.join("bad");
-    copy(&like, &bad);
+    copy_folder(&like, &bad);
     let tamper = |events: &mut Vec<Event>| {
         for event in events {
             if let Event::Round { round: 3, sum, .. } = event {
@@ -693,7 +675,7 @@ fn tampered_answers_are_named() {
     let bad = folder.join("bad");
     // What was answered in round 1 is read by the others in round 2: later questions are no longer the recorded ones.
     for round in [1, 3] {
-        copy(&like, &bad);
+        copy_folder(&like, &bad);
         let id = EffectId { item: 2, round, actor: 1, n: 0 };
         let mut found = false;
         rewrite(&bad, |events| {
@@ -708,12 +690,12 @@ fn tampered_answers_are_named() {
         differs(&polity(&["replay", arg(&bad)]), round);
     }
 
-    copy(&like, &bad);
+    copy_folder(&like, &bad);
     let id = EffectId { item: 5, round: 2, actor: 0, n: 0 };
     rewrite(&bad, |events| with_answers(events, |answers| answers.retain(|a| a.id != id)));
     refused(&polity(&["replay", arg(&bad)]), 5, &["no answer to effect", &id.to_string(), "nobody"]);
 
-    copy(&like, &bad);
+    copy_folder(&like, &bad);
     rewrite(&bad, |events| {
         with_answers(events, |answers| {
             for answer in answers.iter_mut().filter(|a| a.id == id) {
@@ -769,7 +751,7 @@ fn forked(parent: &Path, at: usize, change: &str, stop: u32) {
     assert_eq!(replayed.text("digest"), said.text("digest"));
 
     let stopped = folder.join("fork-stopped");
-    copy(&out, &stopped);
+    copy_folder(&out, &stopped);
     stop_after(&stopped, stop);
     goes_on(&stopped, &out, said.text("digest"), "a fork that was stopped");
 

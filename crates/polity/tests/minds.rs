@@ -8,7 +8,9 @@
 mod harness;
 mod standin;
 
-use harness::{answers, arg, assert_asked_once, assert_same_tables, engine, events, from_env, run, scratch, tables};
+use harness::{
+    answers, arg, assert_asked_once, assert_same_tables, contents, engine, events, from_env, run, scratch, tables,
+};
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::files::read_file;
 use polity_driver::run::{Prepared, prepare};
@@ -17,7 +19,6 @@ use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::tree::{Node, Value as Tree};
 use serde_json::Value;
 use standin::{CANARY, Standin, command, holding, last_line, polity, root, text};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
@@ -90,19 +91,6 @@ fn one_flag_names_the_model_of_all() {
 }
 
 /// Every file below a folder, with what it holds.
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut all = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all.extend(contents(&path));
-        } else {
-            all.insert(path.clone(), std::fs::read(&path).unwrap());
-        }
-    }
-    all
-}
-
 #[test]
 fn an_interview_leaves_the_run_as_it_is() {
     let folder = scratch("minds-interview");

@@ -581,7 +581,7 @@ fn what_programs_gave_is_journaled_replayed_and_never_run_again() {
     let again = replay(&runner(Tools::of(vec![Box::new(Never)])), &whole).unwrap();
     assert_eq!(again.digest, summary.digest);
     // Resumed without the record of its end: what is journaled, the clock's words among it, is not run again.
-    copy(&whole, &cut);
+    harness::copy_folder(&whole, &cut);
     fs::remove_file(cut.join("journal/00000002.journal")).unwrap();
     let journal = cut.join("journal/00000001.journal");
     let bytes = fs::read(&journal).unwrap();
@@ -590,18 +590,6 @@ fn what_programs_gave_is_journaled_replayed_and_never_run_again() {
     let resumed = resume(&runner(Tools::of(vec![Box::new(Never)])), &cut).unwrap();
     assert_eq!(resumed.digest, summary.digest);
     assert_same_tables(&tables(&RealDisk, &whole), &tables(&RealDisk, &cut), "cut");
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target)
-        } else {
-            fs::copy(entry.path(), target).map(|_| ()).unwrap()
-        }
-    }
 }
 
 const RUN: &str = "POLITY_SANDBOX_RUN";

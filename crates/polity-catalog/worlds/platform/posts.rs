@@ -110,7 +110,7 @@ impl Posts {
     pub fn push(&mut self, mut post: Post) {
         let needs = post.needs(self.end());
         if needs < self.first {
-            post.place = self.place(needs).unwrap_or_default() as u32;
+            post.place = self.place(needs).map_or(NOWHERE, |place| place as u32);
         }
         self.rows.push(post);
     }
@@ -200,7 +200,7 @@ impl Posts {
         for (i, row) in self.rows.iter_mut().enumerate() {
             let needs = row.needs(before + i as u32);
             if needs < before {
-                row.place = self.numbers.binary_search(&needs).unwrap_or_default() as u32;
+                row.place = self.numbers.binary_search(&needs).map_or(NOWHERE, |place| place as u32);
             }
         }
         true

@@ -458,8 +458,11 @@ fn society(
     let states: f64 =
         sizes.iter().zip(&leaves.policies).map(|(n, policy)| f64::from(*n) * policy.memory() as f64).sum();
     room.take("states of agents", states).map_err(unfit)?;
-    if leaves.policies.iter().any(|policy| policy.tells_neighbours()) {
-        let arcs = commons.topology.arcs();
+    let told = sizes.iter().zip(&leaves.policies).filter(|(_, policy)| policy.tells_neighbours());
+    let tellers: u32 = told.map(|(n, _)| *n).sum();
+    if tellers > 0 {
+        // Of those who tell only a part, about that part of the arcs.
+        let arcs = (commons.topology.arcs() as f64 * f64::from(tellers) / f64::from(agents)) as u64;
         // What no graph may have is no fewer letters where everybody hears everybody.
         if arcs > topology::MAX_ARCS {
             let message = format!(

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-/// What every agent takes besides its state and its row of the world: what it sees, its acts, its place in blocks and tables on their way.
+/// What every agent takes besides its state and its row of the world: what it sees, its acts, its place in blocks, and rows that wait for the disk.
 /// Measured on societies of a million agents by rules (`crates/polity/tests/memory.rs`).
 const AGENT: f64 = 100.0;
 /// Bytes that the process takes without any agent.
@@ -53,7 +53,7 @@ impl Room {
 
     pub(super) fn take_agents(&mut self, agents: u32) -> Result<(), String> {
         let agents = f64::from(agents);
-        self.parts.push(("tables on their way", (agents * ROWS).min(MOST_ROWS)));
+        self.parts.push(("rows that wait for the disk", (agents * ROWS).min(MOST_ROWS)));
         self.take("agents", agents * AGENT)
     }
 
@@ -65,7 +65,7 @@ impl Room {
         let mut parts: Vec<_> = self.parts.iter().filter(|(_, bytes)| *bytes >= 1e6).collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         let mut words = format!(
-            "it takes about {} of memory, and {} are there: ",
+            "it needs about {} of memory, and {} are available: ",
             bytes_in_words(self.taken() as f64),
             bytes_in_words(limit)
         );
@@ -102,7 +102,7 @@ mod tests {
         let told = room.take_letters(100_000_000).unwrap_err();
         assert_eq!(
             told,
-            "it takes about 3.8 GB of memory, and 1.0 GB are there: letters of a round 3.6 GB, agents 100 MB, tables on their way 60 MB, the process 40 MB"
+            "it needs about 3.8 GB of memory, and 1.0 GB are available: letters of a round 3.6 GB, agents 100 MB, rows that wait for the disk 60 MB, the process 40 MB"
         );
         let mut free = Room::of(None);
         assert!(free.take_letters(u64::MAX).is_ok() && free.left() == f64::INFINITY);

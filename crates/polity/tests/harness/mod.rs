@@ -817,6 +817,31 @@ pub fn verify(folder: &Path) -> Said {
     said(&command.args(["verify", arg(folder), "--json"]).output().unwrap())
 }
 
+/// Copies a folder; what was at the target is gone.
+pub fn copy_folder(from: &Path, to: &Path) {
+    let _ = std::fs::remove_dir_all(to);
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        match entry.path().is_dir() {
+            true => copy_folder(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+/// The files below a folder, and what is in them.
+pub fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        match entry.path().is_dir() {
+            true => found.extend(contents(&entry.path())),
+            false => drop(found.insert(entry.path(), std::fs::read(entry.path()).unwrap())),
+        }
+    }
+    found
+}
+
 /// Writes a scenario as a file.
 pub fn write_scenario(folder: &Path, scenario: &serde_json::Value) -> PathBuf {
     let path = folder.join("scenario.yaml");

@@ -54,6 +54,11 @@ impl Policy for Midway {
 
     fn born(&self, _: Person<'_>, _: &mut Draws) {}
 
+    // The estimate of memory counts a letter for each tie.
+    fn tells_neighbours(&self) -> bool {
+        true
+    }
+
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let own = turn.sight.number(self.opinion);
         let mut heard: Vec<f64> = turn.inbox().numbers().map(|(_, opinion)| opinion).collect();
