@@ -1,8 +1,8 @@
-//! What a template may make: so many bytes of text and lists, whatever it does.
+//! Limits what a template may make.
 //!
-//! Templates come with scenarios, from anybody. The engine counts their steps (fuel), and one step may double a text. So a template is
-//! rewritten before it is rendered: every step that makes a text or a list is charged for what it makes, or is ours. The match over all
-//! instructions is without a default: a version of the engine with another one does not compile before somebody has decided about it.
+//! Templates come with scenarios, from anybody. The engine counts steps (fuel), but one step may double a text. So templates are rewritten
+//! before they are rendered: every step that makes a text or a list is charged. The match over instructions has no default arm, so a new
+//! instruction does not compile until someone decides about it.
 
 use minijinja::functions::Function;
 use minijinja::machinery::{
@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that the rendering of one template may make, all texts and lists on the way together.
-pub const MOST_BYTES: usize = 16 << 20;
+/// Bytes that one rendering may make: all texts and lists together.
+pub const MOST_BYTES: usize = 16_000_000;
 /// Steps of a template at most, so that none runs for ever.
 const FUEL: u64 = 3_000_000;
 /// Words and signs between `{{` and `}}`, or `{%` and `%}`, at most: the engine goes as deep as an expression is long.
@@ -34,11 +34,14 @@ fn wrong(why: impl Into<String>) -> Error {
 }
 
 fn too_much() -> Error {
-    wrong(format!("it makes more than {} MB of text and lists; what a model is told is far shorter", MOST_BYTES >> 20))
+    wrong(format!(
+        "it makes more than {} MB of text and lists, which is the limit for one prompt",
+        MOST_BYTES / 1_000_000
+    ))
 }
 
 thread_local! {
-    /// Bytes that the rendering under way on this thread may still make. A cell of the engine's state would be looked up at each step.
+    /// Bytes that this thread's rendering may still make. Looking them up in the engine's state would cost time at every step.
     static LEFT: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -71,105 +74,40 @@ fn weight(value: &Value, most: usize) -> Result<usize, Error> {
     Ok(most - left)
 }
 
-/// Charges a value that was made.
+/// Charges a value that was made. A number costs nothing.
 fn charge(made: Value) -> Result<Value, Error> {
-    spend(weight(&made, LEFT.get())?)?;
+    if !made.is_number() {
+        spend(weight(&made, LEFT.get())?)?;
+    }
     Ok(made)
 }
 
-/// A text of so many bytes at most.
-struct Bounded {
-    text: String,
-    most: usize,
-}
-
-impl fmt::Write for Bounded {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.text.len() + text.len() > self.most {
-            return Err(fmt::Error);
-        }
-        self.text.push_str(text);
-        Ok(())
-    }
-}
-
-/// A text that is charged.
-fn text(write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Result<String, Error> {
-    let mut bounded = Bounded { text: String::new(), most: LEFT.get() };
-    write(&mut bounded).map_err(|_| too_much())?;
-    spend(bounded.text.len())?;
-    Ok(bounded.text)
-}
-
-fn is_list(value: &Value) -> bool {
-    matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
-}
-
-fn defined(values: [&Value; 2]) -> Result<(), Error> {
-    match values.into_iter().any(Value::is_undefined) {
-        true => Err(Error::from(ErrorKind::UndefinedError)),
-        false => Ok(()),
-    }
-}
-
-/// `a ~ b`
-fn concatenated(a: Value, b: Value) -> Result<Value, Error> {
-    defined([&a, &b])?;
-    text(|out| write!(out, "{a}{b}")).map(Value::from)
-}
-
-/// `a + b`
-fn sum(a: Value, b: Value) -> Result<Value, Error> {
-    if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
-        return text(|out| write!(out, "{a}{b}")).map(Value::from);
-    }
-    if is_list(&a) && is_list(&b) {
-        spend(a.len().unwrap_or(0).saturating_add(b.len().unwrap_or(0)).saturating_mul(ENTRY))?;
-        let made = a.try_iter()?.chain(b.try_iter()?).collect::<Vec<Value>>();
-        return charge(Value::from(made));
-    }
-    arithmetic(&a, &b, "+", i128::checked_add, |a, b| a + b)
-}
-
-/// `a * b`
-fn product(a: Value, b: Value) -> Result<Value, Error> {
+/// Charges what `a * b` will make, before the engine makes it.
+fn charge_product(factors: Value) -> Result<Value, Error> {
+    let (a, b) = (factors.get_item_by_index(0)?, factors.get_item_by_index(1)?);
+    let is_list = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
     let (what, times) = if b.as_str().is_some() || is_list(&b) { (&b, &a) } else { (&a, &b) };
-    let times = || times.as_usize().ok_or_else(|| wrong("texts and lists are repeated by whole numbers"));
-    if let Some(what) = what.as_str() {
-        let times = times()?;
-        spend(what.len().saturating_mul(times))?;
-        return Ok(Value::from(what.repeat(times)));
-    }
-    if is_list(what) {
-        let times = times()?;
-        spend(weight(what, LEFT.get())?.saturating_mul(times))?;
-        let items: Vec<Value> = what.try_iter()?.collect();
-        return Ok((0..times).flat_map(|_| items.iter().cloned()).collect());
-    }
-    arithmetic(&a, &b, "*", i128::checked_mul, |a, b| a * b)
+    let bytes = match what.as_str() {
+        Some(words) => words.len(),
+        None if is_list(what) => weight(what, LEFT.get())?,
+        None => return Ok(factors),
+    };
+    // The engine refuses other factors than whole numbers.
+    spend(bytes.saturating_mul(times.as_usize().unwrap_or(0)))?;
+    Ok(factors)
 }
 
-/// What the engine does with numbers.
-fn arithmetic(
-    a: &Value,
-    b: &Value,
-    sign: &str,
-    whole: fn(i128, i128) -> Option<i128>,
-    real: fn(f64, f64) -> f64,
-) -> Result<Value, Error> {
-    let is_real = |value: &Value| value.is_number() && !value.is_integer();
-    let integer = |value: &Value| i128::try_from(value.clone()).ok().filter(|_| !is_real(value));
-    if let (Some(a), Some(b)) = (integer(a), integer(b)) {
-        let made = whole(a, b).ok_or_else(|| wrong(format!("unable to calculate {a} {sign} {b}")))?;
-        return Ok(i64::try_from(made).map_or_else(|_| Value::from(made), Value::from));
-    }
-    match (is_real(a) || is_real(b), f64::try_from(a.clone()), f64::try_from(b.clone())) {
-        (true, Ok(a), Ok(b)) => Ok(Value::from(real(a, b))),
-        _ => Err(wrong(format!("tried to use {sign} operator on unsupported types {} and {}", a.kind(), b.kind()))),
+/// A result whose bytes are charged as they are written.
+struct Charged<'a, 'o>(&'a mut Output<'o>);
+
+impl fmt::Write for Charged<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        spend(text.len()).map_err(|_| fmt::Error)?;
+        self.0.write_str(text)
     }
 }
 
-/// Puts a value into a namespace. One that held lists could hold itself.
+/// Checks a value for a namespace. A namespace that held lists could hold itself.
 fn scalar(value: Value) -> Result<Value, Error> {
     match value.kind() {
         ValueKind::Seq | ValueKind::Map | ValueKind::Iterable | ValueKind::Plain => {
@@ -179,32 +117,23 @@ fn scalar(value: Value) -> Result<Value, Error> {
     }
 }
 
-/// What a value is written as where it stands.
+/// Writes a value to the output.
 fn format(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
     if !matches!(state.auto_escape(), AutoEscape::None) {
         // A character becomes six at most.
         spend(weight(value, LEFT.get())?.saturating_mul(6))?;
         return escape_formatter(out, state, value);
     }
-    let written = match value.as_str() {
-        Some(words) => {
-            spend(words.len())?;
-            out.write_str(words)
-        }
-        None => {
-            let words = text(|out| write!(out, "{value}"))?;
-            out.write_str(&words)
-        }
-    };
-    written.map_err(Error::from)
+    let mut out = Charged(out);
+    match value.as_str() {
+        Some(words) => out.write_str(words),
+        None => write!(out, "{value}"),
+    }
+    .map_err(|_| too_much())
 }
 
-/// What a filter will make of its arguments, as far as that can be much more than they are; in bytes, from above.
-type Foreseen = fn(&[Value], usize) -> Result<usize, Error>;
-
-fn nothing(_: &[Value], _: usize) -> Result<usize, Error> {
-    Ok(0)
-}
+/// An upper bound, in bytes, of what a filter makes of its arguments. The second argument is the most that counts.
+type SizeBound = fn(&[Value], usize) -> Result<usize, Error>;
 
 fn length(value: Option<&Value>) -> usize {
     value.map_or(0, |value| value.as_str().map_or_else(|| value.to_string().len(), str::len))
@@ -217,20 +146,20 @@ fn argument(args: &[Value], place: usize, name: &str) -> Option<Value> {
     placed.or(named).filter(|value| !value.is_undefined())
 }
 
-fn replaced(args: &[Value], _: usize) -> Result<usize, Error> {
+fn bound_replace(args: &[Value], _: usize) -> Result<usize, Error> {
     let Some(words) = args.first().and_then(Value::as_str) else { return Ok(0) };
     let from = args.get(1).and_then(Value::as_str).unwrap_or_default();
     Ok(words.len().saturating_add(words.matches(from).count().saturating_mul(length(args.get(2)))))
 }
 
-fn indented(args: &[Value], _: usize) -> Result<usize, Error> {
+fn bound_indent(args: &[Value], _: usize) -> Result<usize, Error> {
     let width = argument(args, 1, "width").map_or(Some(4), |width| width.as_usize()).unwrap_or(usize::MAX);
     let lines = args.first().and_then(Value::as_str).map_or(1, |words| words.split('\n').count());
     Ok(lines.saturating_mul(width))
 }
 
 /// Widths and precisions of a format are written in it, or are arguments.
-fn formatted(args: &[Value], most: usize) -> Result<usize, Error> {
+fn bound_format(args: &[Value], most: usize) -> Result<usize, Error> {
     let words = args.first().and_then(Value::as_str).unwrap_or_default();
     let number = |digits: &str| digits.parse::<usize>().unwrap_or(if digits.is_empty() { 0 } else { usize::MAX });
     let mut sum = words.split(|c: char| !c.is_ascii_digit()).map(number).fold(0, usize::saturating_add);
@@ -242,7 +171,7 @@ fn formatted(args: &[Value], most: usize) -> Result<usize, Error> {
     Ok(sum.saturating_add(given.saturating_mul(1 + words.matches('%').count() / args.len().max(1))))
 }
 
-fn joined(args: &[Value], most: usize) -> Result<usize, Error> {
+fn bound_join(args: &[Value], most: usize) -> Result<usize, Error> {
     let Some(list) = args.first() else { return Ok(0) };
     let entries = match list.as_str() {
         Some(words) => words.len(),
@@ -252,19 +181,23 @@ fn joined(args: &[Value], most: usize) -> Result<usize, Error> {
     Ok(weight(list, most)?.saturating_add(entries.saturating_mul(between)))
 }
 
-/// Columns of a table: they are filled up.
-fn filled(args: &[Value], _: usize) -> Result<usize, Error> {
+/// The number of columns bounds the fill values.
+fn bound_columns(args: &[Value], _: usize) -> Result<usize, Error> {
     Ok(args.get(1).and_then(Value::as_usize).unwrap_or(0).saturating_mul(ENTRY))
 }
 
-/// Every entry stands on a line of its own, behind four spaces a level.
-fn spread(args: &[Value], most: usize) -> Result<usize, Error> {
+/// Each entry stands on a line of its own, indented by four spaces a level.
+fn bound_pprint(args: &[Value], most: usize) -> Result<usize, Error> {
     Ok(args.first().map_or(Ok(0), |value| weight(value, most))?.saturating_mul(8))
 }
 
-/// A filter of the engine, of which is foreseen what it makes, and which is charged for it.
-fn guarded<F, Rv, Args>(environment: &mut Environment<'static>, name: &'static str, filter: F, foreseen: Foreseen)
-where
+/// Adds a filter of the engine that is refused if it would make too much, and charged for what it makes.
+fn add_bounded_filter<F, Rv, Args>(
+    environment: &mut Environment<'static>,
+    name: &'static str,
+    filter: F,
+    bound: SizeBound,
+) where
     F: Function<Rv, Args>,
     Rv: FunctionResult,
     Args: for<'a> minijinja::value::FunctionArgs<'a>,
@@ -273,24 +206,22 @@ where
     environment.add_filter(name, move |state: &mut State<'_, '_>, args: Rest<ValueOrKwargs>| -> Result<Value, Error> {
         let args = args.into_values();
         let most = LEFT.get();
-        if foreseen(&args, most)? > most {
+        if bound(&args, most)? > most {
             return Err(too_much());
         }
-        let made = filter.call(state, &args)?;
-        charge(made)
+        // Here and not behind the step, since other filters call it, too: `map('indent', 9)`.
+        charge(filter.call(state, &args)?)
     });
 }
 
-/// Names of our own steps: none can be written in a template.
+/// Names of our own steps. No template can contain them.
 const CHARGE: &str = "#charge";
+const CHARGE_PRODUCT: &str = "#charge_product";
 const SPEND: &str = "#spend";
 const COUNT: &str = "#count";
 const SCALAR: &str = "#scalar";
-const CONCATENATE: &str = "#~";
-const ADD: &str = "#+";
-const MULTIPLY: &str = "#*";
 
-/// An environment whose templates are held to what they may make.
+/// An environment for [`BoundedTemplate`]s.
 pub fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_fuel(Some(FUEL));
@@ -298,55 +229,28 @@ pub fn environment() -> Environment<'static> {
     // It shows the inside of the engine.
     environment.remove_global("debug");
     environment.add_filter(CHARGE, charge);
+    environment.add_filter(CHARGE_PRODUCT, charge_product);
     environment.add_filter(SPEND, |bytes: usize| spend(bytes).map(|()| bytes));
     environment.add_filter(COUNT, |entries: usize| spend(entries.saturating_mul(ENTRY)).map(|()| entries));
     environment.add_filter(SCALAR, scalar);
-    environment.add_filter(CONCATENATE, concatenated);
-    environment.add_filter(ADD, sum);
-    environment.add_filter(MULTIPLY, product);
+    // What these make can be so much larger than their arguments that it is bounded before.
     let of = &mut environment;
-    guarded(of, "replace", filters::replace, replaced);
-    guarded(of, "indent", filters::indent, indented);
-    guarded(of, "format", filters::format, formatted);
-    guarded(of, "join", filters::join, joined);
-    guarded(of, "batch", filters::batch, filled);
-    guarded(of, "slice", filters::slice, filled);
-    guarded(of, "pprint", filters::pprint, spread);
-    guarded(of, "safe", filters::safe, nothing);
-    guarded(of, "escape", filters::escape, nothing);
-    guarded(of, "e", filters::escape, nothing);
-    guarded(of, "lower", filters::lower, nothing);
-    guarded(of, "upper", filters::upper, nothing);
-    guarded(of, "title", filters::title, nothing);
-    guarded(of, "capitalize", filters::capitalize, nothing);
-    guarded(of, "trim", filters::trim, nothing);
-    guarded(of, "string", filters::string, nothing);
-    guarded(of, "dictsort", filters::dictsort, nothing);
-    guarded(of, "items", filters::items, nothing);
-    guarded(of, "reverse", filters::reverse, nothing);
-    guarded(of, "split", filters::split, nothing);
-    guarded(of, "lines", filters::lines, nothing);
-    guarded(of, "sort", filters::sort, nothing);
-    guarded(of, "list", filters::list, nothing);
-    guarded(of, "sum", filters::sum, nothing);
-    guarded(of, "select", filters::select, nothing);
-    guarded(of, "reject", filters::reject, nothing);
-    guarded(of, "selectattr", filters::selectattr, nothing);
-    guarded(of, "rejectattr", filters::rejectattr, nothing);
-    guarded(of, "map", filters::map, nothing);
-    guarded(of, "groupby", filters::groupby, nothing);
-    guarded(of, "unique", filters::unique, nothing);
-    guarded(of, "chain", filters::chain, nothing);
-    guarded(of, "zip", filters::zip, nothing);
+    add_bounded_filter(of, "replace", filters::replace, bound_replace);
+    add_bounded_filter(of, "indent", filters::indent, bound_indent);
+    add_bounded_filter(of, "format", filters::format, bound_format);
+    add_bounded_filter(of, "join", filters::join, bound_join);
+    add_bounded_filter(of, "batch", filters::batch, bound_columns);
+    add_bounded_filter(of, "slice", filters::slice, bound_columns);
+    add_bounded_filter(of, "pprint", filters::pprint, bound_pprint);
     environment
 }
 
-/// What must be known before a template is read: the engine computes what does not change while it reads, and goes as deep as an
-/// expression is long.
+/// Checks a template before the engine reads it. The engine computes constant expressions while it reads, and its recursion is as deep as
+/// an expression is long.
 ///
 /// # Errors
 /// A sentence with the line.
-pub fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), String> {
+fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), String> {
     let (mut tokens, mut branches, mut computed) = (0, 0, 0.0);
     // Of a block: bytes of texts and entries of lists; the product of its numbers; whether something is multiplied, by a power perhaps.
     let (mut made, mut times, mut multiplies, mut powers) = (0, 1.0, false, false);
@@ -387,40 +291,50 @@ pub fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), String> {
     Ok(())
 }
 
-/// What is put around an instruction.
-enum Around<'s> {
-    /// Nothing: it makes nothing, or no more than a number.
-    Nothing,
-    /// Another one stands in its place.
-    InPlace(Instruction<'s>),
-    /// What it leaves is charged.
-    Charged,
-    /// So many bytes are spent before.
+/// How an instruction is charged.
+#[derive(Clone, Copy)]
+enum Guard {
+    /// Not: it makes nothing, or a number.
+    Free,
+    /// For the value that it leaves.
+    Result,
+    /// For this many bytes, before.
     Before(usize),
-    /// The number of entries that it leaves is charged.
-    Counted,
-    /// What lies below the namespace that is set may be no list.
+    /// For the product, before.
+    Product,
+    /// For the number of entries that it leaves.
+    Entries,
+    /// Not, but the value that is set must not be a list.
     Scalar,
 }
 
-fn ours(name: &'static str, args: u16) -> Instruction<'static> {
+/// A call of one of our own steps.
+fn filter_call(name: &'static str, args: u16) -> Instruction<'static> {
     Instruction::ApplyFilter(name, Some(args), !0)
 }
 
-/// What to do about an instruction; an error for what templates of prompts do not have.
-fn around<'s>(instruction: &Instruction<'s>) -> Result<Around<'s>, &'static str> {
+/// How an instruction is charged, or why templates of prompts may not have it.
+fn guard(instruction: &Instruction<'_>) -> Result<Guard, &'static str> {
     use Instruction as I;
     Ok(match instruction {
         // The bytes of the template itself, written to the result or to a name.
-        I::EmitRaw(words) => Around::Before(words.len()),
-        I::StringConcat => Around::InPlace(ours(CONCATENATE, 2)),
-        I::Add => Around::InPlace(ours(ADD, 2)),
-        I::Mul => Around::InPlace(ours(MULTIPLY, 2)),
-        I::SetAttr(_) => Around::Scalar,
-        I::UnpackLists(_) => Around::Counted,
+        I::EmitRaw(words) => Guard::Before(words.len()),
+        I::Mul => Guard::Product,
+        I::SetAttr(_) => Guard::Scalar,
+        I::UnpackLists(_) => Guard::Entries,
         // It takes no memory before it is written down.
-        I::CallFunction("range", _) => Around::Nothing,
-        I::Slice
+        I::CallFunction("range", _) => Guard::Free,
+        // These make a number, or what is there already.
+        I::ApplyFilter(
+            "length" | "count" | "round" | "int" | "float" | "abs" | "first" | "last" | "default" | "d",
+            ..,
+        ) => Guard::Free,
+        // These are charged by themselves.
+        I::ApplyFilter("replace" | "indent" | "format" | "join" | "batch" | "slice" | "pprint", ..) => Guard::Free,
+        I::ApplyFilter(..)
+        | I::Add
+        | I::StringConcat
+        | I::Slice
         | I::BuildMap(_)
         | I::BuildKwargs(_)
         | I::MergeKwargs(_)
@@ -428,9 +342,9 @@ fn around<'s>(instruction: &Instruction<'s>) -> Result<Around<'s>, &'static str>
         | I::BuildTuple(_)
         | I::CallFunction(..)
         | I::CallMethod(..)
-        | I::CallObject(_) => Around::Charged,
-        // Filters and what is emitted are charged by themselves; what is captured was emitted.
-        I::ApplyFilter(..) | I::Emit | I::BeginCapture(_) | I::EndCapture => Around::Nothing,
+        | I::CallObject(_) => Guard::Result,
+        // What is emitted is charged as it is written; what is captured was emitted.
+        I::Emit | I::BeginCapture(_) | I::EndCapture => Guard::Free,
         // Other names for what is there, and numbers.
         I::StoreLocal(_)
         | I::Lookup(_)
@@ -457,7 +371,7 @@ fn around<'s>(instruction: &Instruction<'s>) -> Result<Around<'s>, &'static str>
         | I::In
         | I::CompareAndPreserve(_)
         | I::PerformTest(..)
-        | I::IsUndefined => Around::Nothing,
+        | I::IsUndefined => Guard::Free,
         // Where it goes on.
         I::PushLoop(_)
         | I::PushWith
@@ -477,7 +391,7 @@ fn around<'s>(instruction: &Instruction<'s>) -> Result<Around<'s>, &'static str>
         | I::BuildMacro(..)
         | I::Return
         | I::Enclose(_)
-        | I::GetClosure => Around::Nothing,
+        | I::GetClosure => Guard::Free,
         // They run other templates, as the engine has them.
         I::LoadBlocks => return Err("`extends` is not for prompts: every template stands for itself"),
         I::Include(_) | I::ExportLocals => {
@@ -486,13 +400,14 @@ fn around<'s>(instruction: &Instruction<'s>) -> Result<Around<'s>, &'static str>
     })
 }
 
-impl Around<'_> {
-    /// Instructions that it puts before, and all.
-    fn width(&self) -> u32 {
+impl Guard {
+    /// Instructions with it and the one that it guards.
+    fn width(self) -> u32 {
         match self {
-            Around::Nothing | Around::InPlace(_) => 1,
-            Around::Charged => 2,
-            Around::Scalar | Around::Before(_) | Around::Counted => 4,
+            Guard::Free => 1,
+            Guard::Result => 2,
+            Guard::Scalar | Guard::Before(_) | Guard::Entries => 4,
+            Guard::Product => 5,
         }
     }
 }
@@ -531,27 +446,27 @@ fn repeated(from: &Instructions<'_>) -> Vec<bool> {
     repeated
 }
 
-/// The same instructions, with what they make charged. `once`: they are run once, but for those in loops.
-fn charged<'s>(from: &Instructions<'s>, once: bool) -> Result<Instructions<'s>, Error> {
+/// The same instructions with guards. `once`: they run once, except those in loops.
+fn with_guards<'s>(from: &Instructions<'s>, once: bool) -> Result<Instructions<'s>, Error> {
     let mut all = Vec::new();
     let mut places = Vec::new();
     let mut at = 0;
     let repeated = repeated(from);
     while let Some(instruction) = from.get(all.len() as u32) {
-        let around = match around(instruction).map_err(wrong)? {
+        let guard = match guard(instruction).map_err(wrong)? {
             // What is written once is no longer than the template.
-            Around::Before(_) if once && !repeated[all.len()] => Around::Nothing,
-            around => around,
+            Guard::Before(_) if once && !repeated[all.len()] => Guard::Free,
+            guard => guard,
         };
         places.push(at);
-        at += around.width();
-        all.push((instruction, around));
+        at += guard.width();
+        all.push((instruction, guard));
     }
     places.push(at);
     // A jump goes to what stands before an instruction.
     let to = |target: u32| places.get(target as usize).copied().unwrap_or(at);
     let mut made = Instructions::new(from.name(), from.source());
-    for (i, (instruction, around)) in all.into_iter().enumerate() {
+    for (i, (instruction, guard)) in all.into_iter().enumerate() {
         let line = from.get_line(i as u32).unwrap_or(1).try_into().unwrap_or(u16::MAX);
         let mut put = |instruction: Instruction<'s>| {
             match from.get_span(i as u32) {
@@ -559,28 +474,35 @@ fn charged<'s>(from: &Instructions<'s>, once: bool) -> Result<Instructions<'s>, 
                 None => made.add_with_line(instruction, line),
             };
         };
-        match around {
-            Around::Nothing => put(moved(instruction, to)),
-            Around::InPlace(other) => put(other),
-            Around::Charged => {
+        match guard {
+            Guard::Free => put(moved(instruction, to)),
+            Guard::Result => {
                 put(instruction.clone());
-                put(ours(CHARGE, 1));
+                put(filter_call(CHARGE, 1));
             }
-            Around::Before(bytes) => {
+            Guard::Before(bytes) => {
                 put(Instruction::LoadConst(Value::from(bytes)));
-                put(ours(SPEND, 1));
+                put(filter_call(SPEND, 1));
                 put(Instruction::DiscardTop);
                 put(instruction.clone());
             }
-            Around::Counted => {
+            Guard::Entries => {
                 put(instruction.clone());
                 put(Instruction::DupTop);
-                put(ours(COUNT, 1));
+                put(filter_call(COUNT, 1));
                 put(Instruction::DiscardTop);
             }
-            Around::Scalar => {
+            Guard::Product => {
+                put(Instruction::BuildList(Some(2)));
+                put(filter_call(CHARGE_PRODUCT, 1));
+                // It leaves the first factor on top.
+                put(Instruction::UnpackList(2));
                 put(Instruction::Swap);
-                put(ours(SCALAR, 1));
+                put(instruction.clone());
+            }
+            Guard::Scalar => {
+                put(Instruction::Swap);
+                put(filter_call(SCALAR, 1));
                 put(Instruction::Swap);
                 put(instruction.clone());
             }
@@ -589,7 +511,7 @@ fn charged<'s>(from: &Instructions<'s>, once: bool) -> Result<Instructions<'s>, 
     Ok(made)
 }
 
-/// A text for as long as the process lives, which what is compiled of it refers to. The same text is kept once.
+/// A text that lives as long as the process, for compiled templates to refer to. The same text is kept once.
 fn kept(text: &str) -> &'static str {
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     // Whole texts alone are behind it: they are as good after a panic as before.
@@ -602,37 +524,40 @@ fn kept(text: &str) -> &'static str {
     kept
 }
 
-/// A template that is held to what it may make.
-pub struct Held {
+/// A compiled template whose rendering cannot make more than [`MOST_BYTES`].
+pub struct BoundedTemplate {
     main: Instructions<'static>,
     blocks: BTreeMap<&'static str, Instructions<'static>>,
     escape: AutoEscape,
+    capacity: usize,
 }
 
-impl Held {
+impl BoundedTemplate {
     /// Compiles a template.
     ///
     /// # Errors
     /// What is wrong with it, and what templates of prompts do not have.
     pub fn new(name: &str, source: &str, syntax: &SyntaxConfig) -> Result<Self, Error> {
+        check(source, syntax).map_err(wrong)?;
         let config =
             TemplateConfig { syntax_config: syntax.clone(), default_auto_escape: Arc::new(|_| AutoEscape::None) };
         let compiled = CompiledTemplate::new(kept(name), kept(source), &config)?;
-        let blocks = compiled.blocks.iter().map(|(name, block)| Ok((*name, charged(block, false)?)));
-        Ok(Held {
-            main: charged(&compiled.instructions, compiled.blocks.is_empty())?,
+        let blocks = compiled.blocks.iter().map(|(name, block)| Ok((*name, with_guards(block, false)?)));
+        Ok(BoundedTemplate {
+            main: with_guards(&compiled.instructions, compiled.blocks.is_empty())?,
             blocks: blocks.collect::<Result<_, Error>>()?,
             escape: compiled.initial_auto_escape,
+            capacity: compiled.buffer_size_hint,
         })
     }
 
-    /// Renders it in an environment that [`environment`] has made, within what it may make.
+    /// Renders it in an environment that [`environment`] has made.
     ///
     /// # Errors
-    /// What goes wrong in it, too much among it.
+    /// What goes wrong in it; [`MOST_BYTES`] reached.
     pub fn render(&self, environment: &Environment<'_>, values: Value) -> Result<String, Error> {
         LEFT.set(MOST_BYTES);
-        let mut out = String::new();
+        let mut out = String::with_capacity(self.capacity);
         eval(environment, &self.main, values, &self.blocks, &mut make_string_output(&mut out), self.escape.clone())?;
         Ok(out)
     }
@@ -655,18 +580,17 @@ mod tests {
         SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap()
     }
 
-    /// What comes of a template, held to the bounds.
-    fn held(source: &str) -> Result<String, String> {
-        check(source, &syntax())?;
+    /// A template rendered within the bounds.
+    fn bounded(source: &str) -> Result<String, String> {
         let mut environment = environment();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(syntax());
-        let template = Held::new("t", source, &syntax()).map_err(|error| error.to_string())?;
+        let template = BoundedTemplate::new("t", source, &syntax()).map_err(|error| error.to_string())?;
         template.render(&environment, values()).map_err(|error| error.to_string())
     }
 
     /// The same by the engine alone.
-    fn free(source: &str) -> Result<String, String> {
+    fn by_engine(source: &str) -> Result<String, String> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(syntax());
@@ -703,9 +627,9 @@ mod tests {
             "{{ none + 1 }}",
             "{% for a, b in [[1, 2], [3, 4]] %}{{ a * b }}{{ loop.cycle('x', 'y') }}{% endfor %} {{ [*words, 'd']|join }}",
         ] {
-            match (free(source), held(source)) {
-                (Ok(free), held) => assert_eq!(held, Ok(free), "{source}"),
-                (Err(_), held) => assert!(held.is_err(), "{source}: {held:?}"),
+            match (by_engine(source), bounded(source)) {
+                (Ok(engine), bounded) => assert_eq!(bounded, Ok(engine), "{source}"),
+                (Err(_), bounded) => assert!(bounded.is_err(), "{source}: {bounded:?}"),
             }
         }
     }
@@ -736,6 +660,7 @@ mod tests {
             "{{ 'x' * 100000000 ~ 'x' * 100000000 }}".to_owned(),
             "{{ ('a',) * 100000000 }}".to_owned(),
             "{{ 'x' * 10 ** 9 }}".to_owned(),
+            "{{ (['a'] * 100000)|map('indent', 1000000, true)|list|length }}".to_owned(),
             "{% set m = 10000000 %}{{ name * (m * 100) }}".to_owned(),
             "{{ [words] * 99999999 }}".to_owned(),
             format!("{{% set l = words %}}{}{{{{ l|string|length }}}}", "{% set l = [l, l] %}".repeat(40)),
@@ -757,17 +682,17 @@ mod tests {
         ];
         for source in cases {
             let start: String = source.chars().take(150).collect();
-            let ended = held(&source);
+            let ended = bounded(&source);
             assert!(ended.is_err(), "{start}: {} bytes", ended.unwrap_or_default().len());
         }
-        let told = held("{{ 'x\ny'|indent(10000000000) }}").unwrap_err();
+        let told = bounded("{{ 'x\ny'|indent(10000000000) }}").unwrap_err();
         assert!(told.contains("more than 16 MB of text and lists"), "{told}");
     }
 
     #[test]
     fn long_texts_within_the_bounds_are_whole() {
         let long = format!("{{% for i in range(1000) %}}{}{{% endfor %}}", "y".repeat(10_000));
-        assert_eq!(held(&long).map(|text| text.len()), Ok(10_000_000));
-        assert_eq!(held("{{ '-' * 1000000 }}").map(|text| text.len()), Ok(1_000_000));
+        assert_eq!(bounded(&long).map(|text| text.len()), Ok(10_000_000));
+        assert_eq!(bounded("{{ '-' * 1000000 }}").map(|text| text.len()), Ok(1_000_000));
     }
 }

@@ -118,7 +118,7 @@ pub struct Names<'a> {
 /// The templates of a policy: the scenario's, else the world's, else the policy's own.
 pub struct Templates {
     environment: Environment<'static>,
-    held: BTreeMap<&'static str, bounds::Held>,
+    bounded: BTreeMap<&'static str, bounds::BoundedTemplate>,
     /// Names that some template uses; nothing else need be made.
     used: BTreeSet<String>,
 }
@@ -142,7 +142,7 @@ impl Templates {
         // A template is prose: a line that holds nothing but a tag is no line of it.
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| invalid("", error.to_string()))?);
-        let mut templates = Templates { environment, held: BTreeMap::new(), used: BTreeSet::new() };
+        let mut templates = Templates { environment, bounded: BTreeMap::new(), used: BTreeSet::new() };
         for template in all {
             let name = template.name;
             let source = given.get(name).map(|source| binding.words(source)).transpose();
@@ -151,14 +151,11 @@ impl Templates {
             let (words, file) = source.unwrap_or((world.unwrap_or(template.own), None));
             let key = if given.contains_key(name) { format!("prompts.{name}") } else { String::new() };
             let blame = |message: String| invalid(&key, message);
-            let place = file.map_or(format!("the template `{name}`"), str::to_owned);
-            bounds::check(words, templates.environment.syntax()).map_err(|why| blame(format!("{place}, {why}")))?;
-            templates
-                .environment
-                .add_template_owned(name, words.to_owned())
-                .map_err(|error| blame(fault(name, file, &error)))?;
-            let held = bounds::Held::new(name, words, templates.environment.syntax());
-            templates.held.insert(name, held.map_err(|error| blame(fault(name, file, &error)))?);
+            let bounded = bounds::BoundedTemplate::new(name, words, templates.environment.syntax());
+            templates.bounded.insert(name, bounded.map_err(|error| blame(fault(name, file, &error)))?);
+            // The engine's own copy only tells which names it uses.
+            let added = templates.environment.add_template_owned(name, words.to_owned());
+            added.map_err(|error| blame(fault(name, file, &error)))?;
             let used = templates.check_names(template, file, names).map_err(blame)?;
             templates.used.extend(used);
         }
@@ -213,7 +210,7 @@ impl Templates {
 
     /// A template filled in.
     pub fn fill(&self, name: &str, values: Value) -> Result<String, Fault> {
-        let Some(template) = self.held.get(name) else {
+        let Some(template) = self.bounded.get(name) else {
             return Err(Fault(format!("there is no template `{name}`")));
         };
         match template.render(&self.environment, values) {

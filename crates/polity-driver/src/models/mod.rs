@@ -270,8 +270,9 @@ impl Providers {
         let Some((name, _)) = model.split_once('/') else {
             return Err(format!("a model is named `provider/model`, for instance `sim/medium`, not `{model}`"));
         };
-        if let Some(provider) =
-            self.all.iter().find(|provider| provider.name() == name || provider.aliases().contains(&name))
+        let named = || self.all.iter().find(|provider| provider.name() == name);
+        // Names first: most models are named so, and this is asked for every call.
+        if let Some(provider) = named().or_else(|| self.all.iter().find(|provider| provider.aliases().contains(&name)))
         {
             provider.check(model)?;
             return Ok(provider.as_ref());
