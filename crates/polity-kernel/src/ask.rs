@@ -8,13 +8,12 @@ pub mod tool;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 /// Names an effect: the `n`-th question of `actor` in `round` of `item`. In a society the item is 0 and the actor is the agent;
 /// in an evaluation the item is the row of the data set and the actor is the member of the team.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EffectId {
     /// Row of the data set; 0 in a society.
     pub item: u32,
@@ -25,24 +24,6 @@ pub struct EffectId {
     /// Counts the actor's effects of the round; those that are put in its name by its council begin with
     /// [`crate::council::FIRST_QUESTION`], and by the world with [`crate::world::FIRST_QUESTION`].
     pub n: u32,
-}
-
-/// By item, round, actor and `n`. One comparison of numbers: maps of effects are searched at every question.
-impl Ord for EffectId {
-    #[inline]
-    fn cmp(&self, other: &Self) -> Ordering {
-        let number = |id: &EffectId| {
-            u128::from(id.item) << 96 | u128::from(id.round) << 64 | u128::from(id.actor) << 32 | u128::from(id.n)
-        };
-        number(self).cmp(&number(other))
-    }
-}
-
-impl PartialOrd for EffectId {
-    #[inline]
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 impl EffectId {
