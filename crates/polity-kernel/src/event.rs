@@ -10,7 +10,7 @@ use std::fmt;
 /// A record of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
-    /// The first record: what the run is, word for word as its manifest says it. Again when the manifest changes, before it does.
+    /// The manifest, word for word. Written first, and again before the manifest changes.
     Manifest(String),
     /// Answers, durable before they are used.
     Answers(Vec<Answer>),
@@ -23,11 +23,11 @@ pub enum Event {
         /// The chain up to and with it.
         chain: Digest,
     },
-    /// A snapshot is durable, and so are the tables up to the round before. With this record the parts count.
+    /// A snapshot is durable, and so are the tables up to the round before. The parts count from this record on.
     Snapshot {
         /// The round with which it begins.
         round: u32,
-        /// Digest of its bytes, by their chunks.
+        /// Digest of the state, made from the digests of its chunks.
         bytes: Digest,
         /// The parts of tables that were closed for it.
         parts: Vec<Part>,
@@ -81,8 +81,8 @@ pub enum Event {
         /// What the server said.
         why: String,
     },
-    /// The run goes on from an older state, since newer snapshots are gone: neither they nor parts that hold this round or later ones
-    /// count any more.
+    /// The run goes back to an older snapshot because newer ones are lost. Newer snapshots no longer count, nor do parts that hold this
+    /// round or later ones.
     Rewound {
         /// The round with which it goes on.
         round: u32,

@@ -108,13 +108,13 @@ pub trait Policy: Send + Sync + Sized + 'static {
         Vec::new()
     }
 
-    /// Bytes of memory that an agent takes besides its state itself: what the state points at, and open questions. An estimate, by which
-    /// a run that can not fit is refused.
-    fn memory(&self) -> usize {
+    /// Bytes of memory of an agent besides its state itself: what the state points at, and open questions. An estimate: a run that cannot
+    /// fit into memory is refused.
+    fn memory_bytes(&self) -> usize {
         0
     }
 
-    /// Whether its agents tell everybody who hears them ([`Turn::tell_neighbours`]) in most rounds: there are as many letters then as arcs.
+    /// Whether its agents use [`Turn::tell_neighbours`] in most rounds. Then a round has as many letters as the topology has arcs.
     fn tells_neighbours(&self) -> bool {
         false
     }
@@ -461,7 +461,7 @@ pub(crate) type States = Box<dyn Any + Send + Sync>;
 pub(crate) trait PolicyHost: Send + Sync {
     fn models(&self) -> Vec<String>;
     /// Bytes of memory that an agent takes.
-    fn memory(&self) -> usize;
+    fn memory_bytes(&self) -> usize;
     fn tells_neighbours(&self) -> bool;
     /// The council that its agents hold, if they hold one.
     fn council(&self) -> Option<&dyn CouncilHost>;
@@ -738,8 +738,8 @@ impl<P: Policy> PolicyHost for Host<P> {
         self.policy.models()
     }
 
-    fn memory(&self) -> usize {
-        size_of::<P::State>() + self.policy.memory()
+    fn memory_bytes(&self) -> usize {
+        size_of::<P::State>() + self.policy.memory_bytes()
     }
 
     fn tells_neighbours(&self) -> bool {

@@ -208,8 +208,8 @@ pub trait SplitWorld: Send + Sync + Sized + 'static {
 
     /// Opens the world, or says which parameter does not fit.
     fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
-    /// Bytes of memory that an agent takes besides its row itself. An estimate, by which a run that can not fit is refused.
-    fn memory(&self) -> usize {
+    /// Bytes of memory of an agent besides its row itself. An estimate: a run that cannot fit into memory is refused.
+    fn memory_bytes(&self) -> usize {
         0
     }
     /// What it shows and understands.
@@ -276,8 +276,8 @@ pub trait World: Send + Sync + Sized + 'static {
 
     /// Opens the world, or says which parameter does not fit.
     fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
-    /// Bytes of memory that the state takes for an agent at the start. An estimate, by which a run that can not fit is refused.
-    fn memory(&self) -> usize {
+    /// Bytes of the state for each agent at the start. An estimate: a run that cannot fit into memory is refused.
+    fn memory_bytes(&self) -> usize {
         200
     }
     /// What it shows and understands.
@@ -369,7 +369,7 @@ pub(crate) struct BlockDeeds<'a> {
 pub(crate) trait WorldHost: Send + Sync {
     fn interface(&self) -> &Interface;
     /// Bytes of memory that an agent takes.
-    fn memory(&self) -> usize;
+    fn memory_bytes(&self) -> usize;
     fn split(&self) -> Split;
     /// How agents take their turns unless a scenario says otherwise.
     fn activation(&self) -> Activation;
@@ -475,8 +475,8 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         &self.interface
     }
 
-    fn memory(&self) -> usize {
-        size_of::<W::Row>() + self.world.memory()
+    fn memory_bytes(&self) -> usize {
+        size_of::<W::Row>() + self.world.memory_bytes()
     }
 
     fn split(&self) -> Split {
@@ -678,8 +678,8 @@ impl<W: World> WorldHost for WholeHost<W> {
         &self.interface
     }
 
-    fn memory(&self) -> usize {
-        self.world.memory()
+    fn memory_bytes(&self) -> usize {
+        self.world.memory_bytes()
     }
 
     fn split(&self) -> Split {

@@ -19,7 +19,6 @@ use polity_kernel::ask::{EffectId, Outcome};
 use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

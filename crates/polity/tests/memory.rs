@@ -6,7 +6,7 @@
 
 use polity_driver::files::yaml;
 use polity_driver::run::prepare;
-use polity_kernel::scenario::{Room, assemble_within};
+use polity_kernel::scenario::{MemoryBudget, assemble_within};
 use polity_kernel::transport::InMemory;
 use serde_json::Value;
 use std::path::Path;
@@ -37,10 +37,11 @@ fn society(agents: u32, topology: &str, policy: &str) -> String {
 fn estimated(scenario: &str) -> f64 {
     let folder = root().join("scenarios");
     let prepared = prepare(yaml::parse(scenario).unwrap(), "test", folder.as_path(), "test", Vec::new()).unwrap();
-    let mut room = Room::of(None);
+    let mut memory = MemoryBudget::unlimited();
     let registry = polity::registry();
-    assemble_within(&prepared.tree, &registry, &prepared.inputs, 1, Box::new(InMemory::default()), &mut room).unwrap();
-    room.taken() as f64 / 1e6
+    assemble_within(&prepared.tree, &registry, &prepared.inputs, 1, Box::new(InMemory::default()), &mut memory)
+        .unwrap();
+    memory.reserved() as f64 / 1e6
 }
 
 #[test]
@@ -94,12 +95,15 @@ fn what_does_not_fit_is_refused_before_it_is_made() {
     let tight = "ulimit -v 4000000";
     let everybody = society(100_000, "{kind: complete}", "degroot");
     for (scenario, words) in [
-        (everybody.as_str(), "at most 5.000e8 are kept"),
+        (everybody.as_str(), "at most 5.000e8 are allowed"),
         (&society(20_000, "{kind: complete}", "degroot"), "are available: letters of a round "),
         (&society(100_000_000, "{kind: grid, width: 10000}", "noise"), "are available: agents "),
         (&society(100_000_000, "{kind: none}", "noise"), "are available: agents "),
-        (&society(1_000_000, "{kind: erdos-renyi, mean_degree: 400}", "noise"), "memory is left for"),
-        (&society(1_000_000, "{kind: watts-strogatz, neighbours: 400, rewire: 0.1}", "noise"), "memory is left for"),
+        (&society(1_000_000, "{kind: erdos-renyi, mean_degree: 400}", "noise"), "there is memory for only"),
+        (
+            &society(1_000_000, "{kind: watts-strogatz, neighbours: 400, rewire: 0.1}", "noise"),
+            "there is memory for only",
+        ),
     ] {
         for verb in [&[][..], &["--shards", "3"]] {
             let (code, told) = told(tight, scenario, verb);
@@ -111,7 +115,7 @@ fn what_does_not_fit_is_refused_before_it_is_made() {
     let many = society(1_000_000, "{kind: none}", "noise");
     let (code, words) = told("true", &many, &["--memory", "100"]);
     assert!(code == Some(2) && words.contains("100 MB are available"), "{words}");
-    assert!(words.contains("--memory MB says that there is more"), "{words}");
+    assert!(words.contains("--memory MB raises the limit"), "{words}");
     let (code, words) = told("true", &many, &["--memory", "1000"]);
     assert_eq!(code, Some(0), "{words}");
 }

@@ -5,7 +5,7 @@ mod prompts;
 use crate::minds::cells::{By, Cells};
 use crate::minds::offer::{NOTHING as NO_ACT, Offer};
 use crate::minds::templates::plain;
-use crate::minds::{ACTIVE, Deed, Given, deeds, invalid, models_of, values, wanted};
+use crate::minds::{ACTIVE, COUNTS, Deed, Given, deeds, invalid, models_of, values, wanted};
 use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
 use polity_kernel::council::{Council, Session};
 use polity_kernel::ladder::{Question, Settled};
@@ -239,9 +239,9 @@ impl Policy for Archetype {
         vec![self.model.clone()]
     }
 
-    /// Its part in the counts of its group.
-    fn memory(&self) -> usize {
-        300
+    /// An agent's share of its group's counts.
+    fn memory_bytes(&self) -> usize {
+        COUNTS
     }
 
     fn born(&self, _: Person<'_>, _: &mut Draws) {}

@@ -4,7 +4,9 @@ use crate::minds::memory::Memory;
 use crate::minds::offer::Offer;
 use crate::minds::prompts::{self, Prompts, Text};
 use crate::minds::templates::plain;
-use crate::minds::{ACTIVE, Deed, Given, ModelShare, THOUGHTS, deeds, invalid, models_of, thoughts, values, wanted};
+use crate::minds::{
+    ACTIVE, Deed, Given, ModelShare, OPEN_QUESTION, THOUGHTS, deeds, invalid, models_of, thoughts, values, wanted,
+};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
 use polity_kernel::ladder::Question;
@@ -192,9 +194,9 @@ impl Policy for Mind {
         self.models.clone()
     }
 
-    /// An open question with its prompts, and what it remembers: a token is four letters.
-    fn memory(&self) -> usize {
-        10_000 + 5 * self.memory.tokens as usize
+    /// An open question with its prompts, and five bytes for each token that it remembers.
+    fn memory_bytes(&self) -> usize {
+        OPEN_QUESTION + 5 * self.memory.tokens as usize
     }
 
     fn tells_neighbours(&self) -> bool {

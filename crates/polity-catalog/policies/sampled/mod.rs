@@ -3,7 +3,7 @@
 use crate::minds::cells::{By, Cells};
 use crate::minds::memory::Memory;
 use crate::minds::prompts::{self, Prompts, Text};
-use crate::minds::{Deed, Given, deeds, invalid, models_of, no_alternatives, wanted};
+use crate::minds::{COUNTS, Deed, Given, OPEN_QUESTION, deeds, invalid, models_of, no_alternatives, wanted};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
 use polity_kernel::council::{Council, Session};
@@ -150,9 +150,9 @@ impl Policy for Sampled {
         vec![self.model.clone()]
     }
 
-    /// An open question of those who ask.
-    fn memory(&self) -> usize {
-        300 + (10_000.0 * self.share) as usize
+    /// An open question, for the share that asks.
+    fn memory_bytes(&self) -> usize {
+        COUNTS + (OPEN_QUESTION as f64 * self.share) as usize
     }
 
     fn born(&self, _: Person<'_>, draws: &mut Draws) -> State {

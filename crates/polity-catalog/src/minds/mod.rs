@@ -24,6 +24,10 @@ pub const ACTIVE: &str = "active";
 pub const RIGHT: &str = "right-";
 /// Bounds so far away are none.
 pub const FAR: f64 = 1e15;
+/// Bytes of an open question with its prompts, for estimates of memory.
+pub const OPEN_QUESTION: usize = 10_000;
+/// Bytes of an agent's share of its group's counts, for estimates of memory.
+pub const COUNTS: usize = 300;
 /// The field of a reply that is the decision, where there is but one.
 const ANSWER: &str = "answer";
 /// The field of a reply that holds thoughts.

@@ -416,7 +416,7 @@ impl World for Platform {
     }
 
     /// A user and the posts of the first rounds; `live` bounds the posts in memory.
-    fn memory(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         500
     }
 

@@ -46,7 +46,7 @@ use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
 use polity_kernel::event::{Event, Order, Sent};
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::{Assembled, Budget, Check, Limits, Room, Scenario, assemble_within, checks};
+use polity_kernel::scenario::{Assembled, Budget, Check, Limits, MemoryBudget, Scenario, assemble_within, checks};
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use polity_kernel::world::Activation;
@@ -267,24 +267,24 @@ impl Engine<'_> {
     }
 
     fn assemble(&self, prepared: &Prepared) -> Result<Assembled, TreeError> {
-        self.assemble_within(prepared, &mut self.room())
+        self.assemble_within(prepared, &mut self.memory_budget())
     }
 
     /// What there is for a run.
-    fn room(&self) -> Room {
-        Room::of(self.memory.map(|mb| mb.saturating_mul(1_000_000)).or_else(memory::available))
+    fn memory_budget(&self) -> MemoryBudget {
+        MemoryBudget::of(self.memory.map(|mb| mb.saturating_mul(1_000_000)).or_else(memory::available))
     }
 
-    fn assemble_within(&self, prepared: &Prepared, room: &mut Room) -> Result<Assembled, TreeError> {
+    fn assemble_within(&self, prepared: &Prepared, memory: &mut MemoryBudget) -> Result<Assembled, TreeError> {
         let Prepared { tree, inputs, .. } = prepared;
-        assemble_within(tree, self.registry, inputs, self.shards, Box::new(InMemory::default()), room)
+        assemble_within(tree, self.registry, inputs, self.shards, Box::new(InMemory::default()), memory)
     }
 
     /// Bytes of memory that a run of a scenario takes, by estimate.
     pub(crate) fn memory_of(&self, prepared: &Prepared) -> Result<u64, TreeError> {
-        let mut room = Room::of(None);
-        self.assemble_within(prepared, &mut room)?;
-        Ok(room.taken())
+        let mut memory = MemoryBudget::unlimited();
+        self.assemble_within(prepared, &mut memory)?;
+        Ok(memory.reserved())
     }
 
     /// Checks a scenario without running it.
@@ -317,11 +317,11 @@ impl Engine<'_> {
 
     /// Checks a scenario without running it, and says what is known of its runs.
     pub(crate) fn survey(&self, prepared: &Prepared) -> Result<Survey, DriveError> {
-        let mut room = self.room();
-        let machine = self.assemble_within(prepared, &mut room)?;
+        let mut memory = self.memory_budget();
+        let machine = self.assemble_within(prepared, &mut memory)?;
         let scenario = Scenario::read(&prepared.tree)?;
         let Asked { models, simulated, .. } = self.check_models(&machine, &scenario)?;
-        Ok(Survey { agents: agents_of(&machine), memory: room.taken(), models, simulated })
+        Ok(Survey { agents: agents_of(&machine), memory: memory.reserved(), models, simulated })
     }
 
     /// How a recorded run ended, and what its answers came to; `None` while there is anything left to do.
@@ -672,7 +672,7 @@ impl Engine<'_> {
         // The newest snapshot that is there and whole; else the start.
         let mut from = 0;
         // For a while it is there besides; only what a run takes is estimated.
-        let fresh = self.assemble_within(&prepared, &mut Room::of(None))?;
+        let fresh = self.assemble_within(&prepared, &mut MemoryBudget::unlimited())?;
         let mut saved = Snapshots::new(self.disk.clone(), folder.journal());
         if let Some((round, bytes)) = saved.newest(&story.inventory.named())? {
             let restored = match &mut machine {

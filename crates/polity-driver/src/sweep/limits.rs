@@ -1,6 +1,6 @@
 //! How much memory and disk a sweep may take, and what it will.
 //!
-//! Memory: what a run is estimated to take ([`polity_kernel::scenario::Room`]), which has the process in it once, or what the first run was
+//! Memory: what a run is estimated to take ([`polity_kernel::scenario::MemoryBudget`]), which has the process in it once, or what the first run was
 //! measured to take if that is more. Disk: before the first run 32 kB a run, its inputs, and 2 bytes for every act and 4 for every agent that the
 //! scenario records, which is little, so that nothing is refused that fits; as soon as a run of an arm has ended, what that run takes.
 
@@ -9,7 +9,7 @@ use super::pool::{Outcomes, RunId, Runs};
 use crate::DriveError;
 use crate::disk::Disk;
 use crate::memory::available;
-use polity_kernel::scenario::{PROCESS, Scenario, bytes_in_words};
+use polity_kernel::scenario::{PROCESS_BYTES, Scenario, bytes_in_words};
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ impl Limits {
     /// `measured`: MB that a run was seen to take; `bound`: MB for all, else half of what is there.
     pub(super) fn jobs(&self, memory: u64, measured: Option<f64>, bound: Option<u64>) -> usize {
         // Of an estimate, what the process takes however many runs are under way.
-        let process = PROCESS as f64 / 1e6;
+        let process = PROCESS_BYTES as f64 / 1e6;
         let each = (memory as f64 / 1e6 - process).max(1.0).max(measured.unwrap_or(0.0));
         let bound = bound.map(|mb| mb as f64).or_else(|| available().map(|free| free as f64 / 2e6));
         let fit = bound.map_or(usize::MAX, |bound| ((bound - process) / each).floor().max(1.0) as usize);

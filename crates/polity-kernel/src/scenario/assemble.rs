@@ -1,7 +1,7 @@
 //! From a scenario to a machine: the one place where leaves meet.
 
+use super::memory_budget::{ARC, MemoryBudget};
 use super::people::People;
-use super::room::{ARC, Room};
 use super::{Answers, Change, Count, FileKind, MemberSource, MetricKeys, Scenario, checks};
 use crate::ask::Want;
 use crate::evaluation::{self, Evaluation};
@@ -86,17 +86,17 @@ pub fn assemble(
     shards: usize,
     transport: Box<dyn Transport>,
 ) -> Result<Assembled, TreeError> {
-    assemble_within(tree, registry, inputs, shards, transport, &mut Room::of(None))
+    assemble_within(tree, registry, inputs, shards, transport, &mut MemoryBudget::unlimited())
 }
 
-/// The same, as far as there is room: what does not fit is refused before it is made.
+/// The same within a memory budget: each part is checked before it is allocated.
 pub fn assemble_within(
     tree: &Node,
     registry: &Registry,
     inputs: &Inputs,
     shards: usize,
     transport: Box<dyn Transport>,
-    room: &mut Room,
+    memory: &mut MemoryBudget,
 ) -> Result<Assembled, TreeError> {
     let scenario = Scenario::read(tree)?;
     check_numbers(&scenario, tree)?;
@@ -122,7 +122,7 @@ pub fn assemble_within(
                 let help = Some("evaluations have a `method` and no `world`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to an evaluation"), help));
             }
-            society(&scenario, tree, registry, inputs, shards, transport, room)
+            society(&scenario, tree, registry, inputs, shards, transport, memory)
         }
         (None, Some(_)) => {
             let keys = ["population", "cohorts", "metrics", "validate", "answers"];
@@ -312,7 +312,7 @@ fn topology(
     population: &Population,
     inputs: &Inputs,
     default: Topology,
-    room: &mut Room,
+    memory: &mut MemoryBudget,
 ) -> Result<Topology, TreeError> {
     let Some(node) = &scenario.topology else { return Ok(default) };
     let path = "topology";
@@ -336,20 +336,20 @@ fn topology(
             return Err(wrong("topology.path", rest.get("path"), tree, message, Some(help)));
         }
         let arcs = edges.len() as f64 * if file.directed { 1.0 } else { 2.0 };
-        room.take("ties", arcs * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
+        memory.reserve("ties", arcs * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
         let csr = Csr::from_edges(n, edges, file.directed).map_err(blame)?;
         return Ok(Topology::Graph(Arc::new(csr)));
     }
-    let most = room.left() / (2.0 * ARC);
+    let most = memory.remaining() / (2.0 * ARC);
     let topology = topology::generate_within(&spec, n, population, scenario.seed, most).map_err(blame)?;
     if let Topology::Graph(csr) = &topology {
-        room.take("ties", csr.arcs() as f64 * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
+        memory.reserve("ties", csr.arcs() as f64 * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
     }
     Ok(topology)
 }
 
 fn does_not_fit(tree: &Node, path: &str, why: String) -> TreeError {
-    let help = "take fewer agents or a sparser topology; --memory MB says that there is more";
+    let help = "take fewer agents or a sparser topology; --memory MB raises the limit";
     wrong(path, tree.get(path), tree, why, Some(help))
 }
 
@@ -413,7 +413,7 @@ fn society(
     inputs: &Inputs,
     shards: usize,
     transport: Box<dyn Transport>,
-    room: &mut Room,
+    memory: &mut MemoryBudget,
 ) -> Result<Assembled, TreeError> {
     let people = match &scenario.population {
         Some(source) => Some(People::new(source, tree.get("population").unwrap_or(tree), inputs)?),
@@ -422,9 +422,9 @@ fn society(
     let sizes = sizes(scenario, tree, people.as_ref().and_then(People::rows))?;
     let agents: u32 = sizes.iter().sum();
     let unfit = |why: String| does_not_fit(tree, "agents", why);
-    room.take_agents(agents).map_err(unfit)?;
+    memory.reserve_agents(agents).map_err(unfit)?;
     if let Some(people) = &people {
-        room.take("population", people.memory(agents)).map_err(unfit)?;
+        memory.reserve("population", people.memory(agents)).map_err(unfit)?;
     }
     let population = match people {
         Some(people) => {
@@ -434,10 +434,10 @@ fn society(
         }
         None => Population::empty(agents),
     };
-    let topology = topology(scenario, tree, agents, &population, inputs, Topology::None { n: agents }, room)?;
+    let topology = topology(scenario, tree, agents, &population, inputs, Topology::None { n: agents }, memory)?;
     let audience = match (&scenario.topology, &topology) {
         (Some(node), Topology::Graph(csr)) if is_directed(node) => {
-            room.take("ties the other way", csr.arcs() as f64 * ARC).map_err(unfit)?;
+            memory.reserve("ties the other way", csr.arcs() as f64 * ARC).map_err(unfit)?;
             Some(Topology::Graph(Arc::new(csr.reversed())))
         }
         _ => None,
@@ -453,27 +453,27 @@ fn society(
         .collect();
     check_budget(scenario, tree, lag > 0, Some(&names))?;
     let leaves = leaves(tree, registry, inputs, &commons, agents, shards)?;
-    let world = f64::from(agents) * leaves.worlds.first().map_or(0, |world| world.memory()) as f64;
-    room.take("the world", world).map_err(unfit)?;
+    let world = f64::from(agents) * leaves.worlds.first().map_or(0, |world| world.memory_bytes()) as f64;
+    memory.reserve("the world", world).map_err(unfit)?;
     let states: f64 =
-        sizes.iter().zip(&leaves.policies).map(|(n, policy)| f64::from(*n) * policy.memory() as f64).sum();
-    room.take("states of agents", states).map_err(unfit)?;
+        sizes.iter().zip(&leaves.policies).map(|(n, policy)| f64::from(*n) * policy.memory_bytes() as f64).sum();
+    memory.reserve("states of agents", states).map_err(unfit)?;
     let told = sizes.iter().zip(&leaves.policies).filter(|(_, policy)| policy.tells_neighbours());
     let tellers: u32 = told.map(|(n, _)| *n).sum();
     if tellers > 0 {
         // Of those who tell only a part, about that part of the arcs.
         let arcs = (commons.topology.arcs() as f64 * f64::from(tellers) / f64::from(agents)) as u64;
-        // What no graph may have is no fewer letters where everybody hears everybody.
+        // A complete topology stores no arcs, so MAX_ARCS has not been checked for it.
         if arcs > topology::MAX_ARCS {
             let message = format!(
-                "everybody is to tell everybody: {:.3e} letters a round, but at most {:.3e} are kept",
+                "every agent would tell every other: {:.3e} letters a round, but at most {:.3e} are allowed",
                 arcs as f64,
                 topology::MAX_ARCS as f64
             );
-            let help = "take fewer agents, or a topology in which each hears some";
+            let help = "take fewer agents, or a topology that is not complete";
             return Err(wrong("topology", tree.get("topology"), tree, message, Some(help)));
         }
-        room.take_letters(arcs).map_err(unfit)?;
+        memory.reserve_letters(arcs).map_err(unfit)?;
     }
     let mut later = Vec::new();
     for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {
@@ -642,8 +642,15 @@ fn measure(
 fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &Inputs) -> Result<Assembled, TreeError> {
     let team = team(scenario, tree)?;
     let n = team.len() as u32;
-    let topology =
-        topology(scenario, tree, n, &Population::empty(n), inputs, Topology::Complete { n }, &mut Room::of(None))?;
+    let topology = topology(
+        scenario,
+        tree,
+        n,
+        &Population::empty(n),
+        inputs,
+        Topology::Complete { n },
+        &mut MemoryBudget::unlimited(),
+    )?;
     let items = items(scenario, tree, inputs)?;
     if scenario.rounds == 0 {
         return Err(wrong("rounds", tree.get("rounds"), tree, "a method works at least one round", None));

@@ -134,19 +134,17 @@ impl TopologyError {
     }
 }
 
-/// Refuses a request for too many ties: more than are kept of any topology, or than there is memory for (`most`).
+/// Refuses more ties than any topology may have, or than there is memory for (`most`).
 fn affordable(key: &str, ties: f64, most: f64, advice: &str) -> Result<(), TopologyError> {
     let limit = (MAX_ARCS / 2) as f64;
-    let message = match () {
-        () if ties > limit => {
-            format!("this would make about {ties:.3e} ties, but at most {limit:.3e} are kept; {advice}")
-        }
-        () if ties > most => {
-            format!("this would make about {ties:.3e} ties, and memory is left for {most:.3e}; {advice}")
-        }
-        () => return Ok(()),
+    let allowed = if ties > limit {
+        format!("at most {limit:.3e} are allowed")
+    } else if ties > most {
+        format!("there is memory for only {most:.3e}")
+    } else {
+        return Ok(());
     };
-    Err(TopologyError::at(key, message))
+    Err(TopologyError::at(key, format!("this would make about {ties:.3e} ties, but {allowed}; {advice}")))
 }
 
 /// Refuses a mean or a probability outside [0, most] (and NaN).
@@ -228,7 +226,7 @@ pub fn generate(spec: &TopologySpec, n: u32, population: &Population, seed: u64)
     generate_within(spec, n, population, seed, f64::INFINITY)
 }
 
-/// The same with so many ties at most: it is refused before anything is allocated.
+/// The same with at most `most` ties; more are refused before anything is allocated.
 ///
 /// # Errors
 /// Those of [`generate`], and more ties than that.

@@ -142,7 +142,7 @@ pub fn replayed(summary: &Summary) {
             "different: round {round} is the first whose digest is not the recorded one ({} rounds recomputed)",
             summary.rounds
         )),
-        _ => note(&format!("same: {} rounds recomputed, nobody asked, digest {}", summary.rounds, summary.digest)),
+        _ => note(&format!("same: {} rounds recomputed, no model asked, digest {}", summary.rounds, summary.digest)),
     }
 }
 
