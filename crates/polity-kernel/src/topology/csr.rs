@@ -20,7 +20,7 @@ impl Csr {
     pub fn from_edges(n: u32, edges: &[(u32, u32)], directed: bool) -> Result<Self, TopologyError> {
         let arcs = edges.len() as u64 * if directed { 1 } else { 2 };
         if arcs > MAX_ARCS {
-            return Err(TopologyError::general(format!("{arcs} arcs are too many; at most {MAX_ARCS} are kept")));
+            return Err(TopologyError::general(format!("{arcs} arcs are too many; at most {MAX_ARCS} are allowed")));
         }
         for (a, b) in edges {
             let highest = a.max(b);
