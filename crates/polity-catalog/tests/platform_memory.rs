@@ -337,7 +337,7 @@ fn compare(society: &Society, report: &RoundReport, plain: &Plain, round: (usize
 }
 
 #[test]
-fn old_posts_leave_memory_and_nobody_can_tell() {
+fn old_posts_leave_memory_and_results_stay_the_same() {
     for (by, shards) in [(By::Followed, 1), (By::Hot, 4), (By::Others, 1), (By::Followed, 4)] {
         let seen = beside(by, shards, &[]);
         let Seen { feeds, posts, of_old, quoting_old, refused, bytes } = &seen;
@@ -378,7 +378,7 @@ fn answered(society: &mut Society) -> Box<RoundReport> {
 }
 
 #[test]
-fn who_answers_late_can_name_what_it_was_shown_and_nobody_what_is_older() {
+fn late_answers_may_name_what_was_shown_and_nothing_older() {
     const LAG: usize = 3;
     const LIVE: usize = 30;
     let mut scenario = scenario(By::Followed);

@@ -174,7 +174,7 @@ impl FileHash {
         let filled = (self.length % Self::STEP as u64) as usize;
         let mut last = [0; Self::STEP];
         last[..filled].copy_from_slice(&self.held[..filled]);
-        // The length tells zeros at the end from nothing.
+        // The length distinguishes trailing zeros from the end.
         Digest(Self::step(self.hash, &last).word(self.length).finish())
     }
 
@@ -313,7 +313,9 @@ impl FromStr for Digest {
     /// Reads 32 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self, String> {
         let digest = u128::from_str_radix(text, 16).ok().map(Digest);
-        digest.filter(|digest| digest.to_string() == text).ok_or_else(|| format!("`{text}` is no digest"))
+        digest
+            .filter(|digest| digest.to_string() == text)
+            .ok_or_else(|| format!("`{text}` is not a digest (32 hexadecimal digits)"))
     }
 }
 

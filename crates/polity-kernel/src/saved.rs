@@ -1,4 +1,4 @@
-//! Saved state as canonical bytes that come piece by piece, so that whoever saves never holds a second copy of all of it.
+//! State is saved in pieces of canonical bytes, so that no second copy of it is in memory.
 
 use crate::Bug;
 use postcard::ser_flavors::Flavor;
@@ -32,7 +32,7 @@ impl<'a> Writer<'a> {
         Writer { sink, piece: Vec::with_capacity(PIECE) }
     }
 
-    /// Writes a value. `what`: whose it is, for errors.
+    /// Writes a value. `what` names the state in errors.
     pub fn value<T: Serialize + ?Sized>(&mut self, value: &T, what: impl Display) -> Result<(), Bug> {
         let written = postcard::serialize_with_flavor(value, Pieces(self));
         written.map_err(|e| Bug::internal(format!("{what} cannot be saved: {e}")))
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
         Reader(bytes)
     }
 
-    /// The next value. `what`: whose it is, for errors.
+    /// The next value. `what` names the state in errors.
     pub fn value<T: DeserializeOwned>(&mut self, what: impl Display) -> Result<T, Bug> {
         let (value, rest) = postcard::take_from_bytes(self.0)
             .map_err(|e| Bug::Snapshot { what: what.to_string(), why: e.to_string() })?;

@@ -33,7 +33,7 @@ pub struct Setup<'a> {
     pub population: &'a Population,
     /// Who can hear whom.
     pub topology: &'a Topology,
-    /// Rounds that may lie between what an agent sees and the acts that come of it (`answers: {lag: 2}`); 0: they come in the same round.
+    /// Rounds between what an agent sees and its acts, at most (`answers: {lag: 2}`); 0: the same round.
     pub lag: u32,
 }
 

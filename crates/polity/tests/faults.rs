@@ -250,7 +250,7 @@ fn two_processes_on_one_folder() {
 
 /// What lies in a folder, by its path.
 #[test]
-fn a_folder_that_is_somebodys_is_refused_and_nothing_in_it_is_touched() {
+fn a_folder_of_others_is_refused_and_left_alone() {
     let folder = scratch("faults-mine");
     let file = write_scenario(&folder, &rules(20, 2));
     fs::write(

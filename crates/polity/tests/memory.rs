@@ -140,7 +140,7 @@ fn tables_are_not_wider_than_they_may_be() {
 }
 
 #[test]
-fn templates_can_not_take_all_memory() {
+fn templates_cannot_take_all_memory() {
     let folder = tempfile::tempdir().unwrap();
     let validate = |template: &str| {
         std::fs::write(folder.path().join("question.md"), template).unwrap();

@@ -289,7 +289,7 @@ fn steers(shown: &str) -> bool {
 }
 
 #[test]
-fn a_server_can_not_steer_the_terminal() {
+fn a_server_cannot_steer_the_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = root().join("scenarios/debate.yaml");
     let run = |url: &str, out: &str, more: &[&str]| {

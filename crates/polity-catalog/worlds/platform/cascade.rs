@@ -21,11 +21,11 @@ struct Node {
 pub struct Cascade {
     /// By seed, who has shared it.
     users: BTreeSet<(u32, u32)>,
-    /// Shares by depth.
+    /// Users by depth; each counts once.
     at: Vec<u32>,
     /// Likes less dislikes that seeds have had, without those that they began with.
     pub score: i64,
-    /// By post: what may still be shared, and what lies between that and its seed.
+    /// By post: posts that may still be shared, and those between them and their seed.
     nodes: BTreeMap<u32, Node>,
     /// Pairs of posts of the same tree, and the sum of the steps between the two of each.
     pairs: u64,
@@ -43,29 +43,29 @@ impl Cascade {
         }
     }
 
-    /// Adds a post to its tree: a pair with each that is there, the steps to which are counted on the way to the seed.
+    /// Adds a post to its tree, and its distances to all posts there, found on the path to the seed.
     fn grow(&mut self, post: u32, of: u32) {
         let mut above = of;
-        let (mut way, mut came) = (0, (0, 0));
+        let (mut distance, mut child) = (0, (0, 0));
         while let Some(node) = self.nodes.get_mut(&above) {
-            node.branches += u32::from(way == 0);
-            way += 1;
-            // Those that are reached through this node, and not from below, where the way comes from.
-            let (others, steps) = (node.below - came.0, node.steps - came.0 - came.1);
+            node.branches += u32::from(distance == 0);
+            distance += 1;
+            // Posts reached through this node, without the branch that the path came from.
+            let (others, steps) = (node.below - child.0, node.steps - child.0 - child.1);
             self.pairs += others;
-            self.steps += steps + others * way;
-            came = (node.below, node.steps);
+            self.steps += steps + others * distance;
+            child = (node.below, node.steps);
             node.below += 1;
-            node.steps += way;
+            node.steps += distance;
             above = node.of;
         }
         self.nodes.insert(post, Node { of, below: 1, steps: 0, branches: 0 });
     }
 
-    /// Lets go of posts before this one through which nothing can be shared any more. They stay counted in those above them.
+    /// Drops posts before this one that can get no more shares. Their ancestors still count them.
     pub fn forget(&mut self, before: u32) {
         let bare = |(post, node): (&u32, &Node)| (node.branches == 0).then_some((*post, node.of));
-        // Shares come after what they share: from the newest on, whatever has lost its last branch comes after that.
+        // A share is newer than what it shares, so one pass from the newest down finds all.
         let mut next = before;
         while let Some((post, of)) = self.nodes.range(..next).rev().find_map(bare) {
             self.nodes.remove(&post);
@@ -81,12 +81,12 @@ impl Cascade {
         self.users.len()
     }
 
-    /// Most shares from a seed to one of its shares.
+    /// The longest chain of shares from a seed.
     pub fn depth(&self) -> usize {
         self.at.len().saturating_sub(1)
     }
 
-    /// Most shares at one depth.
+    /// Most users at one depth.
     pub fn breadth(&self) -> u32 {
         self.at.get(1..).unwrap_or_default().iter().copied().max().unwrap_or(0)
     }

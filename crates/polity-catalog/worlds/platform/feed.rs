@@ -664,7 +664,7 @@ mod tests {
         }
         let columns = super::super::COLUMNS;
         let place = columns.iter().position(|column| *column == "friends").unwrap();
-        let (mut seen, all) = ([0; 4], store.posts.rows(&(0..store.posts.end())).to_vec());
+        let (mut seen, all) = ([0; 4], store.posts.rows(0..store.posts.end()).to_vec());
         for who in 0..40u32 {
             let follows = |whom: u32| (whom + 40 - who) % 40 % 3 == 1;
             let feeds = Feeds { params: &params };

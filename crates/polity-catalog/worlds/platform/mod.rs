@@ -160,7 +160,7 @@ pub struct Platform {
     activity: Option<NumberColumn>,
     stance: Option<NumberColumn>,
     topic: Option<NumberColumn>,
-    /// Rounds by which a turn's acts may come later than the feed that it saw.
+    /// How many rounds after its feed a turn may still act.
     lag: u32,
     /// Who follows whom from the start, for the measures of polarisation.
     graph: Topology,

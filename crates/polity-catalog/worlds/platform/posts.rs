@@ -1,4 +1,4 @@
-//! The posts that are in memory: those that can still be seen or named, and of older ones what these show or quote.
+//! Posts in memory: those that feeds can show or acts can name, and older posts that these show or quote.
 //!
 //! Every post has a row in the table `posts` from the round in which it appeared. Here it stays only as long as it can reach a result.
 
@@ -32,12 +32,12 @@ pub struct Post {
     pub topic: u8,
     /// The hot score, as of the round's beginning.
     pub hot: f64,
-    /// Where the post that it shows or quotes stands among the old ones, if that is old.
-    place: u32,
+    /// Index in `old` of the post that it shows or quotes, if that is old.
+    old_index: u32,
 }
 
 impl Post {
-    /// A post that nobody has dealt with yet, the next of `posts`: `of` is what it shares or quotes, and whether it shows its content.
+    /// The next post of `posts`, without any reactions. `of`: the post that it shares or quotes, and whether it shows that post's content.
     pub fn new(posts: &Posts, author: u32, of: Option<(u32, bool)>) -> Post {
         let number = posts.end();
         let (origin, root, depth) = match of.and_then(|(of, shows)| Some((posts.get(of)?, shows))) {
@@ -59,11 +59,11 @@ impl Post {
             depth,
             topic: 0,
             hot: 0.0,
-            place: 0,
+            old_index: 0,
         }
     }
 
-    /// The post without which a reader of this one, which has this number, cannot be shown all: what it shows, or else what it quotes.
+    /// The post that readers of this one, number `number`, must also see: the one it shows, or else the one it quotes.
     fn needs(&self, number: u32) -> u32 {
         if self.origin == number { self.of } else { self.origin }
     }
@@ -79,12 +79,11 @@ pub struct Posts {
     /// Numbers of the old ones, ascending, and the posts.
     numbers: Vec<u32>,
     old: Vec<Post>,
-    /// The oldest post that feeds could show in the round under way (the last entry), and in as many rounds before it as turns may wait for
-    /// answers.
-    shown: VecDeque<u32>,
+    /// The oldest post that feeds may show: for this round (last entry) and for as many rounds before it as turns may wait for answers.
+    oldest_shown: VecDeque<u32>,
 }
 
-/// One of the newest. For feeds, which look at none but these.
+/// One of the newest; feeds look at no others.
 impl Index<u32> for Posts {
     type Output = Post;
 
@@ -110,7 +109,7 @@ impl Posts {
     pub fn push(&mut self, mut post: Post) {
         let needs = post.needs(self.end());
         if needs < self.first {
-            post.place = self.place(needs).map_or(NOWHERE, |place| place as u32);
+            post.old_index = self.place(needs).map_or(NOWHERE, |place| place as u32);
         }
         self.rows.push(post);
     }
@@ -140,7 +139,7 @@ impl Posts {
     pub fn origin_of(&self, post: &Post) -> &Post {
         match post.origin.checked_sub(self.first) {
             Some(row) => &self.rows[row as usize],
-            None => &self.old[post.place as usize],
+            None => &self.old[post.old_index as usize],
         }
     }
 
@@ -149,12 +148,12 @@ impl Posts {
         let post = self[number];
         match post.origin.checked_sub(self.first) {
             Some(row) => &mut self.rows[row as usize],
-            None => &mut self.old[post.place as usize],
+            None => &mut self.old[post.old_index as usize],
         }
     }
 
     /// Some of the newest, one after the other.
-    pub fn rows(&self, range: &Range<u32>) -> &[Post] {
+    pub fn rows(&self, range: Range<u32>) -> &[Post] {
         &self.rows[(range.start - self.first) as usize..(range.end - self.first) as usize]
     }
 
@@ -165,25 +164,25 @@ impl Posts {
 
     /// The oldest post that an act may name: no feed that its turn can have seen shows an older one.
     pub fn oldest(&self) -> u32 {
-        self.shown.front().copied().unwrap_or_default()
+        self.oldest_shown.front().copied().unwrap_or_default()
     }
 
     /// Feeds of the round under way show this post and newer ones, whatever they showed before.
     pub fn show_from(&mut self, oldest: u32) {
-        match self.shown.back_mut() {
+        match self.oldest_shown.back_mut() {
             Some(last) => *last = oldest,
-            None => self.shown.push_back(oldest),
+            None => self.oldest_shown.push_back(oldest),
         }
     }
 
     /// Begins a round in which feeds show this post and newer ones. Turns may be as many rounds late as `lag` says.
     pub fn begin_round(&mut self, oldest: u32, lag: u32) {
-        self.shown.push_back(oldest);
-        self.shown.drain(..self.shown.len().saturating_sub(lag as usize + 1));
+        self.oldest_shown.push_back(oldest);
+        self.oldest_shown.drain(..self.oldest_shown.len().saturating_sub(lag as usize + 1));
     }
 
-    /// Lets go of posts before this one that no newer one needs. Whether any have gone: what stays is moved, so that is done only when
-    /// it is less than what goes.
+    /// Drops posts before this one that no newer post needs. Does so only when more than half of the rows go, because the rest must be
+    /// moved; returns whether it did.
     pub fn forget(&mut self, before: u32) -> bool {
         let gone = before.saturating_sub(self.first) as usize;
         if gone <= self.rows.len() / 2 {
@@ -193,21 +192,21 @@ impl Posts {
         let mut numbers: Vec<u32> = self.rows.iter().enumerate().skip(gone).filter_map(|row| needs(&row)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        // An old post is needed by one that was new when it grew old itself: all are here.
+        // Every old post that is needed was kept until now.
         (self.old, self.numbers) = numbers.into_iter().filter_map(|number| Some((*self.get(number)?, number))).unzip();
         self.rows.drain(..gone);
         self.first = before;
         for (i, row) in self.rows.iter_mut().enumerate() {
             let needs = row.needs(before + i as u32);
             if needs < before {
-                row.place = self.numbers.binary_search(&needs).map_or(NOWHERE, |place| place as u32);
+                row.old_index = self.numbers.binary_search(&needs).map_or(NOWHERE, |place| place as u32);
             }
         }
         true
     }
 
-    /// Whether something shows the content of a post: whether words of it can still be read. By a list made once for many questions.
-    pub fn contents(&self) -> impl Fn(u32) -> bool + use<> {
+    /// Returns a test of whether a post's words can still be read.
+    pub fn still_shown(&self) -> impl Fn(u32) -> bool + use<> {
         let mut old: Vec<u32> = self.old.iter().map(|post| post.origin).collect();
         old.sort_unstable();
         let first = self.first;

@@ -302,7 +302,7 @@ impl Store {
         }
     }
 
-    /// Finds anew what follows from the posts. What no feed could show any more stays away, however many may be live from now on.
+    /// Rebuilds the indexes. Posts that feeds could no longer show stay out, even if more may be live now.
     pub fn index(&mut self, live: u32, wording: f32) {
         let n = self.posts.end();
         let ring = live as usize;
@@ -438,13 +438,13 @@ impl Store {
         (if now <= 1 { 0 } else { first(now - 1) })..if now == 0 { self.posts.end() } else { first(now) }
     }
 
-    /// Lets go of posts, and of what was said in and about them, that can reach no result any more: no act of the round that has ended could
-    /// name them, and nothing that can be named shows or quotes them.
+    /// Drops posts, with words and comments, that can no longer reach a result: no act can name them, and no post that can be named shows or
+    /// quotes them.
     pub fn forget(&mut self) {
         if !self.posts.forget(self.posts.oldest().min(self.of_last_round().start)) {
             return;
         }
-        let is_read = self.posts.contents();
+        let is_read = self.posts.still_shown();
         self.words.retain(|post, _| is_read(*post));
         self.said.retain(|post, _| is_read(*post));
         self.embeddings.retain(|post, _| is_read(*post));
@@ -731,7 +731,7 @@ mod tests {
             store.posts.begin_round(store.live.first, 0);
             if round >= 20 {
                 most = most.max(store.posts.held());
-                let live = store.posts.rows(&(store.live.first..store.posts.end()));
+                let live = store.posts.rows(store.live.first..store.posts.end());
                 let depth = live.iter().map(|post| usize::from(post.depth)).max().unwrap();
                 lines = lines.max(store.cascade.held() - depth);
                 words = words.max(store.words.len() + store.said.len());
@@ -739,8 +739,8 @@ mod tests {
             }
         }
         assert!(store.posts.end() > 4_000, "{}", store.posts.end());
-        // Twice what is live and what came in two rounds, and what these show or quote. Of trees besides that the lines up to the seed, which
-        // soon are one: as long as the tree is deep.
+        // At most twice the live posts, two rounds of new ones, and what these show or quote. Cascades also keep the path to the seed, which
+        // is as long as the tree is deep.
         assert!(most < 6 * LIVE as usize && words < 6 * LIVE as usize, "{most} posts, {words} texts");
         assert!(lines < 8 * LIVE as usize, "{lines}");
         assert!(old > 0, "the seed itself is shown for long");

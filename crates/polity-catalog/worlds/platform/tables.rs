@@ -50,7 +50,7 @@ fn some(number: u32) -> Option<u32> {
 
 pub fn posts(store: &Store) -> Vec<Cells> {
     let range = store.of_last_round();
-    let rows = store.posts.rows(&range);
+    let rows = store.posts.rows(range.clone());
     let whole = |value: &dyn Fn(&Post) -> Option<u32>| Cells::Whole(rows.iter().map(value).collect());
     vec![
         Cells::Whole(range.clone().map(Some).collect()),

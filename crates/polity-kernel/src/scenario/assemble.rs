@@ -424,7 +424,7 @@ fn society(
     let unfit = |why: String| does_not_fit(tree, "agents", why);
     memory.reserve_agents(agents).map_err(unfit)?;
     if let Some(people) = &people {
-        memory.reserve("population", people.memory(agents)).map_err(unfit)?;
+        memory.reserve("population", people.memory_bytes(agents)).map_err(unfit)?;
     }
     let population = match people {
         Some(people) => {

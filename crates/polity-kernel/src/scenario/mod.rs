@@ -239,7 +239,7 @@ pub enum Answers {
 }
 
 impl Answers {
-    /// Rounds after which a turn that asks completes; 0: its own round waits for it.
+    /// Rounds that an answer may take; 0: the round waits.
     #[must_use]
     pub fn lag(self) -> u32 {
         match self {

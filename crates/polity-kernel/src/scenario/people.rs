@@ -119,8 +119,8 @@ impl<'a> People<'a> {
         self.table.map(|table| table.rows() as u32)
     }
 
-    /// Bytes that the population of `n` agents takes, roughly: a row a person of a file, of which agents are copies; else a row an agent.
-    pub fn memory(&self, n: u32) -> f64 {
+    /// Rough bytes of a population of `n`: a row per person of the file, else a row per agent.
+    pub fn memory_bytes(&self, n: u32) -> f64 {
         let (rows, columns) = match self.table {
             Some(table) => (table.rows() as f64, 0.0),
             None => (f64::from(n), self.source.marginals.iter().flatten().count() as f64),

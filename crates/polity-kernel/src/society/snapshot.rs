@@ -14,8 +14,8 @@ use std::collections::{BTreeSet, VecDeque};
 /// Whose state it is, in errors.
 const WHAT: &str = "the society";
 
-/// What stands first. The world's state follows (that on shard 0, and what all shards share), then the blocks: of each its [`BlockHead`], the
-/// states of its segments, its rows of the world, what is [`Pending`].
+/// Written first. Then comes the world's state (that on shard 0, and what all shards share), then each block: its [`BlockHead`], the states of
+/// its segments, its rows of the world, its [`Pending`].
 #[derive(Serialize, Deserialize)]
 struct Head {
     round: u32,
@@ -38,7 +38,7 @@ struct BlockHead {
     segments: Vec<(u16, u32, u32)>,
 }
 
-/// Letters that were delivered, turns that wait, letters to those that they have not read; events to come, by window, the next one first.
+/// Delivered letters, waiting turns, letters they have not read, and events by window (the next first).
 type Pending = (Arena, Waiting, Bucket, VecDeque<Bucket>);
 
 pub(super) fn save(society: &Society, to: &mut dyn Sink) -> Result<(), Bug> {

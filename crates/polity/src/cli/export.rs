@@ -2,7 +2,7 @@
 
 use super::args::Format;
 use super::output::{self, note, print_data};
-use super::{Exit, Failure, failure};
+use super::{Exit, Failure};
 use polity_driver::disk::{Disk, RealDisk};
 use polity_driver::results;
 use polity_driver::spreadsheet::inert;
@@ -10,7 +10,7 @@ use polity_driver::sweep::is_sweep;
 use polity_driver::tables::{ColumnData, TableError};
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// One cell, as JSON; a missing one is null.
@@ -29,32 +29,6 @@ fn cell(data: &ColumnData, row: usize) -> serde_json::Value {
     value.unwrap_or_default()
 }
 
-/// Fields of CSV lines.
-struct Fields {
-    /// Whether texts stay as they are, also those that a spreadsheet would take for formulas.
-    raw: bool,
-    /// Texts that were marked as none.
-    marked: u64,
-}
-
-impl Fields {
-    /// A field, quoted where it must be.
-    fn field(&mut self, value: &serde_json::Value) -> String {
-        match value {
-            serde_json::Value::Null => String::new(),
-            serde_json::Value::String(text) => {
-                let text = if self.raw { Cow::Borrowed(text.as_str()) } else { inert(text) };
-                self.marked += u64::from(matches!(text, Cow::Owned(_)));
-                match text.contains([',', '"', '\n', '\r']) {
-                    true => format!("\"{}\"", text.replace('"', "\"\"")),
-                    false => text.into_owned(),
-                }
-            }
-            other => other.to_string(),
-        }
-    }
-}
-
 pub fn export(
     run: &Path,
     table: Option<&str>,
@@ -64,30 +38,32 @@ pub fn export(
     limit: Option<usize>,
 ) -> Result<Exit, Failure> {
     let table = table.unwrap_or(if is_sweep(&RealDisk, run) { "summary" } else { "metrics" });
-    let tables = results::open(&RealDisk, run).map_err(|error| failure(&error, None))?;
+    let tables = results::open(&RealDisk, run)?;
     let data = tables.table(table, &[], limit.unwrap_or(usize::MAX)).map_err(|error| match error {
-        TableError::Rounds { .. } => Failure::new(Exit::Folder, unread(run, table)),
-        error => failure(&error.into(), None),
+        TableError::Rounds { .. } => Failure::new(Exit::Folder, why_not_there(run, table)),
+        error => error.into(),
     })?;
-    let mut fields = Fields { raw, marked: 0 };
-    let written = match out {
+    let out: Box<dyn Write> = match out {
         Some(path) => {
             let file = File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
-            write(&data, format, &mut fields, BufWriter::new(file))
+            Box::new(BufWriter::new(file))
         }
-        None => write(&data, format, &mut fields, BufWriter::new(Standard)),
+        None => Box::new(BufWriter::new(Standard)),
     };
-    if fields.marked > 0 {
+    let written = match format {
+        Format::Csv => write_csv(&data, raw, out),
+        Format::Jsonl => write_jsonl(&data, out).map(|()| 0),
+    };
+    if let Ok(escaped @ 1..) = written {
         note(&format!(
-            "{} texts that a spreadsheet would take for formulas have an apostrophe in front; --raw leaves them as they are",
-            fields.marked
+            "an apostrophe was put before {escaped} texts that a spreadsheet would take for formulas; --raw leaves them unchanged"
         ));
     }
     match written {
         // The reader has seen enough (`| head`).
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
         Err(e) => Err(Failure::new(Exit::Disk, format!("the export can not be written: {e}"))),
-        Ok(()) => Ok(Exit::Done),
+        Ok(_) => Ok(Exit::Done),
     }
 }
 
@@ -105,7 +81,7 @@ impl Write for Standard {
 }
 
 /// Why a table is not there.
-fn unread(run: &Path, table: &str) -> String {
+fn why_not_there(run: &Path, table: &str) -> String {
     let have = RealDisk.list(&run.join("tables")).unwrap_or_default();
     if have.iter().any(|name| name == table) {
         format!("nothing of the table `{table}` can be read yet: parts of it close when the run saves and when it ends")
@@ -114,29 +90,37 @@ fn unread(run: &Path, table: &str) -> String {
     }
 }
 
-fn write(
-    data: &[(String, ColumnData)],
-    format: Format,
-    fields: &mut Fields,
-    mut out: impl Write,
-) -> std::io::Result<()> {
-    let rows = data.first().map_or(0, |(_, column)| column.rows());
-    if format == Format::Csv {
-        let names: Vec<String> = data.iter().map(|(name, _)| fields.field(&name.as_str().into())).collect();
-        writeln!(out, "{}", names.join(","))?;
-    }
-    for row in 0..rows {
-        match format {
-            Format::Csv => {
-                let cells: Vec<String> = data.iter().map(|(_, column)| fields.field(&cell(column, row))).collect();
-                writeln!(out, "{}", cells.join(","))?;
-            }
-            Format::Jsonl => {
-                let object: serde_json::Map<String, serde_json::Value> =
-                    data.iter().map(|(name, column)| (name.clone(), cell(column, row))).collect();
-                writeln!(out, "{}", output::json(&object))?;
-            }
+fn rows(data: &[(String, ColumnData)]) -> usize {
+    data.first().map_or(0, |(_, column)| column.rows())
+}
+
+/// Writes CSV. Unless `raw`, texts that a spreadsheet would take for formulas begin with an apostrophe; returns how many do.
+fn write_csv(data: &[(String, ColumnData)], raw: bool, out: impl Write) -> io::Result<u64> {
+    let mut escaped = 0;
+    let mut field = |value: serde_json::Value| match value {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) if raw => text,
+        serde_json::Value::String(text) => {
+            let shown = inert(&text);
+            escaped += u64::from(matches!(shown, Cow::Owned(_)));
+            shown.into_owned()
         }
+        other => other.to_string(),
+    };
+    let mut out = csv::Writer::from_writer(out);
+    out.write_record(data.iter().map(|(name, _)| field(name.as_str().into())))?;
+    for row in 0..rows(data) {
+        out.write_record(data.iter().map(|(_, column)| field(cell(column, row))))?;
+    }
+    out.flush()?;
+    Ok(escaped)
+}
+
+fn write_jsonl(data: &[(String, ColumnData)], mut out: impl Write) -> io::Result<()> {
+    for row in 0..rows(data) {
+        let object: serde_json::Map<String, serde_json::Value> =
+            data.iter().map(|(name, column)| (name.clone(), cell(column, row))).collect();
+        writeln!(out, "{}", output::json(&object))?;
     }
     out.flush()
 }
@@ -151,13 +135,11 @@ mod tests {
             ("a,b".to_string(), ColumnData::Text(vec![Some("x\"y".into()), None])),
             ("n".to_string(), ColumnData::F64(vec![Some(1.5), None])),
         ];
-        let written = |format| {
-            let mut out = Vec::new();
-            write(&data, format, &mut Fields { raw: false, marked: 0 }, &mut out).unwrap();
-            String::from_utf8(out).unwrap()
-        };
-        assert_eq!(written(Format::Csv), "\"a,b\",n\n\"x\"\"y\",1.5\n,\n");
-        assert_eq!(written(Format::Jsonl).lines().last(), Some("{\"a,b\":null,\"n\":null}"));
+        let (mut csv, mut jsonl) = (Vec::new(), Vec::new());
+        write_csv(&data, false, &mut csv).unwrap();
+        write_jsonl(&data, &mut jsonl).unwrap();
+        assert_eq!(String::from_utf8(csv).unwrap(), "\"a,b\",n\n\"x\"\"y\",1.5\n,\n");
+        assert_eq!(String::from_utf8(jsonl).unwrap().lines().last(), Some("{\"a,b\":null,\"n\":null}"));
     }
 
     #[test]
@@ -167,15 +149,17 @@ mod tests {
             ("=text".to_string(), ColumnData::Text(texts.map(|text| Some(text.to_string())).to_vec())),
             ("n".to_string(), ColumnData::F64(vec![Some(-1.5), Some(-2.0), None, None, Some(1e300)])),
         ];
-        let written = |raw, format| {
-            let (mut out, mut fields) = (Vec::new(), Fields { raw, marked: 0 });
-            write(&data, format, &mut fields, &mut out).unwrap();
-            (String::from_utf8(out).unwrap(), fields.marked)
+        let written = |raw| {
+            let mut out = Vec::new();
+            let escaped = write_csv(&data, raw, &mut out).unwrap();
+            (String::from_utf8(out).unwrap(), escaped)
         };
         let inert =
             "'=text,n\n\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\",-1.5\n-1.5,-2.0\n'- a point,\n'@x,\nplain,1e+300\n";
-        assert_eq!(written(false, Format::Csv), (inert.to_string(), 4));
-        assert_eq!(written(true, Format::Csv), (inert.replace('\'', ""), 0));
-        assert!(written(false, Format::Jsonl).0.contains("{\"=text\":\"@x\""), "JSON is no spreadsheet");
+        assert_eq!(written(false), (inert.to_string(), 4));
+        assert_eq!(written(true), (inert.replace('\'', ""), 0));
+        let mut jsonl = Vec::new();
+        write_jsonl(&data, &mut jsonl).unwrap();
+        assert!(String::from_utf8(jsonl).unwrap().contains("{\"=text\":\"@x\""), "JSON is no spreadsheet");
     }
 }

@@ -39,7 +39,7 @@ pub fn is_json() -> bool {
     JSON.load(Ordering::Relaxed)
 }
 
-/// Writes to standard error: `shown`, which is safe to be shown, or an object that holds the text and `more`.
+/// Writes to standard error: `shown`, which must be printable, or a JSON object with the text and `more`.
 fn say(level: &str, text: &str, shown: &str, more: Map<String, Value>) {
     let line = match is_json() {
         false => shown.to_owned(),
@@ -105,8 +105,7 @@ pub fn progress<T: Serialize>(text: &str, numbers: &T) {
     say("info", text, &printable(text), more);
 }
 
-/// A failure as it may be shown: printable, but for the colours and weights (SGR) that it was rendered with. What it quotes was made printable
-/// before that.
+/// A failure made printable, keeping the colours (SGR) that it was rendered with. Quoted text was made printable before rendering.
 fn styled(text: &str, colours: bool) -> String {
     let mut pieces = text.split('\x1b');
     let mut out = printable(pieces.next().unwrap_or_default()).into_owned();
@@ -162,17 +161,17 @@ fn print(text: std::fmt::Arguments<'_>) {
     }
 }
 
-/// A line, as a terminal may be shown it; JSON is [`json`]. A reader that has gone away (`polity list worlds | head -1`) ends the output quietly.
+/// A line made printable; for JSON use [`json`]. A reader that has gone away (`polity list worlds | head -1`) ends the output quietly.
 pub fn print_line(text: &str) {
     print(format_args!("{}\n", printable(text)));
 }
 
-/// Text of many lines, as a terminal may be shown it.
+/// Text of many lines, made printable.
 pub fn print_text(text: &str) {
     print(format_args!("{}", printable(text)));
 }
 
-/// Data for programs, as they are; a terminal is shown what it may be.
+/// Writes data unchanged; to a terminal, made printable.
 pub fn print_data(data: &[u8]) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.is_terminal() {

@@ -218,12 +218,12 @@ pub fn render(report: &Report) -> String {
     out.push_str(&ending(report));
     out.push_str("</main>\n<footer><p>Made by Polity. This page loads nothing and runs no script.</p></footer>\n");
     out.push_str("</body>\n</html>\n");
-    let seal = seal(&out);
-    out + &seal
+    let digest = digest_line(&out);
+    out + &digest
 }
 
-/// The last line of a page: a comment with the digest of all before it, by which a page that was changed is found.
-fn seal(page: &str) -> String {
+/// The last line of a page: a comment with the digest of the text before it, to detect changes.
+fn digest_line(page: &str) -> String {
     format!("<!-- digest of this page: {} -->\n", FileHash::of(page.as_bytes()))
 }
 
@@ -231,7 +231,7 @@ fn seal(page: &str) -> String {
 pub fn is_as_written(page: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(page) else { return false };
     let last = text.trim_end_matches('\n').rfind('\n').map_or(0, |end| end + 1);
-    text[last..] == seal(&text[..last])
+    text[last..] == digest_line(&text[..last])
 }
 
 /// Scatter charts alone, one below the other, as an SVG file: no script, nothing loaded.
