@@ -15,11 +15,10 @@ cat >worlds/empty-example/mod.rs <<'RUST'
 //! A world in which nothing can be seen or done.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::Person;
+use polity_kernel::declare::DeclareWorld;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::Interface;
-use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
+use polity_kernel::world::{Deeds, Future, Setup, World};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -42,17 +41,11 @@ impl World for Empty {
     type Params = Params;
     type State = ();
 
-    fn open(_: Params, _: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(_: Params, _: &Setup<'_>, _: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         Ok(Empty)
     }
 
-    fn interface(&self) -> Interface {
-        Interface::default()
-    }
-
     fn begin(&self, _: &Setup<'_>, _: &mut Draws) {}
-
-    fn observe(&self, _: &(), _: Person<'_>, _: &mut SightRow<'_>) {}
 
     fn apply(&self, _: &mut (), _: &Deeds<'_>, _: &mut Future) {}
 

@@ -92,7 +92,7 @@ impl Health {
             Assembled::Society(society) => {
                 let acts = &society.interface().acts;
                 let any = |is: fn(&ActArgument) -> bool| acts.iter().any(|act| is(&act.argument));
-                (any(ActArgument::has_text), acts.len() > 1 || !any(|argument| *argument == ActArgument::Nothing))
+                (any(ActArgument::has_words), acts.len() > 1 || !any(|argument| *argument == ActArgument::Nothing))
             }
             Assembled::Evaluation(_) => (true, true),
         };

@@ -92,13 +92,13 @@ fn column(name: &str, kind: Kind, doc: &str) -> ColumnSpec {
 
 /// The columns of a world's own table.
 fn own_columns(table: &TableKind) -> Vec<ColumnSpec> {
-    let own = table.columns.iter().map(|of| match of.kind {
-        CellKind::Whole => column(of.name, Kind::U32, of.doc).nullable(),
-        CellKind::Number => column(of.name, Kind::F64, of.doc),
+    let own = table.columns.iter().map(|of| match &of.kind {
+        CellKind::Whole => column(&of.name, Kind::U32, &of.doc).nullable(),
+        CellKind::Number => column(&of.name, Kind::F64, &of.doc),
         CellKind::Word(words) => {
-            column(of.name, Kind::Category(words.iter().map(|word| (*word).to_owned()).collect()), of.doc)
+            column(&of.name, Kind::Category(words.iter().map(ToString::to_string).collect()), &of.doc)
         }
-        CellKind::Text => column(of.name, Kind::Text, of.doc).nullable(),
+        CellKind::Text => column(&of.name, Kind::Text, &of.doc).nullable(),
     });
     [column("round", Kind::U32, "round, from 0")].into_iter().chain(own).collect()
 }
@@ -183,7 +183,7 @@ impl Recorder {
                 });
                 if record.world {
                     world =
-                        interface.tables.iter().map(|table| add(table.name, table.doc, own_columns(table))).collect();
+                        interface.tables.iter().map(|table| add(&table.name, &table.doc, own_columns(table))).collect();
                 }
                 items = None;
             }

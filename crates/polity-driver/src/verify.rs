@@ -258,7 +258,9 @@ impl Looking<'_> {
         const STRANGE: &str = "it is no file of the run; remove it";
         let journal = folder.journal();
         for name in self.list(&journal)? {
-            let known = is_snapshot(&name).is_some_and(|round| needed.contains(&round));
+            // A power loss can bring a snapshot back that had been removed when a newer one was durable; nobody reads it.
+            let older = |round: u32| inventory.snapshots.last_key_value().is_some_and(|(newest, _)| round < *newest);
+            let known = is_snapshot(&name).is_some_and(|round| needed.contains(&round) || older(round));
             if !known && segment_number(&name).is_none() {
                 found.fault(journal.join(name), STRANGE);
             }

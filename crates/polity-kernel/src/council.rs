@@ -6,7 +6,7 @@
 //! that of the groups a policy makes, whatever the number of agents. `docs/decisions/cohorts-hold-council.md`.
 
 use crate::ask::{Answer, Effect};
-use crate::digest::{Kind, RowHash, hash_value};
+use crate::digest::{DigestVec, Kind, RowHash, hash_value};
 use crate::door::{Book, Door, poll_once};
 use crate::ladder::{Question, Settled};
 use crate::policy::{Commons, Fault, Host, Person, Policy, States};
@@ -92,8 +92,8 @@ pub(crate) struct Members<'a> {
 
 /// How far a council is.
 pub(crate) enum Conferred {
-    /// What is shared from now on, and its hash if that is something new.
-    Done(SharedBox, Option<u128>),
+    /// What is shared from now on.
+    Done(SharedBox),
     /// It waits for answers to these.
     Asks(Vec<Effect>),
 }
@@ -114,6 +114,8 @@ pub(crate) trait CouncilHost: Send + Sync {
         at: (u16, u32),
         commons: &Commons,
     ) -> Result<Conferred, Bug>;
+    /// The hash of what a cohort shares.
+    fn hash(&self, shared: &SharedBox, cohort: u16) -> Result<u128, Bug>;
     fn save(&self, shared: &SharedBox) -> Result<Vec<u8>, Bug>;
     fn load(&self, bytes: &[u8]) -> Result<SharedBox, Bug>;
 }
@@ -138,7 +140,7 @@ impl<P: Council> CouncilHost for Host<P> {
 
     fn count(&self, members: &Members<'_>) -> Result<TallyBox, Bug> {
         let Members { round, first, states, base, len, sights, gone, commons } = *members;
-        let states: &Vec<P::State> = typed(states.as_ref())?;
+        let states: &DigestVec<P::State> = typed(states.as_ref())?;
         let mut tally = self.policy.tally();
         for (i, state) in states.iter().take(len).enumerate() {
             if !gone.is_empty() && gone.binary_search(&((base + i) as u32)).is_ok() {
@@ -175,19 +177,14 @@ impl<P: Council> CouncilHost for Host<P> {
         (cohort, round): (u16, u32),
         commons: &Commons,
     ) -> Result<Conferred, Bug> {
-        let before: &P::Shared = typed(shared.as_ref())?;
-        let mut next = before.clone();
+        let mut next = typed::<P::Shared>(shared.as_ref())?.clone();
         let mut book = Book::from(FIRST_QUESTION);
         let mut session = Session { round, commons, door: Door::new(0, round, answers, &mut book) };
         let polled = poll_once(self.policy.confer(&mut next, typed(tally.as_ref())?, &mut session));
         let open = session.door.close()?;
         let bug = |message: String| Bug::Council { cohort, round, message };
         match polled {
-            Some(Ok(())) => {
-                let head = RowHash::new(Kind::Council, round);
-                let hash = (next != *before).then(|| hash_value(head, u64::from(cohort), &next));
-                Ok(Conferred::Done(Box::new(next), hash))
-            }
+            Some(Ok(())) => Ok(Conferred::Done(Box::new(next))),
             Some(Err(Fault(message))) => Err(bug(message)),
             None if open.is_empty() => Err(bug("it awaits something that is not its own door".into())),
             None if open.iter().any(|effect| effect.id.is_of_world()) => {
@@ -195,6 +192,11 @@ impl<P: Council> CouncilHost for Host<P> {
             }
             None => Ok(Conferred::Asks(open)),
         }
+    }
+
+    fn hash(&self, shared: &SharedBox, cohort: u16) -> Result<u128, Bug> {
+        let head = RowHash::new(Kind::Council, 0);
+        Ok(hash_value(head, u64::from(cohort), typed::<P::Shared>(shared.as_ref())?))
     }
 
     fn save(&self, shared: &SharedBox) -> Result<Vec<u8>, Bug> {

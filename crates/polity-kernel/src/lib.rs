@@ -9,6 +9,7 @@ pub mod agreement;
 pub mod ask;
 pub mod calibration;
 pub mod council;
+pub mod declare;
 pub mod digest;
 pub mod distance;
 mod door;

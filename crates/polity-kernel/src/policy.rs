@@ -10,7 +10,7 @@ pub use binding::Binding;
 use crate::ask::schema::typed;
 use crate::ask::{Answer, Effect, Heard, Hidden, Request, Unanswered, Want};
 use crate::council::{Council, CouncilHost, FIRST_QUESTION, SharedBox};
-use crate::digest::{Digest, Kind, RowHash, hash_value};
+use crate::digest::{Digest, DigestVec, Kind, RowHash};
 use crate::door::{Ask, Book, Door, poll_once};
 use crate::ladder::{Question, Settled};
 use crate::mail::{Arena, Bucket, Inbox, LONGEST_TEXT, block_of};
@@ -76,6 +76,19 @@ impl Person<'_> {
 #[error("{0}")]
 pub struct Fault(pub String);
 
+/// A number that a policy shows of an agent's state.
+#[derive(Debug)]
+pub struct StateColumn<P: Policy> {
+    /// Its name, in kebab-case.
+    pub name: &'static str,
+    /// One line: meaning and unit.
+    pub doc: &'static str,
+    /// Smallest and largest sensible value, where there are such.
+    pub range: Option<(f64, f64)>,
+    /// The value for an agent with this state.
+    pub value: fn(&P, &P::State) -> f64,
+}
+
 /// How the agents of a cohort behave.
 #[allow(async_fn_in_trait)] // Futures are polled in place and never leave their thread.
 pub trait Policy: Send + Sync + Sized + 'static {
@@ -89,13 +102,7 @@ pub trait Policy: Send + Sync + Sized + 'static {
     type State: Plain;
 
     /// What metrics and tables may read of that, beside the columns of the world. Agents of other policies have no value there.
-    const COLUMNS: &'static [WorldColumn] = &[];
-
-    /// The value of one of these columns for an agent.
-    fn column(&self, state: &Self::State, column: usize) -> f64 {
-        let _ = (state, column);
-        f64::NAN
-    }
+    const COLUMNS: &'static [StateColumn<Self>] = &[];
 
     /// Binds the policy to a society, or says which parameter or which part of the world does not fit.
     fn open(params: Self::Params, binding: &Binding<'_>) -> Result<Self, Invalid>;
@@ -213,6 +220,16 @@ impl<'a> Turn<'a> {
     /// Performs an act that carries a text.
     pub fn act_text(&mut self, kind: u16, text: impl Into<String>) {
         self.acts.push(Act { who: self.who, kind, value: 0.0 }, Some(text.into()));
+    }
+
+    /// Performs an act that carries a record: the fields that the world has declared, by their names.
+    ///
+    /// # Errors
+    /// A record that is no JSON.
+    pub fn act_record(&mut self, kind: u16, record: &impl Serialize) -> Result<(), Fault> {
+        let text = serde_json::to_string(record).map_err(|error| Fault(format!("a record is no JSON: {error}")))?;
+        self.act_text(kind, text);
+        Ok(())
     }
 
     /// Performs an act that carries a number and a text.
@@ -454,7 +471,7 @@ pub(crate) struct Rows<'a> {
     pub suspended: &'a mut Waiting,
 }
 
-/// A column of states, one policy's.
+/// A column of states, one policy's: a [`DigestVec`].
 pub(crate) type States = Box<dyn Any + Send + Sync>;
 
 /// A policy with its type erased; called once for a run of rows, never once an agent.
@@ -466,9 +483,11 @@ pub(crate) trait PolicyHost: Send + Sync {
     /// The council that its agents hold, if they hold one.
     fn council(&self) -> Option<&dyn CouncilHost>;
     /// What it shows of its agents' states.
-    fn columns(&self) -> &'static [WorldColumn];
+    fn columns(&self) -> Vec<WorldColumn>;
     /// The values of the column of this name, one an agent, where it has such a column.
     fn column(&self, states: &States, name: &str) -> Option<Vec<f64>>;
+    /// The digest of these states.
+    fn digest(&self, states: &States) -> Result<Digest, Bug>;
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States;
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32);
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug>;
@@ -526,27 +545,23 @@ impl<P: Policy> Host<P> {
         Host { policy, council: None }
     }
 
-    fn states<'s>(&self, states: &'s mut States) -> Result<&'s mut Vec<P::State>, Bug> {
+    fn states<'s>(&self, states: &'s States) -> Result<&'s DigestVec<P::State>, Bug> {
+        states.downcast_ref().ok_or_else(|| Bug::internal("a cohort's states are of another policy's type"))
+    }
+
+    fn states_mut<'s>(&self, states: &'s mut States) -> Result<&'s mut DigestVec<P::State>, Bug> {
         states.downcast_mut().ok_or_else(|| Bug::internal("a cohort's states are of another policy's type"))
     }
 
-    /// The states of rows, what their turns are run with, and where acts and open turns go.
-    #[expect(clippy::type_complexity, reason = "the parts of `rows`, borrowed apart")]
-    fn given<'s, 'a>(
-        &self,
-        states: &'s mut States,
-        rows: Rows<'a>,
-        round: &Round<'a>,
-        purpose: Purpose,
-    ) -> Result<(&'s mut [P::State], Given<'a>, &'a mut Acts, &'a mut Waiting), Bug> {
-        let Rows { cohort, first, states: range, base, sights, mail, awake, acts, suspended } = rows;
-        let column = self
-            .states(states)?
-            .get_mut(range)
-            .ok_or_else(|| Bug::internal("an agent without a state takes a turn"))?;
+    /// What the turns of rows are run with, and where acts and open turns go.
+    fn given<'a>(rows: Rows<'a>, round: &Round<'a>, purpose: Purpose) -> (Given<'a>, &'a mut Acts, &'a mut Waiting) {
+        let Rows { cohort, first, states, base, sights, mail, awake, acts, suspended } = rows;
         let (began, commons, shared) = (round.round, round.commons, round.shared_of(cohort));
-        let given = Given { first, base, awake, sights, mail, answers: &[], began, purpose, commons, shared };
-        Ok((column, given, acts, suspended))
+        (
+            Given { states, first, base, awake, sights, mail, answers: &[], began, purpose, commons, shared },
+            acts,
+            suspended,
+        )
     }
 
     fn fresh(&self, who: AgentId, commons: &Commons, round: u32) -> P::State {
@@ -560,17 +575,22 @@ impl<P: Policy> Host<P> {
     /// This is the only place where a policy is called: with one caller the compiler puts a rule's turn into this loop.
     fn turns(
         &self,
-        column: &mut [P::State],
+        column: &mut DigestVec<P::State>,
         given: &Given<'_>,
         acts: &mut Acts,
         lane: &mut Lane,
     ) -> Result<Vec<(AgentId, Vec<Effect>)>, Bug> {
-        let Given { first, base, awake, sights, mail, answers, began, purpose, commons, shared } = *given;
+        let Given { first, base, awake, sights, mail, answers, began, purpose, commons, shared, .. } = *given;
         let start = acts.rows.len();
+        let whole = awake.is_none() && given.states == (0..column.len()) && matches!(purpose, Purpose::Commit(_));
+        let (column, mut pass) = column.pass(whole);
+        let states = column
+            .get_mut(given.states.clone())
+            .ok_or_else(|| Bug::internal("an agent without a state takes a turn"))?;
         let mut waiting = Vec::new();
         // Random numbers are computed some agents ahead as long as turns use them; that changes when, never what.
         let (mut used, mut ahead, mut blocks) = (false, false, [[0; 2]; AHEAD]);
-        for (i, state) in column.iter_mut().enumerate() {
+        for (i, state) in states.iter_mut().enumerate() {
             let who = first + i as AgentId;
             if i % AHEAD == 0 {
                 ahead = std::mem::take(&mut used);
@@ -608,7 +628,7 @@ impl<P: Policy> Host<P> {
             match (polled, purpose) {
                 (Some(Ok(())), Purpose::Commit(now)) => {
                     if next != *state {
-                        lane.digest.add(hash_value(RowHash::new(Kind::Agent, now), u64::from(who), &next));
+                        pass.changed(given.states.start + i, state, &next);
                         *state = next;
                     }
                     lane.commit_posts(who, now, commons);
@@ -636,6 +656,7 @@ impl<P: Policy> Host<P> {
                 }
             }
         }
+        pass.end(column);
         if let Purpose::Commit(now) = purpose
             && acts.rows.len() > start
         {
@@ -648,6 +669,8 @@ impl<P: Policy> Host<P> {
 
 /// What the turns of consecutive agents are run with.
 struct Given<'a> {
+    /// Where their states stand in the column.
+    states: std::ops::Range<usize>,
     /// The first agent.
     first: AgentId,
     /// Its row in `sights` and `mail`.
@@ -750,32 +773,43 @@ impl<P: Policy> PolicyHost for Host<P> {
         self.council.map(|of| of(self))
     }
 
-    fn columns(&self) -> &'static [WorldColumn] {
-        P::COLUMNS
+    fn columns(&self) -> Vec<WorldColumn> {
+        let column = |column: &StateColumn<P>| WorldColumn {
+            name: column.name.into(),
+            doc: column.doc.into(),
+            range: column.range,
+        };
+        P::COLUMNS.iter().map(column).collect()
     }
 
     fn column(&self, states: &States, name: &str) -> Option<Vec<f64>> {
-        let column = P::COLUMNS.iter().position(|column| column.name == name)?;
-        debug_assert!(states.is::<Vec<P::State>>(), "a cohort's states are of another policy's type");
-        let states: &Vec<P::State> = states.downcast_ref()?;
-        Some(states.iter().map(|state| self.policy.column(state, column)).collect())
+        let column = P::COLUMNS.iter().find(|column| column.name == name)?;
+        debug_assert!(states.is::<DigestVec<P::State>>(), "a cohort's states are of another policy's type");
+        let states = self.states(states).ok()?;
+        Some(states.iter().map(|state| (column.value)(&self.policy, state)).collect())
     }
 
     fn born(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> States {
-        Box::new(ids.map(|who| self.fresh(who, commons, round)).collect::<Vec<_>>())
+        let first = u64::from(ids.start);
+        let states = ids.map(|who| self.fresh(who, commons, round)).collect();
+        Box::new(DigestVec::numbered_from(first, states))
+    }
+
+    fn digest(&self, states: &States) -> Result<Digest, Bug> {
+        Ok(self.states(states)?.digest())
     }
 
     fn join(&self, states: &mut States, who: AgentId, commons: &Commons, round: u32) {
         let fresh = self.fresh(who, commons, round);
-        if let Ok(column) = self.states(states) {
+        if let Ok(column) = self.states_mut(states) {
             column.push(fresh);
         }
     }
 
     fn run(&self, states: &mut States, rows: Rows<'_>, round: &Round<'_>, lane: &mut Lane) -> Result<(), Bug> {
         let Rows { first, base, sights, mail, .. } = rows;
-        let (column, given, acts, suspended) = self.given(states, rows, round, Purpose::Commit(round.round))?;
-        for (who, open) in self.turns(column, &given, acts, lane)? {
+        let (given, acts, suspended) = Self::given(rows, round, Purpose::Commit(round.round));
+        for (who, open) in self.turns(self.states_mut(states)?, &given, acts, lane)? {
             let row = base + (who - first) as usize;
             lane.effects.extend(open.iter().cloned());
             let place = suspended.partition_point(|s| s.who < who);
@@ -792,8 +826,8 @@ impl<P: Policy> PolicyHost for Host<P> {
         round: &Round<'_>,
         lane: &mut Lane,
     ) -> Result<Vec<AgentId>, Bug> {
-        let (column, given, acts, _) = self.given(states, rows, round, Purpose::TryOut)?;
-        Ok(self.turns(column, &given, acts, lane)?.into_iter().map(|(who, _)| who).collect())
+        let (given, acts, _) = Self::given(rows, round, Purpose::TryOut);
+        Ok(self.turns(self.states_mut(states)?, &given, acts, lane)?.into_iter().map(|(who, _)| who).collect())
     }
 
     fn rerun(
@@ -806,13 +840,10 @@ impl<P: Policy> PolicyHost for Host<P> {
         lane: &mut Lane,
     ) -> Result<bool, Bug> {
         let Round { round: now, commons, .. } = *round;
-        let state = self
-            .states(states)?
-            .get_mut(index..index + 1)
-            .ok_or_else(|| Bug::internal("a suspended turn has no agent"))?;
         // A turn that is complete before its barrier has come is run once more then, with the same answers.
         let due = waiting.due <= now;
         let given = Given {
+            states: index..index + 1,
             first: waiting.who,
             base: 0,
             awake: None,
@@ -824,7 +855,7 @@ impl<P: Policy> PolicyHost for Host<P> {
             commons,
             shared: round.shared_of(cohort),
         };
-        match self.turns(state, &given, acts, lane)?.pop() {
+        match self.turns(self.states_mut(states)?, &given, acts, lane)?.pop() {
             None => {
                 lane.late |= due;
                 Ok(due)
@@ -850,10 +881,8 @@ impl<P: Policy> PolicyHost for Host<P> {
         shared: Option<&SharedBox>,
         question: &str,
     ) -> Result<Option<Request>, Bug> {
-        let column: Option<&Vec<P::State>> = states.downcast_ref();
-        let state = column
-            .and_then(|column| column.get(index))
-            .ok_or_else(|| Bug::internal("an agent without a state is asked"))?;
+        let state =
+            self.states(states)?.get(index).ok_or_else(|| Bug::internal("an agent without a state is asked"))?;
         let (mut book, mut acts, mut posts) = (Book::default(), Acts::default(), Vec::new());
         let turn = Turn {
             who,
@@ -872,12 +901,10 @@ impl<P: Policy> PolicyHost for Host<P> {
     }
 
     fn save(&self, states: &States, to: &mut Writer<'_>) -> Result<(), Bug> {
-        let column: &Vec<P::State> =
-            states.downcast_ref().ok_or_else(|| Bug::internal("a cohort's states are of another policy's type"))?;
-        to.value(column, format_args!("the states of policy `{}`", P::NAME))
+        to.value(self.states(states)?, format_args!("the states of policy `{}`", P::NAME))
     }
 
     fn load(&self, from: &mut Reader<'_>) -> Result<States, Bug> {
-        Ok(Box::new(from.value::<Vec<P::State>>(format_args!("the states of policy `{}`", P::NAME))?))
+        Ok(Box::new(from.value::<DigestVec<P::State>>(format_args!("the states of policy `{}`", P::NAME))?))
     }
 }

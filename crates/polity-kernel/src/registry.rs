@@ -3,6 +3,7 @@
 //! The catalogue's part is generated from its folders; a crate of your own adds its leaves with the same calls.
 
 use crate::council::Council;
+use crate::declare::{DeclareSplit, DeclareWorld};
 use crate::method::{self, Facts, Method, MethodHost};
 use crate::metric::{self, Metric, MetricHost, Source};
 use crate::policy::{self, Binding, Policy, PolicyHost};
@@ -128,8 +129,11 @@ impl Registry {
             W::SUMMARY,
             files,
             Box::new(|node, path, setup| {
-                let world = W::open(node.read(path)?, setup).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Box::new(SplitHost::new(world)))
+                let mut declare = DeclareSplit::<W>::default();
+                let world =
+                    W::open(node.read(path)?, setup, &mut declare).and_then(|world| declare.check().map(|()| world));
+                let world = world.map_err(|invalid| node.blame(path, invalid))?;
+                Ok(Box::new(SplitHost::new(world, declare)))
             }),
         );
     }
@@ -141,8 +145,11 @@ impl Registry {
             W::SUMMARY,
             files,
             Box::new(|node, path, setup| {
-                let world = W::open(node.read(path)?, setup).map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Box::new(WholeHost::new(world)))
+                let mut declare = DeclareWorld::<W>::default();
+                let world =
+                    W::open(node.read(path)?, setup, &mut declare).and_then(|world| declare.check().map(|()| world));
+                let world = world.map_err(|invalid| node.blame(path, invalid))?;
+                Ok(Box::new(WholeHost::new(world, declare)))
             }),
         );
     }

@@ -10,6 +10,28 @@ use std::fmt::Display;
 pub trait Sink {
     /// Takes the next bytes. A sink that cannot keep them remembers why, and takes what still comes without keeping it.
     fn take(&mut self, bytes: &[u8]);
+
+    /// Hears that a part of the state begins at byte `at`.
+    fn begin(&mut self, part: Part, at: u64) {
+        let _ = (part, at);
+    }
+}
+
+/// What a part of a saved society is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// The round, who lives, what cohorts share.
+    Head,
+    /// The state of the world that is not in rows.
+    World,
+    /// How many agents a block holds, and of which cohorts.
+    Block,
+    /// States of agents.
+    Agents,
+    /// Rows of the world.
+    Rows,
+    /// Letters on their way, turns that wait, events to come.
+    Pending,
 }
 
 impl Sink for Vec<u8> {
@@ -25,11 +47,18 @@ const PIECE: usize = 64 << 10;
 pub(crate) struct Writer<'a> {
     sink: &'a mut dyn Sink,
     piece: Vec<u8>,
+    /// Bytes handed on before.
+    before: u64,
 }
 
 impl<'a> Writer<'a> {
     pub fn new(sink: &'a mut dyn Sink) -> Self {
-        Writer { sink, piece: Vec::with_capacity(PIECE) }
+        Writer { sink, piece: Vec::with_capacity(PIECE), before: 0 }
+    }
+
+    /// Begins a part.
+    pub fn begin(&mut self, part: Part) {
+        self.sink.begin(part, self.before + self.piece.len() as u64);
     }
 
     /// Writes a value. `what` names the state in errors.
@@ -40,6 +69,7 @@ impl<'a> Writer<'a> {
 
     fn hand_on(&mut self) {
         self.sink.take(&self.piece);
+        self.before += self.piece.len() as u64;
         self.piece.clear();
     }
 }
@@ -73,6 +103,7 @@ impl Flavor for Pieces<'_, '_> {
             self.0.hand_on();
             if bytes.len() > PIECE {
                 self.0.sink.take(bytes);
+                self.0.before += bytes.len() as u64;
                 return Ok(());
             }
         }

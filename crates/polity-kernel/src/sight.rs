@@ -1,28 +1,29 @@
 //! What an agent sees and what it can do, as data.
 //!
-//! A world declares named sight fields and kinds of acts; a policy binds to them by name once, when the society is built, and uses
-//! slots from then on. So no policy names a world and no world names a policy, and a mind, a rule and a learned policy read the
+//! A world declares named sight fields and kinds of acts ([`crate::declare`]); a policy binds to them by name once, when the society is
+//! built, and uses slots from then on. So no policy names a world and no world names a policy, and a mind, a rule and a learned policy read the
 //! same sight.
 
+use crate::ask::Want;
 use crate::tree::nearest;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// A name or a description: written in the code, or made from a scenario's data.
+pub type Name = Cow<'static, str>;
 
 /// A declared quantity: a sight field, a column of the world, or a kind of act.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Field {
     /// Its name, in kebab-case.
-    pub name: &'static str,
+    pub name: Name,
     /// Whether it is a number, a text or a table.
     pub kind: FieldKind,
     /// The columns of a table, in kebab-case; all are numbers.
-    #[serde(skip_serializing_if = "no_columns")]
-    pub columns: &'static [&'static str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<Name>,
     /// One line: meaning and unit.
-    pub doc: &'static str,
-}
-
-fn no_columns(columns: &&'static [&'static str]) -> bool {
-    columns.is_empty()
+    pub doc: Name,
 }
 
 /// The type of a field.
@@ -40,20 +41,25 @@ pub enum FieldKind {
 impl Field {
     /// A number.
     #[must_use]
-    pub const fn number(name: &'static str, doc: &'static str) -> Self {
-        Field { name, kind: FieldKind::Number, columns: &[], doc }
+    pub fn number(name: impl Into<Name>, doc: impl Into<Name>) -> Self {
+        Field { name: name.into(), kind: FieldKind::Number, columns: Vec::new(), doc: doc.into() }
     }
 
     /// A text.
     #[must_use]
-    pub const fn text(name: &'static str, doc: &'static str) -> Self {
-        Field { name, kind: FieldKind::Text, columns: &[], doc }
+    pub fn text(name: impl Into<Name>, doc: impl Into<Name>) -> Self {
+        Field { kind: FieldKind::Text, ..Field::number(name, doc) }
     }
 
     /// A table with these columns.
     #[must_use]
-    pub const fn table(name: &'static str, columns: &'static [&'static str], doc: &'static str) -> Self {
-        Field { name, kind: FieldKind::Table, columns, doc }
+    pub fn table<C: Into<Name>>(
+        name: impl Into<Name>,
+        columns: impl IntoIterator<Item = C>,
+        doc: impl Into<Name>,
+    ) -> Self {
+        let columns = columns.into_iter().map(Into::into).collect();
+        Field { kind: FieldKind::Table, columns, ..Field::number(name, doc) }
     }
 }
 
@@ -82,29 +88,38 @@ pub enum ActArgument {
     /// Something that the agent sees: a value in a column of a table of its sight.
     Seen {
         /// The table.
-        table: &'static str,
+        table: Name,
         /// The column.
-        column: &'static str,
+        column: Name,
         /// Whether the act carries a text, too.
         words: bool,
         /// The rows that it can be about, where not all: those that have this value in that column. On others it does nothing.
-        only: Option<(&'static str, f64)>,
+        only: Option<(Name, f64)>,
     },
+    /// Named fields: numbers, choices, texts, lists, records. An agent writes it with [`crate::policy::Turn::act_record`], a world reads it with
+    /// [`crate::world::Deeds::record`]; [`Want::of`] makes it from a Rust type.
+    Record(Want),
     /// Nothing.
     Nothing,
 }
 
 impl ActArgument {
-    /// Whether the act carries a text.
+    /// Whether the act carries a text: words, or a record as JSON.
     #[must_use]
     pub fn has_text(&self) -> bool {
+        self.has_words() || matches!(self, ActArgument::Record(_))
+    }
+
+    /// Whether it carries words that somebody says.
+    #[must_use]
+    pub fn has_words(&self) -> bool {
         matches!(self, ActArgument::Text | ActArgument::Seen { words: true, .. })
     }
 
     /// Whether it carries a number.
     #[must_use]
     pub fn has_number(&self) -> bool {
-        *self != ActArgument::Text
+        !matches!(self, ActArgument::Text | ActArgument::Record(_))
     }
 }
 
@@ -112,26 +127,26 @@ impl ActArgument {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ActKind {
     /// Its name, in kebab-case.
-    pub name: &'static str,
+    pub name: Name,
     /// What it carries.
     pub argument: ActArgument,
     /// One line: what it does.
-    pub doc: &'static str,
+    pub doc: Name,
 }
 
 /// A column of the world, or of what a policy's agents carry, that metrics and tables may read: one number an agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorldColumn {
     /// Its name, in kebab-case.
-    pub name: &'static str,
+    pub name: Name,
     /// One line: meaning and unit.
-    pub doc: &'static str,
+    pub doc: Name,
     /// Smallest and largest sensible value, where there are such.
     pub range: Option<(f64, f64)>,
 }
 
 /// What a column of a world's own table holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CellKind {
     /// A whole number (a round, an agent, a count), or none.
@@ -139,31 +154,31 @@ pub enum CellKind {
     /// A number.
     Number,
     /// One of these words.
-    Word(&'static [&'static str]),
+    Word(Vec<Name>),
     /// A text, or none.
     Text,
 }
 
 /// A column of a world's own table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CellColumn {
     /// Its name, in kebab-case.
-    pub name: &'static str,
+    pub name: Name,
     /// What it holds.
     pub kind: CellKind,
     /// One line: meaning and unit.
-    pub doc: &'static str,
+    pub doc: Name,
 }
 
 /// A table that a world records, with rows in every round; `round` is its first column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TableKind {
     /// Its name, in kebab-case; not one of those that every run has.
-    pub name: &'static str,
+    pub name: Name,
     /// One line: what a row is.
-    pub doc: &'static str,
+    pub doc: Name,
     /// Its columns.
-    pub columns: &'static [CellColumn],
+    pub columns: Vec<CellColumn>,
 }
 
 /// The values of a column of a world's own table, one a row of the round.
@@ -230,7 +245,7 @@ fn missing<'a>(what: &str, name: &str, world: &str, known: impl Iterator<Item = 
 
 impl Interface {
     fn slot(&self, world: &str, name: &str, kind: FieldKind) -> Result<usize, String> {
-        let fields = || self.sight.iter().filter(|f| f.kind == kind).map(|f| f.name);
+        let fields = || self.sight.iter().filter(|f| f.kind == kind).map(|f| f.name.as_ref());
         let what = match kind {
             FieldKind::Number => "number to see called",
             FieldKind::Text => "text to see called",
@@ -258,19 +273,19 @@ impl Interface {
     ) -> Result<(TableSlot, [usize; N]), String> {
         let slot = self.slot(world, name, FieldKind::Table)?;
         let field = self.sight.iter().filter(|f| f.kind == FieldKind::Table).nth(slot);
-        let known = field.map_or(&[][..], |field| field.columns);
+        let known = field.map_or(&[][..], |field| field.columns.as_slice());
         let mut places = [0; N];
         for (place, column) in places.iter_mut().zip(columns) {
             let what = format!("column in the table `{name}` called");
             let found = known.iter().position(|known| *known == column);
-            *place = found.ok_or_else(|| missing(&what, column, world, known.iter().copied()))?;
+            *place = found.ok_or_else(|| missing(&what, column, world, known.iter().map(AsRef::as_ref)))?;
         }
         Ok((TableSlot(slot, known.len()), places))
     }
 
     /// The number of the act `name`, and what it carries.
     pub fn act(&self, world: &str, name: &str) -> Result<(u16, &ActArgument), String> {
-        let names = || self.acts.iter().map(|a| a.name);
+        let names = || self.acts.iter().map(|a| a.name.as_ref());
         match self.acts.iter().position(|a| a.name == name) {
             Some(i) => Ok((i as u16, &self.acts[i].argument)),
             None => Err(missing("act", name, world, names())),
@@ -425,6 +440,16 @@ impl Sights {
             if let Some(cell) = numbers.values.get_mut(row) {
                 *cell = value;
             }
+        }
+    }
+
+    /// Writes a number that every row sees its own of, in order.
+    pub fn put_each(&mut self, slot: NumberSlot, values: impl Iterator<Item = f64>) {
+        if let Some(numbers) = self.numbers.get_mut(slot.0) {
+            numbers.values.clear();
+            numbers.values.extend(values);
+            numbers.values.resize(self.rows, 0.0);
+            numbers.step = 1;
         }
     }
 
@@ -661,7 +686,7 @@ mod tests {
 
     #[test]
     fn tables_are_seen_by_those_who_have_one() {
-        let columns = &["who", "price"];
+        let columns = ["who", "price"];
         let interface = Interface {
             sight: vec![Field::number("a", ""), Field::table("offers", columns, "")],
             ..Interface::default()
@@ -698,7 +723,7 @@ mod tests {
                 Field::number("a", ""),
                 Field::number("b", ""),
                 Field::text("t", ""),
-                Field::table("r", &["x", "y"], ""),
+                Field::table("r", ["x", "y"], ""),
             ],
             ..Interface::default()
         };

@@ -5,14 +5,15 @@
 //! a small common state that every shard holds alike, and a tally that reduces acts to what the common state needs.
 
 use crate::ask::Want;
-use crate::digest::{Digest, Kind, RowHash, hash_value};
+use crate::declare::{Declare, DeclareSplit, DeclareWorld};
+use crate::digest::{Digest, DigestVec, Kind, RowHash, hash_value};
 use crate::ladder::{Question, Settled};
 use crate::mail::{Arena, Inbox};
 use crate::policy::{Commons, Person};
 use crate::population::Population;
 use crate::rng::{Draws, Stream};
 use crate::saved::{Reader, Writer};
-use crate::sight::{Act, Acts, Cells, FieldKind, Interface, NumberSlot, Rows, Sights, TableSlot, TextSlot};
+use crate::sight::{Act, Acts, Cells, Interface, NumberSlot, Rows, Sights, TableSlot, TextSlot};
 use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::{AgentId, Bug, Plain, tree_reduce};
@@ -20,6 +21,7 @@ use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::fmt;
 
 /// The number of the first question that a world puts in the name of an agent in a round.
 pub const FIRST_QUESTION: u32 = 20_000;
@@ -54,18 +56,18 @@ impl<'a> SightRow<'a> {
 
     /// Shows a number.
     #[inline]
-    pub fn number(&mut self, slot: usize, value: f64) {
-        self.sights.put(self.row, NumberSlot(slot), value);
+    pub fn number(&mut self, slot: NumberSlot, value: f64) {
+        self.sights.put(self.row, slot, value);
     }
 
     /// Shows a text.
-    pub fn text(&mut self, slot: usize, value: impl Into<String>) {
-        self.sights.put_text(self.row, TextSlot(slot), value);
+    pub fn text(&mut self, slot: TextSlot, value: impl Into<String>) {
+        self.sights.put_text(self.row, slot, value);
     }
 
     /// Shows a table: `fill` appends its rows.
-    pub fn table(&mut self, slot: usize, fill: impl FnOnce(&mut Rows<'_>)) {
-        self.sights.put_table(self.row, TableSlot(slot, 0), fill);
+    pub fn table(&mut self, slot: TableSlot, fill: impl FnOnce(&mut Rows<'_>)) {
+        self.sights.put_table(self.row, slot, fill);
     }
 }
 
@@ -168,6 +170,12 @@ impl<'a> Deeds<'a> {
         self.acts.text(self.range.start + i)
     }
 
+    /// The record of the `i`-th act; `None` if it carries none, or one that is no `T`.
+    #[must_use]
+    pub fn record<T: DeserializeOwned>(&self, i: usize) -> Option<T> {
+        serde_json::from_str(self.text(i)?).ok()
+    }
+
     /// What happens to the agent in this window, sorted by (time, who planned it, number): (time, who planned it, kind).
     pub fn events(&self) -> impl Iterator<Item = (f64, AgentId, u16)> + 'a {
         self.events.stamped()
@@ -206,14 +214,12 @@ pub trait SplitWorld: Send + Sync + Sized + 'static {
     /// What the acts of a block are reduced to.
     type Tally: Plain;
 
-    /// Opens the world, or says which parameter does not fit.
-    fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
+    /// Opens the world and declares what it shows and understands, or says which parameter does not fit.
+    fn open(params: Self::Params, setup: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid>;
     /// Bytes of memory of an agent besides its row itself. An estimate: a run that cannot fit into memory is refused.
     fn memory_bytes(&self) -> usize {
         0
     }
-    /// What it shows and understands.
-    fn interface(&self) -> Interface;
     /// The least delay between what happens and what it causes, in the world's unit of time: a world with events has one, and its
     /// rounds are windows of it.
     fn delay(&self) -> Option<f64> {
@@ -227,11 +233,7 @@ pub trait SplitWorld: Send + Sync + Sized + 'static {
     fn start(&self, row: &Self::Row, person: Person<'_>, future: &mut Future) {
         let _ = (row, person, future);
     }
-    /// Writes what everybody sees: (number slot, value).
-    fn observe_all(&self, common: &Self::Common, show: &mut dyn FnMut(usize, f64)) {
-        let _ = (common, show);
-    }
-    /// Writes what one agent sees besides.
+    /// Writes what one agent sees in slots that were declared without a function.
     fn observe(&self, common: &Self::Common, row: &Self::Row, person: Person<'_>, sight: &mut SightRow<'_>) {
         let _ = (common, row, person, sight);
     }
@@ -251,16 +253,6 @@ pub trait SplitWorld: Send + Sync + Sized + 'static {
     fn merge(&self, left: Self::Tally, right: Self::Tally) -> Self::Tally;
     /// Moves the common state on. `Some(reason)` ends the run.
     fn settle(&self, common: &mut Self::Common, tally: Self::Tally, draws: &mut Draws) -> Option<String>;
-    /// The value of column `column` for one agent.
-    fn column(&self, common: &Self::Common, row: &Self::Row, column: usize) -> f64 {
-        let _ = (common, row, column);
-        0.0
-    }
-    /// The value of scalar `i`.
-    fn scalar(&self, common: &Self::Common, i: usize) -> f64 {
-        let _ = (common, i);
-        0.0
-    }
 }
 
 /// A world whose state lies in one place.
@@ -271,17 +263,16 @@ pub trait World: Send + Sync + Sized + 'static {
     const SUMMARY: &'static str;
     /// What a scenario may set.
     type Params: DeserializeOwned + schemars::JsonSchema;
-    /// Everything that changes.
+    /// Everything that changes. All of it is hashed in every round; what is large lies in [`crate::digest::DigestVec`]s and
+    /// [`crate::digest::DigestMap`]s, which are hashed where they change.
     type State: Plain;
 
-    /// Opens the world, or says which parameter does not fit.
-    fn open(params: Self::Params, setup: &Setup<'_>) -> Result<Self, Invalid>;
+    /// Opens the world and declares what it shows and understands, or says which parameter does not fit.
+    fn open(params: Self::Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid>;
     /// Bytes of the state for each agent at the start. An estimate: a run that cannot fit into memory is refused.
     fn memory_bytes(&self) -> usize {
         200
     }
-    /// What it shows and understands.
-    fn interface(&self) -> Interface;
     /// How its agents take their turns unless a scenario says otherwise.
     fn activation(&self) -> Activation {
         Activation::Simultaneous
@@ -308,37 +299,18 @@ pub trait World: Send + Sync + Sized + 'static {
     fn learn(&self, state: &mut Self::State, ends: Vec<Settled>) {
         let _ = (state, ends);
     }
-    /// Writes what one agent sees.
-    fn observe(&self, state: &Self::State, person: Person<'_>, sight: &mut SightRow<'_>);
+    /// Writes what one agent sees in slots that were declared without a function.
+    fn observe(&self, state: &Self::State, person: Person<'_>, sight: &mut SightRow<'_>) {
+        let _ = (state, person, sight);
+    }
     /// Applies one agent's acts. Simultaneous: once all have acted, in order of id, for those that did something. Random order:
     /// right after the agent's turn, before the next agent looks.
     fn apply(&self, state: &mut Self::State, deeds: &Deeds<'_>, future: &mut Future);
     /// Ends a round. `Some(reason)` ends the run.
     fn settle(&self, state: &mut Self::State, draws: &mut Draws) -> Option<String>;
-    /// A digest of the state that the world keeps up with every change, for states that are too large to be hashed each round. `None`: all
-    /// of it is hashed.
-    fn digest(&self, state: &Self::State) -> Option<Digest> {
-        let _ = state;
-        None
-    }
     /// Rebuilds what follows from the rest of the state and is not saved with it (`#[serde(skip)]`).
     fn restore(&self, state: &mut Self::State) {
         let _ = state;
-    }
-    /// The value of column `column` for one agent.
-    fn column(&self, state: &Self::State, who: AgentId, column: usize) -> f64 {
-        let _ = (state, who, column);
-        0.0
-    }
-    /// The value of scalar `i`.
-    fn scalar(&self, state: &Self::State, i: usize) -> f64 {
-        let _ = (state, i);
-        0.0
-    }
-    /// What the round that has just ended adds to table `i` of its own: one entry a declared column.
-    fn rows(&self, state: &Self::State, i: usize) -> Vec<Cells> {
-        let _ = (state, i);
-        Vec::new()
     }
 }
 
@@ -351,7 +323,7 @@ pub enum Split {
     None,
 }
 
-/// The rows of a block, one world's.
+/// The rows of a block, one world's: a [`DigestVec`], or nothing where the state is not split.
 pub(crate) type RowsBox = Box<dyn Any + Send + Sync>;
 /// A tally with its type erased.
 pub(crate) type Tally = Box<dyn Any + Send + Sync>;
@@ -401,19 +373,12 @@ pub(crate) trait WorldHost: Send + Sync {
         rows: &mut RowsBox,
         deeds: &BlockDeeds<'_>,
         commons: &Commons,
-        digest: &mut Digest,
         future: &mut Future,
     ) -> Result<Tally, Bug>;
     fn merge(&self, tallies: Vec<Tally>) -> Result<Tally, Bug>;
     fn encode_tally(&self, tally: &Tally) -> Result<Vec<u8>, Bug>;
     fn decode_tally(&self, bytes: &[u8]) -> Result<Tally, Bug>;
-    fn settle(
-        &mut self,
-        tally: Tally,
-        round: u32,
-        commons: &Commons,
-        digest: &mut Digest,
-    ) -> Result<Option<String>, Bug>;
+    fn settle(&mut self, tally: Tally, round: u32, commons: &Commons) -> Result<Option<String>, Bug>;
     /// Writes what one agent sees of an unsplit state into row 0 of sights that were made for this world.
     fn observe_one(&self, who: AgentId, commons: &Commons, sights: &mut Sights);
     /// Applies acts to an unsplit state, in order; acts of one agent stand together.
@@ -426,7 +391,11 @@ pub(crate) trait WorldHost: Send + Sync {
         future: &mut Future,
     ) -> Result<(), Bug>;
     /// Ends a round of an unsplit state.
-    fn settle_whole(&mut self, round: u32, commons: &Commons, digest: &mut Digest) -> Result<Option<String>, Bug>;
+    fn settle_whole(&mut self, round: u32, commons: &Commons) -> Result<Option<String>, Bug>;
+    /// The hash of the state that is not in rows: that of a split world which all shards share, or all of an unsplit one.
+    fn hash(&self) -> u128;
+    /// The digest of a block's rows.
+    fn digest_rows(&self, rows: &RowsBox) -> Result<Digest, Bug>;
     fn column(&self, rows: &RowsBox, first: AgentId, n: usize, column: usize, out: &mut Vec<f64>);
     fn scalar(&self, i: usize) -> f64;
     /// What the last round adds to a table of the world's own.
@@ -453,15 +422,21 @@ fn downcast_mut<T: 'static>(value: &mut (dyn Any + Send + Sync)) -> Result<&mut 
     value.downcast_mut().ok_or_else(|| Bug::internal("a world's data are of another world's type"))
 }
 
+/// What is read back must have the hash that was saved with it.
+fn as_saved(is: bool, what: fmt::Arguments<'_>) -> Result<(), Bug> {
+    let why = "it is not what was saved: its digest is another";
+    if is { Ok(()) } else { Err(Bug::Snapshot { what: what.to_string(), why: why.into() }) }
+}
+
 pub(crate) struct SplitHost<W: SplitWorld> {
     world: W,
     common: W::Common,
-    interface: Interface,
+    declared: DeclareSplit<W>,
 }
 
 impl<W: SplitWorld> SplitHost<W> {
-    pub fn new(world: W) -> Self {
-        SplitHost { common: world.begin(), interface: world.interface(), world }
+    pub fn new(world: W, declared: DeclareSplit<W>) -> Self {
+        SplitHost { common: world.begin(), declared, world }
     }
 
     fn fresh(&self, who: AgentId, commons: &Commons, round: u32) -> W::Row {
@@ -472,7 +447,7 @@ impl<W: SplitWorld> SplitHost<W> {
 
 impl<W: SplitWorld> WorldHost for SplitHost<W> {
     fn interface(&self) -> &Interface {
-        &self.interface
+        &self.declared.interface
     }
 
     fn memory_bytes(&self) -> usize {
@@ -496,7 +471,7 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
     }
 
     fn start(&self, rows: &RowsBox, first: AgentId, commons: &Commons, future: &mut Future) {
-        if let Ok(rows) = downcast::<Vec<W::Row>>(rows.as_ref()) {
+        if let Ok(rows) = downcast::<DigestVec<W::Row>>(rows.as_ref()) {
             for (i, row) in rows.iter().enumerate() {
                 let person = Person { id: first + i as u32, population: &commons.population };
                 self.world.start(row, person, future);
@@ -509,20 +484,27 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
     }
 
     fn seat(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> RowsBox {
-        Box::new(ids.map(|who| self.fresh(who, commons, round)).collect::<Vec<_>>())
+        let first = u64::from(ids.start);
+        Box::new(DigestVec::numbered_from(first, ids.map(|who| self.fresh(who, commons, round)).collect()))
     }
 
     fn join(&self, rows: &mut RowsBox, who: AgentId, commons: &Commons, round: u32) {
         let fresh = self.fresh(who, commons, round);
-        if let Ok(rows) = downcast_mut::<Vec<W::Row>>(rows.as_mut()) {
+        if let Ok(rows) = downcast_mut::<DigestVec<W::Row>>(rows.as_mut()) {
             rows.push(fresh);
         }
     }
 
     fn observe(&self, rows: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights) {
-        sights.reset(&self.interface, n);
-        self.world.observe_all(&self.common, &mut |slot, value| sights.put_all(NumberSlot(slot), value));
-        if let Ok(rows) = downcast::<Vec<W::Row>>(rows.as_ref()) {
+        let Declare { interface, shared, numbers, .. } = &self.declared;
+        sights.reset(interface, n);
+        for (slot, value) in shared {
+            sights.put_all(*slot, value(&self.world, &self.common));
+        }
+        if let Ok(rows) = downcast::<DigestVec<W::Row>>(rows.as_ref()) {
+            for (slot, value) in numbers {
+                sights.put_each(*slot, rows.iter().map(|row| value(&self.world, &self.common, row)));
+            }
             for (i, row) in rows.iter().enumerate() {
                 let person = Person { id: first + i as u32, population: &commons.population };
                 let mut sight = SightRow { sights, row: i, who: person.id, topology: &commons.topology };
@@ -536,10 +518,9 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         rows: &mut RowsBox,
         deeds: &BlockDeeds<'_>,
         commons: &Commons,
-        digest: &mut Digest,
         future: &mut Future,
     ) -> Result<Tally, Bug> {
-        let rows = downcast_mut::<Vec<W::Row>>(rows.as_mut())?;
+        let (rows, mut pass) = downcast_mut::<DigestVec<W::Row>>(rows.as_mut())?.pass(deeds.events.is_none());
         let mut tally = self.world.tally();
         let acts = &deeds.acts.rows;
         let mut next = 0;
@@ -564,9 +545,10 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
             let before = row.clone();
             self.world.apply(&self.common, row, &of_agent, &mut tally, future);
             if *row != before {
-                digest.add(hash_value(RowHash::new(Kind::Row, deeds.round), u64::from(who), row));
+                pass.changed(i, &before, row);
             }
         }
+        pass.end(rows);
         Ok(Box::new(tally))
     }
 
@@ -587,21 +569,10 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         Ok(Box::new(decode::<W::Tally>(bytes, "a tally")?))
     }
 
-    fn settle(
-        &mut self,
-        tally: Tally,
-        round: u32,
-        commons: &Commons,
-        digest: &mut Digest,
-    ) -> Result<Option<String>, Bug> {
+    fn settle(&mut self, tally: Tally, round: u32, commons: &Commons) -> Result<Option<String>, Bug> {
         let tally = tally.downcast::<W::Tally>().map_err(|_| Bug::internal("a tally is of another world's type"))?;
-        let before = self.common.clone();
         let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
-        let end = self.world.settle(&mut self.common, *tally, &mut draws);
-        if self.common != before {
-            digest.add(hash_value(RowHash::new(Kind::Common, round), 0, &self.common));
-        }
-        Ok(end)
+        Ok(self.world.settle(&mut self.common, *tally, &mut draws))
     }
 
     fn observe_one(&self, _: AgentId, _: &Commons, _: &mut Sights) {}
@@ -617,39 +588,50 @@ impl<W: SplitWorld> WorldHost for SplitHost<W> {
         Err(Bug::internal("a split world has no unsplit state"))
     }
 
-    fn settle_whole(&mut self, _: u32, _: &Commons, _: &mut Digest) -> Result<Option<String>, Bug> {
+    fn settle_whole(&mut self, _: u32, _: &Commons) -> Result<Option<String>, Bug> {
         Err(Bug::internal("a split world has no unsplit state"))
     }
 
+    fn hash(&self) -> u128 {
+        hash_value(RowHash::new(Kind::Common, 0), 0, &self.common)
+    }
+
+    fn digest_rows(&self, rows: &RowsBox) -> Result<Digest, Bug> {
+        Ok(downcast::<DigestVec<W::Row>>(rows.as_ref())?.digest())
+    }
+
     fn column(&self, rows: &RowsBox, _: AgentId, _: usize, column: usize, out: &mut Vec<f64>) {
-        if let Ok(rows) = downcast::<Vec<W::Row>>(rows.as_ref()) {
-            out.extend(rows.iter().map(|row| self.world.column(&self.common, row, column)));
+        let value = self.declared.columns.get(column);
+        if let (Some(value), Ok(rows)) = (value, downcast::<DigestVec<W::Row>>(rows.as_ref())) {
+            out.extend(rows.iter().map(|row| value(&self.world, &self.common, row)));
         }
     }
 
     fn scalar(&self, i: usize) -> f64 {
-        self.world.scalar(&self.common, i)
+        self.declared.scalars.get(i).map_or(0.0, |value| value(&self.world, &self.common))
     }
 
-    fn rows(&self, _: usize) -> Vec<Cells> {
-        Vec::new()
+    fn rows(&self, i: usize) -> Vec<Cells> {
+        self.declared.tables.get(i).map_or(Vec::new(), |rows| rows(&self.world, &self.common))
     }
 
     fn save(&self, to: &mut Writer<'_>) -> Result<(), Bug> {
-        to.value(&self.common, format_args!("the state of world `{}`", W::NAME))
+        to.value(&(&self.common, self.hash()), format_args!("the state of world `{}`", W::NAME))
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Bug> {
-        self.common = from.value(format_args!("the state of world `{}`", W::NAME))?;
-        Ok(())
+        let what = format_args!("the state of world `{}`", W::NAME);
+        let (common, hash): (W::Common, u128) = from.value(what)?;
+        self.common = common;
+        as_saved(self.hash() == hash, what)
     }
 
     fn save_rows(&self, rows: &RowsBox, to: &mut Writer<'_>) -> Result<(), Bug> {
-        to.value(downcast::<Vec<W::Row>>(rows.as_ref())?, format_args!("the rows of world `{}`", W::NAME))
+        to.value(downcast::<DigestVec<W::Row>>(rows.as_ref())?, format_args!("the rows of world `{}`", W::NAME))
     }
 
     fn load_rows(&self, from: &mut Reader<'_>) -> Result<RowsBox, Bug> {
-        Ok(Box::new(from.value::<Vec<W::Row>>(format_args!("the rows of world `{}`", W::NAME))?))
+        Ok(Box::new(from.value::<DigestVec<W::Row>>(format_args!("the rows of world `{}`", W::NAME))?))
     }
 }
 
@@ -657,7 +639,7 @@ pub(crate) struct WholeHost<W: World> {
     world: W,
     /// `None` on the shards that do not hold the state.
     state: Option<W::State>,
-    interface: Interface,
+    declared: DeclareWorld<W>,
     /// Whether a block's sights are written by several threads.
     seen_in_parts: bool,
 }
@@ -666,16 +648,29 @@ pub(crate) struct WholeHost<W: World> {
 const PART: usize = 256;
 
 impl<W: World> WholeHost<W> {
-    pub fn new(world: W) -> Self {
-        let interface = world.interface();
-        let seen_in_parts = interface.sight.iter().any(|field| field.kind == FieldKind::Table);
-        WholeHost { state: None, interface, world, seen_in_parts }
+    pub fn new(world: W, declared: DeclareWorld<W>) -> Self {
+        WholeHost { state: None, seen_in_parts: declared.shows_tables(), declared, world }
+    }
+
+    /// Writes what `n` agents from `first` on see.
+    fn show(&self, state: &W::State, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights) {
+        let ids = first..first + n as u32;
+        for (slot, value) in &self.declared.shared {
+            sights.put_all(*slot, value(&self.world, state));
+        }
+        for (slot, value) in &self.declared.numbers {
+            sights.put_each(*slot, ids.clone().map(|who| value(&self.world, state, &who)));
+        }
+        for (row, id) in ids.enumerate() {
+            let person = Person { id, population: &commons.population };
+            self.world.observe(state, person, &mut SightRow { sights, row, who: id, topology: &commons.topology });
+        }
     }
 }
 
 impl<W: World> WorldHost for WholeHost<W> {
     fn interface(&self) -> &Interface {
-        &self.interface
+        &self.declared.interface
     }
 
     fn memory_bytes(&self) -> usize {
@@ -726,37 +721,24 @@ impl<W: World> WorldHost for WholeHost<W> {
     fn join(&self, _: &mut RowsBox, _: AgentId, _: &Commons, _: u32) {}
 
     fn observe(&self, _: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights) {
-        sights.reset(&self.interface, n);
+        let interface = &self.declared.interface;
+        sights.reset(interface, n);
         let Some(state) = &self.state else { return };
-        let write = |sights: &mut Sights, first: AgentId, n: usize| {
-            for row in 0..n {
-                let person = Person { id: first + row as u32, population: &commons.population };
-                let mut sight = SightRow { sights, row, who: person.id, topology: &commons.topology };
-                self.world.observe(state, person, &mut sight);
-            }
-        };
         if self.seen_in_parts && n > PART {
             let part = |i: usize| {
                 let (at, n) = (i * PART, PART.min(n - i * PART));
-                let mut sights = Sights::new(&self.interface, n);
-                write(&mut sights, first + at as u32, n);
+                let mut sights = Sights::new(interface, n);
+                self.show(state, first + at as u32, n, commons, &mut sights);
                 (at, sights)
             };
             let parts: Vec<(usize, Sights)> = (0..n.div_ceil(PART)).into_par_iter().map(part).collect();
             parts.iter().for_each(|(at, part)| sights.place(*at, part));
         } else {
-            write(sights, first, n);
+            self.show(state, first, n, commons, sights);
         }
     }
 
-    fn apply_block(
-        &self,
-        _: &mut RowsBox,
-        _: &BlockDeeds<'_>,
-        _: &Commons,
-        _: &mut Digest,
-        _: &mut Future,
-    ) -> Result<Tally, Bug> {
+    fn apply_block(&self, _: &mut RowsBox, _: &BlockDeeds<'_>, _: &Commons, _: &mut Future) -> Result<Tally, Bug> {
         Ok(Box::new(()))
     }
 
@@ -772,15 +754,14 @@ impl<W: World> WorldHost for WholeHost<W> {
         Ok(Box::new(()))
     }
 
-    fn settle(&mut self, _: Tally, _: u32, _: &Commons, _: &mut Digest) -> Result<Option<String>, Bug> {
+    fn settle(&mut self, _: Tally, _: u32, _: &Commons) -> Result<Option<String>, Bug> {
         Ok(None)
     }
 
     fn observe_one(&self, who: AgentId, commons: &Commons, sights: &mut Sights) {
         sights.clear(1);
         if let Some(state) = &self.state {
-            let person = Person { id: who, population: &commons.population };
-            self.world.observe(state, person, &mut SightRow { sights, row: 0, who, topology: &commons.topology });
+            self.show(state, who, 1, commons, sights);
         }
     }
 
@@ -806,41 +787,48 @@ impl<W: World> WorldHost for WholeHost<W> {
         Ok(())
     }
 
-    fn settle_whole(&mut self, round: u32, commons: &Commons, digest: &mut Digest) -> Result<Option<String>, Bug> {
+    fn settle_whole(&mut self, round: u32, commons: &Commons) -> Result<Option<String>, Bug> {
         let Some(state) = &mut self.state else {
             return Err(Bug::internal("a round ended on a shard without the state"));
         };
         let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
-        let end = self.world.settle(state, &mut draws);
-        // Whether it has changed or not: to know that would take a copy of it.
-        let row = RowHash::new(Kind::Common, round);
-        digest.add(match self.world.digest(state) {
-            None => hash_value(row, 0, state),
-            Some(kept) => hash_value(row, 0, &kept),
-        });
-        Ok(end)
+        Ok(self.world.settle(state, &mut draws))
+    }
+
+    fn hash(&self) -> u128 {
+        hash_value(RowHash::new(Kind::Common, 0), 0, &self.state)
+    }
+
+    fn digest_rows(&self, _: &RowsBox) -> Result<Digest, Bug> {
+        Ok(Digest::default())
     }
 
     fn column(&self, _: &RowsBox, first: AgentId, n: usize, column: usize, out: &mut Vec<f64>) {
-        if let Some(state) = &self.state {
-            out.extend((0..n as u32).map(|i| self.world.column(state, first + i, column)));
+        if let (Some(state), Some(value)) = (&self.state, self.declared.columns.get(column)) {
+            out.extend((0..n as u32).map(|i| value(&self.world, state, &(first + i))));
         }
     }
 
     fn scalar(&self, i: usize) -> f64 {
-        self.state.as_ref().map_or(0.0, |state| self.world.scalar(state, i))
+        let value = self.state.as_ref().zip(self.declared.scalars.get(i));
+        value.map_or(0.0, |(state, value)| value(&self.world, state))
     }
 
     fn rows(&self, i: usize) -> Vec<Cells> {
-        self.state.as_ref().map_or(Vec::new(), |state| self.world.rows(state, i))
+        let rows = self.state.as_ref().zip(self.declared.tables.get(i));
+        rows.map_or(Vec::new(), |(state, rows)| rows(&self.world, state))
     }
 
     fn save(&self, to: &mut Writer<'_>) -> Result<(), Bug> {
-        to.value(&self.state, format_args!("the state of world `{}`", W::NAME))
+        to.value(&(&self.state, self.hash()), format_args!("the state of world `{}`", W::NAME))
     }
 
     fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Bug> {
-        self.state = from.value(format_args!("the state of world `{}`", W::NAME))?;
+        let what = format_args!("the state of world `{}`", W::NAME);
+        let (state, hash): (Option<W::State>, u128) = from.value(what)?;
+        self.state = state;
+        // Before the rest is made from it, which relies on it.
+        as_saved(self.hash() == hash, what)?;
         if let Some(state) = &mut self.state {
             self.world.restore(state);
         }

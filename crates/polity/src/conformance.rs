@@ -1,7 +1,7 @@
 //! The conformance suite: what every leaf must keep, checked on its own scenario.
 //!
 //! Same seed twice; every activation that the world allows; 1, 2 and 5 threads; 1, 3 and 7 shards; answers shuffled, repeated and failing; replay; resume in the middle; a
-//! fork without changes; the golden. A new leaf is checked on arrival, also one of your own crate: call [`check`] with its registry.
+//! fork without changes; another number in a snapshot; the golden. A new leaf is checked on arrival, also one of your own crate: call [`own_leaves`] with its registry.
 
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
@@ -12,7 +12,11 @@ use polity_driver::run::{Engine, Prepared, Summary, prepare};
 use polity_driver::source::Faults;
 use polity_driver::systems::QUANTITIES;
 use polity_driver::tables::ColumnData;
+use polity_kernel::machine::Machine;
 use polity_kernel::registry::{Card, Registry};
+use polity_kernel::saved::{Part, Sink};
+use polity_kernel::scenario::Assembled;
+use polity_kernel::society::Society;
 use polity_kernel::tree::{Node, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,6 +28,9 @@ use std::sync::Arc;
 const MANY: i64 = 30_000;
 /// Agents of the same check where everybody hears everybody: two blocks.
 const MANY_COMPLETE: i64 = 4_200;
+
+/// Bits that are flipped in each kind of state.
+const FLIPS: usize = 100;
 
 /// What a leaf's scenario must give.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,10 +65,18 @@ fn leaves(registry: &Registry) -> Vec<(&'static str, &Card)> {
     shelves.into_iter().flat_map(|(kind, cards)| cards.into_iter().map(move |card| (kind, card))).collect()
 }
 
-/// Checks every leaf of a registry that has a scenario; a leaf without one fails.
+/// The leaves of a registry, `worlds/opinion` and so on, each with its folder.
 #[must_use]
-pub fn check(registry: &Registry) -> Vec<Checked> {
-    leaves(registry).into_iter().map(|(kind, card)| check_leaf(registry, kind, card)).collect()
+pub fn names(registry: &Registry) -> Vec<(String, &'static str)> {
+    leaves(registry).into_iter().map(|(kind, card)| (format!("{kind}/{}", card.name), card.files.folder)).collect()
+}
+
+/// Checks a leaf by its name, such as `worlds/opinion`; `None` if the registry has no such leaf. A leaf without a scenario fails.
+#[must_use]
+pub fn check(registry: &Registry, name: &str) -> Option<Checked> {
+    let (kind, name) = name.split_once('/')?;
+    let (kind, card) = leaves(registry).into_iter().find(|(of, card)| *of == kind && card.name == name)?;
+    Some(check_leaf(registry, kind, card))
 }
 
 /// Checks the leaves of a registry that are not in the box, for the test of a crate with leaves of its own: what they do not
@@ -323,6 +338,52 @@ impl<'a> Suite<'a> {
         }
     }
 
+    /// No number of a state can be other than it was without the digest of the state being another; see
+    /// `docs/decisions/the-digest-covers-state.md`.
+    fn mutate(&mut self, base: &Ran) {
+        if self.prepared.tree.get("world").is_none() {
+            return;
+        }
+        match self.mutations(base) {
+            Ok(unnoticed) => self.failures.extend(unnoticed),
+            Err(error) => self.failures.push(format!("another number in a snapshot: {error}")),
+        }
+    }
+
+    /// Flips bits of a snapshot from the middle of the run. Each flip must be refused when it is read, or be noticed.
+    fn mutations(&self, base: &Ran) -> Result<Vec<String>, String> {
+        let engine = self.engine(base.disk.clone(), PLAIN, Stop::default());
+        let middle = Some(base.summary.rounds / 2);
+        let society = engine.society_at(Path::new(RUN), middle, &mut Unwatched).map_err(|e| e.to_string())?;
+        let saved = saved(&society)?;
+        let digest = society.state_digest().map_err(|e| e.to_string())?;
+        let read = |bytes: &[u8]| -> Result<Option<Society>, String> {
+            let Assembled::Society(mut society) = engine.assemble(&self.prepared).map_err(|e| e.to_string())? else {
+                return Err("it is no society".into());
+            };
+            Ok(society.restore(bytes).is_ok().then_some(*society))
+        };
+        let whole = read(&saved.bytes)?.ok_or("it cannot be read back")?;
+        if whole.state_digest() != Ok(digest) {
+            return Err("what is read back has another digest".into());
+        }
+        let mut unnoticed = Vec::new();
+        for at in saved.places() {
+            let mut bytes = saved.bytes.clone();
+            bytes[at] ^= 1;
+            if let Some(other) = read(&bytes)?
+                && other.state_digest() == Ok(digest)
+                && self::saved(&other)?.bytes != saved.bytes
+            {
+                unnoticed.push(format!(
+                    "byte {at} of a snapshot ({:?}) can be another, and the digest stays",
+                    saved.part(at)
+                ));
+            }
+        }
+        Ok(unnoticed)
+    }
+
     /// A fork that changes nothing is the run itself.
     fn fork(&mut self, base: &Ran) {
         let at = base.summary.rounds / 2;
@@ -333,6 +394,46 @@ impl<'a> Suite<'a> {
             Err(error) => self.failures.push(format!("a fork without changes: {error}")),
         }
     }
+}
+
+/// A saved society, and where its parts begin.
+#[derive(Default)]
+struct Saved {
+    bytes: Vec<u8>,
+    parts: Vec<(Part, usize)>,
+}
+
+impl Sink for Saved {
+    fn take(&mut self, bytes: &[u8]) {
+        self.bytes.take(bytes);
+    }
+
+    fn begin(&mut self, part: Part, at: u64) {
+        self.parts.push((part, at as usize));
+    }
+}
+
+impl Saved {
+    /// Which part a byte belongs to.
+    fn part(&self, at: usize) -> Part {
+        self.parts[self.parts.partition_point(|(_, begin)| *begin <= at) - 1].0
+    }
+
+    /// Bytes of states, up to [`FLIPS`] of each kind of them, evenly spread.
+    fn places(&self) -> Vec<usize> {
+        let mut places = Vec::new();
+        for kind in [Part::World, Part::Agents, Part::Rows] {
+            let of_kind: Vec<usize> = (0..self.bytes.len()).filter(|at| self.part(*at) == kind).collect();
+            places.extend(of_kind.iter().step_by(of_kind.len().div_ceil(FLIPS).max(1)));
+        }
+        places
+    }
+}
+
+fn saved(society: &Society) -> Result<Saved, String> {
+    let mut saved = Saved::default();
+    society.save(&mut saved).map_err(|e| e.to_string())?;
+    Ok(saved)
 }
 
 /// The columns of all tables but the volatile ones, by `table.column`.
@@ -390,6 +491,7 @@ fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
     suite.replay(&base);
     suite.resume(&base);
     suite.fork(&base);
+    suite.mutate(&base);
     suite.modes();
     let metrics = match last_metrics(base.disk.as_ref()) {
         Ok(metrics) => metrics,

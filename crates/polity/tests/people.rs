@@ -13,10 +13,11 @@ use polity_driver::health::{Alarm, PARROTING, STUCK};
 use polity_driver::run::Engine;
 use polity_driver::tables::ColumnData;
 use polity_kernel::Invalid;
+use polity_kernel::declare::DeclareSplit;
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, ActKind, Interface};
+use polity_kernel::sight::ActArgument;
 use polity_kernel::world::{Deeds, Future, Setup, SplitWorld};
 use serde_json::{Value, json};
 use std::fs;
@@ -383,15 +384,9 @@ impl SplitWorld for Hall {
     type Common = f64;
     type Tally = ();
 
-    fn open(_: Nothing, _: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(_: Nothing, _: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
+        declare.action("say", ActArgument::Text, "speak");
         Ok(Hall)
-    }
-
-    fn interface(&self) -> Interface {
-        Interface {
-            acts: vec![ActKind { name: "say", argument: ActArgument::Text, doc: "speak" }],
-            ..Interface::default()
-        }
     }
 
     fn begin(&self) -> f64 {

@@ -185,7 +185,9 @@ impl Policy for Archetype {
         let mut deeds = deeds(params.acts.as_deref(), &params.default, binding)?;
         let mut asked = Vec::new();
         if picks && params.samples == 0 {
-            let draws = |deed: &Deed| !matches!(deed.argument, ActArgument::Number { .. } | ActArgument::Choice(_));
+            let draws = |deed: &Deed| {
+                !matches!(deed.argument, ActArgument::Number { .. } | ActArgument::Choice(_) | ActArgument::Record(_))
+            };
             if let (Some(_), Some(i)) = (&params.acts, deeds.iter().position(|deed| !draws(deed))) {
                 let message = format!(
                     "`{}` carries what no share of a group tells; leave it out, or write `samples: 5`",
@@ -208,7 +210,9 @@ impl Policy for Archetype {
             let option = options(&deeds[*act]).and_then(|options| options.get(*option)).cloned().unwrap_or_default();
             (deeds[*act].name.clone(), option)
         };
-        let doc = |deed: &Deed| binding.interface.acts.get(usize::from(deed.kind)).map_or("", |act| act.doc).to_owned();
+        let doc = |deed: &Deed| {
+            binding.interface.acts.get(usize::from(deed.kind)).map_or("", |act| act.doc.as_ref()).to_owned()
+        };
         let named: Vec<(String, String)> = match picks {
             false => asked.iter().map(named).collect(),
             true => {
@@ -520,7 +524,7 @@ impl Archetype {
             Ways::Samples(samples) => {
                 let of_sample = |values: &Vec<Option<Value>>| {
                     let all = self.deeds.iter().zip(values).filter(|(_, value)| !self.picks || value.is_some());
-                    let done = |(deed, value): (&Deed, &Option<Value>)| match (deed.shown, value) {
+                    let done = |(deed, value): (&Deed, &Option<Value>)| match (&deed.shown, value) {
                         // What it was about differs from agent to agent.
                         (Some(_), Some(value)) if self.picks => match value.as_text() {
                             Some(words) => format!("{}: {words}", deed.name),

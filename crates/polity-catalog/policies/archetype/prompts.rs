@@ -6,7 +6,7 @@ use crate::minds::templates::{Names, Template, Templates, Value, map, number, sn
 use polity_kernel::Invalid;
 use polity_kernel::policy::{Binding, Fault};
 use polity_kernel::scenario::TextSource;
-use polity_kernel::sight::{FieldKind, TableSlot};
+use polity_kernel::sight::{FieldKind, Name, TableSlot};
 use std::collections::BTreeMap;
 
 /// The policy's own words, by name.
@@ -59,7 +59,7 @@ pub struct Seen {
 /// The tables that agents see.
 pub fn tables(binding: &Binding<'_>) -> Result<Vec<TableSlot>, Invalid> {
     let tables = binding.interface.sight.iter().filter(|field| field.kind == FieldKind::Table);
-    tables.map(|field| binding.table(field.name, []).map(|(slot, _)| slot)).collect()
+    tables.map(|field| binding.table(&field.name, []).map(|(slot, _)| slot)).collect()
 }
 
 /// What templates call the mean number of rows of a table.
@@ -132,7 +132,7 @@ impl Prompts {
             Slot::Number(slot) => number(known.means.get(slot.0).copied().unwrap_or(0.0)),
             Slot::Table(slot, columns) => match known.tables.get(slot.0) {
                 Some(Seen { rows, means }) => {
-                    let means = columns.iter().zip(means).map(|(name, mean)| (*name, number(*mean)));
+                    let means = columns.iter().zip(means).map(|(name, mean)| (name.as_ref(), number(*mean)));
                     map(means.chain([(ROWS, number(*rows))]))
                 }
                 None => Value::from(()),
@@ -147,8 +147,8 @@ impl Prompts {
         let attribute = |(name, level): (&str, &str)| map([("name", Value::from(name)), ("value", Value::from(level))]);
         all.insert("attributes", cells.traits(known.cell).map(attribute).collect());
         all.insert("sight", map(self.fields.iter().map(|(name, _, slot)| (name.as_str(), mean(slot)))));
-        let seen = |(name, doc, slot): &(String, &'static str, Slot)| {
-            map([("name", Value::from(name.as_str())), ("doc", Value::from(*doc)), ("value", mean(slot))])
+        let seen = |(name, doc, slot): &(String, Name, Slot)| {
+            map([("name", Value::from(name.as_str())), ("doc", Value::from(doc.as_ref())), ("value", mean(slot))])
         };
         let numbers = self.fields.iter().filter(|(_, _, slot)| matches!(slot, Slot::Number(_)));
         all.insert("seen", numbers.map(seen).collect());

@@ -119,9 +119,9 @@ impl Policy for Sampled {
         let acts = params.act.map(|act| vec![act]);
         let name = match (&acts, binding.interface.acts.as_slice()) {
             (Some(acts), _) => acts.concat(),
-            (None, [one]) => one.name.to_owned(),
+            (None, [one]) => one.name.to_string(),
             (None, all) => {
-                let names: Vec<&str> = all.iter().map(|act| act.name).collect();
+                let names: Vec<&str> = all.iter().map(|act| act.name.as_ref()).collect();
                 return Err(invalid("act", format!("which of {} is asked for?", names.join(", "))));
             }
         };

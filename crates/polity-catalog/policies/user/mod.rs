@@ -3,10 +3,10 @@
 mod traits;
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::policy::{Binding, Fault, Person, Policy, StateColumn, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{NumberSlot, TableSlot, WorldColumn};
+use polity_kernel::sight::{NumberSlot, TableSlot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use traits::{Rates, Trait, Traits};
@@ -112,15 +112,12 @@ impl Policy for User {
     type Params = Params;
     type State = Mood;
 
-    const COLUMNS: &'static [WorldColumn] = &[WorldColumn {
+    const COLUMNS: &'static [StateColumn<Self>] = &[StateColumn {
         name: "emotion",
         doc: "how moved the agent is: 0 calm, 1 moved, 2 roused",
         range: Some((0.0, MOST as f64)),
+        value: |_, mood| f64::from(mood.emotion),
     }];
-
-    fn column(&self, mood: &Mood, _: usize) -> f64 {
-        f64::from(mood.emotion)
-    }
 
     fn open(mut params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
         let Params { like, dislike, share, imitation, comment, post, follow, arousal, calm, pull, .. } = params;

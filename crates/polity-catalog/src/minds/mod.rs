@@ -111,6 +111,7 @@ fn want_of(name: &str, argument: &ActArgument) -> Want {
         ),
         ActArgument::Choice(options) => Want::Choice(options.clone()),
         ActArgument::Text => Want::Text,
+        ActArgument::Record(record) => record.clone(),
         // What there is to choose from is known in the turn ([`offer`]).
         ActArgument::Seen { .. } => Want::Choice(Vec::new()),
         ActArgument::Nothing => Want::Choice(vec![name.to_owned(), format!("do not {name}")]),
@@ -126,6 +127,9 @@ fn default_of(given: &Given, want: &Want) -> Result<Value, String> {
             None => Err(format!("`{text}` is none of {}", options.join(", "))),
         },
         (Given::Text(text), Want::Text) => Ok(Value::Text(text.clone())),
+        (_, Want::Record(_)) => {
+            Err("a record has no default: leave it out, and nothing is done without a usable reply".into())
+        }
         (_, Want::Number { .. }) => Err("must be a number".into()),
         (_, Want::Choice(options)) => Err(format!("must be one of {}", options.join(", "))),
         _ => Err("must be a text".into()),
@@ -189,7 +193,7 @@ pub fn deeds(
     default: &BTreeMap<String, Given>,
     binding: &Binding<'_>,
 ) -> Result<Vec<Deed>, Invalid> {
-    let all: Vec<String> = binding.interface.acts.iter().map(|act| act.name.to_owned()).collect();
+    let all: Vec<String> = binding.interface.acts.iter().map(|act| act.name.to_string()).collect();
     let names = acts.unwrap_or(&all);
     Invalid::unless(!names.is_empty(), "acts", format!("the world `{}` has nothing to decide", binding.world))?;
     if let (true, Some(name)) = (binding.interface.alternatives, default.keys().next()) {
@@ -209,10 +213,11 @@ pub fn deeds(
         let default = default.get(name).map(|given| default_of(given, &want)).transpose();
         let default = default.map_err(|message| invalid(&format!("default.{name}"), message))?;
         let right = binding.interface.number(binding.world, &format!("{}{name}", RIGHT)).ok();
-        let shown = match argument {
+        let shown = match argument.clone() {
             ActArgument::Seen { table, column, only, .. } => {
-                let (slot, [place, of]) = binding.table(table, [column, only.map_or(column, |(column, _)| column)])?;
-                Some(Shown { slot, place, column, only: only.map(|(_, value)| (of, value)) })
+                let of = only.as_ref().map_or(&column, |(of, _)| of);
+                let (slot, [place, of]) = binding.table(&table, [&column, of])?;
+                Some(Shown { slot, place, only: only.map(|(_, value)| (of, value)), column })
             }
             _ => None,
         };
@@ -250,6 +255,9 @@ impl Deed {
                     turn.tell_neighbours_text(0, text.clone());
                 }
             }
+            (ActArgument::Record(want), Value::Record(_)) => {
+                turn.act_text(self.kind, value.to_json(want).to_string());
+            }
             (ActArgument::Seen { .. }, Value::Number(x)) => turn.act(self.kind, *x),
             (ActArgument::Seen { .. }, Value::Record(fields)) => {
                 if let [Value::Number(x), Value::Text(words)] = fields.as_slice() {
@@ -263,8 +271,8 @@ impl Deed {
     /// Performs it, as the agent finds for itself what it is about: the first row of what it sees that it can be about. Where there is no
     /// such row nothing is done. `said`: what it carries besides, if that is known; texts that are not are left out.
     pub fn perform_on_first(&self, said: Option<&Value>, turn: &mut Turn<'_>) {
-        let words = said.and_then(Value::as_text).filter(|_| self.argument.has_text());
-        match (self.shown, words) {
+        let words = said.and_then(Value::as_text).filter(|_| self.argument.has_words());
+        match (&self.shown, words) {
             (Some(shown), words) => match (shown.first(turn.sight), words) {
                 (Some(row), Some(words)) => turn.act_saying(self.kind, row, words),
                 (Some(row), None) => turn.act(self.kind, row),
@@ -291,6 +299,9 @@ impl Deed {
                 }
             }
             (Some(Value::Text(text)), _) => format!("{}: {text}", self.name),
+            (Some(record @ Value::Record(_)), Want::Record(_)) => {
+                format!("{}: {}", self.name, record.to_json(&self.want))
+            }
             (Some(Value::Record(fields)), _) => match fields.as_slice() {
                 [Value::Number(x), Value::Text(words)] => format!("{} {}: {words}", self.name, plain(*x)),
                 _ => self.name.clone(),
@@ -304,8 +315,11 @@ impl Deed {
 #[must_use]
 pub fn wanted(deeds: &[Deed], thoughts: bool) -> (Want, String) {
     match deeds {
-        [deed] if thoughts => {
-            (Want::Record(vec![(THOUGHTS.into(), Want::Text), (ANSWER.into(), deed.want.clone())]), deed.name.clone())
+        // A record stands below a name, too: its own fields are not to be taken for the acts.
+        [deed] if thoughts || matches!(deed.want, Want::Record(_)) => {
+            let thoughts = thoughts.then(|| (THOUGHTS.to_owned(), Want::Text));
+            let answer = (ANSWER.to_owned(), deed.want.clone());
+            (Want::Record(thoughts.into_iter().chain([answer]).collect()), deed.name.clone())
         }
         [deed] => (deed.want.clone(), deed.name.clone()),
         deeds => {
@@ -325,7 +339,7 @@ pub fn thoughts(values: &mut Vec<Value>) -> Option<String> {
 /// The values in an answer to what [`wanted`] says, in order; thoughts first.
 #[must_use]
 pub fn values(answer: Value) -> Vec<Value> {
-    // An act's own value is no record.
+    // An act's own value is no record that stands alone.
     match answer {
         Value::Record(fields) => fields,
         one => vec![one],

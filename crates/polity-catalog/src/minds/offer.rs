@@ -3,7 +3,7 @@
 use super::templates::plain;
 use super::{Deed, THOUGHTS, thoughts};
 use polity_kernel::ask::{Value, Want};
-use polity_kernel::sight::{ActArgument, Sight, TableSlot};
+use polity_kernel::sight::{ActArgument, Name, Sight, TableSlot};
 
 /// The field that names the act.
 const ACT: &str = "act";
@@ -13,14 +13,14 @@ const WORDS: &str = "words";
 pub const NOTHING: &str = "nothing";
 
 /// The column of a sight's table whose values an act may name.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     /// The table.
     pub slot: TableSlot,
     /// Where its column stands in a row.
     pub place: usize,
     /// The column's name.
-    pub column: &'static str,
+    pub column: Name,
     /// Where a column stands that says by this value of which rows it may; none: of all.
     pub only: Option<(usize, f64)>,
 }
@@ -28,7 +28,7 @@ pub struct Shown {
 impl Shown {
     /// What the first row names that an act can be about: of a feed the best.
     #[must_use]
-    pub fn first(self, sight: Sight<'_>) -> Option<f64> {
+    pub fn first(&self, sight: Sight<'_>) -> Option<f64> {
         let fits = |row: &&[f64]| self.only.is_none_or(|(place, value)| row.get(place) == Some(&value));
         sight.table(self.slot).find(fits).and_then(|row| row.get(self.place)).copied()
     }
@@ -59,20 +59,20 @@ impl<'a> Offer<'a> {
     }
 
     /// `seen`: what an act may name; `None`: it is left out; nothing: it is not asked for.
-    fn made(deeds: &'a [Deed], thoughts: bool, seen: impl Fn(Shown) -> Option<Vec<String>>) -> Self {
+    fn made(deeds: &'a [Deed], thoughts: bool, seen: impl Fn(&Shown) -> Option<Vec<String>>) -> Self {
         let mut offer = Offer { acts: Vec::new(), fields: Vec::new(), thoughts };
         for (i, deed) in deeds.iter().enumerate() {
-            let field = match (&deed.argument, deed.shown) {
+            let field = match (&deed.argument, &deed.shown) {
                 (ActArgument::Nothing, _) => None,
                 (ActArgument::Text, _) => Some(offer.field(WORDS, || Want::Text)),
                 (_, None) => Some(offer.field(&deed.name, || deed.want.clone())),
                 (_, Some(shown)) => match seen(shown) {
                     None => continue,
                     Some(options) if options.is_empty() => None,
-                    Some(options) => Some(offer.field(shown.column, || Want::Choice(options))),
+                    Some(options) => Some(offer.field(&shown.column, || Want::Choice(options))),
                 },
             };
-            if deed.argument.has_text() {
+            if deed.argument.has_words() {
                 offer.field(WORDS, || Want::Text);
             }
             offer.acts.push((i, deed, field));
@@ -108,7 +108,7 @@ impl<'a> Offer<'a> {
         let values: Vec<Value> = fields.collect();
         let Some((i, deed, field)) = self.acts.get(act as usize) else { return (None, thoughts) };
         let value = match field {
-            None if deed.argument.has_text() => self.words(&values),
+            None if deed.argument.has_words() => self.words(&values),
             None => Some(Value::Choice(0)),
             Some(field) => self.value(deed, *field, &values),
         };
@@ -135,7 +135,7 @@ impl<'a> Offer<'a> {
 }
 
 /// The values of a column, each once, in the order seen.
-fn options(sight: Sight<'_>, shown: Shown) -> Vec<String> {
+fn options(sight: Sight<'_>, shown: &Shown) -> Vec<String> {
     let mut options: Vec<String> = Vec::new();
     for row in sight.table(shown.slot) {
         let option = plain(row.get(shown.place).copied().unwrap_or(0.0));
@@ -157,8 +157,15 @@ mod tests {
     }
 
     fn deeds() -> Vec<Deed> {
-        let shown = |place, column| Some(Shown { slot: TableSlot(0, 2), place, column, only: None });
-        let seen = |column, words| ActArgument::Seen { table: "feed", column, words, only: None };
+        let shown = |place, column: &'static str| {
+            Some(Shown { slot: TableSlot(0, 2), place, column: column.into(), only: None })
+        };
+        let seen = |column: &'static str, words| ActArgument::Seen {
+            table: "feed".into(),
+            column: column.into(),
+            words,
+            only: None,
+        };
         vec![
             deed("post", ActArgument::Text, None),
             deed("like", seen("post", false), shown(0, "post")),
@@ -170,8 +177,7 @@ mod tests {
     }
 
     fn sights(rows: &[f64]) -> Sights {
-        let interface =
-            Interface { sight: vec![Field::table("feed", &["post", "author"], "")], ..Interface::default() };
+        let interface = Interface { sight: vec![Field::table("feed", ["post", "author"], "")], ..Interface::default() };
         let mut sights = Sights::new(&interface, 1);
         sights.put_table(0, TableSlot(0, 2), |table| table.extend(rows.iter().copied()));
         sights
@@ -217,7 +223,7 @@ mod tests {
         assert_eq!(read(2), Some((2, Value::Text("hm".into()))));
         assert_eq!(read(4), Some((4, Value::Number(5.0))));
         assert_eq!(read(6), None);
-        let shown = |only| Shown { slot: TableSlot(0, 2), place: 0, column: "post", only };
+        let shown = |only| Shown { slot: TableSlot(0, 2), place: 0, column: "post".into(), only };
         let sights = sights(&[70.0, 3.0, 71.0, 4.0]);
         let found = [None, Some((1, 4.0)), Some((1, 5.0))].map(|only| shown(only).first(sights.row(0)));
         assert_eq!(found, [Some(70.0), Some(71.0), None]);

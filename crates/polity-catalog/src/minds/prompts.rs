@@ -7,7 +7,7 @@ use polity_kernel::Invalid;
 use polity_kernel::policy::{Binding, Fault, Turn};
 use polity_kernel::population::Cell;
 use polity_kernel::scenario::TextSource;
-use polity_kernel::sight::{FieldKind, NumberSlot, Sight, Sights, TableSlot, TextSlot};
+use polity_kernel::sight::{FieldKind, Name, NumberSlot, Sight, Sights, TableSlot, TextSlot};
 use std::collections::BTreeMap;
 
 /// The templates that lie beside this file, by name, for lists.
@@ -130,18 +130,18 @@ pub struct Prompts {
 }
 
 /// Sight fields that may be shown: (as templates name it, meaning, slot).
-pub type Fields = Vec<(String, &'static str, Slot)>;
+pub type Fields = Vec<(String, Name, Slot)>;
 
 /// What may be shown of a sight.
 pub fn fields(binding: &Binding<'_>) -> Result<Fields, Invalid> {
     let mut fields = Vec::new();
     for field in binding.interface.sight.iter().filter(|field| !field.name.starts_with(RIGHT)) {
         let slot = match field.kind {
-            FieldKind::Number => Slot::Number(binding.number(field.name)?),
-            FieldKind::Text => Slot::Text(binding.text(field.name)?),
-            FieldKind::Table => Slot::Table(binding.table(field.name, [])?.0, field.columns),
+            FieldKind::Number => Slot::Number(binding.number(&field.name)?),
+            FieldKind::Text => Slot::Text(binding.text(&field.name)?),
+            FieldKind::Table => Slot::Table(binding.table(&field.name, [])?.0, field.columns.clone()),
         };
-        fields.push((snake(field.name), field.doc, slot));
+        fields.push((snake(&field.name), field.doc.clone(), slot));
     }
     Ok(fields)
 }
@@ -157,14 +157,14 @@ pub fn common(binding: &Binding<'_>) -> BTreeMap<&'static str, Value> {
 }
 
 /// Where a field of a sight stands.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Slot {
     /// A number.
     Number(NumberSlot),
     /// A text.
     Text(TextSlot),
     /// A table with these columns.
-    Table(TableSlot, &'static [&'static str]),
+    Table(TableSlot, Vec<Name>),
 }
 
 impl Prompts {
@@ -248,22 +248,22 @@ impl Prompts {
             };
             self.columns.iter().enumerate().map(named).collect()
         });
-        let shown = |slot: Slot| match slot {
-            Slot::Number(slot) => number(sight.number(slot)),
-            Slot::Text(slot) => Value::from(sight.text(slot)),
+        let shown = |slot: &Slot| match slot {
+            Slot::Number(slot) => number(sight.number(*slot)),
+            Slot::Text(slot) => Value::from(sight.text(*slot)),
             Slot::Table(slot, columns) => {
-                let mut texts = sight.table_texts(slot).peekable();
+                let mut texts = sight.table_texts(*slot).peekable();
                 let row = |(i, row): (usize, &[f64])| {
                     let text = texts.next_if(|(of, _)| *of == i).map_or("", |(_, text)| text);
-                    let values = columns.iter().zip(row).map(|(name, value)| (*name, number(*value)));
+                    let values = columns.iter().zip(row).map(|(name, value)| (name.as_ref(), number(*value)));
                     map(values.chain([(TEXT, Value::from(text))]))
                 };
-                sight.table(slot).enumerate().map(row).collect()
+                sight.table(*slot).enumerate().map(row).collect()
             }
         };
-        put("sight", &|| map(self.fields.iter().map(|(name, _, slot)| (name.as_str(), shown(*slot)))));
-        let seen = |(name, doc, slot): &(String, &'static str, Slot)| {
-            map([("name", Value::from(name.as_str())), ("doc", Value::from(*doc)), ("value", shown(*slot))])
+        put("sight", &|| map(self.fields.iter().map(|(name, _, slot)| (name.as_str(), shown(slot)))));
+        let seen = |(name, doc, slot): &(String, Name, Slot)| {
+            map([("name", Value::from(name.as_str())), ("doc", Value::from(doc.as_ref())), ("value", shown(slot))])
         };
         put("seen", &|| self.fields.iter().map(seen).collect());
         put("letters", &|| Value::from(letters));

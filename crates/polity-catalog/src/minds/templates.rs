@@ -59,8 +59,8 @@ pub fn cell(cell: Cell<'_>) -> Value {
 pub fn acts(interface: &Interface) -> Value {
     let act = |act: &polity_kernel::sight::ActKind| {
         let mut map: BTreeMap<&str, Value> = BTreeMap::new();
-        map.insert("name", Value::from(act.name));
-        map.insert("doc", Value::from(act.doc));
+        map.insert("name", Value::from(act.name.as_ref()));
+        map.insert("doc", Value::from(act.doc.as_ref()));
         let bounds = match &act.argument {
             ActArgument::Number { low, high } if low.abs() < FAR && high.abs() < FAR => Some((*low, *high)),
             _ => None,

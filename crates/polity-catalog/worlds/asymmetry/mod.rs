@@ -1,9 +1,10 @@
 //! Information asymmetry: everybody holds private facts, and is asked what takes the facts of several others. See README.md.
 
+use polity_kernel::declare::DeclareWorld;
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream, philox};
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::sight::{ActArgument, NumberSlot, TableSlot};
 use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
 use polity_kernel::{AgentId, Invalid};
 use schemars::JsonSchema;
@@ -38,6 +39,14 @@ impl Default for Params {
 pub struct Asymmetry {
     params: Params,
     agents: u32,
+    seen: Seen,
+}
+
+/// What agents see.
+struct Seen {
+    open: NumberSlot,
+    own: TableSlot,
+    question: TableSlot,
 }
 
 /// A question and what was answered.
@@ -59,14 +68,53 @@ pub struct Exam {
     round: u32,
 }
 
-/// What agents see: numbers, then tables.
-const OPEN: usize = 0;
-const FACTS: usize = 1;
-const VALUES: usize = 2;
-const OWN: usize = 0;
-const QUESTION: usize = 1;
+impl Exam {
+    fn asked(&self) -> impl Iterator<Item = &Question> + Clone {
+        self.questions.iter().filter(|question| !question.facts.is_empty())
+    }
+
+    fn right(&self) -> impl Iterator<Item = &Question> + Clone {
+        self.asked().filter(|question| question.right)
+    }
+
+    /// The share of the questions asked that these are.
+    fn share<'a>(&'a self, of: impl Iterator<Item = &'a Question>) -> f64 {
+        of.count() as f64 / (self.asked().count() as f64).max(1.0)
+    }
+}
 
 impl Asymmetry {
+    fn declare(declare: &mut DeclareWorld<Self>, Params { facts, values, .. }: Params) -> Seen {
+        let doc = "1 as long as the agent has a question and has not answered it, else 0";
+        let open = declare.number_slot("open", doc);
+        let doc = "facts that each person holds: fact f is one of person f div this";
+        declare.shared_number("facts", doc, move |_, _| f64::from(facts));
+        let doc = "how many values a fact may have, from 0 on";
+        declare.shared_number("values", doc, move |_, _| f64::from(values));
+        let doc = "the facts that the agent holds, from the oldest to the newest";
+        let own = declare.table_slot("own", ["fact", "value"], doc);
+        let doc = "the facts whose sum, modulo `values`, is the answer, and whose they are";
+        let question = declare.table_slot("question", ["fact", "person"], doc);
+        let argument = ActArgument::Number { low: 0.0, high: f64::from(values) - 1.0 };
+        declare.action("answer", argument, "answer the question; the first answer counts");
+        let doc = "1 when the agent has answered its question right";
+        declare.column("right", doc, Some((0.0, 1.0)), |_, exam, who| {
+            f64::from(u8::from(exam.questions[*who as usize].right))
+        });
+        let doc = "the turn in which it answered, from 1 on; 0: not yet";
+        declare.column("turn", doc, None, |_, exam, who| f64::from(exam.questions[*who as usize].turn));
+        declare.scalar("answered", "share of the questions that are answered", |_, exam| {
+            exam.share(exam.asked().filter(|question| question.turn > 0))
+        });
+        declare.scalar("right", "share of the questions that are answered right", |_, exam| exam.share(exam.right()));
+        let doc = "mean turn in which right answers were given, from 1 on; 0 without one";
+        declare.scalar("turns", doc, |_, exam| {
+            let turns: f64 = exam.right().map(|question| f64::from(question.turn)).sum();
+            turns / (exam.right().count() as f64).max(1.0)
+        });
+        Seen { open, own, question }
+    }
+
     /// The value of a fact.
     fn value(&self, key: u64, fact: u32) -> u32 {
         (philox([u64::from(fact), 0], key)[0] % u64::from(self.params.values)) as u32
@@ -93,7 +141,7 @@ impl World for Asymmetry {
     type Params = Params;
     type State = Exam;
 
-    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let Params { facts, values, needs, asked } = params;
         let (agents, invalid) = (setup.agents, |key: &str, message| Err(Invalid { key: String::from(key), message }));
         if facts == 0 || facts.checked_mul(agents).is_none() {
@@ -108,46 +156,7 @@ impl World for Asymmetry {
             return invalid("needs", message);
         }
         Invalid::within(0.0..=1.0, "asked", asked)?;
-        Ok(Asymmetry { params, agents })
-    }
-
-    fn interface(&self) -> Interface {
-        Interface {
-            sight: vec![
-                Field::number("open", "1 as long as the agent has a question and has not answered it, else 0"),
-                Field::number("facts", "facts that each person holds: fact f is one of person f div this"),
-                Field::number("values", "how many values a fact may have, from 0 on"),
-                Field::table(
-                    "own",
-                    &["fact", "value"],
-                    "the facts that the agent holds, from the oldest to the newest",
-                ),
-                Field::table(
-                    "question",
-                    &["fact", "person"],
-                    "the facts whose sum, modulo `values`, is the answer, and whose they are",
-                ),
-            ],
-            acts: vec![ActKind {
-                name: "answer",
-                argument: ActArgument::Number { low: 0.0, high: f64::from(self.params.values) - 1.0 },
-                doc: "answer the question; the first answer counts",
-            }],
-            columns: vec![
-                WorldColumn {
-                    name: "right",
-                    doc: "1 when the agent has answered its question right",
-                    range: Some((0.0, 1.0)),
-                },
-                WorldColumn { name: "turn", doc: "the turn in which it answered, from 1 on; 0: not yet", range: None },
-            ],
-            scalars: vec![
-                Field::number("answered", "share of the questions that are answered"),
-                Field::number("right", "share of the questions that are answered right"),
-                Field::number("turns", "mean turn in which right answers were given, from 1 on; 0 without one"),
-            ],
-            ..Interface::default()
-        }
+        Ok(Asymmetry { params, agents, seen: Asymmetry::declare(declare, params) })
     }
 
     fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Exam {
@@ -161,9 +170,7 @@ impl World for Asymmetry {
 
     fn observe(&self, exam: &Exam, person: Person<'_>, sight: &mut SightRow<'_>) {
         let own = self.params.facts;
-        sight.number(FACTS, f64::from(own));
-        sight.number(VALUES, f64::from(self.params.values));
-        sight.table(OWN, |rows| {
+        sight.table(self.seen.own, |rows| {
             let facts = person.id * own..(person.id + 1) * own;
             rows.extend(facts.flat_map(|fact| [f64::from(fact), f64::from(self.value(exam.key, fact))]));
         });
@@ -171,9 +178,9 @@ impl World for Asymmetry {
         if question.facts.is_empty() || question.turn > 0 {
             return;
         }
-        sight.number(OPEN, 1.0);
+        sight.number(self.seen.open, 1.0);
         let asked = question.facts.iter().flat_map(|fact| [f64::from(*fact), f64::from(fact / own)]);
-        sight.table(QUESTION, |rows| rows.extend(asked));
+        sight.table(self.seen.question, |rows| rows.extend(asked));
     }
 
     fn apply(&self, exam: &mut Exam, deeds: &Deeds<'_>, _: &mut Future) {
@@ -193,23 +200,5 @@ impl World for Asymmetry {
         exam.round += 1;
         let open = exam.questions.iter().any(|question| !question.facts.is_empty() && question.turn == 0);
         (!open).then(|| "every question is answered".into())
-    }
-
-    fn column(&self, exam: &Exam, who: AgentId, column: usize) -> f64 {
-        let question = &exam.questions[who as usize];
-        if column == 0 { f64::from(u8::from(question.right)) } else { f64::from(question.turn) }
-    }
-
-    fn scalar(&self, exam: &Exam, i: usize) -> f64 {
-        let asked = exam.questions.iter().filter(|question| !question.facts.is_empty());
-        let all = asked.clone().count() as f64;
-        let right = asked.clone().filter(|question| question.right);
-        let (count, turns) =
-            (right.clone().count() as f64, right.map(|question| f64::from(question.turn)).sum::<f64>());
-        match i {
-            0 => asked.filter(|question| question.turn > 0).count() as f64 / all.max(1.0),
-            1 => count / all.max(1.0),
-            _ => turns / count.max(1.0),
-        }
     }
 }

@@ -1,10 +1,11 @@
 //! An infection that spreads along ties, in event time. See README.md.
 
 use polity_kernel::Invalid;
+use polity_kernel::declare::DeclareSplit;
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::sight::{ActArgument, NumberSlot};
 use polity_kernel::world::{Deeds, Future, Setup, SightRow, SplitWorld};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,7 @@ impl Default for Params {
 pub struct Epidemic {
     params: Params,
     agents: u32,
+    seen: Seen,
 }
 
 /// The course of the disease, in this order.
@@ -85,11 +87,12 @@ pub struct Changes {
     recovered: u32,
 }
 
-/// What agents see, in the order of the interface.
-const HEALTH: usize = 0;
-const PREVALENCE: usize = 1;
-const INCIDENCE: usize = 2;
-const RIGHT_ISOLATE: usize = 3;
+/// What agents see for themselves.
+struct Seen {
+    health: NumberSlot,
+    right_isolate: NumberSlot,
+}
+
 /// Somebody careful who is not ill stays at home with so many times the prevalence as probability. It is told to simulated models only.
 const CAUTION: f64 = 10.0;
 
@@ -101,6 +104,47 @@ const ONSET: u16 = 2;
 const RECOVERY: u16 = 3;
 
 impl Epidemic {
+    fn declare(declare: &mut DeclareSplit<Self>) -> Seen {
+        let doc = "the agent's: 0 susceptible, 1 exposed, 2 infectious, 3 recovered";
+        let health = declare.number_slot("health", doc);
+        let doc = "share of the agents that were infectious at the end of the last round";
+        declare.shared_number("prevalence", doc, Self::prevalence);
+        let doc = "share of the agents that were infected in the last round";
+        declare.shared_number("incidence", doc, |world, common| world.share(common.new));
+        let doc = "probability that somebody careful stays at home";
+        let right_isolate =
+            declare.shared_number("right-isolate", doc, |world, common| (CAUTION * world.prevalence(common)).min(1.0));
+        let choice = ActArgument::Choice(vec!["no".into(), "yes".into()]);
+        declare.action(
+            "isolate",
+            choice,
+            "stay at home from now on, or go out again; without an act it stays as it is",
+        );
+        let doc = "0 susceptible, 1 exposed, 2 infectious, 3 recovered";
+        declare.column("health", doc, Some((0.0, 3.0)), |_, _, patient| f64::from(patient.health as u8));
+        let doc = "1 when the agent stays at home";
+        declare.column("isolates", doc, Some((0.0, 1.0)), |_, _, patient| f64::from(u8::from(patient.isolates)));
+        let states = [
+            ("susceptible", "agents that can be infected"),
+            ("exposed", "agents infected but not infectious"),
+            ("infectious", "infectious agents"),
+            ("recovered", "agents that have recovered"),
+        ];
+        for (i, (name, doc)) in states.into_iter().enumerate() {
+            declare.scalar(name, doc, move |_, common| f64::from(common.counts[i]));
+        }
+        declare.scalar("new", "infections of the round", |_, common| f64::from(common.new));
+        Seen { health, right_isolate }
+    }
+
+    fn share(&self, agents: u32) -> f64 {
+        f64::from(agents) / f64::from(self.agents.max(1))
+    }
+
+    fn prevalence(&self, common: &Epidemiology) -> f64 {
+        self.share(common.counts[2])
+    }
+
     /// Whether a contact takes place, as far as the one who is met has a say.
     fn meets(&self, patient: &Patient, draws: &mut Draws) -> bool {
         !patient.isolates || !draws.chance(self.params.isolation)
@@ -149,7 +193,7 @@ impl SplitWorld for Epidemic {
     type Common = Epidemiology;
     type Tally = Changes;
 
-    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
         let Params { rate, latent, infectious, initial, isolation, step } = params;
         let check = |key: &str, value: f64, fits: bool, rule: &str| {
             if fits && value.is_finite() {
@@ -163,40 +207,7 @@ impl SplitWorld for Epidemic {
         check("infectious", infectious, infectious > 0.0, "be greater than 0")?;
         check("initial", initial, (0.0..=1.0).contains(&initial), "lie in 0..=1")?;
         check("isolation", isolation, (0.0..=1.0).contains(&isolation), "lie in 0..=1")?;
-        Ok(Epidemic { params, agents: setup.agents })
-    }
-
-    fn interface(&self) -> Interface {
-        let count = |name, doc| Field::number(name, doc);
-        Interface {
-            sight: vec![
-                count("health", "the agent's: 0 susceptible, 1 exposed, 2 infectious, 3 recovered"),
-                count("prevalence", "share of the agents that were infectious at the end of the last round"),
-                count("incidence", "share of the agents that were infected in the last round"),
-                count("right-isolate", "probability that somebody careful stays at home"),
-            ],
-            acts: vec![ActKind {
-                name: "isolate",
-                argument: ActArgument::Choice(vec!["no".into(), "yes".into()]),
-                doc: "stay at home from now on, or go out again; without an act it stays as it is",
-            }],
-            columns: vec![
-                WorldColumn {
-                    name: "health",
-                    doc: "0 susceptible, 1 exposed, 2 infectious, 3 recovered",
-                    range: Some((0.0, 3.0)),
-                },
-                WorldColumn { name: "isolates", doc: "1 when the agent stays at home", range: Some((0.0, 1.0)) },
-            ],
-            scalars: vec![
-                count("susceptible", "agents that can be infected"),
-                count("exposed", "agents infected but not infectious"),
-                count("infectious", "infectious agents"),
-                count("recovered", "agents that have recovered"),
-                count("new", "infections of the round"),
-            ],
-            ..Interface::default()
-        }
+        Ok(Epidemic { params, agents: setup.agents, seen: Epidemic::declare(declare) })
     }
 
     fn delay(&self) -> Option<f64> {
@@ -226,20 +237,13 @@ impl SplitWorld for Epidemic {
         }
     }
 
-    fn observe_all(&self, common: &Epidemiology, show: &mut dyn FnMut(usize, f64)) {
-        let share = |n: u32| f64::from(n) / f64::from(self.agents.max(1));
-        show(PREVALENCE, share(common.counts[2]));
-        show(INCIDENCE, share(common.new));
-        show(RIGHT_ISOLATE, (CAUTION * share(common.counts[2])).min(1.0));
-    }
-
     fn observe(&self, _: &Epidemiology, patient: &Patient, _: Person<'_>, sight: &mut SightRow<'_>) {
         if patient.health != Health::Susceptible {
-            sight.number(HEALTH, f64::from(patient.health as u8));
+            sight.number(self.seen.health, f64::from(patient.health as u8));
         }
         // Who is infected without being ill does not know.
         if patient.health >= Health::Infectious {
-            sight.number(RIGHT_ISOLATE, f64::from(u8::from(patient.health == Health::Infectious)));
+            sight.number(self.seen.right_isolate, f64::from(u8::from(patient.health == Health::Infectious)));
         }
     }
 
@@ -320,13 +324,5 @@ impl SplitWorld for Epidemic {
             (true, _) => Some("nobody is infected any more".into()),
             (false, _) => None,
         }
-    }
-
-    fn column(&self, _: &Epidemiology, patient: &Patient, column: usize) -> f64 {
-        if column == 0 { f64::from(patient.health as u8) } else { f64::from(u8::from(patient.isolates)) }
-    }
-
-    fn scalar(&self, common: &Epidemiology, i: usize) -> f64 {
-        f64::from(common.counts.get(i).copied().unwrap_or(common.new))
     }
 }

@@ -1,9 +1,10 @@
 //! Birds on a torus that see each other up to a distance. See README.md.
 
+use polity_kernel::declare::DeclareWorld;
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::sight::{ActArgument, NumberSlot};
 use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
 use polity_kernel::{AgentId, Invalid};
 use rayon::prelude::*;
@@ -43,6 +44,9 @@ pub struct Flock {
     side: f64,
     /// Cells in a row of the cell list; a cell is at least half as wide as agents see.
     cells: usize,
+    /// What a bird sees, in the order in which `observe` writes it.
+    seen: [NumberSlot; 9],
+    head_x: u16,
 }
 
 /// Where a bird is and where it flies.
@@ -73,6 +77,16 @@ pub struct Air {
     views: Vec<View>,
 }
 
+impl Air {
+    fn bird(&self, who: AgentId) -> Bird {
+        self.birds[who as usize]
+    }
+
+    fn view(&self, who: AgentId) -> View {
+        self.views[self.places[who as usize] as usize]
+    }
+}
+
 /// What a bird sees of its neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct View {
@@ -89,6 +103,36 @@ struct View {
 }
 
 impl Flock {
+    /// What a bird sees, and its action `head-x`.
+    fn declare(declare: &mut DeclareWorld<Self>, side: f64) -> ([NumberSlot; 9], u16) {
+        let seen = [
+            ("neighbours", "birds within sight"),
+            ("heading-x", "own heading (a unit vector), x"),
+            ("heading-y", "own heading, y"),
+            ("match-x", "mean heading of the neighbours, x; 0 without any"),
+            ("match-y", "mean heading of the neighbours, y"),
+            ("cohere-x", "mean way to the neighbours, x"),
+            ("cohere-y", "mean way to the neighbours, y"),
+            ("apart-x", "way from the neighbours that are too near, summed and divided by all neighbours, x"),
+            ("apart-y", "the same, y"),
+        ];
+        let seen = seen.map(|(name, doc)| declare.number_slot(name, doc));
+        let any = || ActArgument::Number { low: f64::MIN, high: f64::MAX };
+        let head_x = declare.action("head-x", any(), "fly along this x; with head-y a direction, of any length");
+        declare.action("head-y", any(), "fly along this y");
+        declare.column("x", "place, x", Some((0.0, side)), |_, air, who| air.bird(*who).x);
+        declare.column("y", "place, y", Some((0.0, side)), |_, air, who| air.bird(*who).y);
+        declare.column("heading-x", "heading, x", Some((-1.0, 1.0)), |_, air, who| air.bird(*who).vx);
+        declare.column("heading-y", "heading, y", Some((-1.0, 1.0)), |_, air, who| air.bird(*who).vy);
+        declare.column("neighbours", "birds within sight", None, |_, air, who| air.view(*who).n);
+        let doc = "length of the mean heading: 1 when all fly one way, near 0 without order";
+        declare.scalar("order", doc, |_, air| {
+            let (x, y) = air.birds.iter().fold((0.0, 0.0), |(x, y), bird| (x + bird.vx, y + bird.vy));
+            (x * x + y * y).sqrt() / air.birds.len().max(1) as f64
+        });
+        (seen, head_x)
+    }
+
     fn cell(&self, bird: &Bird) -> usize {
         let index = |x: f64| ((x / self.side * self.cells as f64) as usize).min(self.cells - 1);
         index(bird.y) * self.cells + index(bird.x)
@@ -149,7 +193,7 @@ impl World for Flock {
     type Params = Params;
     type State = Air;
 
-    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let Params { density, vision, separation, speed } = params;
         for (key, value) in [("density", density), ("vision", vision), ("separation", separation), ("speed", speed)] {
             if !(value > 0.0 && value.is_finite()) {
@@ -170,48 +214,9 @@ impl World for Flock {
         }
         // Small cells cost memory, not correctness: no more than four a bird.
         let most = (2.0 * f64::from(setup.agents).sqrt()).ceil();
-        Ok(Flock { params, side, cells: (2.0 * side / vision).floor().clamp(1.0, most) as usize })
-    }
-
-    fn interface(&self) -> Interface {
-        let way = |name, doc| Field::number(name, doc);
-        Interface {
-            sight: vec![
-                way("neighbours", "birds within sight"),
-                way("heading-x", "own heading (a unit vector), x"),
-                way("heading-y", "own heading, y"),
-                way("match-x", "mean heading of the neighbours, x; 0 without any"),
-                way("match-y", "mean heading of the neighbours, y"),
-                way("cohere-x", "mean way to the neighbours, x"),
-                way("cohere-y", "mean way to the neighbours, y"),
-                way("apart-x", "way from the neighbours that are too near, summed and divided by all neighbours, x"),
-                way("apart-y", "the same, y"),
-            ],
-            acts: vec![
-                ActKind {
-                    name: "head-x",
-                    argument: ActArgument::Number { low: f64::MIN, high: f64::MAX },
-                    doc: "fly along this x; with head-y a direction, of any length",
-                },
-                ActKind {
-                    name: "head-y",
-                    argument: ActArgument::Number { low: f64::MIN, high: f64::MAX },
-                    doc: "fly along this y",
-                },
-            ],
-            columns: vec![
-                WorldColumn { name: "x", doc: "place, x", range: Some((0.0, self.side)) },
-                WorldColumn { name: "y", doc: "place, y", range: Some((0.0, self.side)) },
-                WorldColumn { name: "heading-x", doc: "heading, x", range: Some((-1.0, 1.0)) },
-                WorldColumn { name: "heading-y", doc: "heading, y", range: Some((-1.0, 1.0)) },
-                WorldColumn { name: "neighbours", doc: "birds within sight", range: None },
-            ],
-            scalars: vec![Field::number(
-                "order",
-                "length of the mean heading: 1 when all fly one way, near 0 without order",
-            )],
-            ..Interface::default()
-        }
+        let cells = (2.0 * side / vision).floor().clamp(1.0, most) as usize;
+        let (seen, head_x) = Flock::declare(declare, side);
+        Ok(Flock { params, side, cells, seen, head_x })
     }
 
     fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Air {
@@ -232,8 +237,7 @@ impl World for Flock {
     }
 
     fn observe(&self, air: &Air, person: Person<'_>, sight: &mut SightRow<'_>) {
-        let own = air.birds[person.id as usize];
-        let view = air.views[air.places[person.id as usize] as usize];
+        let (own, view) = (air.bird(person.id), air.view(person.id));
         let by = 1.0 / view.n.max(1.0);
         let values = [
             view.n,
@@ -246,7 +250,7 @@ impl World for Flock {
             view.apart_x * by,
             view.apart_y * by,
         ];
-        for (slot, value) in values.into_iter().enumerate() {
+        for (slot, value) in self.seen.into_iter().zip(values) {
             sight.number(slot, value);
         }
     }
@@ -255,7 +259,7 @@ impl World for Flock {
         let bird = &mut air.birds[deeds.person.id as usize];
         let (mut x, mut y) = (bird.vx, bird.vy);
         for act in deeds.acts() {
-            *(if act.kind == 0 { &mut x } else { &mut y }) = act.value;
+            *(if act.kind == self.head_x { &mut x } else { &mut y }) = act.value;
         }
         let length = (x * x + y * y).sqrt();
         // Who names no direction keeps its own.
@@ -299,21 +303,5 @@ impl World for Flock {
         let seen = air.sorted.par_iter().with_min_len(1024).map(|bird| self.see(air, *bird));
         seen.collect_into_vec(&mut views);
         air.views = views;
-    }
-
-    fn column(&self, air: &Air, who: AgentId, column: usize) -> f64 {
-        let bird = air.birds[who as usize];
-        match column {
-            0 => bird.x,
-            1 => bird.y,
-            2 => bird.vx,
-            3 => bird.vy,
-            _ => air.views[air.places[who as usize] as usize].n,
-        }
-    }
-
-    fn scalar(&self, air: &Air, _: usize) -> f64 {
-        let (x, y) = air.birds.iter().fold((0.0, 0.0), |(x, y), bird| (x + bird.vx, y + bird.vy));
-        (x * x + y * y).sqrt() / air.birds.len().max(1) as f64
     }
 }

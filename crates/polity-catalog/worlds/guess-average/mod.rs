@@ -1,10 +1,11 @@
 //! Guess a fraction of the average (the p-beauty contest). See README.md for the source and the equations.
 
 use polity_kernel::Invalid;
+use polity_kernel::declare::DeclareSplit;
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::sight::ActArgument;
 use polity_kernel::world::{Deeds, Future, Setup, SplitWorld};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,42 @@ pub struct Guesses {
     n: u64,
 }
 
+impl GuessAverage {
+    /// Whether results of the last round were announced.
+    fn told(&self, contest: &Contest) -> bool {
+        contest.played > 0 && self.0.announce != Announce::Nothing
+    }
+
+    /// The mean guess of the last round, as far as agents can tell it; else the middle of the range.
+    fn mean(&self, contest: &Contest) -> f64 {
+        // Who knows the target and the fraction knows the mean, unless the fraction is 0.
+        let knows = self.told(contest) && (self.0.announce == Announce::Mean || self.0.fraction > 0.0);
+        if knows { contest.mean } else { f64::midpoint(self.0.low, self.0.high) }
+    }
+
+    fn declare(declare: &mut DeclareSplit<Self>, Params { fraction, low, high, .. }: Params) {
+        declare.shared_number("fraction", "the target is this fraction of the mean guess", move |_, _| fraction);
+        declare.shared_number("low", "smallest allowed guess", move |_, _| low);
+        declare.shared_number("high", "largest allowed guess", move |_, _| high);
+        declare.shared_number("played", "rounds played so far", |_, contest| f64::from(contest.played));
+        let doc = "1 when the results of the last round were announced";
+        declare.shared_number("announced", doc, |world, contest| f64::from(u8::from(world.told(contest))));
+        let doc = "mean guess of the last round, as far as it can be told from what was announced";
+        declare.shared_number("last-mean", doc, Self::mean);
+        declare.shared_number("last-target", "the fraction of it that won", move |world, contest| {
+            if world.told(contest) { contest.target } else { fraction * f64::midpoint(low, high) }
+        });
+        let doc = "the best reply to the last mean, for simulated models";
+        declare
+            .shared_number("right-guess", doc, move |world, contest| (fraction * world.mean(contest)).clamp(low, high));
+        let doc = "name a number; values outside the range count as its border";
+        declare.action("guess", ActArgument::Number { low, high }, doc);
+        declare.column("last-guess", "the agent's last guess", Some((low, high)), |_, _, guess| *guess);
+        let doc = "the fraction of the mean guess that won the round";
+        declare.scalar("target", doc, |_, contest| contest.target);
+    }
+}
+
 impl SplitWorld for GuessAverage {
     const NAME: &'static str = "guess-average";
     const SUMMARY: &'static str = "Guess a fraction of the average guess (p-beauty contest)";
@@ -77,7 +114,7 @@ impl SplitWorld for GuessAverage {
     type Common = Contest;
     type Tally = Guesses;
 
-    fn open(params: Params, _: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, _: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
         let Params { fraction, low, high, .. } = params;
         Invalid::within(0.0..=2.0, "fraction", fraction)?;
         if !(low < high && (high - low).is_finite()) {
@@ -86,34 +123,8 @@ impl SplitWorld for GuessAverage {
                 message: format!("must be greater than low ({low}), is {high}"),
             });
         }
+        GuessAverage::declare(declare, params);
         Ok(GuessAverage(params))
-    }
-
-    fn interface(&self) -> Interface {
-        let Params { low, high, .. } = self.0;
-        Interface {
-            sight: vec![
-                Field::number("fraction", "the target is this fraction of the mean guess"),
-                Field::number("low", "smallest allowed guess"),
-                Field::number("high", "largest allowed guess"),
-                Field::number("played", "rounds played so far"),
-                Field::number("announced", "1 when the results of the last round were announced"),
-                Field::number(
-                    "last-mean",
-                    "mean guess of the last round, as far as it can be told from what was announced",
-                ),
-                Field::number("last-target", "the fraction of it that won"),
-                Field::number("right-guess", "the best reply to the last mean, for simulated models"),
-            ],
-            acts: vec![ActKind {
-                name: "guess",
-                argument: ActArgument::Number { low, high },
-                doc: "name a number; values outside the range count as its border",
-            }],
-            columns: vec![WorldColumn { name: "last-guess", doc: "the agent's last guess", range: Some((low, high)) }],
-            scalars: vec![Field::number("target", "the fraction of the mean guess that won the round")],
-            ..Interface::default()
-        }
     }
 
     fn begin(&self) -> Contest {
@@ -123,25 +134,6 @@ impl SplitWorld for GuessAverage {
 
     fn seat(&self, _: Person<'_>, _: &mut Draws) -> f64 {
         f64::midpoint(self.0.low, self.0.high)
-    }
-
-    fn observe_all(&self, common: &Contest, show: &mut dyn FnMut(usize, f64)) {
-        let Params { fraction, low, high, announce } = self.0;
-        let told = common.played > 0 && announce != Announce::Nothing;
-        // Who knows the target and the fraction knows the mean, unless the fraction is 0.
-        let knows_mean = told && (announce == Announce::Mean || fraction > 0.0);
-        let middle = f64::midpoint(low, high);
-        let values = [
-            fraction,
-            low,
-            high,
-            f64::from(common.played),
-            f64::from(u8::from(told)),
-            if knows_mean { common.mean } else { middle },
-            if told { common.target } else { fraction * middle },
-            (fraction * if knows_mean { common.mean } else { middle }).clamp(low, high),
-        ];
-        values.into_iter().enumerate().for_each(|(slot, value)| show(slot, value));
     }
 
     fn tally(&self) -> Guesses {
@@ -168,13 +160,5 @@ impl SplitWorld for GuessAverage {
         }
         common.played += 1;
         None
-    }
-
-    fn column(&self, _: &Contest, row: &f64, _: usize) -> f64 {
-        *row
-    }
-
-    fn scalar(&self, common: &Contest, _: usize) -> f64 {
-        common.target
     }
 }

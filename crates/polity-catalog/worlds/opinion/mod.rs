@@ -1,12 +1,13 @@
 //! Opinions on a bounded scale. The world keeps them; how they move is the policies' affair. See README.md.
 
 use polity_kernel::Invalid;
+use polity_kernel::declare::DeclareSplit;
 use polity_kernel::policy::Person;
 use polity_kernel::population::NumberColumn;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
-use polity_kernel::world::{Deeds, Future, Setup, SightRow, SplitWorld};
+use polity_kernel::sight::ActArgument;
+use polity_kernel::world::{Deeds, Future, Setup, SplitWorld};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,10 +76,6 @@ pub struct Movement {
     rounds: u32,
 }
 
-const OPINION: usize = 0;
-const LOW: usize = 1;
-const HIGH: usize = 2;
-
 fn invalid(key: &str, message: String) -> Invalid {
     Invalid { key: key.into(), message }
 }
@@ -93,7 +90,7 @@ impl SplitWorld for Opinion {
     /// Largest change of an opinion.
     type Tally = f64;
 
-    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
         let Params { low, high, initial, jitter, stop_below } = params;
         if !(low < high && (high - low).is_finite()) {
             return Err(invalid("high", format!("must be greater than low ({low}), is {high}")));
@@ -125,30 +122,18 @@ impl SplitWorld for Opinion {
             let message = "uniform opinions are spread already; jitter goes with a `column` or a `value`";
             return Err(invalid("jitter", message.into()));
         }
+        declare.number("opinion", "the agent's own opinion", |_, _, opinion| *opinion);
+        declare.shared_number("low", "lower end of the scale", move |_, _| low);
+        declare.shared_number("high", "upper end of the scale", move |_, _| high);
+        let doc = "take this opinion; values off the scale count as its nearest end";
+        declare.action("opinion", ActArgument::Number { low, high }, doc);
+        declare.column("opinion", "the agent's opinion", Some((low, high)), |_, _, opinion| *opinion);
+        declare.scalar("largest-change", "largest change of an opinion in the round", |_, movement| movement.largest);
         match stop_below {
             Some(least) if !(least > 0.0 && least.is_finite()) => {
                 Err(invalid("stop_below", format!("must be greater than 0, is {least}")))
             }
             _ => Ok(Opinion { low, high, first, jitter, stop_below }),
-        }
-    }
-
-    fn interface(&self) -> Interface {
-        let (low, high) = (self.low, self.high);
-        Interface {
-            sight: vec![
-                Field::number("opinion", "the agent's own opinion"),
-                Field::number("low", "lower end of the scale"),
-                Field::number("high", "upper end of the scale"),
-            ],
-            acts: vec![ActKind {
-                name: "opinion",
-                argument: ActArgument::Number { low, high },
-                doc: "take this opinion; values off the scale count as its nearest end",
-            }],
-            columns: vec![WorldColumn { name: "opinion", doc: "the agent's opinion", range: Some((low, high)) }],
-            scalars: vec![Field::number("largest-change", "largest change of an opinion in the round")],
-            ..Interface::default()
         }
     }
 
@@ -168,15 +153,6 @@ impl SplitWorld for Opinion {
         } else {
             centre
         }
-    }
-
-    fn observe_all(&self, _: &Movement, show: &mut dyn FnMut(usize, f64)) {
-        show(LOW, self.low);
-        show(HIGH, self.high);
-    }
-
-    fn observe(&self, _: &Movement, row: &f64, _: Person<'_>, sight: &mut SightRow<'_>) {
-        sight.number(OPINION, *row);
     }
 
     fn tally(&self) -> f64 {
@@ -202,13 +178,5 @@ impl SplitWorld for Opinion {
         // Nobody has heard anything when the opening round is played, so that it stands still whatever the rules are.
         let least = self.stop_below.filter(|least| common.rounds > 1 && largest < *least)?;
         Some(format!("no opinion changed by {least} or more (the largest change was {largest})"))
-    }
-
-    fn column(&self, _: &Movement, row: &f64, _: usize) -> f64 {
-        *row
-    }
-
-    fn scalar(&self, common: &Movement, _: usize) -> f64 {
-        common.largest
     }
 }

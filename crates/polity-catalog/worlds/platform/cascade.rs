@@ -1,7 +1,7 @@
 //! How posts from outside spread: the trees of their shares and quotes.
 
+use polity_kernel::digest::DigestMap;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// A seed, or a share or quote of one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,13 +20,13 @@ struct Node {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cascade {
     /// By seed, who has shared it.
-    users: BTreeSet<(u32, u32)>,
+    users: DigestMap<(u32, u32), ()>,
     /// Users by depth; each counts once.
     at: Vec<u32>,
     /// Likes less dislikes that seeds have had, without those that they began with.
     pub score: i64,
     /// By post: posts that may still be shared, and those between them and their seed.
-    nodes: BTreeMap<u32, Node>,
+    nodes: DigestMap<u32, Node>,
     /// Pairs of posts of the same tree, and the sum of the steps between the two of each.
     pairs: u64,
     steps: u64,
@@ -36,7 +36,7 @@ impl Cascade {
     /// Adds a post that is, shares or quotes a seed: its number, the seed, its author, what it shares or quotes, and how deep that is.
     pub fn add(&mut self, post: u32, (seed, author): (u32, u32), (of, depth): (u32, u16)) {
         self.grow(post, of);
-        if self.users.insert((seed, author)) {
+        if self.users.insert((seed, author), ()).is_none() {
             let depth = usize::from(depth);
             self.at.resize(self.at.len().max(depth + 1), 0);
             self.at[depth] += 1;
@@ -47,17 +47,21 @@ impl Cascade {
     fn grow(&mut self, post: u32, of: u32) {
         let mut above = of;
         let (mut distance, mut child) = (0, (0, 0));
-        while let Some(node) = self.nodes.get_mut(&above) {
+        let (pairs, all_steps) = (&mut self.pairs, &mut self.steps);
+        let mut pass = |node: &mut Node| {
             node.branches += u32::from(distance == 0);
             distance += 1;
             // Posts reached through this node, without the branch that the path came from.
             let (others, steps) = (node.below - child.0, node.steps - child.0 - child.1);
-            self.pairs += others;
-            self.steps += steps + others * distance;
+            *pairs += others;
+            *all_steps += steps + others * distance;
             child = (node.below, node.steps);
             node.below += 1;
             node.steps += distance;
-            above = node.of;
+            node.of
+        };
+        while let Some(of) = self.nodes.change(&above, &mut pass) {
+            above = of;
         }
         self.nodes.insert(post, Node { of, below: 1, steps: 0, branches: 0 });
     }
@@ -69,9 +73,7 @@ impl Cascade {
         let mut next = before;
         while let Some((post, of)) = self.nodes.range(..next).rev().find_map(bare) {
             self.nodes.remove(&post);
-            if let Some(above) = self.nodes.get_mut(&of) {
-                above.branches -= 1;
-            }
+            self.nodes.change(&of, |above| above.branches -= 1);
             next = post;
         }
     }
@@ -103,6 +105,7 @@ mod tests {
     use super::super::store::NOWHERE;
     use super::*;
     use polity_kernel::rng::{Draws, Stream};
+    use std::collections::BTreeSet;
 
     impl Cascade {
         /// Posts of it that are in memory.

@@ -2,61 +2,84 @@
 
 use super::people::People;
 use super::store::{NOWHERE, Store};
+use polity_kernel::digest::DigestVec;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Those who engaged with a post last that are kept.
 const FANS: usize = 8;
 
+/// Those of a post with whom nobody has engaged.
+const NOBODY: [u32; FANS] = [NOWHERE; FANS];
+
 /// Of each live post, who engaged with it last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fans {
-    /// The post of the first row.
-    first: u32,
+    /// Posts that have a row.
+    live: Range<u32>,
+    /// How many rows there can be: a post has the row of its number modulo this.
+    ring: u32,
     /// The newest [`FANS`] of each post, the newest first; [`NOWHERE`] in the places of those who are not there.
-    rows: VecDeque<[u32; FANS]>,
+    rows: DigestVec<[u32; FANS]>,
 }
 
 impl Fans {
-    /// Those that are kept already; where there are none yet, those that people remember.
-    pub fn kept(known: Option<Fans>, people: &People, live: Range<u32>) -> Fans {
-        let everybody = if known.is_some() { 0..0 } else { 0..people.stance.len() as u32 };
-        let mut fans = known.unwrap_or_default();
+    /// Those that are kept already; where there are none yet, those that people remember. `ring`: how many posts are live at most.
+    pub fn kept(known: Option<Fans>, people: &People, live: Range<u32>, ring: u32) -> Fans {
+        let is_new = known.is_none();
+        let mut fans = match known {
+            Some(known) if known.ring == ring => known,
+            known => {
+                let mut fans = Fans { live: live.start..live.start, ring, rows: DigestVec::default() };
+                for post in live.clone() {
+                    fans.fit(live.start..post + 1);
+                    let row = known.as_ref().and_then(|known| known.row(post)).unwrap_or(&NOBODY);
+                    fans.rows.set(fans.place(post), *row);
+                }
+                fans
+            }
+        };
         fans.fit(live);
-        for who in everybody {
+        for who in 0..if is_new { people.stance.len() as u32 } else { 0 } {
             people.engaged(who).for_each(|post| fans.add(post, who));
         }
         fans
     }
 
+    fn place(&self, post: u32) -> usize {
+        (post % self.ring.max(1)) as usize
+    }
+
+    fn row(&self, post: u32) -> Option<&[u32; FANS]> {
+        if self.live.contains(&post) { self.rows.get(self.place(post)) } else { None }
+    }
+
     /// Those of a post, one for each time.
     pub fn of(&self, post: u32) -> impl Iterator<Item = u32> + Clone {
-        let row = post.checked_sub(self.first).and_then(|place| self.rows.get(place as usize));
-        row.into_iter().flatten().copied().take_while(|who| *who != NOWHERE)
+        self.row(post).into_iter().flatten().copied().take_while(|who| *who != NOWHERE)
     }
 
     /// Adds one to a post, if that is live.
     pub fn add(&mut self, post: u32, who: u32) {
-        if let Some(row) = post.checked_sub(self.first).and_then(|place| self.rows.get_mut(place as usize)) {
-            row.copy_within(..FANS - 1, 1);
-            row[0] = who;
+        if self.live.contains(&post) {
+            self.rows.change(self.place(post), |row| {
+                row.copy_within(..FANS - 1, 1);
+                row[0] = who;
+            });
         }
     }
 
-    /// Has rows for these posts and no others.
+    /// Has rows for these posts and no others. They are not more than the ring holds, and none of them is older than those before.
     pub fn fit(&mut self, live: Range<u32>) {
-        while self.first < live.start && self.rows.pop_front().is_some() {
-            self.first += 1;
+        for post in self.live.end.max(live.start)..live.end {
+            let place = self.place(post);
+            if place < self.rows.len() {
+                self.rows.set(place, NOBODY);
+            } else {
+                self.rows.resize(place + 1, NOBODY);
+            }
         }
-        if self.rows.is_empty() {
-            self.first = live.start;
-        }
-        while self.first > live.start {
-            self.rows.push_front([NOWHERE; FANS]);
-            self.first -= 1;
-        }
-        self.rows.resize(live.len(), [NOWHERE; FANS]);
+        self.live = live;
     }
 }
 

@@ -234,8 +234,11 @@ impl Feeds<'_> {
         if store.live.found_for == wanted && self.refresh_touched(store, &touched, most) {
             return;
         }
-        for post in live.clone() {
-            self.heat(store, post);
+        if store.live.found_for == wanted {
+            live.clone().for_each(|post| self.heat(store, post));
+        } else {
+            // Nothing is known of any score, nor of those that live posts show.
+            store.posts.numbers().for_each(|post| self.heat(store, post));
         }
         store.live.found_for = wanted;
         if !community {
@@ -245,9 +248,7 @@ impl Feeds<'_> {
     }
 
     fn heat(&self, store: &mut Store, post: u32) {
-        if let Some(row) = store.posts.get_mut(post) {
-            row.hot = hot(row.likes, row.dislikes, self.seconds(row.round));
-        }
+        store.posts.heat(post, |row| hot(row.likes, row.dislikes, self.seconds(row.round)));
     }
 
     /// The same from what has changed; false where that does not tell, because one of the hottest has fallen or is no longer live and nobody

@@ -14,20 +14,19 @@ use feed::{Feeds, Weights};
 use polarisation::Measure;
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Message, Request, Role, Value, Want};
-use polity_kernel::digest::Digest;
+use polity_kernel::declare::DeclareWorld;
 use polity_kernel::ladder::{Question, Settled};
 use polity_kernel::policy::Person;
 use polity_kernel::population::NumberColumn;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::sight::{ActArgument, ActKind, Cells, Field, Interface, WorldColumn};
+use polity_kernel::sight::{NumberSlot, TableSlot};
 use polity_kernel::topology::Topology;
 use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use store::{Did, Kind, Store};
-use tables::{INFLUENCE, POSTS};
 use vectors::TOPICS;
 
 /// Adds the leaf.
@@ -164,12 +163,18 @@ pub struct Platform {
     lag: u32,
     /// Who follows whom from the start, for the measures of polarisation.
     graph: Topology,
+    seen: Seen,
+    /// What is done, by the number of the action.
+    kinds: Vec<Kind>,
 }
 
 /// What agents see.
-const ACTIVE: usize = 0;
-const STANCE: usize = 1;
-const FEED: usize = 0;
+struct Seen {
+    active: NumberSlot,
+    stance: NumberSlot,
+    feed: TableSlot,
+}
+
 /// Columns of the feed.
 const COLUMNS: &[&str] = &[
     "post", "author", "root", "stance", "interest", "likes", "dislikes", "shares", "age", "followed", "seed",
@@ -177,10 +182,49 @@ const COLUMNS: &[&str] = &[
 ];
 /// Where the stance of a post stands among them.
 const OF: usize = 3;
-/// Scalars that are always there.
-const SCALARS: usize = 14;
-
 impl Platform {
+    fn declare(declare: &mut DeclareWorld<Self>, params: &Params) -> (Seen, Vec<Kind>) {
+        let doc = "1 in rounds in which the agent looks at its feed, else 0";
+        let active = declare.number_slot("active", doc);
+        let stance = declare.number_slot("stance", "what the agent has said to think, -1 to 1");
+        let doc = "posts from the best down: number, author, the post that it shares, stance, likeness to the reader's interests (-1 to \
+                   1), likes, dislikes, shares, hours since it appeared, whether the reader follows its author, number of the seed that it \
+                   is or comes from (0: none), how rousing that is, how many of whom the reader follows wrote it or passed it on, of the newest posts by these";
+        let feed = declare.table_slot("feed", COLUMNS.iter().copied(), doc);
+        declare.alternatives();
+        let kinds: Vec<Kind> = Kind::ALL.to_vec();
+        for kind in &kinds {
+            let (name, argument, doc) = kind.action();
+            declare.action(name, argument, doc);
+        }
+        let column = |of: fn(&Store, usize) -> f64| move |_: &Self, store: &Store, who: &u32| of(store, *who as usize);
+        let stances = column(|store, who| f64::from(store.people.stance[who]));
+        declare.column("stance", "what the agent thinks", Some((-1.0, 1.0)), stances);
+        let followers = column(|store, who| f64::from(store.people.followers[who]));
+        declare.column("followers", "how many follow the agent", None, followers);
+        let posts = column(|store, who| f64::from(store.people.posts[who]));
+        declare.column("posts", "posts that it has written or passed on", None, posts);
+        let attention = column(|store, who| f64::from(store.people.attention[who]));
+        let doc = "likes, dislikes, comments and shares that its posts have had";
+        declare.column("attention", doc, None, attention);
+        for (name, doc, value) in store::SCALARS {
+            declare.scalar(name, doc, move |_, store| value(store));
+        }
+        for measure in params.polarisation.clone() {
+            let (name, doc) = measure.named();
+            declare.scalar(name, doc, move |world, store| match measure {
+                Measure::Modularity => polarisation::modularity(store, &world.graph),
+                Measure::EchoChambers => polarisation::echo_chambers(store, &world.graph),
+                Measure::Exposure => store.exposed.share(),
+            });
+        }
+        declare.table(tables::posts_table(), |_, store| tables::posts(store));
+        if params.influence {
+            declare.table(tables::influence_table(), |_, store| tables::influence(store));
+        }
+        (Seen { active, stance, feed }, kinds)
+    }
+
     fn feeds(&self) -> Feeds<'_> {
         Feeds { params: &self.params }
     }
@@ -252,7 +296,7 @@ impl Platform {
         }
         let twice = |i: &usize| params.polarisation[..*i].contains(&params.polarisation[*i]);
         if let Some(i) = (0..params.polarisation.len()).find(twice) {
-            let name = params.polarisation[i].field().name;
+            let (name, _) = params.polarisation[i].named();
             return invalid(&format!("polarisation[{i}]"), format!("`{name}` stands here twice"));
         }
         if let Some(who) = params.banned.iter().find(|who| **who >= setup.agents) {
@@ -286,7 +330,7 @@ impl World for Platform {
     type Params = Params;
     type State = Store;
 
-    fn open(mut params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(mut params: Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         Platform::check(&params, setup)?;
         // Everybody is looked up there in every round.
         params.banned.sort_unstable();
@@ -310,83 +354,9 @@ impl World for Platform {
         within("activity", activity, 0.0, 1e6)?;
         within("stance", stance, -1.0, 1.0)?;
         within("topic", topic, 0.0, TOPICS as f64 - 1.0)?;
-        Ok(Platform { params, activity, stance, topic, lag: setup.lag, graph: setup.topology.clone() })
-    }
-
-    fn interface(&self) -> Interface {
-        let number = Field::number;
-        let act = |name, argument, doc| ActKind { name, argument, doc };
-        let post = |words| ActArgument::Seen { table: "feed", column: "post", words, only: None };
-        let user = |only| ActArgument::Seen { table: "feed", column: "author", words: false, only };
-        let followed = |followed: bool| user(Some(("followed", f64::from(u8::from(followed)))));
-        let topic = || ActArgument::Choice((0..TOPICS).map(|topic| topic.to_string()).collect());
-        let column = |name, doc, range| WorldColumn { name, doc, range };
-        Interface {
-            sight: vec![
-                number("active", "1 in rounds in which the agent looks at its feed, else 0"),
-                number("stance", "what the agent has said to think, -1 to 1"),
-                Field::table(
-                    "feed",
-                    COLUMNS,
-                    "posts from the best down: number, author, the post that it shares, stance, likeness to the reader's interests (-1 to \
-                     1), likes, dislikes, shares, hours since it appeared, whether the reader follows its author, number of the seed that it \
-                     is or comes from (0: none), how rousing that is, how many of whom the reader follows wrote it or passed it on, of the newest posts by these",
-                ),
-            ],
-            // In the order of `Kind`.
-            acts: vec![
-                act("post", ActArgument::Text, "write a post; without words it says what its author thinks"),
-                act("share", post(false), "pass a post on to one's followers"),
-                act("quote", post(true), "pass it on with words of one's own: its stance is the author's"),
-                act("comment", post(true), "write below it"),
-                act("like", post(false), "like it"),
-                act("dislike", post(false), "dislike it"),
-                act("report", post(false), "report it; counted, and nothing else"),
-                act("follow", followed(false), "follow a user"),
-                act("unfollow", followed(true), "follow a user no longer"),
-                act("mute", user(None), "see nothing of a user any more"),
-                act("search", topic(), "look for a topic: its newest posts are candidates of the next feed"),
-                act("join", topic(), "join the community of a topic"),
-                act("leave", topic(), "leave it"),
-                act("think", ActArgument::Number { low: -1.0, high: 1.0 }, "change one's stance"),
-            ],
-            alternatives: true,
-            columns: vec![
-                column("stance", "what the agent thinks", Some((-1.0, 1.0))),
-                column("followers", "how many follow the agent", None),
-                column("posts", "posts that it has written or passed on", None),
-                column("attention", "likes, dislikes, comments and shares that its posts have had", None),
-            ],
-            scalars: [
-                number("active", "agents that looked at their feed in the round"),
-                number("posts", "posts written in the round"),
-                number("shares", "posts shared or quoted in the round"),
-                number("comments", "comments written in the round"),
-                number("likes", "likes given in the round"),
-                number("dislikes", "dislikes given in the round"),
-                number("follows", "ties that were made in the round, less those that were cut"),
-                number("refused", "acts of the round on posts or users that do not exist, or on one's own"),
-                number(
-                    "distance",
-                    "mean difference of stance between who shared, liked or commented in the round and the post",
-                ),
-                number("cascade-scale", "users that have shared a seed, its authors among them"),
-                number("cascade-depth", "most shares from a seed to one of its shares"),
-                number("cascade-breadth", "most shares at one depth"),
-                number(
-                    "cascade-virality",
-                    "mean number of shares between two posts of a seed's cascade (structural virality)",
-                ),
-                number("seed-score", "likes less dislikes that seeds have had, without those that they began with"),
-            ]
-            .into_iter()
-            .chain(self.params.polarisation.iter().map(|measure| measure.field()))
-            .collect(),
-            tables: match self.params.influence {
-                true => vec![POSTS, INFLUENCE],
-                false => vec![POSTS],
-            },
-        }
+        let (seen, kinds) = Platform::declare(declare, &params);
+        let (lag, graph) = (setup.lag, setup.topology.clone());
+        Ok(Platform { params, activity, stance, topic, lag, graph, seen, kinds })
     }
 
     fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Store {
@@ -406,7 +376,7 @@ impl World for Platform {
             Topology::Complete { n } => store.people.followers.fill(n.saturating_sub(1)),
             Topology::Graph(_) => {
                 for followed in (0..setup.agents).flat_map(|who| setup.topology.neighbours(who)) {
-                    store.people.followers[followed as usize] += 1;
+                    store.people.followers.change(followed as usize, |followers| *followers += 1);
                 }
             }
         }
@@ -448,10 +418,10 @@ impl World for Platform {
         if !self.is_active(store, person.id) {
             return;
         }
-        sight.number(ACTIVE, 1.0);
-        sight.number(STANCE, f64::from(store.people.stance[person.id as usize]));
+        sight.number(self.seen.active, 1.0);
+        sight.number(self.seen.stance, f64::from(store.people.stance[person.id as usize]));
         let follows = sight.neighbours();
-        sight.table(FEED, |rows| self.feeds().write(store, person.id, follows, rows));
+        sight.table(self.seen.feed, |rows| self.feeds().write(store, person.id, follows, rows));
     }
 
     fn apply(&self, store: &mut Store, deeds: &Deeds<'_>, _: &mut Future) {
@@ -464,7 +434,7 @@ impl World for Platform {
         store.people.query.remove(&who);
         for (i, act) in deeds.acts().iter().enumerate() {
             let did = Did { who, value: act.value, text: deeds.text(i) };
-            if let Some(kind) = Kind::ALL.get(usize::from(act.kind)) {
+            if let Some(kind) = self.kinds.get(usize::from(act.kind)) {
                 store.apply(*kind, &did, &self.params, &mut || deeds.neighbours());
             }
         }
@@ -480,38 +450,10 @@ impl World for Platform {
         None
     }
 
-    fn digest(&self, store: &Store) -> Option<Digest> {
-        Some(store.digest)
-    }
-
     fn restore(&self, store: &mut Store) {
         store.embed_by(self.params.embedding.as_deref());
         store.index(self.params.live, self.params.wording);
         store.keep_fans(self.params.weights.is_collaborative());
         self.prepare(store);
-    }
-
-    fn column(&self, store: &Store, who: u32, column: usize) -> f64 {
-        let (who, people) = (who as usize, &store.people);
-        match column {
-            0 => f64::from(people.stance[who]),
-            1 => f64::from(people.followers[who]),
-            2 => f64::from(people.posts[who]),
-            _ => f64::from(people.attention[who]),
-        }
-    }
-
-    fn scalar(&self, store: &Store, i: usize) -> f64 {
-        match i.checked_sub(SCALARS).map(|i| self.params.polarisation.get(i)) {
-            None => store.scalar(i),
-            Some(Some(Measure::Modularity)) => polarisation::modularity(store, &self.graph),
-            Some(Some(Measure::EchoChambers)) => polarisation::echo_chambers(store, &self.graph),
-            Some(Some(Measure::Exposure)) => store.exposed.share(),
-            Some(None) => 0.0,
-        }
-    }
-
-    fn rows(&self, store: &Store, i: usize) -> Vec<Cells> {
-        if i == 0 { tables::posts(store) } else { tables::influence(store) }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::store::NOWHERE;
 use super::vectors::{TOPICS, Vector, around, unit};
+use polity_kernel::digest::{DigestMap, DigestVec};
 use polity_kernel::rng::Draws;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Posts that somebody has dealt with lately, and is not shown again.
 const LATELY: usize = 16;
@@ -12,27 +12,30 @@ const LATELY: usize = 16;
 /// People, a row each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct People {
-    pub stance: Vec<f32>,
-    pub activity: Vec<f32>,
-    interests: Vec<Vector>,
+    pub stance: DigestVec<f32>,
+    pub activity: DigestVec<f32>,
+    interests: DigestVec<Vector>,
     /// Communities, a bit a topic.
-    pub groups: Vec<u32>,
-    pub followers: Vec<u32>,
-    pub posts: Vec<u32>,
-    pub attention: Vec<u32>,
+    pub groups: DigestVec<u32>,
+    pub followers: DigestVec<u32>,
+    pub posts: DigestVec<u32>,
+    pub attention: DigestVec<u32>,
     /// The newest post of each.
-    pub latest: Vec<u32>,
+    pub latest: DigestVec<u32>,
     /// [`LATELY`] each, as a ring; with which of these they engaged, a bit a place; and where the ring goes on.
-    lately: Vec<u32>,
-    engaged: Vec<u16>,
-    next: Vec<u8>,
+    lately: DigestVec<u32>,
+    engaged: DigestVec<u16>,
+    next: DigestVec<u8>,
     /// Whom they follow besides those of the graph, and whom no more; sorted.
-    pub more: BTreeMap<u32, Vec<u32>>,
-    pub fewer: BTreeMap<u32, Vec<u32>>,
-    pub muted: BTreeMap<u32, Vec<u32>>,
+    pub more: Ties,
+    pub fewer: Ties,
+    pub muted: Ties,
     /// Topics that are looked for.
-    pub query: BTreeMap<u32, u8>,
+    pub query: DigestMap<u32, u8>,
 }
+
+/// Some of the users that somebody has to do with, sorted, by who it is.
+pub type Ties = DigestMap<u32, Vec<u32>>;
 
 impl People {
     /// Nobody yet, with room for so many.
@@ -53,7 +56,7 @@ impl People {
         self.posts.push(0);
         self.attention.push(0);
         self.latest.push(NOWHERE);
-        self.lately.extend([NOWHERE; LATELY]);
+        (0..LATELY).for_each(|_| self.lately.push(NOWHERE));
         self.engaged.push(0);
         self.next.push(0);
     }
@@ -85,38 +88,36 @@ impl People {
 
     pub fn dealt_with(&mut self, who: u32, post: u32, engaged: bool) {
         let who = who as usize;
-        let (next, bits) = (&mut self.next[who], &mut self.engaged[who]);
-        self.lately[who * LATELY + usize::from(*next)] = post;
-        *bits = *bits & !(1 << *next) | u16::from(engaged) << *next;
-        *next = (*next + 1) % LATELY as u8;
+        let next = self.next.change(who, |next| std::mem::replace(next, (*next + 1) % LATELY as u8));
+        self.lately.set(who * LATELY + usize::from(next), post);
+        self.engaged.change(who, |bits| *bits = *bits & !(1 << next) | u16::from(engaged) << next);
     }
 
     pub fn learns(&mut self, who: u32, of: &Vector, rate: f32) {
-        if let Some(own) = self.interests.get_mut(who as usize) {
-            own.iter_mut().zip(of).for_each(|(own, of)| *own += rate * (of - *own));
-            unit(own);
+        if (who as usize) < self.interests.len() {
+            self.interests.change(who as usize, |own| {
+                own.iter_mut().zip(of).for_each(|(own, of)| *own += rate * (of - *own));
+                unit(own);
+            });
         }
     }
 }
 
 /// The ties of somebody, sorted.
-pub fn of(ties: &BTreeMap<u32, Vec<u32>>, who: u32) -> &[u32] {
+pub fn of(ties: &Ties, who: u32) -> &[u32] {
     ties.get(&who).map_or(&[], Vec::as_slice)
 }
 
-pub fn tied(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
-    let of = ties.entry(who).or_default();
-    if let Err(place) = of.binary_search(&whom) {
-        of.insert(place, whom);
+pub fn tied(ties: &mut Ties, who: u32, whom: u32) {
+    if let Err(place) = of(ties, who).binary_search(&whom) {
+        ties.change_or_insert(who, |of| of.insert(place, whom));
     }
 }
 
-pub fn cut(ties: &mut BTreeMap<u32, Vec<u32>>, who: u32, whom: u32) {
-    if let Some(of) = ties.get_mut(&who)
-        && let Ok(place) = of.binary_search(&whom)
-    {
-        of.remove(place);
-        if of.is_empty() {
+pub fn cut(ties: &mut Ties, who: u32, whom: u32) {
+    if let Ok(place) = of(ties, who).binary_search(&whom) {
+        ties.change(&who, |of| of.remove(place));
+        if of(ties, who).is_empty() {
             ties.remove(&who);
         }
     }

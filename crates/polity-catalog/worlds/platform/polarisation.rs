@@ -2,7 +2,7 @@
 
 use super::store::Store;
 use super::{COLUMNS, Platform};
-use polity_kernel::sight::{Field, Rows};
+use polity_kernel::sight::Rows;
 use polity_kernel::topology::Topology;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -21,18 +21,18 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// The scalar that it is recorded as.
-    pub fn field(self) -> Field {
+    /// The name of the scalar that it is recorded as, and what that is.
+    pub fn named(self) -> (&'static str, &'static str) {
         match self {
-            Measure::Modularity => Field::number(
+            Measure::Modularity => (
                 "modularity",
                 "modularity of who follows whom, with people parted by the sign of their stance; below 1, 0: as by chance, or nobody follows anybody",
             ),
-            Measure::EchoChambers => Field::number(
+            Measure::EchoChambers => (
                 "echo-chambers",
                 "correlation between people's stances and the mean stance of whom they follow, -1 to 1; 0 where either is the same for all",
             ),
-            Measure::Exposure => Field::number(
+            Measure::Exposure => (
                 "exposure",
                 "share of the posts shown in the round's feeds that stand on the reader's side, of those that stand on either; 0 where there are none",
             ),

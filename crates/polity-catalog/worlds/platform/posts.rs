@@ -3,6 +3,7 @@
 //! Every post has a row in the table `posts` from the round in which it appeared. Here it stays only as long as it can reach a result.
 
 use super::store::NOWHERE;
+use polity_kernel::digest::DigestVec;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::{Index, Range};
@@ -30,9 +31,11 @@ pub struct Post {
     pub stance: f32,
     pub depth: u16,
     pub topic: u8,
-    /// The hot score, as of the round's beginning.
+    /// The hot score, as of the round's beginning; found anew where posts are read back.
+    #[serde(skip)]
     pub hot: f64,
-    /// Index in `old` of the post that it shows or quotes, if that is old.
+    /// Index in `old` of the post that it shows or quotes, if that is old; found anew where posts are read back.
+    #[serde(skip)]
     old_index: u32,
 }
 
@@ -75,10 +78,10 @@ impl Post {
 pub struct Posts {
     /// The number of the first row.
     first: u32,
-    rows: Vec<Post>,
+    rows: DigestVec<Post>,
     /// Numbers of the old ones, ascending, and the posts.
     numbers: Vec<u32>,
-    old: Vec<Post>,
+    old: DigestVec<Post>,
     /// The oldest post that feeds may show: for this round (last entry) and for as many rounds before it as turns may wait for answers.
     oldest_shown: VecDeque<u32>,
 }
@@ -126,11 +129,22 @@ impl Posts {
         }
     }
 
-    /// One that is in memory, to be changed.
-    pub fn get_mut(&mut self, number: u32) -> Option<&mut Post> {
+    /// Numbers of all that are in memory.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
+        self.numbers.clone().into_iter().chain(self.first..self.end())
+    }
+
+    /// Gives one, if it is in memory, its hot score.
+    pub fn heat(&mut self, number: u32, score: impl FnOnce(&Post) -> f64) {
+        let heat = |post: &mut Post| post.hot = score(post);
         match number.checked_sub(self.first) {
-            Some(row) => self.rows.get_mut(row as usize),
-            None => self.place(number).map(|place| &mut self.old[place]),
+            Some(row) if (row as usize) < self.rows.len() => self.rows.change_unsaved(row as usize, heat),
+            Some(_) => {}
+            None => {
+                if let Some(place) = self.place(number) {
+                    self.old.change_unsaved(place, heat);
+                }
+            }
         }
     }
 
@@ -143,12 +157,12 @@ impl Posts {
         }
     }
 
-    /// The same, to be changed.
-    pub fn origin_of_mut(&mut self, number: u32) -> &mut Post {
+    /// Changes the post whose content one of the newest shows.
+    pub fn change_origin_of(&mut self, number: u32, change: impl FnOnce(&mut Post)) {
         let post = self[number];
         match post.origin.checked_sub(self.first) {
-            Some(row) => &mut self.rows[row as usize],
-            None => &mut self.old[post.old_index as usize],
+            Some(row) => self.rows.change(row as usize, change),
+            None => self.old.change(post.old_index as usize, change),
         }
     }
 
@@ -193,16 +207,23 @@ impl Posts {
         numbers.sort_unstable();
         numbers.dedup();
         // Every old post that is needed was kept until now.
-        (self.old, self.numbers) = numbers.into_iter().filter_map(|number| Some((*self.get(number)?, number))).unzip();
-        self.rows.drain(..gone);
+        let old: Vec<Post> = numbers.iter().filter_map(|number| self.get(*number).copied()).collect();
+        (self.old, self.numbers) = (DigestVec::from(old), numbers);
+        self.rows.drop_first(gone);
         self.first = before;
-        for (i, row) in self.rows.iter_mut().enumerate() {
-            let needs = row.needs(before + i as u32);
-            if needs < before {
-                row.old_index = self.numbers.binary_search(&needs).map_or(NOWHERE, |place| place as u32);
+        self.find_old();
+        true
+    }
+
+    /// Finds anew where the old posts stand that newer ones show or quote.
+    pub fn find_old(&mut self) {
+        for i in 0..self.rows.len() {
+            let needs = self.rows[i].needs(self.first + i as u32);
+            if needs < self.first {
+                let place = self.place(needs).map_or(NOWHERE, |place| place as u32);
+                self.rows.change_unsaved(i, |row| row.old_index = place);
             }
         }
-        true
     }
 
     /// Returns a test of whether a post's words can still be read.

@@ -3,28 +3,26 @@
 use super::cascade::Cascade;
 use super::collaborative::Fans;
 use super::feed::Near;
-use super::people::{People, cut, tied};
+use super::people::{People, Ties, cut, of, tied};
 use super::polarisation::Exposed;
 use super::posts::{Post, Posts};
 use super::vectors::{Coarse, Code, NONE, TOPICS, Vector, around, coarse, code, decode, hashed, projected, unit};
 use super::{Params, Seed};
-use polity_kernel::digest::{Digest, Kind as Hashed, RowHash};
+use polity_kernel::digest::DigestMap;
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::sight::named;
+use polity_kernel::sight::{ActArgument, named};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// No post.
 pub const NOWHERE: u32 = u32::MAX;
-/// What is noted, beside kinds of acts, when a model has read a post.
-const EMBEDDED: u8 = u8::MAX - 2;
 /// Letters of a post that are kept.
 const LONGEST: usize = 5_000;
 /// Comments with words that are kept of a post: the newest.
 const COMMENTS: usize = 3;
 
-/// What can be done, in the order of the world's acts.
+/// What can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -61,6 +59,34 @@ impl Kind {
         Kind::Leave,
         Kind::Think,
     ];
+
+    /// Its name, what it carries and what it does.
+    pub fn action(self) -> (&'static str, ActArgument, &'static str) {
+        let seen = |column: &'static str, words, only: Option<bool>| ActArgument::Seen {
+            table: "feed".into(),
+            column: column.into(),
+            words,
+            only: only.map(|followed| ("followed".into(), f64::from(u8::from(followed)))),
+        };
+        let (post, user) = (|words| seen("post", words, None), |followed| seen("author", false, followed));
+        let topic = || ActArgument::Choice((0..TOPICS).map(|topic| topic.to_string()).collect());
+        match self {
+            Kind::Post => ("post", ActArgument::Text, "write a post; without words it says what its author thinks"),
+            Kind::Share => ("share", post(false), "pass a post on to one's followers"),
+            Kind::Quote => ("quote", post(true), "pass it on with words of one's own: its stance is the author's"),
+            Kind::Comment => ("comment", post(true), "write below it"),
+            Kind::Like => ("like", post(false), "like it"),
+            Kind::Dislike => ("dislike", post(false), "dislike it"),
+            Kind::Report => ("report", post(false), "report it; counted, and nothing else"),
+            Kind::Follow => ("follow", user(Some(false)), "follow a user"),
+            Kind::Unfollow => ("unfollow", user(Some(true)), "follow a user no longer"),
+            Kind::Mute => ("mute", user(None), "see nothing of a user any more"),
+            Kind::Search => ("search", topic(), "look for a topic: its newest posts are candidates of the next feed"),
+            Kind::Join => ("join", topic(), "join the community of a topic"),
+            Kind::Leave => ("leave", topic(), "leave it"),
+            Kind::Think => ("think", ActArgument::Number { low: -1.0, high: 1.0 }, "change one's stance"),
+        }
+    }
 }
 
 /// Something that somebody did.
@@ -195,21 +221,19 @@ pub struct Store {
     pub people: People,
     pub posts: Posts,
     /// Words, of the posts that have some.
-    words: BTreeMap<u32, String>,
+    words: DigestMap<u32, String>,
     /// Vectors of words that a model has made, coded, by post.
-    embeddings: BTreeMap<u32, Code>,
+    embeddings: DigestMap<u32, Code>,
     /// The model, and the first post for whose words it has not been asked yet.
     embedder: Option<String>,
     asked: u32,
     /// The newest comments with words, by the post that they stand below: (who, words).
-    said: BTreeMap<u32, VecDeque<(u32, String)>>,
+    said: DigestMap<u32, VecDeque<(u32, String)>>,
     /// Who engaged with what, where feeds are made of it.
     pub fans: Option<Fans>,
     cascade: Cascade,
     now: Done,
     last: Done,
-    /// Kept up with every act.
-    pub digest: Digest,
     #[serde(skip)]
     pub live: Live,
     /// Who dealt with which post in the round: (who, kind of act, post), if that is recorded; and in the round before.
@@ -249,11 +273,6 @@ impl Store {
         vector
     }
 
-    fn note(&mut self, kind: u8, who: u32, what: u64, value: f64) {
-        let hash = RowHash::new(Hashed::Row, self.round).words(u64::from(who) << 8 | u64::from(kind), what);
-        self.digest.add(hash.number(value).finish());
-    }
-
     /// Names the model that reads words from now on. What another one has read is forgotten: their vectors have nothing to do with each other.
     pub fn embed_by(&mut self, model: Option<&str>) {
         if self.embedder.as_deref() != model {
@@ -271,15 +290,12 @@ impl Store {
 
     /// Takes in what a model made of all of these, in their order; nothing where it made nothing. Whether any vector has changed.
     pub fn embed(&mut self, vectors: Vec<Vec<f32>>) -> bool {
-        let posts: Vec<(u32, u32)> = self.unembedded().map(|(post, author, _)| (post, author)).collect();
+        let posts: Vec<u32> = self.unembedded().map(|(post, ..)| post).collect();
         self.asked = self.posts.end();
         let mut first = self.asked;
-        for ((post, author), vector) in posts.into_iter().zip(vectors) {
+        for (post, vector) in posts.into_iter().zip(vectors) {
             let Some(meaning) = projected(&vector) else { continue };
-            let meaning = code(&meaning);
-            let hash = meaning.iter().fold(RowHash::new(Hashed::Row, self.round), |hash, x| hash.word(*x as u64));
-            self.digest.add(hash.words(u64::from(author) << 8 | u64::from(EMBEDDED), u64::from(post)).finish());
-            self.embeddings.insert(post, meaning);
+            self.embeddings.insert(post, code(&meaning));
             first = first.min(post);
         }
         for post in first.max(self.live.first)..self.asked {
@@ -304,6 +320,7 @@ impl Store {
 
     /// Rebuilds the indexes. Posts that feeds could no longer show stay out, even if more may be live now.
     pub fn index(&mut self, live: u32, wording: f32) {
+        self.posts.find_old();
         let n = self.posts.end();
         let ring = live as usize;
         self.live = Live {
@@ -322,7 +339,8 @@ impl Store {
     /// Keeps from now on who engaged with what, if that is wanted.
     pub fn keep_fans(&mut self, wanted: bool) {
         let live = self.live.first..self.posts.end();
-        self.fans = wanted.then(|| Fans::kept(self.fans.take(), &self.people, live));
+        let ring = self.live.codes.len() as u32;
+        self.fans = wanted.then(|| Fans::kept(self.fans.take(), &self.people, live, ring));
     }
 
     /// Makes a post a candidate, in the place of the oldest.
@@ -341,7 +359,7 @@ impl Store {
 
     fn add(&mut self, new: &New<'_>, live: u32) -> u32 {
         let (post, author) = (self.posts.end(), new.author as usize);
-        let before = std::mem::replace(&mut self.people.latest[author], post);
+        let before = self.people.latest.set(author, post);
         let mut row = Post::new(&self.posts, new.author, new.of);
         let New { seed, stance, topic, .. } = *new;
         (row.round, row.before, row.seed, row.stance, row.topic) = (self.round, before, seed, stance, topic);
@@ -349,7 +367,7 @@ impl Store {
         if let Some(words) = new.text.and_then(kept) {
             self.words.insert(post, words);
         }
-        self.people.posts[author] += 1;
+        self.people.posts.change(author, |posts| *posts += 1);
         if seed > 0 {
             self.cascade.add(post, (seed, new.author), (row.of, row.depth));
         }
@@ -367,13 +385,8 @@ impl Store {
         let &Seed { author, stance, topic, score, .. } = seed;
         let new = New { author, topic, stance, of: None, seed: number, text: seed.text.as_deref() };
         let post = self.add(&new, live);
-        let (row, votes) = (self.posts.origin_of_mut(post), score.unsigned_abs());
-        if score > 0 {
-            row.likes = votes
-        } else {
-            row.dislikes = votes
-        }
-        self.note(u8::MAX, author, u64::from(post), f64::from(score));
+        let votes = score.unsigned_abs();
+        self.posts.change_origin_of(post, |row| if score > 0 { row.likes = votes } else { row.dislikes = votes });
     }
 
     /// Does what somebody did; what names nobody and nothing is counted as refused.
@@ -393,14 +406,13 @@ impl Store {
             Kind::Think => {
                 let fits = (-1.0..=1.0).contains(&did.value);
                 if fits {
-                    self.people.stance[did.who as usize] = did.value as f32;
+                    self.people.stance.set(did.who as usize, did.value as f32);
                 }
                 fits.then_some(())
             }
         };
-        match done {
-            Some(()) => self.note(kind as u8, did.who, u64::from(self.posts.end()), did.value),
-            None => self.now.refused += 1,
+        if done.is_none() {
+            self.now.refused += 1;
         }
     }
 
@@ -475,7 +487,7 @@ impl Store {
 
     /// Somebody engages with what a post shows.
     fn engages(&mut self, did: &Did<'_>, shown: &Post, params: &Params) {
-        self.people.attention[shown.author as usize] += 1;
+        self.people.attention.change(shown.author as usize, |attention| *attention += 1);
         self.now.distance += f64::from((self.people.stance[did.who as usize] - shown.stance).abs());
         self.now.engaged += 1;
         if let Some(fans) = &mut self.fans {
@@ -499,13 +511,14 @@ impl Store {
         if kind == Kind::Comment {
             self.now.comments += 1;
             if let Some(words) = did.text.and_then(kept) {
-                let said = self.said.entry(origin).or_default();
-                said.push_back((did.who, words));
-                said.drain(..said.len().saturating_sub(COMMENTS));
+                self.said.change_or_insert(origin, |said| {
+                    said.push_back((did.who, words));
+                    said.drain(..said.len().saturating_sub(COMMENTS));
+                });
             }
             return Some(());
         }
-        self.posts.origin_of_mut(of).shares += 1;
+        self.posts.change_origin_of(of, |post| post.shares += 1);
         self.now.shares += 1;
         // A draw of each user and post.
         let number = self.seed ^ u64::from(origin) << 32;
@@ -530,16 +543,16 @@ impl Store {
         let of_seed = i64::from(shown.seed > 0 && shown.root == shown.origin);
         match kind {
             Kind::Like => {
-                self.posts.origin_of_mut(post).likes += 1;
+                self.posts.change_origin_of(post, |post| post.likes += 1);
                 self.now.likes += 1;
                 self.cascade.score += of_seed;
                 self.engages(did, &shown, params);
             }
             Kind::Dislike => {
-                self.posts.origin_of_mut(post).dislikes += 1;
+                self.posts.change_origin_of(post, |post| post.dislikes += 1);
                 self.now.dislikes += 1;
                 self.cascade.score -= of_seed;
-                self.people.attention[shown.author as usize] += 1;
+                self.people.attention.change(shown.author as usize, |attention| *attention += 1);
             }
             _ => {}
         }
@@ -554,7 +567,7 @@ impl Store {
     ) -> Option<()> {
         let whom = named(did.value, self.people.stance.len()).filter(|whom| *whom != did.who)?;
         let of_graph = follows().any(|followed| followed == whom);
-        let has = |ties: &BTreeMap<u32, Vec<u32>>| ties.get(&did.who).is_some_and(|of| of.binary_search(&whom).is_ok());
+        let has = |ties: &Ties| of(ties, did.who).binary_search(&whom).is_ok();
         let people = &mut self.people;
         let does = has(&people.more) || of_graph && !has(&people.fewer);
         match kind {
@@ -564,7 +577,7 @@ impl Store {
                 } else {
                     tied(&mut people.more, did.who, whom)
                 }
-                people.followers[whom as usize] += 1;
+                people.followers.change(whom as usize, |followers| *followers += 1);
                 self.now.follows += 1;
             }
             Kind::Unfollow if does => {
@@ -573,7 +586,7 @@ impl Store {
                 } else {
                     cut(&mut people.more, did.who, whom)
                 }
-                people.followers[whom as usize] -= 1;
+                people.followers.change(whom as usize, |followers| *followers -= 1);
                 self.now.follows -= 1;
             }
             Kind::Mute => tied(&mut people.muted, did.who, whom),
@@ -585,11 +598,11 @@ impl Store {
 
     fn turn_to(&mut self, kind: Kind, did: &Did<'_>) -> Option<()> {
         let topic = named(did.value, TOPICS)?;
-        let groups = &mut self.people.groups[did.who as usize];
+        let (who, people) = (did.who as usize, &mut self.people);
         match kind {
-            Kind::Join => *groups |= 1 << topic,
-            Kind::Leave => *groups &= !(1 << topic),
-            _ => drop(self.people.query.insert(did.who, topic as u8)),
+            Kind::Join => people.groups.change(who, |groups| *groups |= 1 << topic),
+            Kind::Leave => people.groups.change(who, |groups| *groups &= !(1 << topic)),
+            _ => drop(people.query.insert(did.who, topic as u8)),
         }
         Some(())
     }
@@ -597,34 +610,44 @@ impl Store {
     pub fn end_round(&mut self, active: u32) {
         self.now.active = active;
         self.last = std::mem::take(&mut self.now);
-        self.note(u8::MAX - 1, active, u64::from(self.posts.end()), self.last.distance);
         self.round += 1;
         self.influenced = std::mem::take(&mut self.influence);
         self.exposed = std::mem::take(&mut self.coming);
     }
-
-    /// A scalar, in the order of the interface.
-    pub fn scalar(&self, i: usize) -> f64 {
-        let last = &self.last;
-        let of = f64::from;
-        match i {
-            0 => of(last.active),
-            1 => of(last.posts),
-            2 => of(last.shares),
-            3 => of(last.comments),
-            4 => of(last.likes),
-            5 => of(last.dislikes),
-            6 => f64::from(last.follows),
-            7 => of(last.refused),
-            8 => last.distance / f64::from(last.engaged.max(1)),
-            9 => self.cascade.scale() as f64,
-            10 => self.cascade.depth() as f64,
-            11 => of(self.cascade.breadth()),
-            12 => self.cascade.virality(),
-            _ => self.cascade.score as f64,
-        }
-    }
 }
+
+/// A number a round: its name, what it is, and where it comes from.
+type Scalar = (&'static str, &'static str, fn(&Store) -> f64);
+
+/// Numbers of every round.
+pub const SCALARS: [Scalar; 14] = [
+    ("active", "agents that looked at their feed in the round", |store| f64::from(store.last.active)),
+    ("posts", "posts written in the round", |store| f64::from(store.last.posts)),
+    ("shares", "posts shared or quoted in the round", |store| f64::from(store.last.shares)),
+    ("comments", "comments written in the round", |store| f64::from(store.last.comments)),
+    ("likes", "likes given in the round", |store| f64::from(store.last.likes)),
+    ("dislikes", "dislikes given in the round", |store| f64::from(store.last.dislikes)),
+    ("follows", "ties that were made in the round, less those that were cut", |store| f64::from(store.last.follows)),
+    ("refused", "acts of the round on posts or users that do not exist, or on one's own", |store| {
+        f64::from(store.last.refused)
+    }),
+    (
+        "distance",
+        "mean difference of stance between who shared, liked or commented in the round and the post",
+        |store| store.last.distance / f64::from(store.last.engaged.max(1)),
+    ),
+    ("cascade-scale", "users that have shared a seed, its authors among them", |store| store.cascade.scale() as f64),
+    ("cascade-depth", "most shares from a seed to one of its shares", |store| store.cascade.depth() as f64),
+    ("cascade-breadth", "most shares at one depth", |store| f64::from(store.cascade.breadth())),
+    (
+        "cascade-virality",
+        "mean number of shares between two posts of a seed's cascade (structural virality)",
+        |store| store.cascade.virality(),
+    ),
+    ("seed-score", "likes less dislikes that seeds have had, without those that they began with", |store| {
+        store.cascade.score as f64
+    }),
+];
 
 /// What is kept of words; `None` where there are none.
 fn kept(text: &str) -> Option<String> {
@@ -657,11 +680,12 @@ mod tests {
         let asked: Vec<u32> = store.unembedded().map(|(post, ..)| post).collect();
         assert!(asked.len() > 10 && asked.iter().all(|post| (60..100).contains(post)), "{asked:?}");
         // Of libraries the model knows one meaning, of the rest another; once it knows none.
-        let (digest, meanings) =
-            (store.digest, |text: &str| if text.contains("dog") { [1.0, 0.0] } else { [0.0, 1.0] });
+        let digest = |store: &Store| store.embeddings.digest();
+        let (before, meanings) =
+            (digest(&store), |text: &str| if text.contains("dog") { [1.0, 0.0] } else { [0.0, 1.0] });
         let vectors: Vec<Vec<f32>> = store.unembedded().map(|(.., text)| meanings(text).to_vec()).collect();
         let none = vectors.iter().enumerate().map(|(i, vector)| if i == 3 { Vec::new() } else { vector.clone() });
-        assert!(store.embed(none.collect()) && store.digest != digest);
+        assert!(store.embed(none.collect()) && digest(&store) != before);
         assert_eq!((store.unembedded().count(), store.embeddings.len()), (0, asked.len() - 1));
         for i in 100..110 {
             add(&mut store, i);
@@ -704,8 +728,8 @@ mod tests {
         other.index(LIVE, 0.5);
         assert!((other.live.first..110).any(|post| other.code(post) != store.code(post)));
         // With nothing learnt nothing changes.
-        let digest = store.digest;
-        assert!(!store.embed(Vec::new()) && store.digest == digest);
+        let before = digest(&store);
+        assert!(!store.embed(Vec::new()) && digest(&store) == before);
     }
 
     #[test]

@@ -4,45 +4,54 @@ use super::posts::Post;
 use super::store::{Kind, NOWHERE, Store};
 use polity_kernel::sight::{CellColumn, CellKind, Cells, TableKind};
 
-const fn column(name: &'static str, kind: CellKind, doc: &'static str) -> CellColumn {
-    CellColumn { name, kind, doc }
+fn table<const N: usize>(
+    name: &'static str,
+    doc: &'static str,
+    columns: [(&'static str, CellKind, &'static str); N],
+) -> TableKind {
+    let column = |(name, kind, doc): (&'static str, CellKind, &'static str)| CellColumn {
+        name: name.into(),
+        kind,
+        doc: doc.into(),
+    };
+    TableKind { name: name.into(), doc: doc.into(), columns: columns.map(column).into() }
 }
 
 /// A row a post, in the round in which it appeared.
-pub const POSTS: TableKind = TableKind {
-    name: "posts",
-    doc: "One row a post; what is shared or quoted is a post, too.",
-    columns: &[
-        column("post", CellKind::Whole, "its number, which acts name"),
-        column("author", CellKind::Whole, "who wrote it, shared it or quoted it"),
-        column("of", CellKind::Whole, "the post that it shares or quotes"),
-        column("origin", CellKind::Whole, "the post whose content it shows: itself, unless it is a share"),
-        column("root", CellKind::Whole, "the post at the beginning of its chain of shares and quotes"),
-        column("depth", CellKind::Whole, "shares and quotes from there to it"),
-        column("topic", CellKind::Whole, "its topic, 0 to 31"),
-        column("seed", CellKind::Whole, "number of the seed that it is or comes from, from 1"),
-        column("stance", CellKind::Number, "what it argues for, -1 to 1"),
-        column("text", CellKind::Text, "its words, where it has some"),
-    ],
-};
+pub fn posts_table() -> TableKind {
+    let doc = "One row a post; what is shared or quoted is a post, too.";
+    let columns = [
+        ("post", CellKind::Whole, "its number, which acts name"),
+        ("author", CellKind::Whole, "who wrote it, shared it or quoted it"),
+        ("of", CellKind::Whole, "the post that it shares or quotes"),
+        ("origin", CellKind::Whole, "the post whose content it shows: itself, unless it is a share"),
+        ("root", CellKind::Whole, "the post at the beginning of its chain of shares and quotes"),
+        ("depth", CellKind::Whole, "shares and quotes from there to it"),
+        ("topic", CellKind::Whole, "its topic, 0 to 31"),
+        ("seed", CellKind::Whole, "number of the seed that it is or comes from, from 1"),
+        ("stance", CellKind::Number, "what it argues for, -1 to 1"),
+        ("text", CellKind::Text, "its words, where it has some"),
+    ];
+    table("posts", doc, columns)
+}
 
 /// In the order of [`Kind`], from [`Kind::Share`] on.
 const REACTIONS: &[&str] = &["share", "quote", "comment", "like", "dislike", "report"];
 
 /// A row a reaction.
-pub const INFLUENCE: TableKind = TableKind {
-    name: "influence",
-    doc: "One row a reaction to a post that somebody was shown: who dealt with whose post.",
-    columns: &[
-        column("agent", CellKind::Whole, "who reacted"),
-        column("act", CellKind::Word(REACTIONS), "how"),
-        column("post", CellKind::Whole, "the post that it was shown"),
-        column("by", CellKind::Whole, "who had written or shared that"),
-        column("origin", CellKind::Whole, "the post whose content that shows"),
-        column("writer", CellKind::Whole, "who had written that content"),
-        column("age", CellKind::Whole, "rounds since the post that it was shown appeared"),
-    ],
-};
+pub fn influence_table() -> TableKind {
+    let doc = "One row a reaction to a post that somebody was shown: who dealt with whose post.";
+    let columns = [
+        ("agent", CellKind::Whole, "who reacted"),
+        ("act", CellKind::Word(REACTIONS.iter().map(|name| (*name).into()).collect()), "how"),
+        ("post", CellKind::Whole, "the post that it was shown"),
+        ("by", CellKind::Whole, "who had written or shared that"),
+        ("origin", CellKind::Whole, "the post whose content that shows"),
+        ("writer", CellKind::Whole, "who had written that content"),
+        ("age", CellKind::Whole, "rounds since the post that it was shown appeared"),
+    ];
+    table("influence", doc, columns)
+}
 
 fn some(number: u32) -> Option<u32> {
     (number != NOWHERE).then_some(number)

@@ -1,9 +1,10 @@
 //! Segregation on a torus: people of several groups on squared paper, with room to move. See README.md.
 
+use polity_kernel::declare::DeclareWorld;
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity_kernel::sight::{ActArgument, NumberSlot};
 use polity_kernel::world::{Activation, Deeds, Future, Setup, SightRow, World};
 use polity_kernel::{AgentId, Invalid};
 use schemars::JsonSchema;
@@ -37,6 +38,8 @@ pub struct Schelling {
     params: Params,
     width: u32,
     height: u32,
+    /// What agents see: neighbours of their group, and all.
+    seen: [NumberSlot; 2],
 }
 
 /// Who lives where.
@@ -99,7 +102,7 @@ impl World for Schelling {
     type Params = Params;
     type State = Town;
 
-    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let Params { density, radius, groups } = params;
         let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
         if !(density > 0.0 && density <= 1.0) {
@@ -122,32 +125,24 @@ impl World for Schelling {
             );
             return invalid("radius", message);
         }
-        Ok(Schelling { params, width: width as u32, height: height as u32 })
-    }
-
-    fn interface(&self) -> Interface {
-        Interface {
-            sight: vec![
-                Field::number("like", "neighbours of the agent's own group"),
-                Field::number("neighbours", "all neighbours"),
-            ],
-            acts: vec![ActKind {
-                name: "move",
-                argument: ActArgument::Nothing,
-                doc: "move to an empty cell, each as likely as any other",
-            }],
-            columns: vec![
-                WorldColumn {
-                    name: "like-share",
-                    doc: "share of the neighbours that are of the agent's group; 1 without neighbours",
-                    range: Some((0.0, 1.0)),
-                },
-                WorldColumn { name: "x", doc: "column of the agent's cell", range: None },
-                WorldColumn { name: "y", doc: "row of the agent's cell", range: None },
-            ],
-            scalars: vec![Field::number("moving", "share of the agents that moved in the round")],
-            ..Interface::default()
-        }
+        let seen = [
+            declare.number_slot("like", "neighbours of the agent's own group"),
+            declare.number_slot("neighbours", "all neighbours"),
+        ];
+        declare.action("move", ActArgument::Nothing, "move to an empty cell, each as likely as any other");
+        let doc = "share of the neighbours that are of the agent's group; 1 without neighbours";
+        declare.column("like-share", doc, Some((0.0, 1.0)), |world, town, who| match world.around(town, *who) {
+            (_, 0) => 1.0,
+            (like, all) => f64::from(like) / f64::from(all),
+        });
+        declare.column("x", "column of the agent's cell", None, |world, town, who| {
+            f64::from(town.at[*who as usize] % world.width)
+        });
+        declare.column("y", "row of the agent's cell", None, |world, town, who| {
+            f64::from(town.at[*who as usize] / world.width)
+        });
+        declare.scalar("moving", "share of the agents that moved in the round", |_, town| town.moving);
+        Ok(Schelling { params, width: width as u32, height: height as u32, seen })
     }
 
     fn activation(&self) -> Activation {
@@ -169,8 +164,8 @@ impl World for Schelling {
 
     fn observe(&self, town: &Town, person: Person<'_>, sight: &mut SightRow<'_>) {
         let (like, all) = self.around(town, person.id);
-        sight.number(0, f64::from(like));
-        sight.number(1, f64::from(all));
+        sight.number(self.seen[0], f64::from(like));
+        sight.number(self.seen[1], f64::from(all));
     }
 
     fn apply(&self, town: &mut Town, deeds: &Deeds<'_>, future: &mut Future) {
@@ -206,21 +201,5 @@ impl World for Schelling {
             town.who[cell as usize] = agent;
             self.count(town, cell, agent, 1, |_| {});
         }
-    }
-
-    fn column(&self, town: &Town, who: AgentId, column: usize) -> f64 {
-        let cell = town.at[who as usize];
-        match column {
-            0 => match self.around(town, who) {
-                (_, 0) => 1.0,
-                (like, all) => f64::from(like) / f64::from(all),
-            },
-            1 => f64::from(cell % self.width),
-            _ => f64::from(cell / self.width),
-        }
-    }
-
-    fn scalar(&self, town: &Town, _: usize) -> f64 {
-        town.moving
     }
 }

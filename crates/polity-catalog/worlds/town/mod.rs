@@ -1,9 +1,10 @@
 //! A town: people meet where they happen to be, get to know each other and tell news. See README.md.
 
+use polity_kernel::declare::DeclareWorld;
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn, named};
+use polity_kernel::sight::{ActArgument, TableSlot, named};
 use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
 use polity_kernel::{AgentId, Invalid};
 use schemars::JsonSchema;
@@ -46,6 +47,7 @@ impl Default for Params {
 pub struct Town {
     params: Params,
     places: u32,
+    slots: Slots,
 }
 
 /// At home.
@@ -98,14 +100,14 @@ pub struct State {
     there: Vec<Vec<AgentId>>,
 }
 
-/// What agents see: numbers, then tables.
-const NEWS: usize = 0;
-const PRESENT: usize = 0;
-const OWN: usize = 1;
-const HEARD: usize = 2;
-/// What agents do.
-const TALK: u16 = 0;
-const TELL: u16 = 1;
+/// What agents see, and two of the three things that they do.
+struct Slots {
+    present: TableSlot,
+    own: TableSlot,
+    heard: TableSlot,
+    talk: u16,
+    tell: u16,
+}
 
 /// Adds to an ascending list.
 fn insert(list: &mut Vec<u32>, one: u32) {
@@ -115,6 +117,44 @@ fn insert(list: &mut Vec<u32>, one: u32) {
 }
 
 impl Town {
+    fn declare(declare: &mut DeclareWorld<Self>, news: usize) -> Slots {
+        let doc = "how many pieces of news there are, numbered from 0 on";
+        declare.shared_number("news", doc, move |_, _| news as f64);
+        let doc = "who else is there, and whether the agent knows them";
+        let present = declare.table_slot("present", ["person", "known"], doc);
+        let own = declare.table_slot("own", ["news"], "news that the agent has from the start");
+        let doc = "what it was told in the last round, and by whom";
+        let heard = declare.table_slot("heard", ["person", "news"], doc);
+        let of_news = || ActArgument::Number { low: 0.0, high: news.max(1) as f64 - 1.0 };
+        let anybody = ActArgument::Number { low: 0.0, high: f64::from(u32::MAX) };
+        let doc = "talk with somebody who is there; from then on both know each other";
+        let talk = declare.action("talk", anybody, doc);
+        let doc = "tell news to whom one talks with: the last that this turn has named";
+        let tell = declare.action("tell", of_news(), doc);
+        declare.action("know", of_news(), "say that one knows of news, when asked after the round");
+        let doc = "how many people the agent knows";
+        declare.column("acquaintances", doc, None, |_, state, who| state.people[*who as usize].known.len() as f64);
+        let doc = "pieces of news of which it says that it knows, and was told or had from the start";
+        declare.column("knows", doc, None, |_, state, who| state.people[*who as usize].said.founded.len() as f64);
+        let doc = "agents who know a piece of news, a mean over all pieces";
+        declare.scalar("informed", doc, move |_, state| {
+            state.people.iter().map(|person| person.said.founded.len()).sum::<usize>() as f64 / news.max(1) as f64
+        });
+        let doc = "pieces of news that agents say they know, and that nobody told them";
+        declare.scalar("unfounded", doc, |_, state| {
+            state.people.iter().map(|person| f64::from(person.said.unfounded)).sum()
+        });
+        declare.scalar("density", "share of all pairs who know each other", |_, state| {
+            let n = state.people.len() as f64;
+            state.people.iter().map(|person| person.known.len()).sum::<usize>() as f64 / (n * (n - 1.0)).max(1.0)
+        });
+        declare.scalar("talks", "talks in the round", |_, state| f64::from(state.last.talks));
+        declare.scalar("told", "times that news was told in the round", |_, state| f64::from(state.last.told));
+        let doc = "acts of the round on people who are not there or news that there is not";
+        declare.scalar("refused", doc, |_, state| f64::from(state.last.refused));
+        Slots { present, own, heard, talk, tell }
+    }
+
     /// Sends everybody where it spends the next round.
     fn move_all(&self, state: &mut State, draws: &mut Draws) {
         let key = draws.u64();
@@ -136,7 +176,7 @@ impl World for Town {
     type Params = Params;
     type State = State;
 
-    fn open(params: Params, setup: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
         if !(params.people_per_place >= 1.0 && params.people_per_place.is_finite()) {
             let given = params.people_per_place;
@@ -153,54 +193,8 @@ impl World for Town {
             );
         }
         let places = (f64::from(setup.agents) / params.people_per_place).ceil().max(1.0) as u32;
-        Ok(Town { params, places })
-    }
-
-    fn interface(&self) -> Interface {
-        let news = || ActArgument::Number { low: 0.0, high: self.params.news.len().max(1) as f64 - 1.0 };
-        let number = Field::number;
-        Interface {
-            sight: vec![
-                number("news", "how many pieces of news there are, numbered from 0 on"),
-                Field::table("present", &["person", "known"], "who else is there, and whether the agent knows them"),
-                Field::table("own", &["news"], "news that the agent has from the start"),
-                Field::table("heard", &["person", "news"], "what it was told in the last round, and by whom"),
-            ],
-            acts: vec![
-                ActKind {
-                    name: "talk",
-                    argument: ActArgument::Number { low: 0.0, high: f64::from(u32::MAX) },
-                    doc: "talk with somebody who is there; from then on both know each other",
-                },
-                ActKind {
-                    name: "tell",
-                    argument: news(),
-                    doc: "tell news to whom one talks with: the last that this turn has named",
-                },
-                ActKind {
-                    name: "know",
-                    argument: news(),
-                    doc: "say that one knows of news, when asked after the round",
-                },
-            ],
-            columns: vec![
-                WorldColumn { name: "acquaintances", doc: "how many people the agent knows", range: None },
-                WorldColumn {
-                    name: "knows",
-                    doc: "pieces of news of which it says that it knows, and was told or had from the start",
-                    range: None,
-                },
-            ],
-            scalars: vec![
-                number("informed", "agents who know a piece of news, a mean over all pieces"),
-                number("unfounded", "pieces of news that agents say they know, and that nobody told them"),
-                number("density", "share of all pairs who know each other"),
-                number("talks", "talks in the round"),
-                number("told", "times that news was told in the round"),
-                number("refused", "acts of the round on people who are not there or news that there is not"),
-            ],
-            ..Interface::default()
-        }
+        let slots = Town::declare(declare, params.news.len());
+        Ok(Town { params, places, slots })
     }
 
     fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> State {
@@ -225,46 +219,53 @@ impl World for Town {
     }
 
     fn observe(&self, state: &State, person: Person<'_>, sight: &mut SightRow<'_>) {
-        sight.number(NEWS, self.params.news.len() as f64);
         let me = &state.people[person.id as usize];
         let own = (0..).zip(&self.params.news).filter(|(_, news)| news.holder == person.id);
-        sight.table(OWN, |rows| rows.extend(own.map(|(i, _)| f64::from(i))));
-        sight.table(HEARD, |rows| {
+        sight.table(self.slots.own, |rows| rows.extend(own.map(|(i, _)| f64::from(i))));
+        sight.table(self.slots.heard, |rows| {
             rows.extend(me.heard.iter().flat_map(|(from, news)| [f64::from(*from), f64::from(*news)]));
         });
         // Nobody else is at home.
         if let Some(there) = state.there.get(me.place as usize) {
             let others = there.iter().filter(|other| **other != person.id);
             let known = |other| f64::from(u8::from(me.known.binary_search(other).is_ok()));
-            sight.table(PRESENT, |rows| rows.extend(others.flat_map(|other| [f64::from(*other), known(other)])));
+            sight.table(self.slots.present, |rows| {
+                rows.extend(others.flat_map(|other| [f64::from(*other), known(other)]))
+            });
         }
     }
 
     fn apply(&self, state: &mut State, deeds: &Deeds<'_>, _: &mut Future) {
         let (who, all) = (deeds.person.id, state.people.len());
+        let Slots { talk, tell, .. } = self.slots;
         let mut partner = None;
         for act in deeds.acts() {
             let place = state.people[who as usize].place;
-            let named = named(act.value, if act.kind == TALK { all } else { self.params.news.len() });
-            match (act.kind, named) {
-                (TALK, Some(other)) if other != who && place != HOME && state.people[other as usize].place == place => {
+            let named = named(act.value, if act.kind == talk { all } else { self.params.news.len() });
+            match named {
+                Some(other)
+                    if act.kind == talk
+                        && other != who
+                        && place != HOME
+                        && state.people[other as usize].place == place =>
+                {
                     partner = Some(other);
                     state.counts.talks += 1;
                     insert(&mut state.people[who as usize].known, other);
                     insert(&mut state.people[other as usize].known, who);
                 }
-                (TELL, Some(news)) if partner.is_some() => {
+                Some(news) if act.kind == tell && partner.is_some() => {
                     state.counts.told += 1;
                     state.told.extend(partner.map(|to| (to, who, news)));
                 }
-                (TALK | TELL, _) | (_, None) => state.counts.refused += 1,
-                (_, Some(news)) => {
+                Some(news) if act.kind != talk && act.kind != tell => {
                     let me = &mut state.people[who as usize];
                     match me.told.contains(&news) {
                         true => insert(&mut me.says.founded, news),
                         false => me.says.unfounded += 1,
                     }
                 }
+                _ => state.counts.refused += 1,
             }
         }
     }
@@ -290,24 +291,6 @@ impl World for Town {
             if let Some(there) = state.there.get_mut(person.place as usize) {
                 there.push(who);
             }
-        }
-    }
-
-    fn column(&self, state: &State, who: AgentId, column: usize) -> f64 {
-        let person = &state.people[who as usize];
-        if column == 0 { person.known.len() as f64 } else { person.said.founded.len() as f64 }
-    }
-
-    fn scalar(&self, state: &State, i: usize) -> f64 {
-        let people = || state.people.iter();
-        let (n, news) = (state.people.len() as f64, self.params.news.len().max(1) as f64);
-        match i {
-            0 => people().map(|person| person.said.founded.len()).sum::<usize>() as f64 / news,
-            1 => people().map(|person| f64::from(person.said.unfounded)).sum(),
-            2 => people().map(|person| person.known.len()).sum::<usize>() as f64 / (n * (n - 1.0)).max(1.0),
-            3 => f64::from(state.last.talks),
-            4 => f64::from(state.last.told),
-            _ => f64::from(state.last.refused),
         }
     }
 }

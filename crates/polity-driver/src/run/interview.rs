@@ -6,6 +6,7 @@ use crate::drive::Watch;
 use crate::models::human::is_person;
 use crate::models::prices::Prices;
 use polity_kernel::ask::{Answer, Effect, EffectId};
+use polity_kernel::machine::Machine;
 use polity_kernel::scenario::{Assembled, Scenario};
 use polity_kernel::society::{Interview, Society};
 use std::path::Path;
@@ -38,39 +39,59 @@ impl Engine<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Vec<Interviewed>, DriveError> {
         let folder = Folder::read(self.disk.clone(), dir)?;
-        let Recorded { manifest, prepared, mut story, .. } = self.recorded(&folder)?;
-        let complete = story.past.rounds.len() as u32;
-        let at = at.unwrap_or(complete);
-        if at > complete {
-            return Err(DriveError::Input(format!(
-                "{} has {complete} complete rounds; its agents can be asked as they were before round 0 to {complete}",
-                dir.display()
-            )));
-        }
-        let scenario = Scenario::read(&prepared.tree)?;
-        let mut machine = self.assemble(&prepared)?;
-        self.check_models(&machine, &scenario)?;
-        self.check_derived(&folder, &manifest, &machine)?;
+        let recorded = self.recorded(&folder)?;
+        let scenario = Scenario::read(&recorded.prepared.tree)?;
+        self.check_models(&self.assemble(&recorded.prepared)?, &scenario)?;
+        let manifest = recorded.manifest.clone();
         let trace = self.trace(&manifest, &folder);
+        let society = self.played_back(&folder, recorded, at, watch)?;
+        let at = society.next_round();
         let prices = Prices::from(manifest.prices).with(&Prices::from(self.outside.prices.clone()));
-        let Assembled::Society(_) = &machine else {
-            return Err(DriveError::Input(format!(
-                "{} is an evaluation: it has items, and no agents to ask",
-                dir.display()
-            )));
-        };
-        if at > 0 {
-            story.past.answers.retain(|id, _| id.round < at);
-            play_back(&mut machine, story.past, scenario.seed, at, Some(at), false, watch)?;
-        }
-        let Assembled::Society(society) = &machine else { return Ok(Vec::new()) };
-        let effects = asked(society, agents, at, question, scenario.seed)?;
+        let effects = asked(&society, agents, at, question, scenario.seed)?;
         let said = self.ask_outside(effects, &scenario, &prices, at);
         if let Some(mut trace) = trace {
             said.iter().flatten().for_each(|said| trace.alone(&said.answer));
             trace.end(if said.is_ok() { "interview" } else { "error" }, None);
         }
         said
+    }
+
+    /// The society of a recorded run as it was before round `at` (`None`: after the last complete one). The folder is only read.
+    pub fn society_at(&self, dir: &Path, at: Option<u32>, watch: &mut dyn Watch) -> Result<Society, DriveError> {
+        let folder = Folder::read(self.disk.clone(), dir)?;
+        let recorded = self.recorded(&folder)?;
+        self.played_back(&folder, recorded, at, watch)
+    }
+
+    fn played_back(
+        &self,
+        folder: &Folder,
+        recorded: Recorded,
+        at: Option<u32>,
+        watch: &mut dyn Watch,
+    ) -> Result<Society, DriveError> {
+        let Recorded { manifest, prepared, mut story, .. } = recorded;
+        let dir = folder.path().display();
+        let complete = story.past.rounds.len() as u32;
+        let at = at.unwrap_or(complete);
+        if at > complete {
+            return Err(DriveError::Input(format!(
+                "{dir} has {complete} complete rounds; its agents can be asked as they were before round 0 to {complete}"
+            )));
+        }
+        let seed = Scenario::read(&prepared.tree)?.seed;
+        let mut machine = self.assemble(&prepared)?;
+        self.check_derived(folder, &manifest, &machine)?;
+        if at > 0 {
+            story.past.answers.retain(|id, _| id.round < at);
+            play_back(&mut machine, story.past, seed, at, Some(at), false, watch)?;
+        }
+        match machine {
+            Assembled::Society(society) => Ok(*society),
+            Assembled::Evaluation(_) => {
+                Err(DriveError::Input(format!("{dir} is an evaluation: it has items, and no agents to ask")))
+            }
+        }
     }
 
     fn ask_outside(

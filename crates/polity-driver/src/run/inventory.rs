@@ -145,8 +145,8 @@ impl Inventory {
         let Some(recorded) = self.manifest() else {
             // It was durable before there was a manifest.
             return Err(DriveError::Folder(format!(
-                "the journal of {} has lost its first record; restore it from a copy, or run the scenario again",
-                folder.display()
+                "{} has lost its first record; restore it from a copy, or run the scenario again",
+                folder.join("journal").display()
             )));
         };
         let manifest = Manifest::from_text(recorded, &folder.join("journal"))?;

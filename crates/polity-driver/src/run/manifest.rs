@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Version of the run folder.
-pub const FORMAT: u32 = 9;
+pub const FORMAT: u32 = 10;
 
 /// The build that began a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

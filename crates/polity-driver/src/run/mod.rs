@@ -259,14 +259,15 @@ impl Engine<'_> {
         let mut reader = JournalReader::open(self.disk.as_ref(), &folder.journal())?;
         let story = tell(&mut reader)?;
         let Some(end) = reader.end() else {
-            return Err(DriveError::Folder(format!("the journal of {} has no end", folder.path().display())));
+            return Err(DriveError::Folder(format!("{} has no end", folder.journal().display())));
         };
         let manifest = story.inventory.verified(folder.path(), &file)?;
         let prepared = folder.prepared(&manifest)?;
         Ok(Recorded { file, manifest, prepared, story, end })
     }
 
-    fn assemble(&self, prepared: &Prepared) -> Result<Assembled, TreeError> {
+    /// The machine that a scenario describes, at its start.
+    pub fn assemble(&self, prepared: &Prepared) -> Result<Assembled, TreeError> {
         self.assemble_within(prepared, &mut self.memory_budget())
     }
 

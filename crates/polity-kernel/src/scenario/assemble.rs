@@ -614,6 +614,10 @@ fn measure(
     let act = interface.acts.iter().position(|a| a.name == of);
     let (reads, range) = match (column, act) {
         (Some(i), _) if i < of_world => (Reads::Column(i), interface.columns[i].range),
+        (_, Some(i)) if !interface.acts[i].argument.has_number() => {
+            let message = format!("acts of the kind `{of}` carry no number that could be measured");
+            return Err(own.blame(path, Invalid { key: "of".into(), message }));
+        }
         (_, Some(i)) => {
             let range = match interface.acts[i].argument {
                 crate::sight::ActArgument::Number { low, high } => Some((low, high)),
@@ -621,10 +625,10 @@ fn measure(
             };
             (Reads::Act(i as u16), range)
         }
-        (Some(i), None) => (Reads::State(interface.columns[i].name), interface.columns[i].range),
+        (Some(i), None) => (Reads::State(interface.columns[i].name.clone()), interface.columns[i].range),
         (None, None) => {
-            let known: Vec<&str> =
-                interface.columns.iter().map(|c| c.name).chain(interface.acts.iter().map(|a| a.name)).collect();
+            let names = interface.columns.iter().map(|c| &c.name).chain(interface.acts.iter().map(|a| &a.name));
+            let known: Vec<&str> = names.map(AsRef::as_ref).collect();
             let near = nearest(&of, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             return Err(own.blame(
                 path,

@@ -267,8 +267,11 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
         (Some(i), _) => Quantity::World(i),
         (None, Some(i)) => Quantity::Attribute(i),
         (None, None) => {
-            let known: Vec<&str> =
-                columns.iter().map(|column| column.name).chain(people.columns().map(|(name, _)| name)).collect();
+            let known: Vec<&str> = columns
+                .iter()
+                .map(|column| column.name.as_ref())
+                .chain(people.columns().map(|(name, _)| name))
+                .collect();
             let near = nearest(&of, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             let message = format!("agents have no quantity `{of}`{near} (they have {})", known.join(", "));
             return Err(invalid("of", message));

@@ -1,6 +1,5 @@
 //! A block: 4,096 consecutive agents and everything that is theirs.
 
-use crate::digest::Digest;
 use crate::mail::{Arena, Bucket};
 use crate::policy::{Commons, PolicyHost, States, Waiting};
 use crate::sight::{Acts, Interface, Sights};
@@ -164,14 +163,7 @@ impl Block {
     }
 
     /// Applies the acts of the round to the rows of a split world. `gone`: the rows of the dead.
-    pub fn apply(
-        &mut self,
-        world: &dyn WorldHost,
-        round: u32,
-        gone: &[u32],
-        commons: &Commons,
-        digest: &mut Digest,
-    ) -> Result<(), Bug> {
+    pub fn apply(&mut self, world: &dyn WorldHost, round: u32, gone: &[u32], commons: &Commons) -> Result<(), Bug> {
         let alive = |row: usize| gone.binary_search(&(row as u32)).is_err();
         let deeds = BlockDeeds {
             first: self.first,
@@ -180,7 +172,7 @@ impl Block {
             events: self.events.as_ref(),
             round,
         };
-        self.tally = Some(world.apply_block(&mut self.rows, &deeds, commons, digest, &mut self.future)?);
+        self.tally = Some(world.apply_block(&mut self.rows, &deeds, commons, &mut self.future)?);
         Ok(())
     }
 

@@ -77,7 +77,7 @@ impl Society {
     /// Hands answers to the cohorts that confer, and goes on with those that wait for nothing. When the last has come to its end, the
     /// agents take their turns.
     pub(super) fn confer(&mut self, answers: &[Answer]) -> Result<Vec<Effect>, Bug> {
-        let Society { stage, shards, policies, commons, council_sum, round, .. } = self;
+        let Society { stage, shards, policies, commons, round, .. } = self;
         let Stage::Conferring(sittings) = stage else { return Ok(Vec::new()) };
         let policies = in_force(policies, *round);
         let mut asked = Vec::new();
@@ -91,10 +91,7 @@ impl Society {
             let council = policies.get(*cohort as usize).and_then(|policy| policy.council()).ok_or_else(missing)?;
             let shared = shards[0].shared.get(*cohort as usize).and_then(Option::as_ref).ok_or_else(missing)?;
             match council.confer(shared, tally, &answers.heard, (*cohort, *round), commons)? {
-                Conferred::Done(shared, hash) => {
-                    hash.into_iter().for_each(|hash| council_sum.add(hash));
-                    sitting.done = Some(shared);
-                }
+                Conferred::Done(shared) => sitting.done = Some(shared),
                 Conferred::Asks(open) => {
                     sitting.answers.wait_for(&open);
                     asked.extend(open);

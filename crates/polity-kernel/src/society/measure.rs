@@ -6,20 +6,20 @@ use crate::Bug;
 use crate::machine::RoundReport;
 use crate::metric::{Fold, MetricHost};
 use crate::policy::PolicyHost;
-use crate::sight::Interface;
+use crate::sight::{Interface, Name};
 use crate::transport::Frame;
 use crate::world::{Split, WorldHost};
 use std::sync::Arc;
 
 /// What a metric reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reads {
     /// The values of acts of one kind.
     Act(u16),
     /// A column of the world.
     Column(usize),
     /// What policies show of their agents' states by this name. Agents of other policies do not count.
-    State(&'static str),
+    State(Name),
 }
 
 /// A metric and when it is measured.
@@ -37,7 +37,7 @@ pub(crate) fn interface_of(world: &dyn WorldHost, policies: &[Arc<dyn PolicyHost
     let mut interface = world.interface().clone();
     for column in policies.iter().flat_map(|policy| policy.columns()) {
         if interface.columns.iter().all(|known| known.name != column.name) {
-            interface.columns.push(column.clone());
+            interface.columns.push(column);
         }
     }
     interface
@@ -59,7 +59,7 @@ impl Society {
             let Some(column) = self.interface.columns.get(column) else { return vec![f64::NAN; self.born as usize] };
             let policies = in_force(&self.policies, self.round);
             let blocks = self.shards.iter().flat_map(Shard::blocks);
-            blocks.for_each(|block| block.shown(column.name, policies, |_, value| out.push(value)));
+            blocks.for_each(|block| block.shown(&column.name, policies, |_, value| out.push(value)));
             return out;
         }
         for shard in &self.shards {

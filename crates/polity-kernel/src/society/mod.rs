@@ -17,7 +17,7 @@ pub use block::Segment;
 pub use interview::Interview;
 
 use crate::ask::{Answer, Effect, Want};
-use crate::digest::{Digest, Kind, RowHash};
+use crate::digest::{Digest, Kind, RowHash, hash_value};
 use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
 use crate::mail::{Bucket, Mail, block_of};
 use crate::policy::{Commons, Lane, PolicyHost};
@@ -146,8 +146,8 @@ pub struct Society {
     round: u32,
     chain: Digest,
     stage: Stage,
-    /// The hashes of what cohorts have come to in the round under way.
-    council_sum: Digest,
+    /// The digest of all state at the last border between rounds.
+    state: Digest,
     /// Whether few agents left a trace in the last round of turns in order. It can not reach a result.
     calm: bool,
 }
@@ -189,7 +189,7 @@ impl Society {
             round: 0,
             chain: Digest::default(),
             stage: Stage::Border,
-            council_sum: Digest::default(),
+            state: Digest::default(),
             calm: false,
         };
         let spans = block::spans(&society.plan.cohorts);
@@ -204,6 +204,7 @@ impl Society {
             // Nothing has happened yet: what is planned is part of the start, not of a round.
             society.plan_events(window, 0)?;
         }
+        society.state = society.state_digest()?;
         Ok(society)
     }
 
@@ -490,12 +491,13 @@ impl Society {
     fn close_round(&mut self) -> Result<RoundReport, Bug> {
         let round = self.round;
         let mut report = RoundReport { round, agents: self.alive(), ..RoundReport::default() };
-        report.sum.merge(std::mem::take(&mut self.council_sum));
+        // What the round began with and what it ends with: nothing in a snapshot can be other than it was and pass.
+        report.sum.add(RowHash::new(Kind::State, round).digest(self.state).finish());
         for shard in &mut self.shards {
             report.sum.merge(shard.close_acting());
         }
         report.letters = self.deliver()?;
-        let reason = self.apply(round, &mut report)?;
+        let reason = self.apply(round)?;
         if let Some(window) = self.plan.window {
             report.sum.merge(self.plan_events(window, round + 1)?);
         } else if self.shards.iter().any(Shard::plans_events) {
@@ -507,6 +509,8 @@ impl Society {
         for (name, value) in &report.metrics {
             report.sum.add(RowHash::new(Kind::Metric, round).bytes(name.as_bytes()).number(*value).finish());
         }
+        self.state = self.state_digest()?;
+        report.sum.add(RowHash::new(Kind::State, round + 1).digest(self.state).finish());
         self.chain = self.chain.chain(round, report.sum);
         report.chain = self.chain;
         self.round += 1;
@@ -518,22 +522,46 @@ impl Society {
         Ok(report)
     }
 
+    /// The digest of all state: two societies of a scenario have the same one only if agents, world, cohorts and the living are the same.
+    /// Letters on their way, turns that wait and events to come are no part of it: they are hashed in the round that makes them.
+    pub fn state_digest(&self) -> Result<Digest, Bug> {
+        let policies = in_force(&self.policies, self.round);
+        let (mut agents, mut rows) = (Digest::default(), Digest::default());
+        for shard in &self.shards {
+            let (of_agents, of_rows) = shard.digests(policies)?;
+            agents.merge(of_agents);
+            rows.merge(of_rows);
+        }
+        let mut all = Digest::default();
+        all.add(RowHash::new(Kind::Agent, 0).digest(agents).finish());
+        all.add(RowHash::new(Kind::Row, 0).digest(rows).finish());
+        if let Some(Shard { world, shared, .. }) = self.shards.first() {
+            all.add(world.hash());
+            for (cohort, (policy, shared)) in policies.iter().zip(shared).enumerate() {
+                if let (Some(council), Some(shared)) = (policy.council(), shared) {
+                    all.add(council.hash(shared, cohort as u16)?);
+                }
+            }
+        }
+        all.add(hash_value(RowHash::new(Kind::Life, 0), u64::from(self.born), &(&self.dead, &self.parents)));
+        Ok(all)
+    }
+
     fn deliver(&mut self) -> Result<u64, Bug> {
         let late = self.shards.iter().any(Shard::any_late);
         let incoming = self.exchange_buckets(|lane| &lane.buckets)?;
         Ok(self.shards.iter_mut().zip(incoming).map(|(shard, frames)| shard.deliver(&frames, late)).sum())
     }
 
-    fn apply(&mut self, round: u32, report: &mut RoundReport) -> Result<Option<String>, Bug> {
+    fn apply(&mut self, round: u32) -> Result<Option<String>, Bug> {
         if self.split == Split::None {
-            return self.apply_whole(round, report);
+            return self.apply_whole(round);
         }
         // Tallies of blocks go to shard 0, the merged tally comes back to all.
         let mut frames = Vec::new();
         let mut tallies: Vec<Tally> = Vec::new();
         for shard in &mut self.shards {
-            let (of_blocks, digest) = shard.apply(round, &self.dead, &self.commons)?;
-            report.sum.merge(digest);
+            let of_blocks = shard.apply(round, &self.dead, &self.commons)?;
             if shard.index == 0 {
                 tallies = of_blocks;
             } else {
@@ -554,15 +582,15 @@ impl Society {
         for frame in self.transport.exchange(frames)? {
             let world = &mut self.shards[frame.to].world;
             let tally = world.decode_tally(&frame.bytes)?;
-            world.settle(tally, round, &self.commons, &mut Digest::default())?;
+            world.settle(tally, round, &self.commons)?;
         }
-        self.shards[0].world.settle(merged, round, &self.commons, &mut report.sum)
+        self.shards[0].world.settle(merged, round, &self.commons)
     }
 
-    fn apply_whole(&mut self, round: u32, report: &mut RoundReport) -> Result<Option<String>, Bug> {
+    fn apply_whole(&mut self, round: u32) -> Result<Option<String>, Bug> {
         if matches!(self.stage, Stage::InOrder(_)) {
             // Every act was applied before the next agent looked.
-            return self.shards[0].world.settle_whole(round, &self.commons, &mut report.sum);
+            return self.shards[0].world.settle_whole(round, &self.commons);
         }
         let mut all = Acts::default();
         let mut frames = Vec::new();
@@ -580,7 +608,7 @@ impl Society {
         }
         let Shard { world, future, .. } = &mut self.shards[0];
         world.apply_acts(&all, 0..all.rows.len(), round, &self.commons, future)?;
-        world.settle_whole(round, &self.commons, &mut report.sum)
+        world.settle_whole(round, &self.commons)
     }
 
     /// Births and deaths take place between rounds, in the order of the agents that caused them.

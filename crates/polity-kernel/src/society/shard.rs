@@ -227,7 +227,7 @@ impl Shard {
                 block.tally = None;
                 if split == Split::Rows && block.suspended.is_empty() {
                     // Nobody's act is still to come: apply them while they lie in the cache.
-                    block.apply(world, round.round, &gone, commons, &mut lane.digest)?;
+                    block.apply(world, round.round, &gone, commons)?;
                 }
             }
             Ok(())
@@ -517,7 +517,7 @@ impl Shard {
         }
     }
 
-    /// Puts late acts into order; the digest of acts, letters and states of the round.
+    /// Puts late acts into order; the digest of acts and letters of the round.
     pub fn close_acting(&mut self) -> Digest {
         let mut sum = Digest::default();
         for group in &mut self.groups {
@@ -583,28 +583,29 @@ impl Shard {
     }
 
     /// Applies the acts of the blocks of a split world that are not applied yet; one tally a block, in order.
-    pub fn apply(
-        &mut self,
-        round: u32,
-        dead: &BTreeSet<AgentId>,
-        commons: &Commons,
-    ) -> Result<(Vec<Tally>, Digest), Bug> {
+    pub fn apply(&mut self, round: u32, dead: &BTreeSet<AgentId>, commons: &Commons) -> Result<Vec<Tally>, Bug> {
         let world = self.world.as_ref();
-        let late: Vec<Digest> = self
-            .groups
-            .par_iter_mut()
-            .map(|group| {
-                let mut digest = Digest::default();
-                for block in group.blocks.iter_mut().filter(|block| block.tally.is_none()) {
-                    let gone = deads(dead, block);
-                    block.apply(world, round, &gone, commons, &mut digest)?;
-                }
-                Ok(digest)
+        self.groups.par_iter_mut().try_for_each(|group| {
+            group.blocks.iter_mut().filter(|block| block.tally.is_none()).try_for_each(|block| {
+                let gone = deads(dead, block);
+                block.apply(world, round, &gone, commons)
             })
-            .collect::<Result<_, Bug>>()?;
-        let mut sum = Digest::default();
-        late.into_iter().for_each(|digest| sum.merge(digest));
-        Ok((self.blocks_mut().filter_map(|block| block.tally.take()).collect(), sum))
+        })?;
+        Ok(self.blocks_mut().filter_map(|block| block.tally.take()).collect())
+    }
+
+    /// The digests of its agents' states and of its rows of the world.
+    pub fn digests(&self, policies: &[Arc<dyn PolicyHost>]) -> Result<(Digest, Digest), Bug> {
+        let (mut agents, mut rows) = (Digest::default(), Digest::default());
+        for block in self.blocks() {
+            for segment in &block.segments {
+                let policy =
+                    policies.get(segment.cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
+                agents.merge(policy.digest(&segment.states)?);
+            }
+            rows.merge(self.world.digest_rows(&block.rows)?);
+        }
+        Ok((agents, rows))
     }
 
     /// Folds a block for metrics that read the same values. `values` is scratch.
@@ -617,13 +618,13 @@ impl Shard {
         values: &mut Vec<f64>,
     ) -> Vec<Fold> {
         values.clear();
-        match measures.first().map(|measure| measure.reads) {
+        match measures.first().map(|measure| &measure.reads) {
             Some(Reads::Act(kind)) => {
                 values.reserve(block.acts.rows.len());
-                values.extend(block.acts.rows.iter().filter(|act| act.kind == kind).map(|act| act.value));
+                values.extend(block.acts.rows.iter().filter(|act| act.kind == *kind).map(|act| act.value));
             }
             Some(Reads::Column(column)) => {
-                self.world.column(&block.rows, block.first, block.len as usize, column, values);
+                self.world.column(&block.rows, block.first, block.len as usize, *column, values);
                 let gone = deads(dead, block);
                 if !gone.is_empty() {
                     let mut row = 0;

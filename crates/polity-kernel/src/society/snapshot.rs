@@ -6,7 +6,7 @@ use crate::digest::Digest;
 use crate::machine::Outcome;
 use crate::mail::{Arena, Bucket};
 use crate::policy::Waiting;
-use crate::saved::{Reader, Sink, Writer};
+use crate::saved::{Part, Reader, Sink, Writer};
 use crate::{AgentId, Bug};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
@@ -57,19 +57,25 @@ pub(super) fn save(society: &Society, to: &mut dyn Sink) -> Result<(), Bug> {
         ended,
         blocks: society.shards.iter().flat_map(|shard| shard.blocks()).count(),
     };
+    to.begin(Part::Head);
     to.value(&head, WHAT)?;
+    to.begin(Part::World);
     society.shards[0].world.save(&mut to)?;
     let policies = in_force(&society.policies, society.round);
     for shard in &society.shards {
         for block in shard.blocks() {
             let segments = block.segments.iter().map(|segment| (segment.cohort, segment.start, segment.len)).collect();
+            to.begin(Part::Block);
             to.value(&BlockHead { len: block.len, segments }, WHAT)?;
+            to.begin(Part::Agents);
             for segment in &block.segments {
                 let policy =
                     policies.get(segment.cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
                 policy.save(&segment.states, &mut to)?;
             }
+            to.begin(Part::Rows);
             shard.world.save_rows(&block.rows, &mut to)?;
+            to.begin(Part::Pending);
             to.value(&(&block.mail, &block.suspended, &block.kept, &block.agenda), WHAT)?;
         }
     }
@@ -134,5 +140,6 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
     society.parents = data.parents;
     society.dead = data.dead;
     society.stage = data.ended.map_or(Stage::Border, Stage::Ended);
+    society.state = society.state_digest()?;
     Ok(())
 }

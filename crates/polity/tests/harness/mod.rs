@@ -13,15 +13,16 @@ use polity_driver::tables::ColumnData;
 use polity_driver::{DriveError, run::Summary};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Settings, Value, Want};
+use polity_kernel::declare::{DeclareSplit, DeclareWorld};
 use polity_kernel::event::{Event, Part};
 use polity_kernel::ladder::{Question, Settled};
 use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
 use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, ActKind, Field, Interface, NumberSlot, WorldColumn};
+use polity_kernel::sight::{ActArgument, NumberSlot};
 use polity_kernel::tree::Node;
-use polity_kernel::world::{Activation, Deeds, Future, Setup, SightRow, SplitWorld, World};
+use polity_kernel::world::{Activation, Deeds, Future, Setup, SplitWorld, World};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -220,18 +221,12 @@ impl SplitWorld for Village {
     type Common = f64;
     type Tally = f64;
 
-    fn open(_: Nothing, _: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(_: Nothing, _: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
+        declare.shared_number("sum", "sum of all acts", |_, sum| *sum);
+        declare.action("work", ActArgument::Number { low: 0.0, high: 1.0 }, "work");
+        declare.column("wealth", "what the agent has earned", None, |_, _, wealth| *wealth);
+        declare.scalar("sum", "sum of all acts", |_, sum| *sum);
         Ok(Village)
-    }
-
-    fn interface(&self) -> Interface {
-        Interface {
-            sight: vec![Field::number("sum", "sum of all acts")],
-            acts: vec![ActKind { name: "work", argument: ActArgument::Number { low: 0.0, high: 1.0 }, doc: "work" }],
-            columns: vec![WorldColumn { name: "wealth", doc: "what the agent has earned", range: None }],
-            scalars: vec![Field::number("sum", "sum of all acts")],
-            ..Interface::default()
-        }
     }
 
     fn begin(&self) -> f64 {
@@ -240,10 +235,6 @@ impl SplitWorld for Village {
 
     fn seat(&self, _: Person<'_>, draws: &mut Draws) -> f64 {
         draws.unit()
-    }
-
-    fn observe_all(&self, common: &f64, show: &mut dyn FnMut(usize, f64)) {
-        show(0, *common);
     }
 
     fn tally(&self) -> f64 {
@@ -272,14 +263,6 @@ impl SplitWorld for Village {
         // Ends before the planned number of rounds, as a world may.
         (*common > 150.0).then(|| "the village is rich".into())
     }
-
-    fn column(&self, _: &f64, row: &f64, _: usize) -> f64 {
-        *row
-    }
-
-    fn scalar(&self, common: &f64, _: usize) -> f64 {
-        *common
-    }
 }
 
 /// A world whose agents see how many acted before them in the round: one place for everybody.
@@ -292,18 +275,13 @@ impl World for Counter {
     /// Those who have acted in this round, the values of all acts so far, and each agent's last one.
     type State = (u32, f64, Vec<f64>);
 
-    fn open(_: Nothing, _: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(_: Nothing, _: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+        let doc = "agents that acted before in this round";
+        declare.number("before", doc, |_, state, _| f64::from(state.0));
+        declare.action("say", ActArgument::Number { low: 0.0, high: 1e9 }, "say");
+        declare.column("said", "what the agent said last", None, |_, state, who| state.2[*who as usize]);
+        declare.scalar("sum", "sum of all acts", |_, state| state.1);
         Ok(Counter)
-    }
-
-    fn interface(&self) -> Interface {
-        Interface {
-            sight: vec![Field::number("before", "agents that acted before in this round")],
-            acts: vec![ActKind { name: "say", argument: ActArgument::Number { low: 0.0, high: 1e9 }, doc: "say" }],
-            columns: vec![WorldColumn { name: "said", doc: "what the agent said last", range: None }],
-            scalars: vec![Field::number("sum", "sum of all acts")],
-            ..Interface::default()
-        }
     }
 
     fn activation(&self) -> Activation {
@@ -312,10 +290,6 @@ impl World for Counter {
 
     fn begin(&self, setup: &Setup<'_>, _: &mut Draws) -> (u32, f64, Vec<f64>) {
         (0, 0.0, vec![0.0; setup.agents as usize])
-    }
-
-    fn observe(&self, state: &(u32, f64, Vec<f64>), _: Person<'_>, sight: &mut SightRow<'_>) {
-        sight.number(0, f64::from(state.0));
     }
 
     fn apply(&self, state: &mut (u32, f64, Vec<f64>), deeds: &Deeds<'_>, _: &mut Future) {
@@ -331,14 +305,6 @@ impl World for Counter {
         state.0 = 0;
         None
     }
-
-    fn column(&self, state: &(u32, f64, Vec<f64>), who: u32, _: usize) -> f64 {
-        state.2[who as usize]
-    }
-
-    fn scalar(&self, state: &(u32, f64, Vec<f64>), _: usize) -> f64 {
-        state.1
-    }
 }
 
 /// A world that asks models itself: what it was told in the name of an agent is what that agent sees.
@@ -353,18 +319,12 @@ impl World for Curious {
     type Params = Nothing;
     type State = Told;
 
-    fn open(_: Nothing, _: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(_: Nothing, _: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+        declare.number("before", "what was told last", |_, state, who| state.1[*who as usize]);
+        declare.action("say", ActArgument::Number { low: 0.0, high: 1e9 }, "say");
+        declare.column("told", "what was told last", None, |_, state, who| state.1[*who as usize]);
+        declare.scalar("sum", "sum of all acts", |_, state| state.2);
         Ok(Curious)
-    }
-
-    fn interface(&self) -> Interface {
-        Interface {
-            sight: vec![Field::number("before", "what was told last")],
-            acts: vec![ActKind { name: "say", argument: ActArgument::Number { low: 0.0, high: 1e9 }, doc: "say" }],
-            columns: vec![WorldColumn { name: "told", doc: "what was told last", range: None }],
-            scalars: vec![Field::number("sum", "sum of all acts")],
-            ..Interface::default()
-        }
     }
 
     fn begin(&self, setup: &Setup<'_>, _: &mut Draws) -> Told {
@@ -400,10 +360,6 @@ impl World for Curious {
         }
     }
 
-    fn observe(&self, state: &Told, person: Person<'_>, sight: &mut SightRow<'_>) {
-        sight.number(0, state.1[person.id as usize]);
-    }
-
     fn apply(&self, state: &mut Told, deeds: &Deeds<'_>, _: &mut Future) {
         for act in deeds.acts() {
             state.2 = (state.2 + act.value) * 0.5;
@@ -413,14 +369,6 @@ impl World for Curious {
     fn settle(&self, state: &mut Told, _: &mut Draws) -> Option<String> {
         state.0 += 1;
         None
-    }
-
-    fn column(&self, state: &Told, who: u32, _: usize) -> f64 {
-        state.1[who as usize]
-    }
-
-    fn scalar(&self, state: &Told, _: usize) -> f64 {
-        state.2
     }
 }
 

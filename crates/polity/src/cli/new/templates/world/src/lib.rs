@@ -1,6 +1,7 @@
 //! Land that all share: what is left of the grass grows back, up to what the land carries.
 
-use polity::kernel::sight::{ActArgument, ActKind, Field, Interface, WorldColumn};
+use polity::kernel::declare::DeclareSplit;
+use polity::kernel::sight::ActArgument;
 use polity::kernel::world::{Deeds, Future, Setup, SplitWorld};
 use polity::kernel::{Invalid, policy::Person, registry::Registry, rng::Draws};
 use schemars::JsonSchema;
@@ -31,28 +32,20 @@ impl SplitWorld for Pasture {
     type Row = f64; // What the agent has eaten.
     type Common = f64; // Grass an agent.
     type Tally = (f64, f64); // Grass eaten in the round, agents.
-    fn open(world: Pasture, _: &Setup<'_>) -> Result<Self, Invalid> {
+    fn open(world: Pasture, _: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
         Invalid::unless(world.capacity > 0.0, "capacity", "must be above 0")?;
         Invalid::within(0.0..=1.0, "growth", world.growth)?;
+        declare.shared_number("grass", "grass left an agent", |_, grass| *grass);
+        declare.action("graze", ActArgument::Number { low: 0.0, high: 1.0 }, "eat");
+        declare.column("eaten", "all that the agent has eaten", None, |_, _, eaten| *eaten);
+        declare.scalar("grass", "grass left an agent, after the round", |_, grass| *grass);
         Ok(world)
-    }
-    fn interface(&self) -> Interface {
-        Interface {
-            sight: vec![Field::number("grass", "grass left an agent")],
-            acts: vec![ActKind { name: "graze", argument: ActArgument::Number { low: 0.0, high: 1.0 }, doc: "eat" }],
-            columns: vec![WorldColumn { name: "eaten", doc: "all that the agent has eaten", range: None }],
-            scalars: vec![Field::number("grass", "grass left an agent, after the round")],
-            ..Interface::default()
-        }
     }
     fn begin(&self) -> f64 {
         self.capacity
     }
     fn seat(&self, _: Person<'_>, _: &mut Draws) -> f64 {
         0.0
-    }
-    fn observe_all(&self, grass: &f64, show: &mut dyn FnMut(usize, f64)) {
-        show(0, *grass);
     }
     fn tally(&self) -> (f64, f64) {
         (0.0, 0.0)
@@ -70,11 +63,5 @@ impl SplitWorld for Pasture {
         let left = (*grass - eaten / agents).max(0.0);
         *grass = left + self.growth * left * (1.0 - left / self.capacity);
         (*grass < 0.01).then(|| "the land is bare".into())
-    }
-    fn column(&self, _: &f64, eaten: &f64, _: usize) -> f64 {
-        *eaten
-    }
-    fn scalar(&self, grass: &f64, _: usize) -> f64 {
-        *grass
     }
 }
