@@ -1,11 +1,6 @@
 //! Archetypes and sampled minds: who is asked what, and every agent's act against a plain second computation.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod common;
-
-use common::{open, refused};
+use crate::common::{open, refused};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, Effect, Outcome, Request, Usage, Value, Want};
 use polity_kernel::council::{Council, Session};

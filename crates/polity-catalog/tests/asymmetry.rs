@@ -1,8 +1,6 @@
 //! Private facts and those who ask for them.
 
-mod common;
-
-use common::{metric, open, play};
+use crate::common::{metric, open, play};
 use polity_kernel::machine::Machine;
 use polity_kernel::scenario::Inputs;
 use serde_json::{Value, json};

@@ -1,9 +1,6 @@
 //! `auction` and `bidder` against a plain auctioneer, and against what theory says of bidders with even values.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{metric, open, play};
+use crate::common::{metric, open, play};
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::scenario::Inputs;
 use serde_json::{Value, json};

@@ -1,5 +1,4 @@
 //! The debate against a plain second implementation, in every order of arrival, and through snapshots.
-#![allow(clippy::unwrap_used, clippy::panic)] // clippy.toml lets tests fail loudly; their helpers are no tests to it.
 
 use polity_kernel::Bug;
 use polity_kernel::ask::{Answer, Effect, Message, Outcome, Part, Role, Usage, Value};

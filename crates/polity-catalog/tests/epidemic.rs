@@ -1,9 +1,6 @@
 //! `epidemic` against one queue of all events, the final-size equation and the differential equations.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{metric, open, play, refused};
+use crate::common::{metric, open, play, refused};
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::Inputs;

@@ -1,9 +1,8 @@
 //! `flock` and `boid` against a plain loop over all pairs.
-#![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
-use common::{open, refused};
+use crate::common::{open, refused};
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::scenario::Inputs;
 use polity_kernel::society::Society;

@@ -1,8 +1,6 @@
 //! The guess-average world with its policies, against closed forms.
 
-mod common;
-
-use common::{acts, mean, metric, play};
+use crate::common::{acts, mean, metric, play};
 use serde_json::{Value, json};
 
 fn contest(agents: u32, rounds: u32, world: Value, policy: Value) -> Value {

@@ -1,11 +1,8 @@
 //! Each metric against a naive implementation, over random values and random cuts into runs of agents.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::panic, clippy::unwrap_used)]
+use crate::common;
 
-mod common;
-
-use common::{acts, open, play};
+use crate::common::{acts, open, play};
 use polity_catalog::metrics::agreement::Agreement;
 use polity_catalog::metrics::bimodality::Bimodality;
 use polity_catalog::metrics::clusters::Clusters;

@@ -1,11 +1,6 @@
 //! Minds: what they are told in every world, what they may be told wrongly, what they do with answers of every kind.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
-
-mod common;
-
-use common::open;
+use crate::common::open;
 use polity_kernel::ask::{Answer, Effect, Outcome, Part, Request, Role, Usage, Value, Want};
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::registry::Registry;

@@ -1,11 +1,6 @@
 //! The opinion world with its policies: against second plain implementations, closed forms and known results.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::panic, clippy::unwrap_used)]
-
-mod common;
-
-use common::{Played, acts, mean, metric, open, people, play, play_with, ties};
+use crate::common::{Played, acts, mean, metric, open, people, play, play_with, ties};
 use polity_kernel::rng::{Stream, philox};
 use polity_kernel::scenario::Inputs;
 use polity_kernel::topology::Matching;

@@ -1,5 +1,4 @@
 //! Methods that measure: what has become of opinions in a discussion against a plain count, and what of a chat is remembered.
-#![allow(clippy::unwrap_used, clippy::panic)] // clippy.toml lets tests fail loudly; their helpers are no tests to it.
 
 use polity_kernel::ask::{Answer, Effect, Outcome, Part, Role, Usage, Value, Want};
 use polity_kernel::machine::{Machine, RoundReport, Then};

@@ -1,11 +1,9 @@
 //! `platform` against a plain platform that keeps lists and sorts all posts for every reader; what is refused; interventions.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-mod common;
-mod plain_platform;
+use crate::common;
 
-use common::{metric, open, refused};
-use plain_platform::{By, DISLIKE, LIKE, POST, Plain, SEED, SHARE};
+use crate::common::{metric, open, refused};
+use crate::plain_platform::{By, DISLIKE, LIKE, POST, Plain, SEED, SHARE};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, Effect, Outcome, Usage, Value as Said, Want};
 use polity_kernel::machine::{Machine, RoundReport, Then};

@@ -1,12 +1,8 @@
 //! `platform` lets go of old posts, and nobody can tell: against a plain platform that keeps all of them for ever, over hundreds of rounds in
 //! which a post is live for two or three. What it holds is counted.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-mod common;
-mod plain_platform;
-
-use common::metric;
-use plain_platform::{By, COMMENT, DISLIKE, LIKE, POST, Plain, QUOTE, REPORT, SEED, SHARE};
+use crate::common::metric;
+use crate::plain_platform::{By, COMMENT, DISLIKE, LIKE, POST, Plain, QUOTE, REPORT, SEED, SHARE};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Answer, Effect, Message, Outcome, Request, Role, Usage, Value as Said, Want};
 use polity_kernel::machine::{Machine, RoundReport, Then};

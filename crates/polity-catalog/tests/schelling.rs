@@ -1,9 +1,6 @@
 //! `schelling` against a plain town that moves one agent after the other.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::{open, refused};
+use crate::common::{open, refused};
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::Inputs;

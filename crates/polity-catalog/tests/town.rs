@@ -1,10 +1,6 @@
 //! News in a town, against a second count made from the acts alone.
-// Helpers of tests may panic as tests do.
-#![allow(clippy::panic, clippy::unwrap_used)]
 
-mod common;
-
-use common::{metric, open};
+use crate::common::{metric, open};
 use polity_kernel::machine::{Machine, RoundReport, Then};
 use polity_kernel::scenario::Inputs;
 use polity_kernel::society::Society;

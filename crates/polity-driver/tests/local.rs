@@ -1,12 +1,10 @@
 //! Models inside the process against the same model in plain loops; what wrong files are told.
-#![cfg(feature = "local")]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-mod bert;
-mod gguf;
+use crate::bert;
+use crate::gguf;
 
-use bert::{Bert, POSITIONS, WIDTH};
-use gguf::{BEGIN, CONTEXT, Tiny};
+use crate::bert::{Bert, POSITIONS, WIDTH};
+use crate::gguf::{BEGIN, CONTEXT, Tiny};
 use polity_driver::models::{Exchange, Providers, Trouble};
 use polity_kernel::ask::{Constrain, Effect, EffectId, Message, Outcome, Request, Role, Settings, Value, Want};
 use serde_json::{Value as Json, json};

@@ -1,14 +1,9 @@
 //! The provider `openai` against the stand-in, and its reader against everything that servers send.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod asking;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-use asking::{CANARY, ask, block_on, choice, effect, fits, percent, record, standin, wants};
+use crate::asking::{CANARY, ask, block_on, choice, effect, fits, percent, record, standin, wants};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use polity_driver::models::anthropic::Anthropic;
 use polity_driver::models::keys::Secret;

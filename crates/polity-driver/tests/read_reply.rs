@@ -1,5 +1,4 @@
 //! The reader of replies: what it takes, what it refuses, and that nothing breaks it.
-#![allow(clippy::panic)] // clippy.toml lets tests fail loudly; their helpers are no tests to it.
 
 use polity_driver::models::read_reply;
 use polity_kernel::ask::{Outcome, Value, Want};

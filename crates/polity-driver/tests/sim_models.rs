@@ -1,5 +1,4 @@
 //! The simulated models do what is declared of them, and nothing that is not.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)] // clippy.toml lets tests fail loudly; their helpers are no tests to it.
 
 use polity_driver::models::sim::{MODELS, Sim};
 use polity_driver::models::{Exchange, Provider, Providers, Trouble};

@@ -1,11 +1,6 @@
 //! Every wire against the stand-in: what comes back, every fault, limits, keys; and its reader against what its servers send.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod asking;
-
-use asking::{CANARY, ask, block_on, effect_to, fits, record, standin, wants};
+use crate::asking::{CANARY, ask, block_on, effect_to, fits, record, standin, wants};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use polity_driver::models::anthropic::{Anthropic, Messages};
 use polity_driver::models::google::{GenerateContent, Google};

@@ -1,10 +1,9 @@
 //! When turns begin: one after the other, also of agents that ask a model, what each sees, and that nothing else matters; all of a round,
 //! that calls are made meanwhile.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
-mod harness;
+use crate::harness;
 
-use harness::{
+use crate::harness::{
     StopAfter, answers, askers, assert_same_tables, engine, events, in_order, prepared, replay, resume, run, scratch,
     tables,
 };

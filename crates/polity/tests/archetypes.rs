@@ -3,16 +3,11 @@
 //!
 //! The long form: `bash scripts/campaigns.sh council-kills`.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod harness;
-mod standin;
-
-use harness::{
+use crate::harness::{
     answers, arg, assert_asked_once, assert_same_tables, engine, events, from_env, prepared, run, scratch, tables,
     village,
 };
+use crate::standin::{Standin, command, last_line, polity, root, text};
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::files::read_file;
 use polity_driver::run::{Prepared, prepare};
@@ -20,7 +15,6 @@ use polity_driver::source::Faults;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::tree::Node;
 use serde_json::{Value, json};
-use standin::{Standin, command, last_line, polity, root, text};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;

@@ -3,12 +3,7 @@
 //!
 //! The long forms: `bash scripts/campaigns.sh items compared`.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
-
-mod harness;
-
-use harness::{Said, arg, assert_same_tables, from_env, polity, said, scratch, tables};
+use crate::harness::{Said, arg, assert_same_tables, from_env, polity, said, scratch, tables};
 use polity_driver::disk::RealDisk;
 use serde_json::Value;
 use std::collections::BTreeMap;

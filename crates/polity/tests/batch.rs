@@ -3,13 +3,8 @@
 //!
 //! The long form: `bash scripts/campaigns.sh batch-kills`.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
-
-mod harness;
-
-use harness::{arg, askers, assert_asked_once, assert_same_tables, command, engine, events, from_env, prepared};
-use harness::{said, scratch, tables, team, write_scenario};
+use crate::harness::{arg, askers, assert_asked_once, assert_same_tables, command, engine, events, from_env, prepared};
+use crate::harness::{said, scratch, tables, team, write_scenario};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::{Progress, Stop, Unwatched, Watch};

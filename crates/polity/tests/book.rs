@@ -5,9 +5,6 @@
 //! stands for any lines, `…` for any text within a line, and seconds may differ. A block marked `yaml` whose first line is
 //! `# NAME.yaml` is written to that file first.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::stats::{Estimate, bootstrap, student};
 use rayon::prelude::*;

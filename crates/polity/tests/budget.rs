@@ -1,9 +1,8 @@
 //! Budgets are walls: what is spent, who is denied, and that nothing else than the scenario decides it.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-mod harness;
+use crate::harness;
 
-use harness::{
+use crate::harness::{
     answers, arg, assert_same_tables, engine, events, in_order, oracles, polity, prepared, replay, resume, run,
     scratch, tables, team, write_scenario,
 };

@@ -1,14 +1,11 @@
 //! The table `calls` against a recount of the journal, whatever the arrival, shards, stops and forks; `polity calls` on runs in any state.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::panic, clippy::unwrap_used)]
+use crate::harness;
 
-mod harness;
-
-use harness::{
+use crate::harness::{
     Nothing, StopAfter, answers, arg, assert_same_tables, engine, events, in_order, prepared, rules, scratch, tables,
 };
-use harness::{polity, team, village, write_scenario};
+use crate::harness::{polity, team, village, write_scenario};
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Unwatched;
 use polity_driver::health::{DEFAULTS, alarms};

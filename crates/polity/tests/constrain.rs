@@ -1,11 +1,6 @@
 //! Choices that a server constrains: a thousand decisions of a weak simulated model in every way that the stand-in offers, and in none.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod harness;
-
-use harness::{choosers, engine, prepared, run, scratch};
+use crate::harness::{choosers, engine, prepared, run, scratch};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::models::Providers;

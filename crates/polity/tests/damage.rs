@@ -3,12 +3,9 @@
 //!
 //! The long form: `bash scripts/campaigns.sh damage`.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+use crate::harness;
 
-mod harness;
-
-use harness::{Tables, arg, copy_folder, from_env, platform, prepared, scratch, tables, team, write_scenario};
+use crate::harness::{Tables, arg, copy_folder, from_env, platform, prepared, scratch, tables, team, write_scenario};
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Unwatched;
 use polity_driver::journal::{JournalWriter, read_all};

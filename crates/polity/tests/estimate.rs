@@ -3,12 +3,7 @@
 //! The long form: `bash scripts/campaigns.sh estimates`. Seeds up to 1000 are those that the method was built with: what is reported is of
 //! others.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
-
-mod harness;
-
-use harness::{arg, command, engine, from_env, polity, prepared, run, said, scratch, team, write_scenario};
+use crate::harness::{arg, command, engine, from_env, polity, prepared, run, said, scratch, team, write_scenario};
 use polity_driver::DriveError;
 use polity_driver::disk::SimDisk;
 use polity_driver::drive::Unwatched;

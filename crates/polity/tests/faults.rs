@@ -1,14 +1,11 @@
 //! Full disks, damaged, foreign and tampered run folders, two processes at once, forks, and Ctrl-C.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+use crate::harness;
 
-mod harness;
-
-use harness::{
+use crate::harness::{
     Said, contents, copy_folder, forget_the_unrecorded, run, said, scratch, tables, team, verify, write_scenario,
 };
-use harness::{
+use crate::harness::{
     arg, assert_asked_once, assert_same_tables, command, engine, events, oracles, polity, prepared, resume, rules,
 };
 use polity_driver::DriveError;

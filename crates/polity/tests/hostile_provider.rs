@@ -3,14 +3,8 @@
 //!
 //! The long forms: `bash scripts/campaigns.sh hostile outages caps`.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod harness;
-mod hostile;
-
-use harness::{arg, askers, command, engine, events, from_env, prepared, said, scratch, team, write_scenario};
-use hostile::{Act, BEHAVIOURS, Hostile, Kind, When, act};
+use crate::harness::{arg, askers, command, engine, events, from_env, prepared, said, scratch, team, write_scenario};
+use crate::hostile::{Act, BEHAVIOURS, Hostile, Kind, When, act};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::Unwatched;

@@ -1,9 +1,6 @@
 //! Worlds that ask: before anybody looks, in the name of agents, with ladders; by threads, shards, arrival, stops, walls and deaths.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
-mod harness;
-
-use harness::{
+use crate::harness::{
     StopAfter, answers, assert_asked_once, assert_same_tables, curious, engine, events, prepared, replay, resume, run,
     scratch, tables,
 };

@@ -1,5 +1,4 @@
 //! Judges of pairs in whole runs, and what `polity agreement` says of them.
-#![allow(clippy::unwrap_used, clippy::panic)] // clippy.toml lets tests fail loudly; their helpers are no tests to it.
 
 use serde_json::{Value as Json, json};
 use std::fs;

@@ -2,18 +2,14 @@
 //!
 //! The long form: `bash scripts/campaigns.sh kills`.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+use crate::harness;
 
-mod harness;
-mod hostile;
-
-use harness::{
+use crate::harness::{
     Tables, arg, assert_asked_once, assert_same_tables, command, events, from_env, platform, polity, rules, said,
     scratch,
 };
-use harness::{tables, team, write_scenario};
-use hostile::{Hostile, When, act};
+use crate::harness::{tables, team, write_scenario};
+use crate::hostile::{Hostile, When, act};
 use polity_driver::disk::RealDisk;
 use polity_kernel::ask::EffectId;
 use polity_kernel::event::Event;

@@ -1,11 +1,10 @@
 //! Questions with ladders against a model that answers in every way but the right one.
 //!
 //! The long form: `bash scripts/campaigns.sh malformed`.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
-mod harness;
+use crate::harness;
 
-use harness::{answers, assert_same_tables, engine, events, from_env, prepared, replay, run, scratch, tables};
+use crate::harness::{answers, assert_same_tables, engine, events, from_env, prepared, replay, run, scratch, tables};
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::Rungs;
 use polity_driver::models::openai::{Received, outcome, read_completion};

@@ -1,18 +1,9 @@
 //! Tiny random models inside the process: a society whose minds are one, a thousand decisions, and a platform whose posts have vectors by one; by
 //! shards, and replayed without their files.
-#![cfg(feature = "local")]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "../../polity-driver/tests/bert/mod.rs"]
-#[allow(dead_code)]
-mod bert;
-#[path = "../../polity-driver/tests/gguf/mod.rs"]
-mod gguf;
-mod harness;
-
-use bert::Bert;
-use gguf::Tiny;
-use harness::{OPTIONS, answers, choosers, engine, events, prepared, replay, run, scratch};
+use crate::bert::Bert;
+use crate::gguf::Tiny;
+use crate::harness::{OPTIONS, answers, choosers, engine, events, prepared, replay, run, scratch};
 use polity_driver::disk::{Disk, SimDisk};
 use polity_kernel::ask::{Outcome, Value};
 use serde_json::{Value as Json, json};

@@ -1,8 +1,5 @@
 //! The schema of scenarios, validation of folders, manual and completions, doctor: what the program says of itself.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,5 @@
 //! Memory: what a scenario is estimated to take against what it takes, and what does not fit, refused before it is made.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used)]
-#![cfg(target_os = "linux")]
-
 use polity_driver::files::yaml;
 use polity_driver::run::prepare;
 use polity_kernel::scenario::{MemoryBudget, assemble_within};

@@ -2,15 +2,10 @@
 //!
 //! The long forms: `bash scripts/campaigns.sh minds-kills walls`.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
-mod harness;
-mod standin;
-
-use harness::{
+use crate::harness::{
     answers, arg, assert_asked_once, assert_same_tables, contents, engine, events, from_env, run, scratch, tables,
 };
+use crate::standin::{CANARY, Standin, command, holding, last_line, polity, root, text};
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::files::read_file;
 use polity_driver::run::{Prepared, prepare};
@@ -18,7 +13,6 @@ use polity_driver::source::Faults;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::tree::{Node, Value as Tree};
 use serde_json::Value;
-use standin::{CANARY, Standin, command, holding, last_line, polity, root, text};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;

@@ -1,11 +1,8 @@
 //! Money and traffic against a provider that keeps its own books: walls by its count, shared and kept answers, prices, outages.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::panic)]
+use crate::harness;
 
-mod harness;
-
-use harness::{arg, askers, command, engine, prepared, said, scratch, team, write_scenario};
+use crate::harness::{arg, askers, command, engine, prepared, said, scratch, team, write_scenario};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Unwatched;

@@ -1,11 +1,8 @@
 //! Populations that meet shares, graphs by attribute, validation and health: whole runs, and what wrong requests are told.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+use crate::harness;
 
-mod harness;
-
-use harness::{
+use crate::harness::{
     Nothing, StopAfter, arg, assert_same_tables, engine, polity, prepared, replay, resume, rules, run, scratch, tables,
 };
 use polity_driver::disk::{RealDisk, SimDisk};

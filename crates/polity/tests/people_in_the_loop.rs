@@ -1,13 +1,12 @@
 //! People in whole runs, and orders to runs under way: killed, answered while dead, timed out, asked over HTTP and in a terminal;
 //! paused, stopped, limited. Nothing of it may be asked twice, paid twice or show in a result.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+use crate::standin;
 
-mod harness;
-mod standin;
-
-use harness::{answers, assert_same_tables, engine, events, prepared, replay, run, scratch, tables, write_scenario};
+use crate::harness::{
+    answers, assert_same_tables, engine, events, prepared, replay, run, scratch, tables, write_scenario,
+};
+use crate::standin::{Standin, command, last_line, polity, root, text};
 use polity_driver::control::recorded;
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::people::{Mailbox, Words};
@@ -15,7 +14,6 @@ use polity_driver::source::Faults;
 use polity_kernel::ask::Outcome;
 use polity_kernel::event::{Event, Order};
 use serde_json::{Value, json};
-use standin::{Standin, command, last_line, polity, root, text};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};

@@ -2,21 +2,19 @@
 //!
 //! The long form: `bash scripts/campaigns.sh platform`.
 
-#![allow(clippy::panic, clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
+use crate::harness;
+use crate::standin;
 
-mod harness;
-mod standin;
-
-use harness::{
+use crate::harness::{
     StopAfter, arg, assert_asked_once, assert_same_tables, command, engine, events, from_env, polity, prepared, resume,
     run, scratch, tables, write_scenario,
 };
+use crate::standin::Standin;
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Stop;
 use polity_driver::run::Engine;
 use polity_kernel::rng::{Draws, Stream};
 use serde_json::{Value, json};
-use standin::Standin;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;

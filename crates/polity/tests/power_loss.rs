@@ -2,16 +2,11 @@
 //!
 //! The long form: `bash scripts/campaigns.sh power-loss`.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
-
-mod harness;
-
-use harness::{
+use crate::harness::{
     Tables, assert_asked_once, assert_same_tables, curious, engine, events, from_env, in_order, oracles, platform,
     prepared, replay, resume,
 };
-use harness::{rules, run, scratch, tables, team, village};
+use crate::harness::{rules, run, scratch, tables, team, village};
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::models::{Answering, Exchange, Provider, Providers};
 use polity_driver::run::{Engine, Prepared};

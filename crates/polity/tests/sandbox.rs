@@ -1,13 +1,9 @@
 //! The sandbox of `tool/python`: programs that mean harm, sandboxes whose run is killed, tools in whole runs.
 
-#![cfg(target_os = "linux")]
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::panic)]
+use crate::harness;
 
-mod harness;
-
+use crate::harness::{assert_same_tables, engine, events, leaves, prepared, replay, resume, run, scratch, tables};
 use futures_util::future::join_all;
-use harness::{assert_same_tables, engine, events, leaves, prepared, replay, resume, run, scratch, tables};
 use polity_driver::disk::RealDisk;
 use polity_driver::models::{Provider, Providers, Trouble};
 use polity_driver::run::Engine;

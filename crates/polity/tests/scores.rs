@@ -1,13 +1,7 @@
 //! Scores of programs: HumanEval by its tests, and programs that would pass tests without doing what is asked.
 
-#![cfg(target_os = "linux")]
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod harness;
-
+use crate::harness::{engine, prepared, run, scratch, tables};
 use futures_util::future::join_all;
-use harness::{engine, prepared, run, scratch, tables};
 use polity_driver::disk::RealDisk;
 use polity_driver::models::{Answering, Exchange, Provider, Providers};
 use polity_driver::run::Engine;

@@ -3,13 +3,12 @@
 //!
 //! The long form: `bash scripts/campaigns.sh sweep-kills`.
 
-// Helpers of tests may panic and print as tests do.
-#![allow(clippy::panic, clippy::print_stderr, clippy::unwrap_used)]
+use crate::harness;
 
-mod harness;
-
-use harness::{Said, arg, assert_same_tables, command, engine, from_env, polity, rules, said, scratch, tables, team};
-use harness::{prepared, write_scenario};
+use crate::harness::{
+    Said, arg, assert_same_tables, command, engine, from_env, polity, rules, said, scratch, tables, team,
+};
+use crate::harness::{prepared, write_scenario};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::sweep::{self, Limits, WatchSweep};

@@ -2,9 +2,6 @@
 //!
 //! `POLITY_SYSTEMS=all cargo test -p polity --test systems` breaks the mechanisms of all systems with all their items.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::panic, clippy::unwrap_used)]
-
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,9 +1,6 @@
 //! What `polity new` writes works: the templates are compiled here and conform. `scripts/new-crate-check.sh` builds whole crates.
 //! `POLITY_BLESS=1` writes the goldens of the templates anew.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used)]
-
 #[path = "../src/cli/new/templates/method/src/lib.rs"]
 mod ballot;
 #[path = "../src/cli/new/templates/policy/src/lib.rs"]

@@ -1,8 +1,5 @@
 //! Tidiness as a test: what the documents say of the source tree, and what the source tree promises of itself.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used)]
-
 use clap::Parser;
 use polity::cli::Args;
 use serde_json::Value;

@@ -1,13 +1,10 @@
 //! What `--otlp` sends, read by a receiver: names, parents and attributes against `polity calls` and the run's summary; receivers that are
 //! gone, refuse, hang or are busy; nothing at all where nobody asked.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+use crate::standin;
 
-mod standin;
-
+use crate::standin::{Standin, last_line, polity, root, text};
 use serde_json::{Value, json};
-use standin::{Standin, last_line, polity, root, text};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,12 +1,7 @@
 //! The OpenAI wire from end to end: the official Python client against the stand-in, and whole runs against it through the provider.
 
-// Helpers of tests may panic as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod standin;
-
+use crate::standin::{CANARY, Standin, holding, last_line, polity, root, text};
 use serde_json::Value;
-use standin::{CANARY, Standin, holding, last_line, polity, root, text};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;

@@ -1,6 +1,5 @@
 //! Societies from JSON, driven by hand: the leaves under test ask nobody, so a poll without answers is a round.
 
-// Helpers of tests may panic as tests do, and no test file uses all of them.
 #![allow(dead_code, clippy::panic, clippy::unwrap_used)]
 
 use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};

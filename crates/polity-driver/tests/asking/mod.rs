@@ -1,6 +1,5 @@
 //! Questions to providers behind the stand-in, for the tests of all wires.
 
-// Helpers of tests may panic as tests do, and no test file uses all of them.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 use polity_driver::models::{Exchange, Provider, Trouble};

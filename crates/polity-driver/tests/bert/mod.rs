@@ -1,7 +1,6 @@
 //! A tiny random BERT that makes vectors of texts: written as a folder of sentence-transformers, and computed once more in plain loops,
 //! without candle, in double precision.
 
-// Helpers of tests may panic as tests do.
 #![allow(clippy::unwrap_used)]
 
 use polity_kernel::rng::{Draws, Stream};

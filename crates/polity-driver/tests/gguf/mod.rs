@@ -1,7 +1,6 @@
 //! A tiny random model of the llama architecture: written as a GGUF file, and computed once more in plain loops, without candle, without
 //! keys and values kept, in double precision.
 
-// Helpers of tests may panic as tests do, and no test file uses all of them.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use polity_kernel::rng::{Draws, Stream};

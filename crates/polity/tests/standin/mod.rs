@@ -1,6 +1,5 @@
 //! The stand-in as a process of its own, for tests of whole runs on a provider.
 
-// Helpers of tests may panic as tests do, and no test file uses all of them.
 #![allow(dead_code, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 use serde_json::Value;

@@ -1,0 +1,50 @@
+//! All tests of this crate that need it from outside, in one program: one is linked in the place of 38, and a test is found by its
+//! module, `cargo nextest run -E 'test(/^MODULE::/)'`.
+#![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
+
+mod activation;
+mod archetypes;
+mod arena;
+mod batch;
+#[cfg(feature = "local")]
+#[path = "../../polity-driver/tests/bert/mod.rs"]
+mod bert;
+mod book;
+mod budget;
+mod calls;
+mod constrain;
+mod damage;
+mod estimate;
+mod faults;
+#[cfg(feature = "local")]
+#[path = "../../polity-driver/tests/gguf/mod.rs"]
+mod gguf;
+mod harness;
+mod hostile;
+mod hostile_provider;
+mod inquiry;
+mod judge;
+mod kill;
+mod ladder;
+#[cfg(feature = "local")]
+mod local;
+mod manners;
+#[cfg(target_os = "linux")]
+mod memory;
+mod minds;
+mod money;
+mod people;
+mod people_in_the_loop;
+mod platform;
+mod power_loss;
+#[cfg(target_os = "linux")]
+mod sandbox;
+#[cfg(target_os = "linux")]
+mod scores;
+mod standin;
+mod sweep;
+mod systems;
+mod templates;
+mod tidy;
+mod traces;
+mod wire;
