@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Name, variables, test binary, filter of its tests. The test command runs the same tests with less.
+# Name, variables, module of tests, filter of its tests. The test command runs the same tests with less.
 campaigns='
 hostile       POLITY_HOSTILE=20             hostile_provider limits_hold_by_the_books
 outages       POLITY_OUTAGES=2,6,20,60      hostile_provider an_outage_changes
@@ -67,9 +67,9 @@ wanted() { # of these lines those whose first word was chosen
     awk 'NR == FNR { chosen[$1] = 1; next } NF && $1 in chosen' <(echo "$chosen") <(echo "$1")
 }
 
-while read -r name variables binary filter; do
+while read -r name variables module filter; do
     one "$name" env ${variables//,POLITY/ POLITY} RUST_BACKTRACE=0 cargo nextest run --locked --workspace --no-fail-fast --success-output immediate \
-        -E "binary(=$binary) and test(/$filter/)" || true
+        -E "test(/^$module::.*$filter/)" || true
 done < <(wanted "$campaigns")
 others="$(wanted "$others")"
 if [ -n "$others" ] && one build cargo build --release --locked --workspace --bins --examples; then

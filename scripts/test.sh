@@ -53,7 +53,7 @@ fi
 # Models inside the process. The feature changes what half of the dependencies are compiled with; the profile makes that short.
 step "feature local"
 # candle looks the processors up at every product, unless it is told how many there are.
-RAYON_NUM_THREADS="$(nproc)" cargo test --locked --profile local -p polity -p polity-driver --features polity/local --test local
+RAYON_NUM_THREADS="$(nproc)" cargo test --locked --profile local -p polity -p polity-driver --features polity/local --test all local::
 cargo test --locked --profile local -p polity -p polity-driver --features polity/local --lib -- models::local
 
 # Published systems: what is plainly otherwise than their entries say.

@@ -119,7 +119,7 @@ fn the_coverage_of_intervals_is_measured() {
     for (p, n) in [(0.7, 20), (0.7, 60), (0.7, 200), (0.95, 20), (0.95, 60)] {
         row(&format!("items, each right with {p}"), n, String::new(), covered(bootstrap, n, p, right(p)));
     }
-    let (begin, end) = ("<!-- coverage: POLITY_BLESS=1 cargo test -p polity --test book -->\n", "<!-- end -->");
+    let (begin, end) = ("<!-- coverage: POLITY_BLESS=1 cargo test -p polity --test all book:: -->\n", "<!-- end -->");
     let path = source().join("intervals.md");
     let text = page("intervals.md");
     let (head, rest) = text.split_once(begin).unwrap();
@@ -130,7 +130,7 @@ fn the_coverage_of_intervals_is_measured() {
     }
     assert!(
         fs::read_to_string(path).unwrap() == made,
-        "write it anew: POLITY_BLESS=1 cargo test -p polity --test book"
+        "write it anew: POLITY_BLESS=1 cargo test -p polity --test all book::"
     );
 }
 

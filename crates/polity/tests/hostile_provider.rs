@@ -442,7 +442,7 @@ fn what_a_process_says_at_the_end_counts_its_defaults() {
     assert!(said.notes.contains(&format!("{defaults} of 60 questions ended in their default")), "{said:?}");
 }
 
-/// Serves until it is killed, for trials by hand: `POLITY_SERVE=reset,500 POLITY_PROBABILITY=50 cargo test --test hostile_provider serve --
+/// Serves until it is killed, for trials by hand: `POLITY_SERVE=reset,500 POLITY_PROBABILITY=50 cargo test --test all hostile_provider::serve --
 /// --ignored --nocapture`.
 #[test]
 #[ignore = "a tool, no test"]

@@ -1,6 +1,6 @@
 //! `polity systems`: reading errors with their places, findings, checks made twice, killed and resumed, mechanisms broken, the table in the book.
 //!
-//! `POLITY_SYSTEMS=all cargo test -p polity --test systems` breaks the mechanisms of all systems with all their items.
+//! `POLITY_SYSTEMS=all cargo test -p polity --test all systems::` breaks the mechanisms of all systems with all their items.
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -496,7 +496,7 @@ fn coverage() -> String {
 fn the_books_table_is_that_of_the_systems() {
     let path = root().join("docs/book/src/systems.md");
     let text = fs::read_to_string(&path).unwrap();
-    let (begin, end) = ("<!-- coverage: POLITY_BLESS=1 cargo test -p polity --test systems -->\n", "<!-- end -->");
+    let (begin, end) = ("<!-- coverage: POLITY_BLESS=1 cargo test -p polity --test all systems:: -->\n", "<!-- end -->");
     let (head, rest) = text.split_once(begin).unwrap();
     let (_, tail) = rest.split_once(end).unwrap();
     let made = format!("{head}{begin}\n{}\n{end}{tail}", coverage());
@@ -505,6 +505,6 @@ fn the_books_table_is_that_of_the_systems() {
     }
     assert!(
         fs::read_to_string(&path).unwrap() == made,
-        "write it anew: POLITY_BLESS=1 cargo test -p polity --test systems"
+        "write it anew: POLITY_BLESS=1 cargo test -p polity --test all systems::"
     );
 }

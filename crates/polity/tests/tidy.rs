@@ -286,6 +286,25 @@ fn the_map_of_the_code_names_every_test_of_the_whole() {
 }
 
 #[test]
+fn no_file_of_tests_is_left_out_of_its_program() {
+    for tests in list(&root().join("crates")).into_iter().map(|one| one.join("tests")).filter(|tests| tests.is_dir()) {
+        let all = fs::read_to_string(tests.join("all.rs")).unwrap();
+        for path in list(&tests) {
+            let name = name_of(&path);
+            let name = name.trim_end_matches(".rs");
+            let is_module = path.join("mod.rs").exists() || path.extension().is_some_and(|end| end == "rs");
+            if is_module && !["all", "conformance"].contains(&name) {
+                assert!(
+                    all.contains(&format!("\nmod {name};\n")),
+                    "{} has no `mod {name};`",
+                    tests.join("all.rs").display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn decisions_are_dated() {
     for path in walk(&root().join("docs/decisions"), &[".md"]) {
         let text = fs::read_to_string(&path).unwrap();

@@ -1,7 +1,5 @@
 //! Societies from JSON, driven by hand: the leaves under test ask nobody, so a poll without answers is a round.
 
-#![allow(dead_code, clippy::panic, clippy::unwrap_used)]
-
 use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
 use polity_kernel::population::{Column, Table};
 use polity_kernel::registry::Registry;

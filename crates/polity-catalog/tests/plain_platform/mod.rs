@@ -1,7 +1,4 @@
 //! A second platform, which keeps every post for ever in lists, and sorts all of them for every reader.
-// No test file uses all of it.
-#![allow(dead_code)]
-
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};

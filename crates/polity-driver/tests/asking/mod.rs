@@ -1,7 +1,5 @@
 //! Questions to providers behind the stand-in, for the tests of all wires.
 
-#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
-
 use polity_driver::models::{Exchange, Provider, Trouble};
 use polity_driver::standin::{Faults, Options, Standin};
 use polity_kernel::ask::{Effect, EffectId, Message, Request, Role, Value, Want};

@@ -1,7 +1,4 @@
 //! What the tests of crashes share: scenarios, leaves that only tests have, and ways to compare runs.
-// Each test file uses its part.
-#![allow(dead_code)]
-
 use polity_driver::disk::{Disk, RealDisk};
 use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
 use polity_driver::journal::{JournalError, read_all};

@@ -1,7 +1,5 @@
 //! A hostile endpoint that speaks the wire of OpenAI: in front of an honest stand-in it breaks off, lies, stalls and sends what no server
 //! should, as it is told to, and keeps its own books.
-#![allow(dead_code, clippy::panic, clippy::unwrap_used, clippy::expect_used)]
-
 use polity_driver::standin::{Options, Standin};
 use polity_kernel::rng::{Draws, Stream};
 use serde_json::{Value, json};

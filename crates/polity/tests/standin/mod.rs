@@ -1,7 +1,5 @@
 //! The stand-in as a process of its own, for tests of whole runs on a provider.
 
-#![allow(dead_code, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
-
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
