@@ -496,7 +496,8 @@ fn coverage() -> String {
 fn the_books_table_is_that_of_the_systems() {
     let path = root().join("docs/book/src/systems.md");
     let text = fs::read_to_string(&path).unwrap();
-    let (begin, end) = ("<!-- coverage: POLITY_BLESS=1 cargo test -p polity --test all systems:: -->\n", "<!-- end -->");
+    let (begin, end) =
+        ("<!-- coverage: POLITY_BLESS=1 cargo test -p polity --test all systems:: -->\n", "<!-- end -->");
     let (head, rest) = text.split_once(begin).unwrap();
     let (_, tail) = rest.split_once(end).unwrap();
     let made = format!("{head}{begin}\n{}\n{end}{tail}", coverage());
