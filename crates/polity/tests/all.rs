@@ -7,6 +7,7 @@ mod archetypes;
 mod arena;
 mod batch;
 #[cfg(feature = "local")]
+#[allow(dead_code)] // The tests of the driver use the rest.
 #[path = "../../polity-driver/tests/bert/mod.rs"]
 mod bert;
 mod book;
@@ -17,6 +18,7 @@ mod damage;
 mod estimate;
 mod faults;
 #[cfg(feature = "local")]
+#[allow(dead_code)] // The tests of the driver use the rest.
 #[path = "../../polity-driver/tests/gguf/mod.rs"]
 mod gguf;
 mod harness;
