@@ -8,7 +8,7 @@ use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
 use polity_driver::files::yaml;
 use polity_driver::models::Providers;
 use polity_driver::results;
-use polity_driver::run::{Engine, Prepared, Summary, prepare};
+use polity_driver::run::{Engine, Prepared, RunStatus, Summary, prepare};
 use polity_driver::source::Faults;
 use polity_driver::systems::QUANTITIES;
 use polity_driver::tables::ColumnData;
@@ -293,7 +293,7 @@ impl<'a> Suite<'a> {
             let setting = Setting { shards, ..PLAIN };
             let engine = self.engine(base.disk.clone(), setting, Stop::default());
             match engine.replay(Path::new(RUN), &mut Unwatched) {
-                Ok(summary) if summary.status == "same" && summary.digest == base.summary.digest => {}
+                Ok(summary) if summary.status == RunStatus::Same && summary.digest == base.summary.digest => {}
                 Ok(summary) => self.failures.push(format!("replay: {summary:?}")),
                 Err(error) => self.failures.push(format!("replay: {error}")),
             }
@@ -322,7 +322,7 @@ impl<'a> Suite<'a> {
                     )
                 });
                 match stopped {
-                    Ok(Ok(summary)) if summary.status == "stopped" => {}
+                    Ok(Ok(summary)) if summary.status == RunStatus::Stopped => {}
                     Ok(Ok(summary)) => self.failures.push(format!("{what}: it did not stop: {summary:?}")),
                     Ok(Err(error)) => self.failures.push(format!("{what}: {error}")),
                     Err(error) => self.failures.push(format!("{what}: {error}")),

@@ -11,6 +11,7 @@ use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::{Progress, Stop, Watch};
 use polity_driver::results;
 use polity_driver::run::Engine;
+use polity_driver::run::RunStatus;
 use polity_driver::source::Faults;
 use polity_driver::tables::ColumnData;
 use polity_kernel::ask::Answer;
@@ -64,13 +65,13 @@ fn askers_in_order_do_not_depend_on_shards_arrival_or_stops() {
         assert_same_tables(&tables(disk.as_ref(), Path::new("run")), &found, "tables");
     }
     let again = replay(&engine(base, 3, None), Path::new("run")).unwrap();
-    assert_eq!((again.status.as_str(), &again.digest), ("same", &expected.digest));
+    assert_eq!((again.status, &again.digest), (RunStatus::Same, &expected.digest));
 
     let disk = disk();
     let stop = Stop::default();
     let engine = Engine { stop: stop.clone(), ..harness::engine(disk.clone(), 2, None) };
     let stopped = engine.run(&prepared, Path::new("run"), &mut StopAfter(2, stop)).unwrap();
-    assert_eq!(stopped.status, "stopped");
+    assert_eq!(stopped.status, RunStatus::Stopped);
     let resumed = resume(&harness::engine(disk.clone(), 3, None), Path::new("run")).unwrap();
     assert_eq!(resumed.digest, expected.digest);
     assert_same_tables(&tables(disk.as_ref(), Path::new("run")), &found, "tables");

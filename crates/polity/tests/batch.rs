@@ -13,7 +13,7 @@ use polity_driver::models::anthropic::Anthropic;
 use polity_driver::models::keys::Secret;
 use polity_driver::models::openai::OpenAi;
 use polity_driver::models::openai_responses::OpenAiResponses;
-use polity_driver::run::{Engine, Summary};
+use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::{Notes, Outside};
 use polity_driver::standin::{Faults, Options, Standin};
 use polity_kernel::rng::{Draws, Stream};
@@ -121,7 +121,7 @@ fn a_run_in_batches_is_the_run_without_at_half_the_price() {
                 assert_eq!(noted(disk.as_ref(), Path::new("run")).len(), 4);
                 drop(standin);
                 let replayed = engine.replay(Path::new("run"), &mut Unwatched).unwrap();
-                assert_eq!((replayed.status.as_str(), &replayed.digest), ("same", &whole.digest));
+                assert_eq!((replayed.status, &replayed.digest), (RunStatus::Same, &whole.digest));
             }
         }
     }
@@ -189,7 +189,7 @@ fn a_batch_that_is_gone_stops_the_run_and_is_told() {
     let (path, _) = noted(disk.as_ref(), Path::new("run")).pop().unwrap();
     assert!(why.contains(&format!("delete {}", path.display())) && other.stats().batches == 0, "{why}");
     disk.remove_file(&path).unwrap();
-    assert_eq!(resume(&at(&other, &disk, None)).unwrap().status, "done");
+    assert_eq!(resume(&at(&other, &disk, None)).unwrap().status, RunStatus::Done);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_wall_of_dollars_holds_by_the_providers_count_and_holds_what_batches_cost() 
             let paying = standin(faults(&["500=0.1"]));
             let disk = disk();
             let summary = run(&at(&paying, &disk, Some(true)), &scenario).unwrap();
-            assert!(summary.status == "budget" || summary.totals.denied > 0, "{part}: {summary:?}");
+            assert!(summary.status == RunStatus::Budget || summary.totals.denied > 0, "{part}: {summary:?}");
             let theirs = paying.stats().cost_usd;
             assert!(theirs <= limit && (theirs - summary.totals.cost_usd).abs() < 1e-9, "{theirs} of {limit}");
             // Reserved at the price of batches more fits than at the full one.
@@ -244,14 +244,14 @@ fn a_run_that_is_stopped_leaves_its_batch_and_a_resumed_one_collects_it() {
         let mut watch = StopsAt { standin: &standin, batches: 2, stop: engine.stop.clone(), waited: Vec::new() };
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let summary = engine.run(&prepared(&scenario, folder), Path::new("run"), &mut watch).unwrap();
-        assert_eq!((summary.status.as_str(), standin.stats().batches), ("stopped", 2), "{model}");
+        assert_eq!((summary.status, standin.stats().batches), (RunStatus::Stopped, 2), "{model}");
         let words = |words: &str| watch.waited.iter().any(|waited| waited.contains(words));
         assert!(words(&format!("to {model}: 0 of 1 answered")), "{:?}", watch.waited);
         let left = told.lock().unwrap().join("\n");
         assert!(left.contains("stays where it is; `polity resume run` collects its answers"), "{left}");
         assert_eq!(summary.totals.calls, 1, "the first batch was answered: {summary:?}");
         let resumed = resume(&at(&standin, &disk, *again)).unwrap();
-        assert_eq!((&resumed.status, &resumed.digest), (&"done".to_owned(), &whole.digest), "{model}");
+        assert_eq!((resumed.status, &resumed.digest), (RunStatus::Done, &whole.digest), "{model}");
         let stats = standin.stats();
         assert_eq!((stats.answered, stats.repeated), (whole.totals.calls, 0), "{model}");
         assert!((stats.cost_usd - resumed.totals.cost_usd).abs() < 1e-9, "{model}: {stats:?} {resumed:?}");
@@ -268,7 +268,7 @@ fn stopped(scenario: &Value, delay: Duration) -> (Standin, Arc<dyn Disk>) {
     let mut watch = StopsAt { standin: &standin, batches: 1, stop: engine.stop.clone(), waited: Vec::new() };
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let summary = engine.run(&prepared(scenario, folder), Path::new("run"), &mut watch).unwrap();
-    assert_eq!((summary.status.as_str(), standin.stats().batches), ("stopped", 1));
+    assert_eq!((summary.status, standin.stats().batches), (RunStatus::Stopped, 1));
     (standin, disk)
 }
 
@@ -291,7 +291,7 @@ fn an_order_whose_id_was_never_heard_is_found_at_the_provider() {
         let other = standin(Options::default());
         let asked = if here { &left } else { &other };
         let resumed = resume(&at(asked, &disk, None)).unwrap();
-        assert_eq!((&resumed.status, &resumed.digest), (&"done".to_owned(), &whole.digest), "{model}");
+        assert_eq!((resumed.status, &resumed.digest), (RunStatus::Done, &whole.digest), "{model}");
         let stats = asked.stats();
         let found = (stats.answered, stats.repeated, stats.batches);
         assert_eq!(found, (whole.totals.calls, 0, 2), "{model}, ended {ended}, here {here}");

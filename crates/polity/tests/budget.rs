@@ -10,7 +10,7 @@ use polity_driver::DriveError;
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::models::sim::Sim;
 use polity_driver::models::{Answering, Exchange, Provider, Providers};
-use polity_driver::run::{Engine, Summary};
+use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::Faults;
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Request, Usage};
 use polity_kernel::rng::{Draws, Stream};
@@ -96,7 +96,7 @@ fn calls_are_denied_in_order_of_id() {
     // 18 askers in a round, of whom every third asks twice: 24 calls.
     let scenario = of(&oracles(30, 4, 0), json!({"cohorts": {"askers": {"calls": 57}}}));
     let (summary, base) = whole(&scenario, &folder, 1, None);
-    assert_eq!((summary.status.as_str(), summary.totals.answers, summary.totals.denied), ("done", 57, 39));
+    assert_eq!((summary.status, summary.totals.answers, summary.totals.denied), (RunStatus::Done, 57, 39));
     let all = answered(&base);
     // Two whole rounds, and in the third all of the first questions but for the last nine.
     let made: Vec<(u32, u32, u32)> =
@@ -116,7 +116,7 @@ fn calls_are_denied_in_order_of_id() {
         assert_eq!(answered(&disk), all, "arrival {seed}");
         assert_same_tables(&tables(disk.as_ref(), Path::new(OUT)), &expected, "arrival");
     }
-    assert_eq!(replay(&engine(base, 2, None), Path::new(OUT)).unwrap().status, "same");
+    assert_eq!(replay(&engine(base, 2, None), Path::new(OUT)).unwrap().status, RunStatus::Same);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_wall_of_dollars_is_never_passed_whatever_comes_first() {
                 "{limit}"
             );
             assert!(answers == answered(&with_faults), "the same calls are made and denied, {limit}");
-            stopped += u32::from(one.status == "budget");
+            stopped += u32::from(one.status == RunStatus::Budget);
             most = most.max(spent(&answers) / limit);
         }
     }
@@ -155,7 +155,7 @@ fn a_society_finishes_its_round_and_a_greater_budget_takes_it_on() {
     let scenario = of(&oracles(30, 6, 0), json!({"calls": 60}));
     let (summary, disk) = whole(&scenario, &folder, 1, None);
     // 24 calls a round: the third has room for twelve.
-    assert_eq!((summary.status.as_str(), summary.rounds, summary.totals.answers), ("budget", 3, 60));
+    assert_eq!((summary.status, summary.rounds, summary.totals.answers), (RunStatus::Budget, 3, 60));
     assert!(summary.reason.as_ref().unwrap().contains("60 calls"), "{:?}", summary.reason);
     assert!(!summary.digest.is_empty());
     let plain = engine(disk.clone(), 1, None);
@@ -163,11 +163,11 @@ fn a_society_finishes_its_round_and_a_greater_budget_takes_it_on() {
     assert!(matches!(&refused, DriveError::Input(why) if why.contains("has used its budget up")), "{refused}");
     let greater = Engine { budget: Budget { calls: Some(1000), ..Budget::default() }, ..plain };
     let resumed = resume(&greater, Path::new(OUT)).unwrap();
-    assert_eq!((resumed.status.as_str(), resumed.rounds), ("done", 6));
+    assert_eq!((resumed.status, resumed.rounds), (RunStatus::Done, 6));
     // What was denied stays denied: it is in the record.
     assert_eq!(resumed.totals.denied, summary.totals.denied);
     assert_eq!(resumed.totals.answers, 60 + 3 * 24);
-    assert_eq!(replay(&engine(disk, 1, None), Path::new(OUT)).unwrap().status, "same");
+    assert_eq!(replay(&engine(disk, 1, None), Path::new(OUT)).unwrap().status, RunStatus::Same);
 }
 
 #[test]
@@ -177,11 +177,11 @@ fn an_evaluation_stops_with_nothing_denied_and_goes_on_as_if_it_had_not() {
     let (free, _) = whole(&scenario, &folder, 1, None);
     for calls in [0, 1, free.totals.answers / 3, free.totals.answers - 1] {
         let (summary, disk) = whole(&of(&scenario, json!({"calls": calls})), &folder, 1, faults(calls));
-        assert_eq!((summary.status.as_str(), summary.totals.denied), ("budget", 0), "{calls}");
+        assert_eq!((summary.status, summary.totals.denied), (RunStatus::Budget, 0), "{calls}");
         assert_eq!(summary.totals.answers, calls);
         let budget = Budget { calls: Some(free.totals.answers), ..Budget::default() };
         let resumed = resume(&Engine { budget, ..engine(disk, 1, None) }, Path::new(OUT)).unwrap();
-        assert_eq!((resumed.status.as_str(), &resumed.digest), ("done", &free.digest), "{calls}");
+        assert_eq!((resumed.status, &resumed.digest), (RunStatus::Done, &free.digest), "{calls}");
         assert_eq!((resumed.totals.answers, resumed.totals.denied), (free.totals.answers, 0));
     }
 }
@@ -191,7 +191,7 @@ fn agents_and_cohorts_have_walls_of_their_own() {
     let folder = scratch("budget-agents");
     let scenario = of(&oracles(30, 4, 0), json!({"agent": {"calls": 3}}));
     let (summary, disk) = whole(&scenario, &folder, 2, faults(3));
-    assert_eq!(summary.status, "done");
+    assert_eq!(summary.status, RunStatus::Done);
     let answers = answered(&disk);
     let mut calls = std::collections::BTreeMap::<u32, u32>::new();
     for answer in answers.iter().filter(|answer| !denied(answer)) {

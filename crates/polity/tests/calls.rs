@@ -11,7 +11,7 @@ use polity_driver::drive::Unwatched;
 use polity_driver::health::{DEFAULTS, alarms};
 use polity_driver::models::{Answering, Exchange, Provider, Providers};
 use polity_driver::results;
-use polity_driver::run::{Engine, Prepared};
+use polity_driver::run::{Engine, Prepared, RunStatus};
 use polity_driver::source::Faults;
 use polity_driver::tables::ColumnData;
 use polity_kernel::Invalid;
@@ -187,11 +187,11 @@ fn ran(prepared: &Prepared, shards: usize, faults: Option<u64>, stop: Option<u32
         Some(after) => {
             let mut watch = StopAfter(after, engine.stop.clone());
             let stopped = engine.run(prepared, run, &mut watch).unwrap();
-            assert_eq!(stopped.status, "stopped");
+            assert_eq!(stopped.status, RunStatus::Stopped);
             on(&disk, 3 - shards, faults.map(|seed| seed + 1)).resume(run, &mut Unwatched).unwrap()
         }
     };
-    assert_eq!(summary.status, "done");
+    assert_eq!(summary.status, RunStatus::Done);
     disk
 }
 
@@ -360,7 +360,7 @@ fn a_fork_has_the_calls_of_the_rounds_that_it_shares() {
         let edits = vec![("world.fraction".to_string(), polity_kernel::tree::Node::from_json(&json!(0.3)))];
         let fork = Path::new("runs/fork");
         let forked = on(&disk, 2, Some(4)).fork(Path::new(RUN), 4, edits, Vec::new(), fork, &mut Unwatched).unwrap();
-        assert_eq!(forked.status, "done");
+        assert_eq!(forked.status, RunStatus::Done);
         let (old, new) = (used(&disk, Path::new(RUN), lag, false), assert_recounts(&disk, fork, lag, false, name));
         let shared = |calls: Vec<Answer>| calls.into_iter().filter(|a| a.id.round < 4).collect::<Vec<_>>();
         assert_eq!(shared(old), shared(new), "{name}");

@@ -11,7 +11,7 @@ use polity_driver::drive::Unwatched;
 use polity_driver::models::Providers;
 use polity_driver::models::keys::Secret;
 use polity_driver::models::openai::{OpenAi, Settings};
-use polity_driver::run::{Engine, Summary};
+use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::{Notes, Outside};
 use polity_kernel::event::Event;
 use polity_kernel::scenario::Budget;
@@ -51,7 +51,7 @@ fn resume(engine: &Engine<'_>) -> Result<Summary, DriveError> {
 /// Replayed where nobody can be asked.
 fn replays(disk: &Arc<dyn Disk>) {
     let replayed = at("http://127.0.0.1:1/v1", disk).replay(Path::new("run"), &mut Unwatched).unwrap();
-    assert_eq!(replayed.status, "same");
+    assert_eq!(replayed.status, RunStatus::Same);
 }
 
 /// What a thread comes to, unless it hangs.
@@ -105,7 +105,7 @@ fn every_behaviour_ends_and_goes_on_and_replays() {
                 }
                 Err(error) => panic!("{name}: {error}"),
             };
-            assert_eq!(summary.status, "done", "{name}");
+            assert_eq!(summary.status, RunStatus::Done, "{name}");
             assert!(server.books().requests > 0, "{name}");
             (disk, summary.digest)
         });
@@ -171,9 +171,9 @@ fn limits_hold_by_the_books_of_the_endpoint_and_nothing_hangs() {
             within("calls", totals.calls + totals.charged, books.answered);
             within("requests", totals.requests, books.requests);
             within("tokens", totals.tokens_in + totals.tokens_out, books.tokens);
-            let early = summary.status == "budget" || totals.denied > 0;
+            let early = summary.status == RunStatus::Budget || totals.denied > 0;
             // With enough it goes on, to its end, at an endpoint that is no better.
-            if summary.status == "budget" {
+            if summary.status == RunStatus::Budget {
                 let budget = Budget {
                     calls: Some(100_000),
                     requests: Some(100_000),
@@ -181,7 +181,7 @@ fn limits_hold_by_the_books_of_the_endpoint_and_nothing_hangs() {
                     ..Budget::default()
                 };
                 let resumed = resume(&Engine { budget, ..at(&server.url(), &disk) }).unwrap();
-                assert_eq!(resumed.status, "done", "{shown}");
+                assert_eq!(resumed.status, RunStatus::Done, "{shown}");
             }
             replays(&disk);
             early
@@ -252,7 +252,7 @@ fn an_outage_changes_no_result() {
         sleep(Duration::from_secs(*seconds));
         server.open();
         let summary = ends("outage", move || running.join().unwrap().unwrap());
-        assert_eq!((summary.status.as_str(), &summary.digest), ("done", &whole.digest), "{seconds} s");
+        assert_eq!((summary.status, &summary.digest), (RunStatus::Done, &whole.digest), "{seconds} s");
         let totals = summary.totals;
         assert_eq!((totals.rungs, totals.calls), (whole.totals.rungs, whole.totals.calls), "{seconds} s");
         assert!(totals.retries > 0, "{seconds} s: nobody noticed");

@@ -7,6 +7,7 @@ use crate::harness::{
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::Stop;
 use polity_driver::run::Engine;
+use polity_driver::run::RunStatus;
 use polity_driver::source::Faults;
 use polity_driver::tables::ColumnData;
 use polity_kernel::ask::{EffectId, Outcome, Value, Want};
@@ -38,7 +39,7 @@ fn what_a_world_is_told_does_not_depend_on_threads_shards_or_arrival() {
         assert_same_tables(&tables(disk.as_ref(), Path::new(OUT)), &found, "tables");
     }
     let again = replay(&engine(base, 2, None), Path::new(OUT)).unwrap();
-    assert_eq!((again.status.as_str(), &again.digest), ("same", &expected.digest));
+    assert_eq!((again.status, &again.digest), (RunStatus::Same, &expected.digest));
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn a_wall_denies_a_world_and_its_defaults_hold() {
         let disk = disk();
         let summary =
             run(&engine(disk.clone(), shards, faults), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
-        assert_eq!(summary.status, "budget");
+        assert_eq!(summary.status, RunStatus::Budget);
         (
             summary.digest,
             answers(&events(disk.clone(), Path::new(OUT)).unwrap().0),
@@ -125,7 +126,7 @@ fn a_world_that_is_stopped_goes_on_and_asks_nothing_twice() {
     let stop = Stop::default();
     let first = Engine { stop: stop.clone(), ..engine(disk.clone(), 2, None) };
     let stopped = first.run(&prepared, Path::new(OUT), &mut StopAfter(2, stop)).unwrap();
-    assert_eq!(stopped.status, "stopped");
+    assert_eq!(stopped.status, RunStatus::Stopped);
     let before = events(disk.clone(), Path::new(OUT)).unwrap().0;
     let resumed = resume(&engine(disk.clone(), 3, None), Path::new(OUT)).unwrap();
     assert_eq!(resumed.digest, expected.digest);

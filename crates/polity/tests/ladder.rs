@@ -9,7 +9,7 @@ use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::Rungs;
 use polity_driver::models::openai::{Received, outcome, read_completion};
 use polity_driver::models::{Answering, Exchange, Provider, Providers, Trouble};
-use polity_driver::run::{Engine, Summary};
+use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::Faults;
 use polity_driver::tables::ColumnData;
 use polity_kernel::Invalid;
@@ -536,7 +536,7 @@ fn every_answer_comes_to_what_it_is_and_every_question_to_a_value() {
         "snapshot": {"rounds": 2},
     });
     let (summary, disk) = whole(&scenario, &folder, 1, None);
-    assert_eq!((summary.status.as_str(), summary.rounds), ("done", ROUNDS));
+    assert_eq!((summary.status, summary.rounds), (RunStatus::Done, ROUNDS));
     let journal = events(disk.clone(), Path::new(OUT)).unwrap().0;
     let all: Vec<Answer> = answers(&journal).into_values().flatten().collect();
     assert_eq!(summary.totals.answers, all.len() as u64);
@@ -591,7 +591,7 @@ fn every_answer_comes_to_what_it_is_and_every_question_to_a_value() {
         assert_eq!((&again.digest, again.totals.rungs), (&summary.digest, rungs));
         assert_same_tables(&harness::tables(other.as_ref(), Path::new(OUT)), &tables, "shards and arrival");
     }
-    assert_eq!(replay(&with(disk, 2, None), Path::new(OUT)).unwrap().status, "same");
+    assert_eq!(replay(&with(disk, 2, None), Path::new(OUT)).unwrap().status, RunStatus::Same);
 }
 
 /// The value that was meant, in the words of the way: one changes a text so that it can be quoted otherwise.
@@ -623,7 +623,7 @@ fn answers_come_as_rust_types() {
     for scenario in [society(false), team] {
         let disk = disk();
         let summary = run(&engine(&disk), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
-        assert_eq!((summary.status.as_str(), summary.totals.rungs.fit), ("done", summary.totals.answers));
+        assert_eq!((summary.status, summary.totals.rungs.fit), (RunStatus::Done, summary.totals.answers));
         let tables = tables(disk.as_ref(), Path::new(OUT));
         let values: Vec<f64> = match tables["acts"].iter().find(|(name, _)| name == "value" || name == "text") {
             Some((_, ColumnData::F64(values))) => values.iter().flatten().copied().collect(),
@@ -631,7 +631,7 @@ fn answers_come_as_rust_types() {
             other => panic!("{other:?}"),
         };
         assert!(values.len() >= 12 && values.iter().all(|x| (11.0..=25.5).contains(x)), "{values:?}");
-        assert_eq!(replay(&engine(&disk), Path::new(OUT)).unwrap().status, "same");
+        assert_eq!(replay(&engine(&disk), Path::new(OUT)).unwrap().status, RunStatus::Same);
     }
     let why = run(&engine(&disk()), &prepared(&society(true), &folder), Path::new(OUT)).unwrap_err().to_string();
     assert!(why.contains("agent 0, round 0") && why.contains("it may be absent (Option)"), "{why}");

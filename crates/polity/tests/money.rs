@@ -9,7 +9,7 @@ use polity_driver::drive::Unwatched;
 use polity_driver::models::Providers;
 use polity_driver::models::keys::Secret;
 use polity_driver::models::openai::{OpenAi, Settings};
-use polity_driver::run::{Engine, Summary};
+use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::{Notes, Outside};
 use polity_driver::standin::{Faults, Options, Standin};
 use polity_kernel::scenario::Budget;
@@ -70,7 +70,7 @@ fn an_outage_of_one_of_two_servers_loses_no_turn() {
         (running.join().unwrap(), counted)
     });
     let calls = 2 * (300 + 150);
-    assert_eq!((summary.status.as_str(), summary.totals.calls, summary.totals.rungs.fit), ("done", calls, calls));
+    assert_eq!((summary.status, summary.totals.calls, summary.totals.rungs.fit), (RunStatus::Done, calls, calls));
     assert!(second.stats().answered >= calls - dead - 40, "{:?} after {dead}", second.stats());
     // The same numbers as from one server: the stand-in answers by the words alone.
     let alone = run(&at(&second.url(), &disk(), Outside::default()), &askers(MODEL, 300, 2, false), &folder).unwrap();
@@ -111,13 +111,13 @@ fn a_wall_holds_by_the_providers_own_count() {
             Ok(summary) => {
                 held(&summary, limit);
                 // And once more when it goes on: what was charged is not forgotten.
-                if summary.status == "budget" && summary.rounds < 2 {
+                if summary.status == RunStatus::Budget && summary.rounds < 2 {
                     let more = limit * 1.3;
                     let budget = Budget { cost_usd: Some(more), ..Budget::default() };
                     let resumed = Engine { budget, ..engine }.resume(Path::new("run"), &mut Unwatched).unwrap();
                     held(&resumed, more);
                 }
-                u32::from(summary.status == "budget" || summary.totals.denied > 0)
+                u32::from(summary.status == RunStatus::Budget || summary.totals.denied > 0)
             }
             // Nobody answered a question five times on end: what was spent is within the wall all the same.
             Err(DriveError::Lost(_)) => {
@@ -204,7 +204,7 @@ fn kept_answers_make_the_same_run_without_a_provider() {
         assert_eq!((without.totals.calls, &without.digest), (0, &first.digest));
         std::fs::remove_dir_all(&kept).unwrap();
         let replayed = at(&url, &last, Outside::default()).replay(Path::new("run"), &mut Unwatched).unwrap();
-        assert_eq!(replayed.status, "same");
+        assert_eq!(replayed.status, RunStatus::Same);
         for file in &files {
             let bytes = std::fs::read(file).unwrap_or_default();
             assert!(!bytes.windows(15).any(|part| part == b"a-key-for-tests"));
@@ -329,6 +329,6 @@ fn a_failing_cache_stops_no_run() {
     let standin = standin(&[], 1, 0);
     let outside = Outside { cache: Some(folder.join("kept")), ..Outside::default() };
     let summary = run(&at(&standin.url(), &disk(), outside), &askers(MODEL, 6, 1, false), &folder).unwrap();
-    assert_eq!((summary.status.as_str(), summary.totals.cache_hits), ("done", 0));
+    assert_eq!((summary.status, summary.totals.cache_hits), (RunStatus::Done, 0));
     assert!(RealDisk.exists(&folder.join("kept")).unwrap());
 }

@@ -8,6 +8,7 @@ use crate::harness::{
 use polity_driver::disk::{RealDisk, SimDisk};
 use polity_driver::health::{Alarm, PARROTING, STUCK};
 use polity_driver::run::Engine;
+use polity_driver::run::RunStatus;
 use polity_driver::tables::ColumnData;
 use polity_kernel::Invalid;
 use polity_kernel::declare::DeclareSplit;
@@ -129,12 +130,12 @@ fn shares_are_met_and_told_whatever_interrupts_the_run() {
     let sharded = Path::new("runs/sharded");
     assert_eq!(run(&engine(Arc::new(disk.clone()), 3, None), &prepared, sharded).unwrap().digest, summary.digest);
     assert_same_tables(&tables(&disk, sharded), &expected, "shards");
-    assert_eq!(replay(&engine(Arc::new(disk.clone()), 2, None), whole).unwrap().status, "same");
+    assert_eq!(replay(&engine(Arc::new(disk.clone()), 2, None), whole).unwrap().status, RunStatus::Same);
     for rounds in 1..5 {
         let out = format!("runs/after-{rounds}");
         let stopping = engine(Arc::new(disk.clone()), 1, None);
         let mut watch = StopAfter(rounds, stopping.stop.clone());
-        assert_eq!(stopping.run(&prepared, Path::new(&out), &mut watch).unwrap().status, "stopped");
+        assert_eq!(stopping.run(&prepared, Path::new(&out), &mut watch).unwrap().status, RunStatus::Stopped);
         let resumed = resume(&engine(Arc::new(disk.clone()), 2, None), Path::new(&out)).unwrap();
         assert_eq!((resumed.digest, resumed.health), (summary.digest.clone(), summary.health.clone()));
         assert_same_tables(&tables(&disk, Path::new(&out)), &expected, &out);

@@ -10,6 +10,7 @@ use crate::standin::{Standin, command, last_line, polity, root, text};
 use polity_driver::control::recorded;
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::people::{Mailbox, Words};
+use polity_driver::run::RunStatus;
 use polity_driver::source::Faults;
 use polity_kernel::ask::Outcome;
 use polity_kernel::event::{Event, Order};
@@ -313,8 +314,8 @@ fn a_society_with_people_is_the_same_on_any_shards_and_arrivals() {
             done.store(true, Ordering::SeqCst);
             summary.unwrap()
         });
-        assert_eq!((summary.status.as_str(), summary.totals.people, summary.totals.denied), ("done", 3, 0));
-        assert_eq!(replay(&engine(disk.clone(), 1, None), Path::new("run")).unwrap().status, "same");
+        assert_eq!((summary.status, summary.totals.people, summary.totals.denied), (RunStatus::Done, 3, 0));
+        assert_eq!(replay(&engine(disk.clone(), 1, None), Path::new("run")).unwrap().status, RunStatus::Same);
         (summary.digest, tables(disk.as_ref(), Path::new("run")))
     };
     let (digest, like) = play(1, None);

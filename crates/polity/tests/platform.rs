@@ -13,6 +13,7 @@ use crate::standin::Standin;
 use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Stop;
 use polity_driver::run::Engine;
+use polity_driver::run::RunStatus;
 use polity_kernel::rng::{Draws, Stream};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -258,7 +259,7 @@ fn a_run_whose_model_of_vectors_changes_goes_on_from_every_border() {
         let stop = Stop::default();
         let first = Engine { stop: stop.clone(), ..engine(disk.clone(), 2, None) };
         let stopped = first.run(&prepared, Path::new("run"), &mut StopAfter(rounds, stop)).unwrap();
-        assert_eq!((stopped.status.as_str(), stopped.rounds), ("stopped", rounds));
+        assert_eq!((stopped.status, stopped.rounds), (RunStatus::Stopped, rounds));
         let before = events(disk.clone(), Path::new("run")).unwrap().0;
         let resumed = resume(&engine(disk.clone(), 1, None), Path::new("run")).unwrap();
         assert_eq!(resumed.digest, expected.digest, "stopped after {rounds}");

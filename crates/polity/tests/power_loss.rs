@@ -9,7 +9,7 @@ use crate::harness::{
 use crate::harness::{rules, run, scratch, tables, team, village};
 use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::models::{Answering, Exchange, Provider, Providers};
-use polity_driver::run::{Engine, Prepared};
+use polity_driver::run::{Engine, Prepared, RunStatus};
 use polity_driver::source::Faults;
 use polity_driver::tables::ColumnData;
 use polity_driver::verify::verify;
@@ -65,7 +65,7 @@ impl Case {
     fn new(prepared: Prepared, shards: usize, faults: Option<Faults>) -> Case {
         let disk = SimDisk::with_strict_names();
         let summary = run(&engine(shared(&disk), shards, faults), &prepared, out()).unwrap();
-        assert_eq!(summary.status, "done");
+        assert_eq!(summary.status, RunStatus::Done);
         let tables = tables(&disk, out());
         let operations = disk.operations();
         Case { prepared, shards, faults, digest: summary.digest, tables, operations }
@@ -107,7 +107,7 @@ impl Case {
                 run(&engine, &self.prepared, out()).unwrap_or_else(|e| panic!("{what}: it can not begin again: {e}"))
             }
         };
-        assert_eq!((summary.status.as_str(), summary.digest.as_str()), ("done", self.digest.as_str()), "{what}");
+        assert_eq!((summary.status, summary.digest.as_str()), (RunStatus::Done, self.digest.as_str()), "{what}");
         assert_same_tables(&tables(disk, out()), &self.tables, what);
         let after = recorded(disk);
         assert_asked_once(if began { &before } else { &[] }, &after, what);
@@ -266,7 +266,7 @@ fn a_crashed_run_can_be_replayed() {
             }
             let summary =
                 replay(&engine(shared(&disk), 1, None), out()).unwrap_or_else(|e| panic!("killed at {at}: {e}"));
-            assert_eq!((summary.status.as_str(), summary.rounds as usize), ("same", rounds), "killed at {at}");
+            assert_eq!((summary.status, summary.rounds as usize), (RunStatus::Same, rounds), "killed at {at}");
             replayed += 1;
         }
     }
@@ -346,7 +346,7 @@ fn answers_that_can_not_be_had_again() {
             let column = tables["rounds"].iter().find(|(name, _)| name == "digest").map(|(_, values)| values);
             assert_eq!(column, Some(&ColumnData::Text(digests)), "crash at {at}");
             let replayed = replay(&on(&disk), out()).unwrap_or_else(|e| panic!("crash at {at}: {e}"));
-            assert_eq!(replayed.status, "same", "crash at {at}");
+            assert_eq!(replayed.status, RunStatus::Same, "crash at {at}");
         }
     }
     assert!(resumed > 100, "{resumed}");

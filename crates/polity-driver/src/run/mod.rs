@@ -80,11 +80,51 @@ pub struct Engine<'a> {
     pub stop: Stop,
 }
 
+/// How a run, a sweep or a check of systems ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunStatus {
+    /// It ran to its end.
+    Done,
+    /// Somebody stopped it; it can be resumed.
+    Stopped,
+    /// A limit stopped it; it can be resumed with a higher one.
+    Budget,
+    /// A replay came to the recorded digest.
+    Same,
+    /// A replay came to another digest.
+    Different,
+    /// Only its design was wanted.
+    #[serde(rename = "not run")]
+    NotRun,
+}
+
+impl RunStatus {
+    /// Its name, in the output of commands.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            RunStatus::Done => "done",
+            RunStatus::Stopped => "stopped",
+            RunStatus::Budget => "budget",
+            RunStatus::Same => "same",
+            RunStatus::Different => "different",
+            RunStatus::NotRun => "not run",
+        }
+    }
+}
+
+impl std::fmt::Display for RunStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 /// What a run came to: the last line of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// `done`, `stopped`, `budget`, or in a replay `same` or `different`.
-    pub status: String,
+    /// How it ended.
+    pub status: RunStatus,
     /// The run folder.
     pub run: String,
     /// Digest of the run; of the rounds so far when it was stopped, empty if this process completed none.
@@ -570,7 +610,7 @@ impl Engine<'_> {
         });
         if let Some(trace) = watch.into_trace() {
             match &summary {
-                Ok(summary) => trace.end(&summary.status, Some(&summary.totals)),
+                Ok(summary) => trace.end(summary.status.name(), Some(&summary.totals)),
                 Err(_) => trace.end("error", None),
             }
         }
@@ -596,17 +636,17 @@ impl Engine<'_> {
         began: Instant,
     ) -> Result<Summary, DriveError> {
         let (status, rounds, digest, reason) = match driven.ending {
-            Ending::Done(outcome) => ("done", outcome.rounds, outcome.digest.to_string(), outcome.reason),
-            Ending::Stopped => ("stopped", round, driven.chain.map_or(String::new(), |d| d.to_string()), None),
+            Ending::Done(outcome) => (RunStatus::Done, outcome.rounds, outcome.digest.to_string(), outcome.reason),
+            Ending::Stopped => (RunStatus::Stopped, round, driven.chain.map_or(String::new(), |d| d.to_string()), None),
             Ending::TimeUp => {
-                ("budget", round, driven.chain.map_or(String::new(), |d| d.to_string()), Some(TIME_UP.into()))
+                (RunStatus::Budget, round, driven.chain.map_or(String::new(), |d| d.to_string()), Some(TIME_UP.into()))
             }
             Ending::Exhausted(reason) => {
-                ("budget", round, driven.chain.map_or(String::new(), |d| d.to_string()), Some(reason))
+                (RunStatus::Budget, round, driven.chain.map_or(String::new(), |d| d.to_string()), Some(reason))
             }
         };
         Ok(Summary {
-            status: status.into(),
+            status,
             run: folder.path().display().to_string(),
             digest,
             agents,
@@ -767,7 +807,7 @@ impl Engine<'_> {
         };
         let round = machine_round(&machine);
         let mut summary = self.summary(&folder, &tables, driven, agents, round, manifest.simulated, began)?;
-        summary.status = if first.is_none() { "same".into() } else { "different".into() };
+        summary.status = if first.is_none() { RunStatus::Same } else { RunStatus::Different };
         summary.digest = digest.to_string();
         summary.first_difference = Some(first);
         Ok(summary)

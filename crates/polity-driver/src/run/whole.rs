@@ -1,7 +1,7 @@
 //! Runs that belong together (a sweep's, the arms of claims): each in a folder of its own, begun, gone on with or only read, several at
 //! once. Which thread makes a run, and when it ends, reaches no result.
 
-use super::{Engine, Folder, InputEntry, Prepared, Summary};
+use super::{Engine, Folder, InputEntry, Prepared, RunStatus, Summary};
 use crate::DriveError;
 use crate::drive::{Totals, Unwatched};
 use crate::results;
@@ -100,7 +100,7 @@ impl Engine<'_> {
         let of = |summary: Summary| (summary.digest, summary.rounds, summary.totals);
         let (digest, rounds, totals) = match self.disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
             false => match self.run(prepared, dir, &mut Unwatched)? {
-                summary if summary.status == "done" => of(summary),
+                summary if summary.status == RunStatus::Done => of(summary),
                 _ => return Ok(None),
             },
             true => {
@@ -108,7 +108,7 @@ impl Engine<'_> {
                 match self.ended(dir)? {
                     Some((outcome, totals)) => (outcome.digest.to_string(), outcome.rounds, totals),
                     None => match self.resume(dir, &mut Unwatched)? {
-                        summary if summary.status == "done" => of(summary),
+                        summary if summary.status == RunStatus::Done => of(summary),
                         _ => return Ok(None),
                     },
                 }

@@ -16,7 +16,7 @@ pub use results::{ArmRow, ContrastRow};
 
 use crate::DriveError;
 use crate::memory::entry_mb;
-use crate::run::{Engine, Planned, Prepared, SetKey, Survey, within};
+use crate::run::{Engine, Planned, Prepared, RunStatus, SetKey, Survey, within};
 use folder::SweepFolder;
 use polity_kernel::scenario::{Arm, Design, Reading, Scenario};
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
@@ -35,8 +35,8 @@ pub trait WatchSweep {
 /// What a sweep came to: the last line of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct SweepSummary {
-    /// `done` or `stopped`.
-    pub status: String,
+    /// Whether all runs have ended: [`RunStatus::Done`] or [`RunStatus::Stopped`].
+    pub status: RunStatus,
     /// The sweep's folder.
     pub sweep: String,
     /// Runs of the design.
@@ -237,7 +237,7 @@ fn go(
     runs.drive(others, jobs, &mut |run, done| hear(&mut outcomes, run, done))?;
     let totals = outcomes.totals();
     let mut summary = SweepSummary {
-        status: "stopped".into(),
+        status: RunStatus::Stopped,
         sweep: runs.path.display().to_string(),
         runs: order.len(),
         done: outcomes.count(),
@@ -257,7 +257,7 @@ fn go(
     if let Some(all) = outcomes.all() {
         let results = results::Results::of(&manifest.design, &all);
         results.write(&runs.engine.disk, runs.path, manifest, &all, &summary.health)?;
-        summary.status = "done".into();
+        summary.status = RunStatus::Done;
         summary.digest = results.digest;
         summary.arms = results.arms;
         summary.contrasts = results.contrasts;

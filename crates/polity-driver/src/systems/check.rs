@@ -8,7 +8,7 @@ use crate::DriveError;
 use crate::drive::{Totals, digest_of};
 use crate::files::{self, Reach};
 use crate::run::claim_shared;
-use crate::run::{Engine, Prepared, prepare};
+use crate::run::{Engine, Prepared, RunStatus, prepare};
 use crate::sweep::WatchSweep;
 use crate::tables::ColumnData;
 use polity_kernel::scenario::Scenario;
@@ -48,8 +48,8 @@ pub struct Asked<'a> {
 /// What a check came to: the object of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// `done`, `stopped`, or `not run` if only the arms were to be checked.
-    pub status: &'static str,
+    /// [`RunStatus::Done`], [`RunStatus::Stopped`], or [`RunStatus::NotRun`] if only the arms were to be checked.
+    pub status: RunStatus,
     /// The folder that holds the runs.
     pub out: String,
     /// Whether it was a quick one.
@@ -315,7 +315,7 @@ impl Asked<'_> {
         }
         let order: Vec<usize> = (0..bench.runs.len()).collect();
         let mut checked = Checked {
-            status: "not run",
+            status: RunStatus::NotRun,
             out: self.out.display().to_string(),
             quick: self.quick,
             runs: order.len(),
@@ -326,7 +326,7 @@ impl Asked<'_> {
             return Ok(checked);
         }
         claim_shared(engine.disk.as_ref(), self.out)?;
-        checked.status = "stopped";
+        checked.status = RunStatus::Stopped;
         let mut values: Vec<Option<Values>> = vec![None; order.len()];
         let mut done = 0;
         engine.at_once(&order, self.jobs, &|engine, at| run(engine, &bench.runs[at]), &mut |at, of_run| {
@@ -336,7 +336,7 @@ impl Asked<'_> {
             Ok(())
         })?;
         let Some(values) = values.into_iter().collect::<Option<Vec<Values>>>() else { return Ok(checked) };
-        checked.status = "done";
+        checked.status = RunStatus::Done;
         for (entry, claim, looks, simulated, lacks) in plans {
             checked.claims.push(self.report(entry, claim, &looks, simulated, lacks, &values)?);
         }

@@ -25,7 +25,7 @@ use polity_driver::DriveError;
 use polity_driver::disk::write_atomically;
 use polity_driver::drive::Watch;
 use polity_driver::results;
-use polity_driver::run::{Engine, Folder, Manifest, Prepared, Summary, claim_shared};
+use polity_driver::run::{Engine, Folder, Manifest, Prepared, RunStatus, Summary, claim_shared};
 use polity_kernel::scenario::Budget;
 use polity_kernel::tree::Node;
 use serde::Serialize;
@@ -89,8 +89,8 @@ impl<E: Into<DriveError>> From<E> for Halt {
 /// What methods came to against each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// `done`.
-    pub status: &'static str,
+    /// Always [`RunStatus::Done`]: one that was stopped is not compared.
+    pub status: RunStatus,
     /// Its folder.
     pub folder: String,
     /// The task: its file's name.
@@ -208,7 +208,7 @@ impl<'a> Arena<'a> {
             sheets.push(own);
         }
         Ok(Comparison {
-            status: "done",
+            status: RunStatus::Done,
             folder: out.display().to_string(),
             task: self.task.name(),
             shape: self.task.shape_word(),
@@ -353,7 +353,7 @@ impl<'a> Arena<'a> {
         self.paid.0 += totals.calls;
         self.paid.1 += totals.tokens_in + totals.tokens_out;
         self.paid.2 += totals.cost_usd;
-        if summary.status != "done" {
+        if summary.status != RunStatus::Done {
             return Err(Halt::Stopped(Box::new(summary)));
         }
         let run = results::of_run(disk.as_ref(), out)?;

@@ -2,6 +2,7 @@
 
 use super::sheet::{Ledger, SOLVE, Sheet, Spent};
 use super::{Entrant, Unit};
+use polity_driver::run::RunStatus;
 use polity_kernel::stats;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -80,8 +81,8 @@ pub struct Score {
     pub ledger: Vec<Entry>,
     /// Whether answers came from simulated models.
     pub simulated: bool,
-    /// `done`.
-    pub status: &'static str,
+    /// Always [`RunStatus::Done`]: one that was stopped is not scored.
+    pub status: RunStatus,
     /// Folder of the run, with repeats of the first.
     pub run: String,
     /// The runs of all repeats.
@@ -160,7 +161,7 @@ impl Score {
             measured: measured(sheets),
             ledger: ledger.into_iter().map(|((who, purpose), spent)| Entry { who, purpose, spent }).collect(),
             simulated,
-            status: "done",
+            status: RunStatus::Done,
             run: runs.first().cloned().unwrap_or_default(),
             runs,
             by_item,

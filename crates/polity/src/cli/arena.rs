@@ -8,7 +8,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::DriveError;
 use polity_driver::drive::{Stop, Watch};
 use polity_driver::results::Run;
-use polity_driver::run::{Engine, Summary, new_folder};
+use polity_driver::run::{Engine, RunStatus, Summary, new_folder};
 use polity_kernel::registry::Registry;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -121,7 +121,7 @@ fn halted(halt: Halt, out: &Path, common: &Common) -> Result<Exit, Failure> {
         let object = json!({ "status": summary.status, "folder": out.display().to_string(), "run": summary.run, "reason": summary.reason });
         print_line(&output::json(&object));
     }
-    Ok(if summary.status == "budget" { Exit::Budget } else { Exit::Stopped })
+    Ok(if summary.status == RunStatus::Budget { Exit::Budget } else { Exit::Stopped })
 }
 
 fn show(grid: &Grid) {

@@ -40,7 +40,7 @@ use polity_driver::files::{self, FileError, Reach};
 use polity_driver::models::Providers;
 use polity_driver::printable::printable;
 use polity_driver::results;
-use polity_driver::run::{Basis, Engine, Prepared, Summary, Wanted, new_folder, prepare};
+use polity_driver::run::{Basis, Engine, Prepared, RunStatus, Summary, Wanted, new_folder, prepare};
 use polity_driver::source::{Declared, Notes, Outside};
 use polity_driver::standin::{Faults, Options};
 use polity_driver::sweep::is_sweep;
@@ -324,7 +324,7 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
             if common.json {
                 print_line(&output::json(&summary));
             }
-            Ok(if summary.status == "same" { Exit::Done } else { Exit::Differs })
+            Ok(if summary.status == RunStatus::Same { Exit::Done } else { Exit::Differs })
         }),
         Verb::Fork { run, at, out, set, rounds, spending, answering, listening, common } => {
             let edits = edits(&set)?;
@@ -711,7 +711,7 @@ fn seed_of(prepared: &Prepared) -> u64 {
 
 /// Shows what a run came to.
 fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Registry) -> Result<Exit, Failure> {
-    let stopped = summary.status != "done";
+    let stopped = summary.status != RunStatus::Done;
     let run = results::of_run(disk, Path::new(&summary.run))?;
     let metrics = story::metrics(&run.tables)?;
     if !stopped && !common.no_report {
@@ -721,9 +721,9 @@ fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Regist
     if common.json {
         print_line(&output::json(summary));
     }
-    Ok(match summary.status.as_str() {
-        "stopped" => Exit::Stopped,
-        "budget" => Exit::Budget,
+    Ok(match summary.status {
+        RunStatus::Stopped => Exit::Stopped,
+        RunStatus::Budget => Exit::Budget,
         _ => Exit::Done,
     })
 }

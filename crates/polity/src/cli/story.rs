@@ -7,7 +7,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use polity_driver::control::Recorded;
 use polity_driver::disk::{Disk, write_atomically};
 use polity_driver::results::Run;
-use polity_driver::run::{Manifest, Summary};
+use polity_driver::run::{Manifest, RunStatus, Summary};
 use polity_driver::tables::{ColumnData, Reader, TableError};
 use polity_kernel::registry::Registry;
 use polity_kernel::world::Activation;
@@ -108,9 +108,9 @@ pub fn summary(run: &Run<'_>, lines: &Lines, summary: &Summary, no_report: bool)
         facts.push(format!("digest {}", summary.digest));
     }
     facts.push(format!("run folder {}", summary.run));
-    if summary.status == "stopped" {
+    if summary.status == RunStatus::Stopped {
         facts.push(format!("go on with: polity resume {}", summary.run));
-    } else if summary.status == "budget" {
+    } else if summary.status == RunStatus::Budget {
         facts.push(format!("go on with: polity resume {}, and a greater limit where one is used up", summary.run));
     } else if !no_report {
         facts.push(format!("report {}", folder.join("report.html").display()));

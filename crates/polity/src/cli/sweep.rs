@@ -9,8 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::DriveError;
 use polity_driver::disk::{Disk, write_atomically};
 use polity_driver::results;
-use polity_driver::run::Prepared;
 use polity_driver::run::new_folder;
+use polity_driver::run::{Prepared, RunStatus};
 use polity_driver::sweep::{self, ContrastRow, Limits, SweepManifest, SweepSummary, WatchSweep, is_sweep};
 use polity_driver::tables::{ColumnData, TableError};
 use polity_kernel::registry::Registry;
@@ -134,7 +134,7 @@ fn finish(
         }
         failure
     })?;
-    let stopped = summary.status == "stopped";
+    let stopped = summary.status == RunStatus::Stopped;
     if !stopped {
         show(&summary);
     }

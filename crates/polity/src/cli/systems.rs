@@ -5,7 +5,7 @@ use super::output::{json, note, print_line};
 use super::sweep::RunsBar;
 use super::{Exit, Failure, with_engine};
 use polity_driver::disk::Disk;
-use polity_driver::run::{Engine, new_folder};
+use polity_driver::run::{Engine, RunStatus, new_folder};
 use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
 use polity_kernel::registry::Registry;
 use polity_kernel::system::{self, Status};
@@ -191,7 +191,7 @@ fn check(engine: &Engine<'_>, asked: &Asked<'_>, as_json: bool) -> Result<Exit, 
         print_line(&json(&checked));
     }
     Ok(match (checked.status, checked.failed) {
-        ("stopped", _) => Exit::Stopped,
+        (RunStatus::Stopped, _) => Exit::Stopped,
         (_, 0) => Exit::Done,
         _ => Exit::Unmet,
     })
@@ -241,11 +241,11 @@ fn tell(claim: &ClaimReport) {
 }
 
 fn summary(checked: &Checked) {
-    if checked.status == "not run" {
+    if checked.status == RunStatus::NotRun {
         note(&format!("every arm can be run: {} runs", checked.runs));
         return;
     }
-    if checked.status == "stopped" {
+    if checked.status == RunStatus::Stopped {
         note(&format!("stopped; the same command with --out {} goes on", checked.out));
         return;
     }
