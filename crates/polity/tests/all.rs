@@ -18,7 +18,6 @@ mod damage;
 mod estimate;
 mod faults;
 #[cfg(feature = "local")]
-#[allow(dead_code)] // The tests of the driver use the rest.
 #[path = "../../polity-driver/tests/gguf/mod.rs"]
 mod gguf;
 mod harness;
