@@ -5,6 +5,7 @@ use crate::bert::Bert;
 use crate::gguf::Tiny;
 use crate::harness::{OPTIONS, answers, choosers, engine, events, prepared, replay, run, scratch};
 use polity_driver::disk::{Disk, SimDisk};
+use polity_driver::run::RunStatus;
 use polity_kernel::ask::{Outcome, Value};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -50,7 +51,7 @@ fn a_thousand_decisions_are_valid_and_the_same_by_any_shards_and_without_the_fil
             assert_eq!(manifest["prices"][&model]["output"], 0.0, "{manifest}");
             // Nobody is there to ask.
             std::fs::remove_file(&path).unwrap();
-            assert_eq!(replay(&engine(disk, 2, None), Path::new(OUT)).unwrap().status, "same");
+            assert_eq!(replay(&engine(disk, 2, None), Path::new(OUT)).unwrap().status, RunStatus::Same);
         }
     }
     assert_eq!(digests[0], digests[1]);
@@ -95,7 +96,7 @@ fn posts_on_the_platform_have_vectors_by_a_folder_and_without_it_when_replayed()
         digests.push(summary.digest);
         if shards == 2 {
             std::fs::remove_dir_all(&model).unwrap();
-            assert_eq!(replay(&engine(disk, 1, None), Path::new(OUT)).unwrap().status, "same");
+            assert_eq!(replay(&engine(disk, 1, None), Path::new(OUT)).unwrap().status, RunStatus::Same);
         }
     }
     assert_eq!(digests[0], digests[1]);
