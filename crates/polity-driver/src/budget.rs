@@ -11,7 +11,7 @@ use crate::models::Providers;
 use crate::models::human::is_person;
 use crate::models::prices::Prices;
 use crate::tools::is_tool;
-use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Usage};
+use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Outcome, Usage};
 use polity_kernel::scenario::{Assembled, Budget, Limits};
 use polity_kernel::world::Activation;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,17 +28,23 @@ struct Amount {
     calls: u64,
     /// All requests.
     requests: u64,
+    /// Calls of tools.
+    tool_calls: u64,
 }
 
 impl Amount {
-    const ENDLESS: Amount = Amount { nano_usd: u64::MAX, tokens: u64::MAX, calls: u64::MAX, requests: u64::MAX };
+    const ENDLESS: Amount =
+        Amount { nano_usd: u64::MAX, tokens: u64::MAX, calls: u64::MAX, requests: u64::MAX, tool_calls: u64::MAX };
     /// What a request takes that was turned away.
-    const TURNED_AWAY: Amount = Amount { nano_usd: 0, tokens: 0, calls: 0, requests: 1 };
+    const TURNED_AWAY: Amount = Amount { nano_usd: 0, tokens: 0, calls: 0, requests: 1, tool_calls: 0 };
+    /// What a call of a tool takes.
+    const TOOL_CALL: Amount = Amount { nano_usd: 0, tokens: 0, calls: 0, requests: 0, tool_calls: 1 };
 
     fn of(usage: &Usage) -> Amount {
         // Rounded up: what is counted is never less than what is spent. Saturates, as casts of floats do.
         let nano_usd = (usage.cost_usd * 1e9).ceil() as u64;
-        Amount { nano_usd, tokens: usage.tokens_in.saturating_add(usage.tokens_out), calls: 1, requests: 1 }
+        let tokens = usage.tokens_in.saturating_add(usage.tokens_out);
+        Amount { nano_usd, tokens, calls: 1, requests: 1, tool_calls: 0 }
     }
 
     /// What a request takes that brought no answer.
@@ -52,6 +58,7 @@ impl Amount {
             tokens: limits.tokens.unwrap_or(u64::MAX),
             calls: limits.calls.unwrap_or(u64::MAX),
             requests: limits.requests.unwrap_or(u64::MAX),
+            tool_calls: limits.tool_calls.unwrap_or(u64::MAX),
         }
     }
 
@@ -61,6 +68,7 @@ impl Amount {
             tokens: of(self.tokens, other.tokens),
             calls: of(self.calls, other.calls),
             requests: of(self.requests, other.requests),
+            tool_calls: of(self.tool_calls, other.tool_calls),
         }
     }
 
@@ -78,8 +86,18 @@ impl Amount {
     }
 
     fn within(self, limit: Amount) -> bool {
-        let Amount { nano_usd, tokens, calls, requests } = self;
-        nano_usd <= limit.nano_usd && tokens <= limit.tokens && calls <= limit.calls && requests <= limit.requests
+        let Amount { nano_usd, tokens, calls, requests, tool_calls } = self;
+        nano_usd <= limit.nano_usd
+            && tokens <= limit.tokens
+            && calls <= limit.calls
+            && requests <= limit.requests
+            && tool_calls <= limit.tool_calls
+    }
+
+    /// Whether a limit holds `more` on top of this. A call of a tool costs nothing, so no other limit is in its way.
+    fn leaves(self, more: Amount, limit: Amount) -> bool {
+        let all = self.and(more);
+        if more == Amount::TOOL_CALL { all.tool_calls <= limit.tool_calls } else { all.within(limit) }
     }
 
     /// What is left of a limit. What has none has none afterwards.
@@ -91,6 +109,9 @@ impl Amount {
     fn why(limit: Amount, spent: Amount, more: Amount) -> String {
         let usd = |nano: u64| nano as f64 / 1e9;
         let all = spent.and(more);
+        if all.tool_calls > limit.tool_calls && (more == Amount::TOOL_CALL || more == Amount::default()) {
+            return format!("{} calls of tools, and {} are made", limit.tool_calls, spent.tool_calls);
+        }
         if all.nano_usd > limit.nano_usd {
             if more.nano_usd == u64::MAX {
                 return format!("{:.4} USD, and no price is known of the model that is asked", usd(limit.nano_usd));
@@ -262,13 +283,14 @@ impl Gate {
             self.reserve(effect.id, Reserved { group, cohort, amount: self.most(&effect) });
         }
         let Some(run) = self.scopes.first_mut() else { return (back, None) };
-        let Limits { cost_usd, tokens, calls, requests } = *limits;
+        let Limits { cost_usd, tokens, calls, requests, tool_calls } = *limits;
         let (old, new) = (run.limit, Amount::limit(limits));
         run.limit = Amount {
             nano_usd: if cost_usd.is_some() { new.nano_usd } else { old.nano_usd },
             tokens: if tokens.is_some() { new.tokens } else { old.tokens },
             calls: if calls.is_some() { new.calls } else { old.calls },
             requests: if requests.is_some() { new.requests } else { old.requests },
+            tool_calls: if tool_calls.is_some() { new.tool_calls } else { old.tool_calls },
         };
         let spent = run.spent();
         let groups = self.items.unwrap_or(run.groups.len() as u64);
@@ -290,10 +312,11 @@ impl Gate {
             true => self.round.is_none(),
             false => self.round.is_none_or(|round| first.id.round > round),
         };
+        let tools = self.limits_tools();
         let joins = |scope: &mut Scope| {
             let counts = |effect: &&Effect| {
                 let ours = scope.cohort.is_none() || scope.cohort == cohort_of(machine, effect.id);
-                ours && is_call(&effect.request.model)
+                ours && counts(effect, tools)
             };
             let asking: Vec<u32> = effects.iter().filter(counts).map(|effect| effect.id.actor).collect();
             scope.groups.extend(asking);
@@ -353,9 +376,9 @@ impl Gate {
     /// Takes questions; returns those that may be asked at once.
     pub fn ask(&mut self, effects: Vec<Effect>, machine: &Assembled) -> Vec<Effect> {
         let mut now = Vec::new();
-        let bounded = self.bounded();
+        let (bounded, tools) = (self.bounded(), self.limits_tools());
         for effect in effects {
-            if !is_call(&effect.request.model) {
+            if !counts(&effect, tools) {
                 now.push(effect);
                 continue;
             }
@@ -368,7 +391,7 @@ impl Gate {
             let (group, cohort) = (self.group(effect.id), cohort_of(machine, effect.id));
             if let Some(limit) = self.agent {
                 let taken = self.of_agent.entry(effect.id.actor).or_default();
-                if !taken.and(most).within(limit) {
+                if !taken.leaves(most, limit) {
                     let why = format!("the budget of an agent is {}", Amount::why(limit, *taken, most));
                     self.denied.push(denial(effect, why));
                     continue;
@@ -376,7 +399,7 @@ impl Gate {
             }
             let fits = |scope: &Scope| {
                 let taken = scope.taken.get(&group).copied().unwrap_or_default();
-                scope.cohort.is_some() && scope.cohort != cohort || taken.and(most).within(scope.share)
+                scope.cohort.is_some() && scope.cohort != cohort || taken.leaves(most, scope.share)
             };
             if self.recorded.remove(&effect.id) || !self.waves && self.scopes.iter().all(fits) {
                 self.reserve(effect.id, Reserved { group, cohort, amount: most });
@@ -388,8 +411,17 @@ impl Gate {
         now
     }
 
+    /// Whether calls of tools are limited.
+    fn limits_tools(&self) -> bool {
+        let mut limits = self.scopes.iter().map(|scope| scope.limit).chain(self.agent);
+        limits.any(|limit| limit.tool_calls != u64::MAX)
+    }
+
     fn most(&self, effect: &Effect) -> Amount {
         let model = &effect.request.model;
+        if is_tool(model) {
+            return Amount::TOOL_CALL;
+        }
         // A model that nobody has fails without a call.
         let Ok(provider) = self.providers.for_model(model) else { return Amount::default() };
         let most = Amount::of(&self.prices.applied(model, provider.most(&effect.request)));
@@ -475,6 +507,9 @@ impl Gate {
 
     /// What an answer took. One that was had while no price was known takes what it costs by those that are.
     fn amount(&self, answer: &Answer) -> Amount {
+        if is_tool(&answer.request.model) && answer.id.asker != Asker::Scorer {
+            return Amount::TOOL_CALL;
+        }
         if !is_call(&answer.request.model) {
             return Amount::default();
         }
@@ -521,7 +556,7 @@ impl Gate {
             let (most, cohort) = (self.most(effect), cohort_of(machine, *id));
             let holds = |scope: &Scope| {
                 scope.cohort.is_some() && scope.cohort != cohort
-                    || scope.spent().and(scope.reserved).and(most).within(scope.limit)
+                    || scope.spent().and(scope.reserved).leaves(most, scope.limit)
             };
             if self.scopes.iter().all(holds)
                 && let Some(effect) = self.waiting.remove(id)
@@ -537,7 +572,7 @@ impl Gate {
             let Some(effect) = self.waiting.get(&id) else { continue };
             let (most, cohort) = (self.most(effect), cohort_of(machine, id));
             let full = |scope: &&Scope| {
-                (scope.cohort.is_none() || scope.cohort == cohort) && !scope.spent().and(most).within(scope.limit)
+                (scope.cohort.is_none() || scope.cohort == cohort) && !scope.spent().leaves(most, scope.limit)
             };
             let Some(scope) = self.scopes.iter().find(full) else { continue };
             let why = format!("the budget of {} is {}", scope.what, Amount::why(scope.limit, scope.spent(), most));
@@ -562,6 +597,14 @@ impl Gate {
 /// Whether a model is asked: people and tools cost nothing, and are no calls.
 fn is_call(model: &str) -> bool {
     !is_person(model) && !is_tool(model)
+}
+
+/// Whether limits hold a question: those to models, and to tools where their calls are limited. What scores an answer is no call of the team.
+fn counts(effect: &Effect, tools: bool) -> bool {
+    match is_tool(&effect.request.model) {
+        true => tools && effect.id.asker != Asker::Scorer,
+        false => is_call(&effect.request.model),
+    }
 }
 
 fn cohort_of(machine: &Assembled, id: EffectId) -> Option<u16> {

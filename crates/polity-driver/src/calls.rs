@@ -5,7 +5,7 @@
 //! those rounds stands in its journal.
 
 use crate::tables::{Batch, Column, ColumnSpec, Kind};
-use polity_kernel::ask::{Answer, Outcome, Rung};
+use polity_kernel::ask::{Answer, Asker, Outcome, Rung};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -22,7 +22,9 @@ pub struct Call {
     pub round: u32,
     /// The agent, or the member of the team.
     pub agent: u32,
-    /// Counts its questions of the round.
+    /// Who asked: the name of an [`Asker`].
+    pub asker: &'static str,
+    /// Counts the asker's questions for the agent in the round.
     pub n: u32,
     /// What it was asked for, in a word; may be empty.
     pub purpose: String,
@@ -60,6 +62,9 @@ pub struct Call {
     pub answer: String,
 }
 
+/// Where a call stands: round, item, agent, asker, number.
+pub type Place = (u32, Option<u32>, u32, usize, u32);
+
 impl Call {
     /// Of an answer, in an evaluation or in a society. Without its texts it takes little memory.
     #[must_use]
@@ -70,6 +75,7 @@ impl Call {
             item: evaluation.then_some(id.item),
             round: id.round,
             agent: id.actor,
+            asker: id.asker.name(),
             n: id.n,
             purpose: request.purpose.clone(),
             model: request.model.clone(),
@@ -93,8 +99,9 @@ impl Call {
 
     /// Where it stands among the others.
     #[must_use]
-    pub fn place(&self) -> (u32, Option<u32>, u32, u32) {
-        (self.round, self.item, self.agent, self.n)
+    pub fn place(&self) -> Place {
+        let asker = Asker::ALL.iter().position(|asker| asker.name() == self.asker).unwrap_or(0);
+        (self.round, self.item, self.agent, asker, self.n)
     }
 
     /// Whether its question ended with it.
@@ -125,10 +132,12 @@ pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
         column("round", Kind::U32, "the round in which the turn began, from 0"),
         column("agent", Kind::U32, who),
         column(
-            "n",
-            Kind::U32,
-            "counts the agent's questions of the round; from 10,000 on those that it puts for its group",
+            "asker",
+            words(&Asker::ALL.map(Asker::name)),
+            "who asked: the agent in its turn, its cohort or the world in its name; a member of a team, the team's method, or what scores \
+             its answer",
         ),
+        column("n", Kind::U32, "counts the asker's questions for the agent in the round, from 0"),
         column("purpose", Kind::Text, "what it was asked for, in a word"),
         column("model", Kind::Text, "provider/model"),
         column("outcome", words(&Outcome::NAMES), "how it ended"),
@@ -218,6 +227,7 @@ fn batch(mut calls: Vec<Call>) -> Batch {
     columns.extend([
         u32s(&calls, |call| call.round),
         u32s(&calls, |call| call.agent),
+        codes(&calls, &Asker::ALL.map(Asker::name), |call| call.asker),
         u32s(&calls, |call| call.n),
         taken(&mut calls, |call| &mut call.purpose),
         taken(&mut calls, |call| &mut call.model),
@@ -288,7 +298,7 @@ mod tests {
     fn answer(round: u32, item: u32, actor: u32, n: u32, bytes: usize) -> Answer {
         let messages = vec![Message::text(Role::User, "x".repeat(bytes))];
         Answer {
-            id: EffectId { item, round, actor, n },
+            id: EffectId { item, round, actor, asker: Asker::Member, n },
             request: Request::new("sim/medium", messages, Want::Text),
             outcome: Outcome::Refused { raw: "no".into() },
             usage: Usage::default(),
@@ -302,7 +312,7 @@ mod tests {
         pending.take_in(&all, 2);
         assert!(pending.used_by(1).is_empty(), "nothing is complete");
         let places: Vec<_> = pending.used_by(2).iter().map(Call::place).collect();
-        assert_eq!(places, [(0, Some(4), 0, 0), (0, Some(4), 1, 0), (0, Some(5), 0, 1)]);
+        assert_eq!(places, [(0, Some(4), 0, 3, 0), (0, Some(4), 1, 3, 0), (0, Some(5), 0, 3, 1)]);
         assert!(pending.used_by(2).is_empty());
         pending.take_in(&[answer(0, 9, 9, 9, 3)], 3);
         assert_eq!(pending.used_by(3).len(), 1, "what lies in closed parts is not taken in again");

@@ -805,12 +805,12 @@ mod tests {
     use super::*;
     use crate::disk::{Disk, SimDisk};
     use crate::journal::{JournalWriter, read_all};
-    use polity_kernel::ask::{self, Request, Want};
+    use polity_kernel::ask::{self, Asker, Request, Want};
     use std::path::Path;
 
     fn answer(n: u32, bytes: usize) -> Answer {
         let outcome = ask::Outcome::Invalid { raw: "x".repeat(bytes), why: "long".into() };
-        let id = EffectId { item: 0, round: 0, actor: n, n: 0 };
+        let id = EffectId { item: 0, round: 0, actor: n, asker: Asker::Agent, n: 0 };
         Answer { id, request: Request::new("m", Vec::new(), Want::Text), outcome, usage: Usage::default() }
     }
 

@@ -36,7 +36,7 @@ fn tiny(name: &str) -> (Tiny, String) {
 fn effect(model: &str, want: Want, settings: Settings) -> Effect {
     let messages = vec![Message::text(Role::User, QUESTION)];
     Effect {
-        id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
+        id: EffectId { item: 0, round: 0, actor: 0, asker: Asker::Agent, n: 0 },
         request: Request { settings, ..Request::new(model, messages, want) },
         hidden: None,
         default: None,

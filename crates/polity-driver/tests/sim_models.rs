@@ -2,7 +2,7 @@
 
 use polity_driver::models::sim::{MODELS, Sim};
 use polity_driver::models::{Exchange, Provider, Providers, Trouble};
-use polity_kernel::ask::{Effect, EffectId, Hidden, Message, Outcome, Part, Request, Role, Task, Value, Want};
+use polity_kernel::ask::{Asker, Effect, EffectId, Hidden, Message, Outcome, Part, Request, Role, Task, Value, Want};
 use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::method::same_answer;
 use serde_json::{Value as Json, json};
@@ -29,7 +29,7 @@ fn wanted() -> Want {
 
 fn effect(model: &str, item: u32, actor: u32, difficulty: f64) -> Effect {
     Effect {
-        id: EffectId { item, round: 0, actor, n: 0 },
+        id: EffectId { item, round: 0, actor, asker: Asker::Agent, n: 0 },
         request: Request {
             sample: actor,
             ..Request::new(model, vec![Message::text(Role::User, format!("question {item}"))], wanted())

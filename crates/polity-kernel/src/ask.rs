@@ -11,38 +11,62 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// Names an effect: the `n`-th question of `actor` in `round` of `item`. In a society the item is 0 and the actor is the agent;
-/// in an evaluation the item is the row of the data set and the actor is the member of the team.
+/// Who asks. The order is that in which questions of one actor and round are decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Asker {
+    /// An agent, in its turn.
+    Agent,
+    /// A cohort, in the name of one of its agents ([`crate::council`]).
+    Cohort,
+    /// The world, in the name of an agent ([`crate::world::World::inquire`]).
+    World,
+    /// A member of a team.
+    Member,
+    /// The method of a team: it runs programs for nobody in particular.
+    Method,
+    /// Whoever scores a team's answer.
+    Scorer,
+}
+
+impl Asker {
+    /// All of them, in order.
+    pub const ALL: [Asker; 6] =
+        [Asker::Agent, Asker::Cohort, Asker::World, Asker::Member, Asker::Method, Asker::Scorer];
+
+    /// Its name, in tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Asker::Agent => "agent",
+            Asker::Cohort => "cohort",
+            Asker::World => "world",
+            Asker::Member => "member",
+            Asker::Method => "method",
+            Asker::Scorer => "scorer",
+        }
+    }
+}
+
+/// Names an effect: the `n`-th question of `asker` for `actor` in `round` of `item`. In a society the item is 0 and the actor is the
+/// agent; in an evaluation the item is the row of the data set and the actor is the member of the team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EffectId {
     /// Row of the data set; 0 in a society.
     pub item: u32,
     /// The round in which the turn began.
     pub round: u32,
-    /// The agent or the member of the team.
+    /// The agent or the member of the team; the number behind the last member for a method and for what scores its answer.
     pub actor: u32,
-    /// Counts the actor's effects of the round; those that are put in its name by its council begin with
-    /// [`crate::council::FIRST_QUESTION`], and by the world with [`crate::world::FIRST_QUESTION`].
+    /// Who asks.
+    pub asker: Asker,
+    /// Counts the asker's questions for the actor in the round, from 0.
     pub n: u32,
-}
-
-impl EffectId {
-    /// Whether an agent asks for its council, and not for itself.
-    #[must_use]
-    pub fn is_of_council(self) -> bool {
-        (crate::council::FIRST_QUESTION..crate::world::FIRST_QUESTION).contains(&self.n)
-    }
-
-    /// Whether the world asks in the name of an agent.
-    #[must_use]
-    pub fn is_of_world(self) -> bool {
-        self.n >= crate::world::FIRST_QUESTION
-    }
 }
 
 impl fmt::Display for EffectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "(item {}, round {}, actor {}, n {})", self.item, self.round, self.actor, self.n)
+        write!(f, "(item {}, round {}, {} {}, n {})", self.item, self.round, self.asker.name(), self.actor, self.n)
     }
 }
 

@@ -5,9 +5,9 @@
 //! shared by all agents of the cohort in their turns of the round, which read it and need not wait. So the number of questions is
 //! that of the groups a policy makes, whatever the number of agents. `docs/decisions/cohorts-hold-council.md`.
 
-use crate::ask::{Answer, Effect};
+use crate::ask::{Answer, Asker, Effect};
 use crate::digest::{DigestVec, Kind, RowHash, hash_value};
-use crate::door::{Book, Door, poll_once};
+use crate::door::{Book, Door, MOST_QUESTIONS, poll_once};
 use crate::ladder::{Question, Settled};
 use crate::policy::{Commons, Fault, Host, Person, Policy, States};
 use crate::rng::{Draws, Stream};
@@ -16,9 +16,6 @@ use crate::{AgentId, Bug, Plain, tree_reduce};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::any::Any;
-
-/// The number of the first question that an agent puts for its council in a round: those of its own turn come before.
-pub const FIRST_QUESTION: u32 = 10_000;
 
 /// A policy whose agents hold council before the turns of every round.
 #[allow(async_fn_in_trait)] // Futures are polled in place and never leave their thread.
@@ -178,8 +175,8 @@ impl<P: Council> CouncilHost for Host<P> {
         commons: &Commons,
     ) -> Result<Conferred, Bug> {
         let mut next = typed::<P::Shared>(shared.as_ref())?.clone();
-        let mut book = Book::from(FIRST_QUESTION);
-        let mut session = Session { round, commons, door: Door::new(0, round, answers, &mut book) };
+        let mut book = Book::default();
+        let mut session = Session { round, commons, door: Door::new(Asker::Cohort, 0, round, answers, &mut book) };
         let polled = poll_once(self.policy.confer(&mut next, typed(tally.as_ref())?, &mut session));
         let open = session.door.close()?;
         let bug = |message: String| Bug::Council { cohort, round, message };
@@ -187,8 +184,8 @@ impl<P: Council> CouncilHost for Host<P> {
             Some(Ok(())) => Ok(Conferred::Done(Box::new(next))),
             Some(Err(Fault(message))) => Err(bug(message)),
             None if open.is_empty() => Err(bug("it awaits something that is not its own door".into())),
-            None if open.iter().any(|effect| effect.id.is_of_world()) => {
-                Err(bug(format!("it asks more than {FIRST_QUESTION} questions in the name of one agent")))
+            None if open.iter().any(|effect| effect.id.n >= MOST_QUESTIONS) => {
+                Err(bug(format!("it asks more than {MOST_QUESTIONS} questions in the name of one agent")))
             }
             None => Ok(Conferred::Asks(open)),
         }

@@ -6,10 +6,13 @@
 //! follow each other within one turn; a method cuts that short with checkpoints ([`crate::method::Desk::end_round`]).
 
 use crate::Bug;
-use crate::ask::{Answer, Effect, EffectId, Heard, Hidden, Request, Value};
+use crate::ask::{Answer, Asker, Effect, EffectId, Heard, Hidden, Request, Unanswered, Value};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+
+/// How many questions a turn of an agent, or a cohort in the name of one, puts at most: more are a loop without an end.
+pub const MOST_QUESTIONS: u32 = 10_000;
 
 /// One question on its way out.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +32,7 @@ pub struct Ask {
 pub struct Door<'a> {
     item: u32,
     round: u32,
+    asker: Asker,
     /// Sorted by id.
     answers: &'a [Answer],
     /// Lent, because most turns never knock: a door that nobody uses costs nothing to make and to drop.
@@ -40,17 +44,8 @@ pub struct Door<'a> {
 pub(crate) struct Book {
     /// Next number per actor, in order of first use; a turn has one actor, a team a handful.
     next: Vec<(u32, u32)>,
-    /// The number of an actor's first question.
-    first: u32,
     wanted: Vec<Effect>,
     bug: Option<Bug>,
-}
-
-impl From<u32> for Book {
-    /// An empty book whose numbers begin with this one.
-    fn from(first: u32) -> Self {
-        Book { first, ..Book::default() }
-    }
 }
 
 impl Book {
@@ -70,8 +65,8 @@ impl Book {
             *n += 1;
             return *n;
         }
-        self.next.push((actor, self.first));
-        self.first
+        self.next.push((actor, 0));
+        0
     }
 }
 
@@ -79,8 +74,8 @@ impl<'a> Door<'a> {
     /// A door for one turn; `answers` must be sorted by id.
     #[inline]
     #[must_use]
-    pub(crate) fn new(item: u32, round: u32, answers: &'a [Answer], book: &'a mut Book) -> Self {
-        Door { item, round, answers, book }
+    pub(crate) fn new(asker: Asker, item: u32, round: u32, answers: &'a [Answer], book: &'a mut Book) -> Self {
+        Door { item, round, asker, answers, book }
     }
 
     /// Begins another round of the same item: questions are numbered anew.
@@ -89,19 +84,28 @@ impl<'a> Door<'a> {
         self.book.next.clear();
     }
 
+    fn id(&self, asker: Asker, actor: u32, n: u32) -> EffectId {
+        EffectId { item: self.item, round: self.round, actor, asker, n }
+    }
+
     /// The next question of an actor, if it is answered: an earlier run of the same turn put it, and this one will.
     pub fn answered_next(&self, actor: u32) -> Option<&'a Request> {
-        let id = EffectId { item: self.item, round: self.round, actor, n: self.book.next(actor) };
+        let id = self.id(self.asker, actor, self.book.next(actor));
         let i = self.answers.binary_search_by_key(&id, |answer| answer.id).ok()?;
         self.answers.get(i).map(|answer| &answer.request)
     }
 
     /// Puts questions together and waits for all of them; the answers come in the order asked.
     pub async fn ask_all(&mut self, asks: Vec<Ask>) -> Vec<Heard> {
+        self.ask_for(self.asker, asks).await
+    }
+
+    /// The same for another asker of the same turn, whose actors are others.
+    pub(crate) async fn ask_for(&mut self, asker: Asker, asks: Vec<Ask>) -> Vec<Heard> {
         let mut heard = Vec::with_capacity(asks.len());
         for Ask { actor, request, hidden, default } in asks {
             let n = self.book.number(actor);
-            let id = EffectId { item: self.item, round: self.round, actor, n };
+            let id = self.id(asker, actor, n);
             match self.answers.binary_search_by_key(&id, |a| a.id) {
                 Err(_) => self.book.wanted.push(Effect { id, request, hidden, default }),
                 Ok(i) if self.answers[i].request == request => heard.push(self.answers[i].heard()),
@@ -116,9 +120,7 @@ impl<'a> Door<'a> {
 
     /// Puts one question and waits for the answer.
     pub async fn ask(&mut self, ask: Ask) -> Heard {
-        let mut heard = self.ask_all(vec![ask]).await;
-        // `ask_all` returns one entry a question.
-        heard.pop().unwrap_or_else(|| Err(crate::ask::Unanswered::Failed("no answer was recorded".into())))
+        one(self.ask_all(vec![ask]).await)
     }
 
     /// Whether anything was asked in this round.
@@ -138,6 +140,11 @@ impl<'a> Door<'a> {
             *self.book = Book::default();
         }
     }
+}
+
+/// The answer to the only question of several.
+pub(crate) fn one(mut heard: Vec<Heard>) -> Heard {
+    heard.pop().unwrap_or_else(|| Err(Unanswered::Failed("no answer was recorded".into())))
 }
 
 /// Polls a turn's future once. `None`: it waits for answers.

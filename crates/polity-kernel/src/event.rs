@@ -148,6 +148,7 @@ impl fmt::Display for Order {
             ("max-tokens", limits.tokens.map(|n| n.to_string())),
             ("max-calls", limits.calls.map(|n| n.to_string())),
             ("max-requests", limits.requests.map(|n| n.to_string())),
+            ("max-tool-calls", limits.tool_calls.map(|n| n.to_string())),
         ];
         f.write_str("set")?;
         values

@@ -6,8 +6,8 @@
 use crate::Bug;
 use crate::ask::schema::typed;
 use crate::ask::tool::Ran;
-use crate::ask::{Answer, Effect, Heard, Message, Part, Request, Settings, Task, Unanswered, Want};
-use crate::door::{Ask, Book, Door, poll_once};
+use crate::ask::{Answer, Asker, Effect, Heard, Message, Part, Request, Settings, Task, Unanswered, Want};
+use crate::door::{Ask, Book, Door, one, poll_once};
 pub use crate::items::same_answer;
 use crate::items::{Item, Scorer, Tested, judged};
 use crate::policy::Fault;
@@ -336,8 +336,7 @@ impl Desk<'_> {
 
     /// Asks one member.
     pub async fn ask(&mut self, brief: Brief) -> Heard {
-        let heard = self.ask_all(vec![brief]).await.pop();
-        heard.unwrap_or_else(|| Err(Unanswered::Failed("no answer was recorded".into())))
+        one(self.ask_all(vec![brief]).await)
     }
 
     /// Asks a member for a value of a Rust type, which the brief's want is replaced by. A type that can not be asked for ([`Want::of`]) is a
@@ -357,8 +356,7 @@ impl Desk<'_> {
         if busy { self.round } else { self.round - 1 }
     }
 
-    /// What an answer is worth. What is asked for that is asked in the method's last round, by nobody of the team: it has the number behind
-    /// whoever runs programs for the method.
+    /// What an answer is worth. What is asked for that is asked in the method's last round ([`Asker::Scorer`]).
     async fn scored(&mut self, verdict: &Verdict) -> Score {
         let Some(answer) = &verdict.answer else {
             return Score { correct: self.item.gold.as_ref().map(|_| false), ..Score::default() };
@@ -368,7 +366,8 @@ impl Desk<'_> {
         self.door.set_round(self.last_round());
         if let Some(request) = self.item.to_judge(answer) {
             let hidden = self.item.hidden(Task::Check);
-            let heard = self.door.ask(Ask { actor: scorer, request, hidden, default: None }).await;
+            let ask = Ask { actor: scorer, request, hidden, default: None };
+            let heard = one(self.door.ask_for(Asker::Scorer, vec![ask]).await);
             return match heard.as_ref().map(judged) {
                 Ok(Some((right, why))) => Score { extracted, correct: Some(right), note: Some(why.into()) },
                 Ok(None) => {
@@ -380,7 +379,7 @@ impl Desk<'_> {
         let Some(program) = self.item.program.as_ref().filter(|_| self.item.scorer == Scorer::Code) else {
             return Score { extracted, correct: self.item.is_right(answer), note: None };
         };
-        let ran = self.test_for(scorer, &program.scored(answer)).await;
+        let ran = self.test_for(Asker::Scorer, scorer, &program.scored(answer)).await;
         let note = match &ran {
             Ok(Ran { ended, errors, .. }) => {
                 let last = errors.trim().lines().last().map(|line| format!(": {line}"));
@@ -392,16 +391,15 @@ impl Desk<'_> {
         Score { extracted, correct: ran.ok().map(|ran| ran.is_right()), note: Some(note) }
     }
 
-    /// Runs a Python program with its tests in the sandbox ([`Ran::PYTHON`]). Who asks is nobody of the team: it has the number behind the last
-    /// member.
+    /// Runs a Python program with its tests in the sandbox ([`Ran::PYTHON`]). Who asks is the method ([`Asker::Method`]).
     pub async fn test(&mut self, tested: &Tested) -> Result<Ran, Unanswered> {
-        self.test_for(self.team.len() as u32, tested).await
+        self.test_for(Asker::Method, self.team.len() as u32, tested).await
     }
 
-    async fn test_for(&mut self, actor: u32, tested: &Tested) -> Result<Ran, Unanswered> {
+    async fn test_for(&mut self, asker: Asker, actor: u32, tested: &Tested) -> Result<Ran, Unanswered> {
         let request = Request { purpose: "run".into(), ..Ran::tested(tested) };
         let ask = Ask { actor, request, hidden: None, default: None };
-        let value = self.door.ask(ask).await?;
+        let value = one(self.door.ask_for(asker, vec![ask]).await)?;
         Ran::read(&value).map_err(|why| Unanswered::Invalid { raw: format!("{value:?}"), why })
     }
 
@@ -475,7 +473,7 @@ impl<M: Method> MethodHost for Host<M> {
             seed,
             round,
             restored: checkpoint,
-            door: Door::new(item.index, round, answers, &mut book),
+            door: Door::new(Asker::Member, item.index, round, answers, &mut book),
             log: Log::default(),
             ended: Vec::new(),
             checkpoint: None,

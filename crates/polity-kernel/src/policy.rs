@@ -8,10 +8,10 @@ mod binding;
 pub use binding::Binding;
 
 use crate::ask::schema::typed;
-use crate::ask::{Answer, Effect, Heard, Hidden, Request, Unanswered, Want};
-use crate::council::{Council, CouncilHost, FIRST_QUESTION, SharedBox};
+use crate::ask::{Answer, Asker, Effect, Heard, Hidden, Request, Unanswered, Want};
+use crate::council::{Council, CouncilHost, SharedBox};
 use crate::digest::{Digest, DigestVec, Kind, RowHash};
-use crate::door::{Ask, Book, Door, poll_once};
+use crate::door::{Ask, Book, Door, MOST_QUESTIONS, poll_once};
 use crate::ladder::{Question, Settled};
 use crate::mail::{Arena, Bucket, Inbox, LONGEST_TEXT, block_of};
 use crate::population::{NumberColumn, Population, TextColumn};
@@ -616,7 +616,7 @@ impl<P: Policy> Host<P> {
                 },
                 commons,
                 shared,
-                door: Door::new(0, began, answers, &mut lane.book),
+                door: Door::new(Asker::Agent, 0, began, answers, &mut lane.book),
                 acts,
                 posts: &mut lane.posts,
             };
@@ -647,8 +647,8 @@ impl<P: Policy> Host<P> {
                         let message = "the turn awaits something that is not its own door".into();
                         return Err(Bug::Turn { agent: who, round: began, message });
                     }
-                    if open.iter().any(|effect| effect.id.is_of_council()) {
-                        let message = format!("the turn asks more than {FIRST_QUESTION} questions");
+                    if open.iter().any(|effect| effect.id.n >= MOST_QUESTIONS) {
+                        let message = format!("the turn asks more than {MOST_QUESTIONS} questions");
                         return Err(Bug::Turn { agent: who, round: began, message });
                     }
                     take_back(acts, rows_before, texts_before, lane);
@@ -892,7 +892,7 @@ impl<P: Policy> PolicyHost for Host<P> {
             draws: Draws::new(commons.seed, Stream::Turn, round, who),
             commons,
             shared,
-            door: Door::new(0, round, &[], &mut book),
+            door: Door::new(Asker::Agent, 0, round, &[], &mut book),
             acts: &mut acts,
             posts: &mut posts,
         };

@@ -23,9 +23,6 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
 
-/// The number of the first question that a world puts in the name of an agent in a round.
-pub const FIRST_QUESTION: u32 = 20_000;
-
 /// What a world may know when it is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {

@@ -49,7 +49,7 @@ impl Provider for Metered {
     }
 
     fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
-        let EffectId { item, round, actor, n } = effect.id;
+        let EffectId { item, round, actor, n, .. } = effect.id;
         let part = 0.3 + 0.7 * Draws::new(seed, Stream::Driver, round, actor * 10 + n + item * 1000).unit();
         let usage = Usage { cost_usd: MOST * part, tokens_in: 20, tokens_out: 10, ..Usage::default() };
         Box::pin(async move { Ok(Exchange { usage, ..self.0.answer(effect, seed).await? }) })

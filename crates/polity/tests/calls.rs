@@ -209,7 +209,7 @@ fn used(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool) -> Vec<Answer> {
         .collect();
     let complete = |id: &EffectId| evaluation || acted.contains(&(id.actor, id.round + lag));
     let mut used: Vec<Answer> = answers(&events).into_values().flatten().filter(|a| complete(&a.id)).collect();
-    used.sort_by_key(|a| (a.id.round, a.id.item, a.id.actor, a.id.n));
+    used.sort_by_key(|a| (a.id.round, a.id.item, a.id.actor, a.id.asker, a.id.n));
     used
 }
 
@@ -227,6 +227,7 @@ fn assert_recounts(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool, what:
         let outcome = format!("{:?}", a.outcome).to_lowercase();
         outcome.split(' ').next().unwrap().to_string()
     });
+    texts("asker", &|a| format!("{:?}", a.id.asker).to_lowercase());
     texts("rung", &|a| format!("{:?}", a.rung()).to_lowercase());
     texts("prompt", &|a| {
         let said = |m: &Message| format!("[{}]\n{}", format!("{:?}", m.role).to_lowercase(), m.rendered());
@@ -277,7 +278,7 @@ fn check(name: &str, scenario: &serde_json::Value, folder: &Path, stops: &[u32])
     let whole = ran(&prepared, 1, None, None);
     let calls = assert_recounts(&whole, run, lag, evaluation, name);
     let expected = tables(&whole, run);
-    assert!(!calls.is_empty() && expected["calls"].len() + 4 == 21 - usize::from(!evaluation), "{name}");
+    assert!(!calls.is_empty() && expected["calls"].len() + 4 == 22 - usize::from(!evaluation), "{name}");
     let ends = |a: &&Answer| format!("{:?}", a.rung()) != "Again";
     assert_eq!(counted(&whole, run, "questions"), calls.iter().filter(ends).count() as f64, "{name}");
     let mut ways = vec![(2, None, None), (1, Some(1), None), (2, Some(2), None)];
@@ -450,7 +451,10 @@ fn polity_export(run: &Path) -> Vec<serde_json::Value> {
         .output()
         .unwrap();
     let csv = String::from_utf8(csv.stdout).unwrap();
-    assert!(csv.starts_with("item,round,agent,n,purpose,model,outcome,rung,attempt,tokens_in,tokens_out,"), "{csv}");
+    assert!(
+        csv.starts_with("item,round,agent,asker,n,purpose,model,outcome,rung,attempt,tokens_in,tokens_out,"),
+        "{csv}"
+    );
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

@@ -10,8 +10,7 @@ use polity_driver::run::Engine;
 use polity_driver::run::RunStatus;
 use polity_driver::source::Faults;
 use polity_driver::tables::ColumnData;
-use polity_kernel::ask::{EffectId, Outcome, Value, Want};
-use polity_kernel::world::FIRST_QUESTION;
+use polity_kernel::ask::{Asker, EffectId, Outcome, Value, Want};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -48,7 +47,7 @@ fn a_world_asks_in_the_names_of_agents_before_they_look() {
     let disk = disk();
     let summary = run(&engine(disk.clone(), 1, None), &prepared(&curious(20, 5), &folder), Path::new(OUT)).unwrap();
     let heard = answers(&events(disk.clone(), Path::new(OUT)).unwrap().0);
-    let (of_world, of_agents): (Vec<_>, Vec<_>) = heard.iter().partition(|(id, _)| id.is_of_world());
+    let (of_world, of_agents): (Vec<_>, Vec<_>) = heard.iter().partition(|(id, _)| id.asker == Asker::World);
     assert_eq!(summary.totals.answers, heard.len() as u64);
     // Eight askers, of whom three ask twice, in every round; the world in all but the fourth.
     assert_eq!(of_agents.len(), 5 * (8 + 3));
@@ -56,7 +55,7 @@ fn a_world_asks_in_the_names_of_agents_before_they_look() {
         let of_round = || of_world.iter().filter(|(id, _)| id.round == round);
         for who in (0..20).step_by(2) {
             let n = |n: u32| {
-                of_round().any(|(id, _)| **id == EffectId { item: 0, round, actor: who, n: FIRST_QUESTION + n })
+                of_round().any(|(id, _)| **id == EffectId { item: 0, round, actor: who, asker: Asker::World, n })
             };
             assert!(n(0) && (who > 0 || n(1)), "round {round}, agent {who}");
         }
@@ -87,8 +86,9 @@ fn a_wall_denies_a_world_and_its_defaults_hold() {
     // The first round asks 11 for the world and 11 for agents: four of these, and the second round's.
     let (digest, heard, found) = play(1, None);
     let denied = |id: &EffectId| matches!(heard[id].last().unwrap().outcome, Outcome::Denied { .. });
-    let of =
-        |round: u32, of_world: bool| heard.keys().filter(move |id| id.round == round && id.is_of_world() == of_world);
+    let of = |round: u32, of_world: bool| {
+        heard.keys().filter(move |id| id.round == round && (id.asker == Asker::World) == of_world)
+    };
     assert_eq!((of(0, true).filter(|id| denied(id)).count(), of(0, true).count()), (0, 11));
     assert!(of(0, false).any(denied));
     let (other, _, same) = play(1, Some(Faults { seed: 3, failure: 0.3, repeat: 0.3 }));
@@ -99,7 +99,7 @@ fn a_wall_denies_a_world_and_its_defaults_hold() {
     let disk = disk();
     run(&engine(disk.clone(), 1, None), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
     let heard = answers(&events(disk.clone(), Path::new(OUT)).unwrap().0);
-    let of_world = heard.iter().filter(|(id, _)| id.is_of_world());
+    let of_world = heard.iter().filter(|(id, _)| id.asker == Asker::World);
     let (denied, had): (Vec<_>, Vec<_>) =
         of_world.partition(|(_, all)| matches!(all.last().unwrap().outcome, Outcome::Denied { .. }));
     assert_eq!((denied.len(), had.len()), (6, 5));
@@ -141,7 +141,7 @@ fn the_first_questions_are_those_of_agents_in_the_first_round() {
         |scenario: &serde_json::Value| engine(disk(), 1, None).first_questions(&prepared(scenario, &folder)).unwrap();
     let asked = first(&curious(20, 5));
     assert_eq!(asked.len(), 8);
-    assert!(asked.iter().all(|effect| effect.id.round == 0 && !effect.id.is_of_world()));
+    assert!(asked.iter().all(|effect| effect.id.round == 0 && effect.id.asker != Asker::World));
     // Nobody looks in the first round, and nobody is asked.
     let mut hours = vec![1.0; 24];
     hours[8] = 0.0;

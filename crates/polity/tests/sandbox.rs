@@ -6,15 +6,16 @@ use crate::harness::{assert_same_tables, engine, events, leaves, prepared, repla
 use futures_util::future::join_all;
 use polity_driver::disk::RealDisk;
 use polity_driver::models::{Provider, Providers, Trouble};
-use polity_driver::run::Engine;
+use polity_driver::run::{Engine, RunStatus};
 use polity_driver::tools::python::{Limits, Python};
 use polity_driver::tools::{Tool, Tools, Working};
 use polity_kernel::Invalid;
 use polity_kernel::ask::tool::{Ended, Ran};
-use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Role, Usage, Want};
+use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Message, Outcome, Request, Role, Usage, Want};
 use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::scenario::Budget;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -61,7 +62,7 @@ fn short() -> &'static Tools {
 }
 
 fn effect(request: Request) -> Effect {
-    let id = EffectId { item: 0, round: 0, actor: 0, n: 0 };
+    let id = EffectId { item: 0, round: 0, actor: 0, asker: Asker::Agent, n: 0 };
     Effect { id, request, hidden: None, default: None }
 }
 
@@ -588,6 +589,43 @@ fn what_programs_gave_is_journaled_replayed_and_never_run_again() {
     assert_same_tables(&tables(&RealDisk, &whole), &tables(&RealDisk, &cut), "cut");
 }
 
+#[test]
+fn calls_of_tools_have_a_limit_of_their_own() {
+    let folder = scratch("sandbox-limit");
+    let programs: Vec<String> = (0..8).map(|i| format!("print({i} * 42, end='')")).collect();
+    let limited = |limit: Option<u64>| {
+        let mut scenario = scenario(&folder, &programs);
+        // No limit on models is in the way of a tool.
+        scenario["budget"] = json!({"calls": 0, "cost_usd": 0});
+        if let Some(limit) = limit {
+            scenario["budget"]["tool_calls"] = json!(limit);
+        }
+        prepared(&scenario, &folder)
+    };
+    let engine = runner(Tools::standard());
+    let free = run(&engine, &limited(None), &folder.join("free")).unwrap();
+    let stopped = run(&engine, &limited(Some(3)), &folder.join("limited")).unwrap();
+    assert_eq!((free.status, free.totals.tools), (RunStatus::Done, 8));
+    assert_eq!((stopped.status, stopped.totals.tools), (RunStatus::Budget, 3), "{stopped:?}");
+    assert_eq!(stopped.reason.as_deref(), Some("the budget of the run is 3 calls of tools, and 3 are made"));
+    let more = Engine { budget: Budget { tool_calls: Some(8), ..Budget::default() }, ..runner(Tools::standard()) };
+    let resumed = resume(&more, &folder.join("limited")).unwrap();
+    assert_eq!((resumed.status, resumed.totals.tools, resumed.digest), (RunStatus::Done, 8, free.digest));
+}
+
+#[test]
+fn what_scores_an_answer_is_no_call_of_the_team() {
+    let folder = scratch("sandbox-scored");
+    let scenario = json!({
+        "name": "scored", "seed": 1, "rounds": 1, "agents": 1, "model": "sim/medium", "method": {"kind": "direct"},
+        "items": {"file": "../../data/humaneval-60.jsonl", "shape": "humaneval", "count": 3}, "budget": {"tool_calls": 0},
+    });
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let engine = harness::engine(Arc::new(RealDisk), 1, None);
+    let summary = run(&engine, &prepared(&scenario, here), &folder.join("run")).unwrap();
+    assert_eq!((summary.status, summary.totals.tools), (RunStatus::Done, 3), "{summary:?}");
+}
+
 const RUN: &str = "POLITY_SANDBOX_RUN";
 
 /// No test but the process that the next one kills.
@@ -628,7 +666,7 @@ fn process(pid: u32) -> Option<(u32, u32, String)> {
 fn a_killed_run_leaves_nothing_behind() {
     let folder = scratch("sandbox-kill");
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_run_that_is_killed"])
+        .args(["--exact", concat!(module_path!(), "::a_run_that_is_killed").split_once("::").unwrap().1])
         .env(RUN, &folder)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

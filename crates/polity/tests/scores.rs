@@ -8,7 +8,7 @@ use polity_driver::run::Engine;
 use polity_driver::tables::ColumnData;
 use polity_driver::tools::Tools;
 use polity_kernel::ask::tool::{Ended, Ran};
-use polity_kernel::ask::{Effect, EffectId, Outcome, Request, Usage, Value, Want};
+use polity_kernel::ask::{Asker, Effect, EffectId, Outcome, Request, Usage, Value, Want};
 use polity_kernel::items::{Program, Tested, program};
 use serde_json::{Value as Json, json};
 use std::fs;
@@ -23,7 +23,7 @@ fn root() -> PathBuf {
 fn all(tested: &[Tested]) -> Vec<Ran> {
     static TOOLS: LazyLock<Tools> = LazyLock::new(Tools::standard);
     TOOLS.check(Ran::PYTHON).unwrap_or_else(|why| panic!("{why}"));
-    let id = EffectId { item: 0, round: 0, actor: 0, n: 0 };
+    let id = EffectId { item: 0, round: 0, actor: 0, asker: Asker::Agent, n: 0 };
     let effect = |tested| Effect { id, request: Ran::tested(tested), hidden: None, default: None };
     let effects: Vec<Effect> = tested.iter().map(effect).collect();
     let runtime = tokio::runtime::Runtime::new().unwrap();

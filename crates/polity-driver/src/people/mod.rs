@@ -18,7 +18,7 @@ use crate::journal::JournalReader;
 use crate::run::Folder;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use polity_kernel::ask::{Effect, EffectId, Outcome, Request, Role, Value};
+use polity_kernel::ask::{Asker, Effect, EffectId, Outcome, Request, Role, Value};
 use polity_kernel::event::Event;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,10 +37,15 @@ pub const LONGEST_ANSWER: usize = 1_000_000;
 const LOCK_TRIES: u32 = 500;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// The name of a question: the numbers of its effect.
+/// The name of a question: the numbers of its effect, and who asks if that is no agent in its turn and no member of a team.
 #[must_use]
 pub fn name(id: EffectId) -> String {
-    format!("{}-{}-{}-{}", id.item, id.round, id.actor, id.n)
+    let EffectId { item, round, actor, asker, n } = id;
+    let whose = match asker {
+        Asker::Agent | Asker::Member => String::new(),
+        other => format!("{}-", other.name()),
+    };
+    format!("{whose}{item}-{round}-{actor}-{n}")
 }
 
 /// A question as it stands in the folder.
@@ -333,7 +338,7 @@ mod tests {
     use polity_kernel::ask::{Message, Want};
 
     fn effect(want: Want) -> Effect {
-        let id = EffectId { item: 0, round: 3, actor: 17, n: 0 };
+        let id = EffectId { item: 0, round: 3, actor: 17, asker: Asker::Agent, n: 0 };
         let request = Request::new("human/ann", vec![Message::text(Role::User, "How many?")], want);
         Effect { id, request, hidden: None, default: Some(Value::Number(50.0)) }
     }

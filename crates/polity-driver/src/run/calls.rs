@@ -2,10 +2,10 @@
 
 use super::{Folder, Inventory, Manifest, manifest_file};
 use crate::DriveError;
-use crate::calls::Call;
+use crate::calls::{Call, Place};
 use crate::disk::Disk;
 use crate::journal::JournalReader;
-use polity_kernel::ask::Outcome;
+use polity_kernel::ask::{EffectId, Outcome};
 use polity_kernel::event::Event;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -58,7 +58,7 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
     let evaluation = manifest.scenario.get("method").is_some_and(|method| !method.is_null());
     let rounds = manifest.scenario.get("rounds").and_then(serde_json::Value::as_u64).unwrap_or(u64::MAX);
     let wrong = |what: String| Err(DriveError::Input(format!("{}: {what}", dir.display())));
-    let mut found: BTreeMap<(u32, Option<u32>, u32, u32), Shown> = BTreeMap::new();
+    let mut found: BTreeMap<Place, Shown> = BTreeMap::new();
     let mut seen = Seen::default();
     let mut inventory = Inventory::default();
     let mut reader = JournalReader::open(disk.as_ref(), &folder.journal())?;
@@ -83,7 +83,8 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
                 if !fits {
                     continue;
                 }
-                let place = (answer.id.round, evaluation.then_some(answer.id.item), answer.id.actor, answer.id.n);
+                let EffectId { item, round, actor, asker, n } = answer.id;
+                let place: Place = (round, evaluation.then_some(item), actor, asker as usize, n);
                 let full = wanted.limit.is_some_and(|limit| found.len() >= limit);
                 if full && found.last_key_value().is_none_or(|(last, _)| place > *last) {
                     continue;

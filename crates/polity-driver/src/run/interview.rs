@@ -5,7 +5,7 @@ use crate::DriveError;
 use crate::drive::Watch;
 use crate::models::human::is_person;
 use crate::models::prices::Prices;
-use polity_kernel::ask::{Answer, Effect, EffectId};
+use polity_kernel::ask::{Answer, Asker, Effect, EffectId};
 use polity_kernel::machine::Machine;
 use polity_kernel::scenario::{Assembled, Scenario};
 use polity_kernel::society::{Interview, Society};
@@ -131,7 +131,7 @@ fn asked(society: &Society, agents: &[u32], at: u32, question: &str, seed: u64) 
                 format!("agent {agent} is a person, `{}`: ask that person yourself", request.model)
             }
             Interview::Ask(request) => {
-                let id = EffectId { item: 0, round: at, actor: *agent, n: 0 };
+                let id = EffectId { item: 0, round: at, actor: *agent, asker: Asker::Agent, n: 0 };
                 effects.push(Effect { id, request: *request, hidden: None, default: None });
                 continue;
             }

@@ -42,7 +42,7 @@ use crate::snapshots::Snapshots;
 use crate::source::{Batches, Faults, Ledger, Live, Nowhere, Outside, Ranks, Simulated, Source, WithPeople};
 use crate::tables::{Reader, settle};
 use crate::traces::{Trace, Traced};
-use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
+use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Usage};
 use polity_kernel::event::{Event, Order, Sent};
 use polity_kernel::machine::{Machine, Outcome};
 use polity_kernel::registry::Registry;
@@ -343,7 +343,7 @@ impl Engine<'_> {
             Assembled::Evaluation(evaluation) => evaluation.poll(answers),
         };
         let asked = poll(Vec::new()).map_err(bug)?.start;
-        if asked.is_empty() || !asked.iter().all(|effect| effect.id.is_of_world()) {
+        if asked.is_empty() || !asked.iter().all(|effect| effect.id.asker == Asker::World) {
             return Ok(asked);
         }
         // The world asks first; here it gets no answer.

@@ -555,7 +555,7 @@ mod tests {
     use crate::models::batch::{Doing, Results};
     use crate::models::{Answering, Provider};
     use crate::source::traffic::{Rules, Traffic};
-    use polity_kernel::ask::{Usage, Want};
+    use polity_kernel::ask::{Asker, Usage, Want};
 
     /// Takes four lines of a batch, or sixty bytes; lines are their names.
     struct Small;
@@ -611,7 +611,12 @@ mod tests {
 
     fn effect(actor: u32) -> Effect {
         let request = Request::new("small/m", Vec::new(), Want::Text);
-        Effect { id: EffectId { item: 0, round: 0, actor, n: 0 }, request, hidden: None, default: None }
+        Effect {
+            id: EffectId { item: 0, round: 0, actor, asker: Asker::Agent, n: 0 },
+            request,
+            hidden: None,
+            default: None,
+        }
     }
 
     #[test]

@@ -370,7 +370,7 @@ impl Source for Live {
 mod tests {
     use super::*;
     use crate::models::{Answering, Provider};
-    use polity_kernel::ask::{EffectId, Outcome, Request, Value, Want};
+    use polity_kernel::ask::{Asker, EffectId, Outcome, Request, Value, Want};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Answers at once, and counts.
@@ -406,7 +406,7 @@ mod tests {
         let providers = Arc::new(Providers::of(vec![Box::new(Quick(asked.clone()))]));
         let mut live = Live::new(providers, 1, 4, &Outside::default());
         let effect = |actor| Effect {
-            id: EffectId { item: 0, round: 0, actor, n: 0 },
+            id: EffectId { item: 0, round: 0, actor, asker: Asker::Agent, n: 0 },
             request: Request::new("quick/m", Vec::new(), Want::Text),
             hidden: None,
             default: None,
@@ -430,7 +430,7 @@ mod tests {
         let providers = Arc::new(Providers::of(vec![Box::new(Quick(Arc::default()))]));
         let mut live = Live::new(providers, 1, 4, &Outside::default());
         let request = Request::new("quick/m", Vec::new(), Want::Text);
-        let id = EffectId { item: 0, round: 0, actor: 7, n: 0 };
+        let id = EffectId { item: 0, round: 0, actor: 7, asker: Asker::Agent, n: 0 };
         live.start(vec![Effect { id, request, hidden: None, default: None }]);
         while live.in_flight() > 0 {
             live.wait(Duration::from_secs(5));

@@ -11,7 +11,7 @@ use super::{Broken, Live, Source, failed};
 use crate::models::Providers;
 use crate::models::human::is_person;
 use crate::models::prices::Prices;
-use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Usage, Value, Want};
+use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Message, Outcome, Request, Usage, Value, Want};
 use polity_kernel::digest::{Digest, Kind, RowHash};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -235,7 +235,7 @@ impl Rehearsal {
             // Those born later are of the last cohort that there is.
             Some(cohorts) => Class {
                 cohort: cohorts.get(id.actor as usize).or(cohorts.last()).copied().unwrap_or(0),
-                council: id.is_of_council(),
+                council: id.asker == Asker::Cohort,
                 model: request.model.as_str().into(),
             },
         }
@@ -417,8 +417,8 @@ impl Rehearsal {
             );
         }
         // No two agree.
-        let EffectId { item, round, actor, n } = effect.id;
-        let mut text = format!("{item} {round} {actor} {n} ");
+        let EffectId { item, round, actor, asker, n } = effect.id;
+        let mut text = format!("{item} {round} {actor} {} {n} ", asker.name());
         text.push_str(&"x".repeat((most.tokens_out * LETTERS_A_TOKEN) as usize));
         let outcome = match request.step {
             Some(step) if !step.last => Outcome::Invalid { raw: text, why: "it may not fit".into() },

@@ -3,7 +3,7 @@
 
 use crate::models::sim::{Hold, Sim};
 use polity_kernel::ask::schema::{as_option, kind, listed, resolved};
-use polity_kernel::ask::{Constrain, Effect, EffectId, Message, Outcome, Request, Settings, Usage, Value, Want};
+use polity_kernel::ask::{Asker, Constrain, Effect, EffectId, Message, Outcome, Request, Settings, Usage, Value, Want};
 use polity_kernel::digest::{Kind, RowHash};
 use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
@@ -137,7 +137,7 @@ pub(super) fn answer(
     let want = letters.map_or(want, Want::Choice);
     let lettered = matches!((&want, &form), (Want::Choice(_), None));
     let effect = Effect {
-        id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
+        id: EffectId { item: 0, round: 0, actor: 0, asker: Asker::Agent, n: 0 },
         request: Request {
             sample: body as u32,
             settings: Settings { max_tokens: asked.longest, ..Settings::default() },
@@ -253,7 +253,7 @@ mod tests {
     fn reply(schema: Json) -> Json {
         let want = Want::like(&schema);
         let effect = Effect {
-            id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
+            id: EffectId { item: 0, round: 0, actor: 0, asker: Asker::Agent, n: 0 },
             request: Request { sample: 7, ..Request::new("sim/perfect", vec![Message::text(Role::User, "?")], want) },
             hidden: None,
             default: None,

@@ -2,7 +2,7 @@
 
 use polity_driver::models::{Exchange, Provider, Trouble};
 use polity_driver::standin::{Faults, Options, Standin};
-use polity_kernel::ask::{Effect, EffectId, Message, Request, Role, Value, Want};
+use polity_kernel::ask::{Asker, Effect, EffectId, Message, Request, Role, Value, Want};
 use std::sync::LazyLock;
 use tokio::runtime::Runtime;
 
@@ -31,7 +31,7 @@ pub fn ask(provider: &dyn Provider, effect: &Effect) -> Result<Exchange, Trouble
 pub fn effect_to(model: &str, want: Want, text: &str) -> Effect {
     let messages = vec![Message::text(Role::System, "You are brief."), Message::text(Role::User, text)];
     Effect {
-        id: EffectId { item: 0, round: 0, actor: 0, n: 0 },
+        id: EffectId { item: 0, round: 0, actor: 0, asker: Asker::Agent, n: 0 },
         request: Request::new(model, messages, want),
         hidden: None,
         default: None,

@@ -20,6 +20,8 @@ pub struct Budget {
     pub calls: Option<u64>,
     /// Requests to providers, tries that failed among them.
     pub requests: Option<u64>,
+    /// Calls of tools, for instance programs that are run.
+    pub tool_calls: Option<u64>,
     /// Seconds of wall time of a process; then it finishes what is in flight, saves and stops.
     pub seconds: Option<f64>,
     /// What each agent of a society may spend.
@@ -40,6 +42,8 @@ pub struct Limits {
     pub calls: Option<u64>,
     /// Requests to providers, tries that failed among them.
     pub requests: Option<u64>,
+    /// Calls of tools, for instance programs that are run.
+    pub tool_calls: Option<u64>,
 }
 
 /// What a model costs: US dollars for a million tokens.
@@ -81,7 +85,13 @@ impl Budget {
     /// The limits of the run as a whole.
     #[must_use]
     pub fn run(&self) -> Limits {
-        Limits { cost_usd: self.cost_usd, tokens: self.tokens, calls: self.calls, requests: self.requests }
+        Limits {
+            cost_usd: self.cost_usd,
+            tokens: self.tokens,
+            calls: self.calls,
+            requests: self.requests,
+            tool_calls: self.tool_calls,
+        }
     }
 
     /// The same with other limits of the run, where they are given.
@@ -92,6 +102,7 @@ impl Budget {
             tokens: other.tokens.or(self.tokens),
             calls: other.calls.or(self.calls),
             requests: other.requests.or(self.requests),
+            tool_calls: other.tool_calls.or(self.tool_calls),
             seconds: other.seconds.or(self.seconds),
             ..self.clone()
         }
@@ -154,6 +165,7 @@ impl Limits {
             tokens: other.tokens.or(self.tokens),
             calls: other.calls.or(self.calls),
             requests: other.requests.or(self.requests),
+            tool_calls: other.tool_calls.or(self.tool_calls),
         }
     }
 
@@ -170,6 +182,7 @@ impl Limits {
     /// Whether there is a limit.
     #[must_use]
     pub fn any(&self) -> bool {
-        self.cost_usd.is_some() || self.tokens.is_some() || self.calls.is_some() || self.requests.is_some()
+        let whole = [self.tokens, self.calls, self.requests, self.tool_calls];
+        self.cost_usd.is_some() || whole.iter().any(Option::is_some)
     }
 }

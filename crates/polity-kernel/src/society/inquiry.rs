@@ -2,10 +2,9 @@
 
 use super::answers::Answers;
 use super::{Society, Stage};
-use crate::ask::{Answer, Effect};
+use crate::ask::{Answer, Asker, Effect};
 use crate::door::{Book, Door, poll_once};
 use crate::ladder::Question;
-use crate::world::FIRST_QUESTION;
 use crate::{AgentId, Bug};
 
 /// Questions of a world, on their way to values.
@@ -33,8 +32,8 @@ impl Society {
         if !inquiry.answers.open.is_empty() {
             return Ok(Vec::new());
         }
-        let mut book = Book::from(FIRST_QUESTION);
-        let mut door = Door::new(0, *round, &inquiry.answers.heard, &mut book);
+        let mut book = Book::default();
+        let mut door = Door::new(Asker::World, 0, *round, &inquiry.answers.heard, &mut book);
         let ends = poll_once(door.settle_all(inquiry.questions.clone()));
         let open = door.close()?;
         match ends {

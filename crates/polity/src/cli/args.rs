@@ -106,6 +106,9 @@ pub struct Spending {
     /// Requests to providers that the run may make, tries that fail among them.
     #[arg(long, value_name = "REQUESTS", env = "POLITY_MAX_REQUESTS")]
     pub max_requests: Option<u64>,
+    /// Calls of tools that the run may make, for instance programs that it may run.
+    #[arg(long, value_name = "CALLS", env = "POLITY_MAX_TOOL_CALLS")]
+    pub max_tool_calls: Option<u64>,
     /// Seconds that this process may take; then it finishes what is in flight, saves and stops.
     #[arg(long, value_name = "SECONDS", env = "POLITY_MAX_TIME")]
     pub max_time: Option<f64>,

@@ -29,7 +29,7 @@ pub fn ctl(run: &Path, ordered: &Ordered) -> Result<Exit, Failure> {
 fn set(words: &[String]) -> Result<Order, String> {
     let (mut connections, mut limits) = (None, Limits::default());
     for word in words {
-        let keys = "max-connections, max-cost, max-tokens, max-calls and max-requests";
+        let keys = "max-connections, max-cost, max-tokens, max-calls, max-requests and max-tool-calls";
         let (key, value) = word.split_once('=').ok_or(format!("`{word}`: write KEY=VALUE; the keys are {keys}"))?;
         let wrong = |what: &str| format!("`{word}`: {key} is {what}, for instance {key}=8");
         let whole = || value.parse::<u64>().map_err(|_| wrong("a whole number"));
@@ -45,6 +45,7 @@ fn set(words: &[String]) -> Result<Order, String> {
             "max-tokens" => limits.tokens.replace(whole()?).is_some(),
             "max-calls" => limits.calls.replace(whole()?).is_some(),
             "max-requests" => limits.requests.replace(whole()?).is_some(),
+            "max-tool-calls" => limits.tool_calls.replace(whole()?).is_some(),
             _ => return Err(format!("`{word}`: there is no limit `{key}`; there are {keys}")),
         };
         if given_twice {

@@ -403,12 +403,13 @@ fn flags<const N: usize>(flags: [(&str, Option<u64>); N]) -> Vec<(String, Node)>
 
 impl Spending {
     fn budget(self) -> Budget {
-        let Spending { max_cost, max_tokens, max_calls, max_requests, max_time } = self;
+        let Spending { max_cost, max_tokens, max_calls, max_requests, max_tool_calls, max_time } = self;
         Budget {
             cost_usd: max_cost,
             tokens: max_tokens,
             calls: max_calls,
             requests: max_requests,
+            tool_calls: max_tool_calls,
             seconds: max_time,
             ..Budget::default()
         }
@@ -416,13 +417,14 @@ impl Spending {
 
     /// The same as edits of a scenario.
     fn flags(self) -> Vec<(String, Node)> {
-        let Spending { max_cost, max_tokens, max_calls, max_requests, max_time } = self;
+        let Spending { max_cost, max_tokens, max_calls, max_requests, max_tool_calls, max_time } = self;
         let whole = |n: u64| (Value::Int(n as i64), n.to_string());
         let real = |x: f64| (Value::Float(x), x.to_string());
         let limits = [
             ("max-tokens", "budget.tokens", max_tokens.map(whole)),
             ("max-calls", "budget.calls", max_calls.map(whole)),
             ("max-requests", "budget.requests", max_requests.map(whole)),
+            ("max-tool-calls", "budget.tool_calls", max_tool_calls.map(whole)),
             ("max-cost", "budget.cost_usd", max_cost.map(real)),
             ("max-time", "budget.seconds", max_time.map(real)),
         ];

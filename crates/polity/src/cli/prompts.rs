@@ -3,7 +3,7 @@
 use super::output::{note, print_line};
 use super::{Exit, Failure, Source, failure, plain_engine};
 use polity_driver::run::Prepared;
-use polity_kernel::ask::Role;
+use polity_kernel::ask::{Asker, Role};
 use polity_kernel::registry::{Card, Registry};
 use polity_kernel::tree::{Node, Value};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub fn prompts(
     match (effect, agent) {
         (Some(effect), _) => {
             let request = &effect.request;
-            let whose = if effect.id.is_of_council() { " for its group" } else { "" };
+            let whose = if effect.id.asker == Asker::Cohort { " for its group" } else { "" };
             print_line(&format!("agent {}{whose}, {}: {}", effect.id.actor, request.model, request.purpose));
             for message in request.messages.iter() {
                 let role = match message.role {

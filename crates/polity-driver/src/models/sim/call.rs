@@ -5,7 +5,7 @@ use super::answers::{DIMENSIONS, answer_field, answer_want, embedding, number, p
 use super::parameters::{Failures, Model};
 use crate::models::remote::{embedded, text_of};
 use crate::models::{Exchange, read_reply};
-use polity_kernel::ask::{Effect, Hidden, Message, Outcome, Part, Request, Role, Task, Usage, Want};
+use polity_kernel::ask::{Asker, Effect, Hidden, Message, Outcome, Part, Request, Role, Task, Usage, Want};
 use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::method::same_answer;
 use polity_kernel::rng::{Draws, Stream, normal_cdf, normal_quantile};
@@ -51,7 +51,14 @@ impl<'a> Call<'a> {
     pub(super) fn new(model: &'a Model, effect: &'a Effect, seed: u64, hold: Hold) -> Self {
         let Effect { id, request, .. } = effect;
         let key = RowHash::new(Kind::Request, 0).word(u64::from(id.item));
-        let call = key.bytes(request.model.as_bytes()).word(u64::from(id.n)).word(u64::from(request.sample));
+        // What an agent asks in its turn, what its cohort asks in its name and what the world does are drawn apart.
+        let apart = match id.asker {
+            Asker::Cohort => 10_000,
+            Asker::World => 20_000,
+            Asker::Agent | Asker::Member | Asker::Method | Asker::Scorer => 0,
+        };
+        let n = apart + u64::from(id.n);
+        let call = key.bytes(request.model.as_bytes()).word(n).word(u64::from(request.sample));
         // What comes first is the question itself; how it is put may differ from call to call.
         let question = request.messages.iter().find(|message| message.role == Role::User);
         let item = match question.and_then(|message| message.parts.first()) {

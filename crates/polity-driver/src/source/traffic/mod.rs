@@ -606,7 +606,7 @@ fn pause(id: EffectId, failed: u32, streak: u32, after_ms: Option<u64>) -> Durat
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use polity_kernel::ask::{Outcome, Value, Want};
+    use polity_kernel::ask::{Asker, Outcome, Value, Want};
 
     fn open(connections: usize) -> Traffic {
         Traffic::new(Rules { connections: 4 * connections, ..Rules::default() })
@@ -614,7 +614,12 @@ mod tests {
 
     fn effect(actor: u32) -> Effect {
         let request = Request::new("openai/m", Vec::new(), Want::Text);
-        Effect { id: EffectId { item: 0, round: 0, actor, n: 0 }, request, hidden: None, default: None }
+        Effect {
+            id: EffectId { item: 0, round: 0, actor, asker: Asker::Agent, n: 0 },
+            request,
+            hidden: None,
+            default: None,
+        }
     }
 
     fn key() -> Option<Key> {
