@@ -6,7 +6,7 @@ use crate::gguf;
 use crate::bert::{Bert, POSITIONS, WIDTH};
 use crate::gguf::{BEGIN, CONTEXT, Tiny};
 use polity_driver::models::{Exchange, Providers, Trouble};
-use polity_kernel::ask::{Constrain, Effect, EffectId, Message, Outcome, Request, Role, Settings, Value, Want};
+use polity_kernel::ask::{Asker, Constrain, Effect, EffectId, Message, Outcome, Request, Role, Settings, Value, Want};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;

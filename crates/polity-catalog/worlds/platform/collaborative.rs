@@ -6,13 +6,13 @@ use polity_kernel::digest::DigestVec;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Those who engaged with a post last that are kept.
+/// How many of the last users to engage with a post are kept.
 const FANS: usize = 8;
 
-/// Those of a post with whom nobody has engaged.
+/// The row of a post that nobody has engaged with.
 const NOBODY: [u32; FANS] = [NOWHERE; FANS];
 
-/// Of each live post, who engaged with it last.
+/// The last users to engage with each live post.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fans {
     /// Posts that have a row.
@@ -24,7 +24,7 @@ pub struct Fans {
 }
 
 impl Fans {
-    /// Those that are kept already; where there are none yet, those that people remember. `ring`: how many posts are live at most.
+    /// The table that is kept, or else one made from what users remember. `ring`: the most posts that can be live at once.
     pub fn kept(known: Option<Fans>, people: &People, live: Range<u32>, ring: u32) -> Fans {
         let is_new = known.is_none();
         let mut fans = match known {
@@ -54,7 +54,7 @@ impl Fans {
         if self.live.contains(&post) { self.rows.get(self.place(post)) } else { None }
     }
 
-    /// Those of a post, one for each time.
+    /// The users who engaged with a post, once for each time.
     pub fn of(&self, post: u32) -> impl Iterator<Item = u32> + Clone {
         self.row(post).into_iter().flatten().copied().take_while(|who| *who != NOWHERE)
     }

@@ -143,14 +143,14 @@ pub struct Near {
 }
 
 impl Near {
-    /// Those of a reader, if they were found so.
+    /// The posts near a reader, if they were searched to this depth.
     fn of(&self, who: u32, depth: u32) -> Option<&[Vec<u32>; MAIN]> {
         let place = self.readers.binary_search(&who).ok().filter(|_| self.depth == depth)?;
         self.posts.get(place)
     }
 }
 
-/// What those bring whom a reader follows: the posts whose content it is, and who.
+/// The posts that a reader's followees brought, and who brought them.
 #[derive(Default)]
 struct Brought {
     posts: Vec<u32>,

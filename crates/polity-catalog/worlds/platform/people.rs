@@ -26,7 +26,7 @@ pub struct People {
     lately: DigestVec<u32>,
     engaged: DigestVec<u16>,
     next: DigestVec<u8>,
-    /// Whom they follow besides those of the graph, and whom no more; sorted.
+    /// Followees added to those of the graph, and removed from them; sorted.
     pub more: Ties,
     pub fewer: Ties,
     pub muted: Ties,
@@ -103,17 +103,19 @@ impl People {
     }
 }
 
-/// The ties of somebody, sorted.
+/// The ties of a user, sorted.
 pub fn of(ties: &Ties, who: u32) -> &[u32] {
     ties.get(&who).map_or(&[], Vec::as_slice)
 }
 
+/// Adds a tie.
 pub fn tied(ties: &mut Ties, who: u32, whom: u32) {
     if let Err(place) = of(ties, who).binary_search(&whom) {
         ties.change_or_insert(who, |of| of.insert(place, whom));
     }
 }
 
+/// Removes a tie.
 pub fn cut(ties: &mut Ties, who: u32, whom: u32) {
     if let Ok(place) = of(ties, who).binary_search(&whom) {
         ties.change(&who, |of| of.remove(place));
