@@ -845,6 +845,6 @@ mod tests {
         assert_eq!(in_a_record(&answers[3..], 400, 10_000).unwrap(), 1);
         assert_eq!(in_a_record(&answers[4..], 400, 10_000).unwrap(), 1);
         let error = in_a_record(&answers[3..], 400, 5_000).unwrap_err().to_string();
-        assert!(error.contains("actor 3") && error.contains("5000 in one record"), "{error}");
+        assert!(error.contains("agent 3") && error.contains("5000 in one record"), "{error}");
     }
 }

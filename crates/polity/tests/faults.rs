@@ -672,7 +672,7 @@ fn tampered_answers_are_named() {
     // What was answered in round 1 is read by the others in round 2: later questions are no longer the recorded ones.
     for round in [1, 3] {
         copy_folder(&like, &bad);
-        let id = EffectId { item: 2, round, actor: 1, asker: Asker::Agent, n: 0 };
+        let id = EffectId { item: 2, round, actor: 1, asker: Asker::Member, n: 0 };
         let mut found = false;
         rewrite(&bad, |events| {
             with_answers(events, |answers| {
@@ -687,7 +687,7 @@ fn tampered_answers_are_named() {
     }
 
     copy_folder(&like, &bad);
-    let id = EffectId { item: 5, round: 2, actor: 0, asker: Asker::Agent, n: 0 };
+    let id = EffectId { item: 5, round: 2, actor: 0, asker: Asker::Member, n: 0 };
     rewrite(&bad, |events| with_answers(events, |answers| answers.retain(|a| a.id != id)));
     refused(&polity(&["replay", arg(&bad)]), 5, &["no answer to effect", &id.to_string(), "nobody"]);
 

@@ -706,7 +706,8 @@ impl Engine<'_> {
             && budget == before
         {
             return Err(DriveError::Input(format!(
-                "{} has used its budget up: {reason}; go on with a greater one, for instance --max-cost",
+                "{} has used its budget up: {reason}; go on with a greater one (--max-cost, --max-tokens, --max-calls, \
+                 --max-requests or --max-tool-calls)",
                 dir.display()
             )));
         }

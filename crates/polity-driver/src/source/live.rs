@@ -441,6 +441,6 @@ mod tests {
         while live.lost().is_none() {
             assert!(live.wait(Duration::from_millis(100)).is_empty());
         }
-        assert!(live.lost().is_some_and(|why| why.contains("actor 7") && why.contains("asks them again")));
+        assert!(live.lost().is_some_and(|why| why.contains("agent 7") && why.contains("asks them again")));
     }
 }
