@@ -14,8 +14,8 @@ kills         POLITY_KILLS=100              kill             .
 sweep-kills   POLITY_KILLS=50               sweep            kill
 power-loss    POLITY_CUTS=20                power_loss       .
 batch-kills   POLITY_BATCH_KILLS=20         batch            killed
-minds-kills   POLITY_STANDIN_KILLS=20       minds            kill
-council-kills POLITY_COUNCIL_KILLS=20       archetypes       killed
+minds-kills   POLITY_MOCK_KILLS=20       minds            kill
+cohort-kills  POLITY_COHORT_KILLS=20       archetypes       killed
 walls         POLITY_WALLS=20,POLITY_WALL_CENTS=50 minds     wall
 malformed     POLITY_MALFORMED=10000        ladder           every_answer
 estimates     POLITY_ESTIMATES=100,POLITY_ESTIMATE_SEED=900001 estimate interval_covers
@@ -28,6 +28,7 @@ others='
 systems       target/release/polity systems check --all --out target/campaigns/systems
 memory        target/release/examples/memory
 fuzz          bash scripts/fuzz.sh
+mutations     bash scripts/mutations.sh --release
 '
 
 names="$(printf '%s%s' "$campaigns" "$others" | awk 'NF { print $1 }')"

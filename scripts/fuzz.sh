@@ -12,5 +12,5 @@ megabytes="${2:-3000}"
 cargo test --locked --workspace --no-run
 ulimit -v $((megabytes * 1024))
 cargo test --locked --workspace --lib -- tree:: journal:: files:: people::
-cargo test --locked -p polity-driver --test all read_reply::
+cargo test --locked -p polity-models --test all read_reply::
 echo "$PROPTEST_CASES cases a property, at most $megabytes MB a process: no panic, no refusal without words ($SECONDS s)"

@@ -1,36 +1,21 @@
 #!/usr/bin/env bash
-# Shows that a new world and a new method each touch one folder: adds both in a temporary worktree of the last commit, builds,
-# lists them, and prints what git sees. A command of its own and not a test, because it builds. Flags are handed to cargo (--release).
+# Shows that a new world and a new method each touch one folder: adds both in a temporary worktree of the last commit, runs conformance,
+# tidiness and the book on them, lists them, and prints what git sees. A command of its own and not a test, because it builds.
+# Flags are handed to cargo (--release).
 set -euo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-# Dependencies are taken from the checkout's target folder; the workspace's own crates are built again.
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
-tree=$(mktemp -d)/polity
-git -C "$root" worktree add --detach --quiet "$tree" HEAD
-trap 'git -C "$root" worktree remove --force "$tree"' EXIT
-cd "$tree/crates/polity-catalog"
+source "$(dirname "$0")/worktree.sh"
+cd crates/polity-catalog
 mkdir -p worlds/empty-example methods/empty-example
 
 cat >worlds/empty-example/mod.rs <<'RUST'
 //! A world in which nothing can be seen or done.
 
-use polity_kernel::Invalid;
-use polity_kernel::declare::DeclareWorld;
-use polity_kernel::registry::{LeafFiles, Registry};
-use polity_kernel::rng::Draws;
-use polity_kernel::world::{Deeds, Future, Setup, World};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity_kernel::prelude::*;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.world::<Empty>(files);
 }
-
-/// There is nothing to set.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
 
 /// Nothing.
 pub struct Empty;
@@ -38,18 +23,16 @@ pub struct Empty;
 impl World for Empty {
     const NAME: &'static str = "empty-example";
     const SUMMARY: &'static str = "Nothing to see, nothing to do";
-    type Params = Params;
+    type Params = NoParams;
     type State = ();
 
-    fn open(_: Params, _: &Setup<'_>, _: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+    fn open(_: NoParams, _: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+        declare.action("guess", ActionArgument::Number { low: 0.0, high: 1.0 }, "a number that changes nothing");
         Ok(Empty)
     }
-
-    fn begin(&self, _: &Setup<'_>, _: &mut Draws) {}
-
-    fn apply(&self, _: &mut (), _: &Deeds<'_>, _: &mut Future) {}
-
-    fn settle(&self, _: &mut (), _: &mut Draws) -> Option<String> {
+    fn init_state(&self, _: &WorldSetup<'_>, _: &mut Draws) {}
+    fn apply(&self, _: &mut (), _: &AgentActions<'_>, _: &mut Future) {}
+    fn end_round(&self, _: &mut (), _: &mut Draws) -> Option<String> {
         None
     }
 }
@@ -57,22 +40,12 @@ RUST
 cat >methods/empty-example/mod.rs <<'RUST'
 //! A method that does nothing and has no answer.
 
-use polity_kernel::Invalid;
-use polity_kernel::method::{Desk, Method, Records, Verdict};
-use polity_kernel::policy::Fault;
-use polity_kernel::registry::{LeafFiles, Registry};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity_kernel::prelude::*;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<Empty>(files);
 }
-
-/// There is nothing to set.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
 
 /// Nothing.
 pub struct Empty;
@@ -81,13 +54,12 @@ impl Method for Empty {
     const NAME: &'static str = "empty-example";
     const SUMMARY: &'static str = "Does nothing";
     const RECORDS: &'static [Records] = &[Records { name: "answer", doc: "never recorded" }];
-    type Params = Params;
+    type Params = NoParams;
 
-    fn open(_: Params, _: usize, _: u32) -> Result<Self, Invalid> {
+    fn open(_: NoParams, _: usize, _: u32) -> Result<Self, Invalid> {
         Ok(Empty)
     }
-
-    async fn run(&self, _: &mut Desk<'_>) -> Result<Verdict, Fault> {
+    async fn run(&self, _: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         Ok(Verdict::default())
     }
 }
@@ -111,8 +83,10 @@ items: {file: ../../../../data/gsm8k-20.jsonl, count: 1}
 YAML
 
 cd "$tree"
-# With an example, as for tests: without one, or with one package alone, the dependencies have other features, and all are built again.
-cargo build --quiet --locked "$@" --workspace --bins --example traffic
+# The first run writes what is made: the golden results and the keys in the READMEs. The second must find everything as it should be.
+tests='test(/empty-example/) or test(/^tidy::/) or test(/^book::the/)'
+POLITY_BLESS=1 cargo nextest run --locked "$@" -p polity -E "$tests" --no-fail-fast || true
+cargo nextest run --locked "$@" -p polity -E "$tests"
 case " $* " in *" --release "*) built=release ;; *) built=debug ;; esac
 for kind in worlds methods; do
     listed=$("$CARGO_TARGET_DIR/$built/polity" list "$kind" --json)

@@ -4,7 +4,7 @@
 #
 #   bash scripts/static-binary.sh [musl|gnu]
 #
-# musl is what it builds first; it installs the target and a C compiler for it (zstd and the allocator are C). Where they can not be
+# musl is what it builds first; it installs the target and a C compiler for it (zstd and the allocator are C). Where they cannot be
 # had, it builds for glibc and links that statically. The first is complete. The second needs the glibc of the machine it runs on for one
 # thing, to find model providers by the name of their host; simulated models and addresses of numbers work without.
 set -euo pipefail
@@ -36,7 +36,7 @@ gnu) export RUSTFLAGS="${RUSTFLAGS:-} -C target-feature=+crt-static" ;;
     exit 2
     ;;
 esac
-# With --target, flags of RUSTFLAGS do not reach build scripts and macros, which can not be static.
+# With --target, flags of RUSTFLAGS do not reach build scripts and macros, which cannot be static.
 cargo build --release --locked --workspace --bin polity --target "$target"
 built=$(cargo metadata --format-version 1 --no-deps --offline | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 binary=$built/$target/release/polity

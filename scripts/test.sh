@@ -38,7 +38,12 @@ git ls-files '*.rs' | xargs rustfmt --check --edition 2024
 step "lints"
 cargo clippy --locked --workspace --all-targets --features polity/local -- -D warnings
 
-# The tests skip what needs it where it can not be had.
+# What a program gets that embeds the library, and whether all links of its documentation lead somewhere.
+step "library"
+cargo check --locked -p polity --lib --no-default-features
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polity-base -p polity-kernel -p polity-stats -p polity-store -p polity-models -p polity-driver -p polity-arena -p polity-cli -p polity
+
+# The tests skip what needs it where it cannot be had.
 step "python clients"
 bash scripts/python-clients.sh || [ $? -eq 75 ]
 
@@ -53,8 +58,8 @@ fi
 # Models inside the process. The feature changes what half of the dependencies are compiled with; the profile makes that short.
 step "feature local"
 # candle looks the processors up at every product, unless it is told how many there are.
-RAYON_NUM_THREADS="$(nproc)" cargo test --locked --profile local -p polity -p polity-driver --features polity/local --test all local::
-cargo test --locked --profile local -p polity -p polity-driver --features polity/local --lib -- models::local
+RAYON_NUM_THREADS="$(nproc)" cargo test --locked --profile local -p polity -p polity-models --features polity/local --test all local::
+cargo test --locked --profile local -p polity -p polity-models --features polity/local --lib -- models::local
 
 # Published systems: what is plainly otherwise than their entries say.
 step "claims of systems"

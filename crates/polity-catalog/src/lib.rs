@@ -1,12 +1,17 @@
-//! The catalogue: worlds, policies, methods and metrics, one folder each. No leaf names another; scenarios compose them.
-//!
-//! What several leaves need that is no leaf itself stands beside them in `src`: [`minds`] for policies that ask, [`team`] for methods, [`recall`]
-//! for whoever looks something up in what was said.
-//!
-//! The list of leaves is collected from the folders by `build.rs`.
+//! The catalogue: worlds, environments, policies, methods and metrics, one crate per kind and one folder per leaf. Leaves do not name
+//! each other; scenarios compose them.
 
-pub mod minds;
-pub mod recall;
-pub mod team;
+pub use polity_environments::environments;
+pub use polity_methods::methods;
+pub use polity_metrics::metrics;
+pub use polity_policies::policies;
+pub use polity_worlds::worlds;
 
-include!(concat!(env!("OUT_DIR"), "/leaves.rs"));
+/// Adds every leaf of the catalogue.
+pub fn register_all(registry: &mut polity_kernel::registry::Registry) {
+    polity_worlds::register_all(registry);
+    polity_environments::register_all(registry);
+    polity_policies::register_all(registry);
+    polity_methods::register_all(registry);
+    polity_metrics::register_all(registry);
+}

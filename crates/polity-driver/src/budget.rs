@@ -1,53 +1,51 @@
-//! The wall: no call is made unless the most that it can take fits what is left.
+//! Hard limits: a call is made only if the most it can cost fits what is left of the budget.
 //!
-//! Which calls are denied must not depend on which answers came first. So, as long as a round goes well, every group (an agent in a
-//! society, an item in an evaluation) has its share of what is left, and asks within it at once. A call that does not fit the share
-//! of its group waits until nothing is in flight. Then what is spent is known, and all that wait are decided together, in order of
-//! id: those that fit are made, and if none fits, all are denied. From the first such decision on the rest of the round is decided so.
-//! `docs/decisions/a-budget-is-a-wall.md` has the reasons.
+//! Which calls are denied must not depend on the order of answers. So while a round stays within budget, every group (an agent in a
+//! society, an item in an evaluation) has its share of the rest, and calls within it start at once. A call above its group's share waits
+//! until nothing is in flight. Then the spending is known, and all waiting calls are decided together, in order of id: those that fit are
+//! made; if none fits, all are denied. After the first such decision, the rest of the round is decided this way. Reasons:
+//! `docs/decisions/a-budget-is-a-wall.md`.
 
-use crate::drive::Past;
-use crate::models::Providers;
-use crate::models::human::is_person;
-use crate::models::prices::Prices;
-use crate::tools::is_tool;
-use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Outcome, Usage};
+use crate::past::Past;
+use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Outcome, TargetKind, Usage};
 use polity_kernel::scenario::{Assembled, Budget, Limits};
 use polity_kernel::world::Activation;
+use polity_models::models::Providers;
+use polity_models::models::prices::Prices;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::AddAssign;
 use std::sync::Arc;
 
-/// What calls take. In whole numbers, because their sum must not depend on its order.
+/// The cost of calls, in whole numbers, so that sums do not depend on their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Amount {
     /// Billionths of a dollar.
     nano_usd: u64,
     tokens: u64,
-    /// Requests that were answered, or may have been.
+    /// Requests that were answered or may have been.
     calls: u64,
     /// All requests.
     requests: u64,
-    /// Calls of tools.
+    /// Tool calls.
     tool_calls: u64,
 }
 
 impl Amount {
     const ENDLESS: Amount =
         Amount { nano_usd: u64::MAX, tokens: u64::MAX, calls: u64::MAX, requests: u64::MAX, tool_calls: u64::MAX };
-    /// What a request takes that was turned away.
+    /// The cost of a rejected request.
     const TURNED_AWAY: Amount = Amount { nano_usd: 0, tokens: 0, calls: 0, requests: 1, tool_calls: 0 };
-    /// What a call of a tool takes.
+    /// The cost of a tool call.
     const TOOL_CALL: Amount = Amount { nano_usd: 0, tokens: 0, calls: 0, requests: 0, tool_calls: 1 };
 
     fn of(usage: &Usage) -> Amount {
-        // Rounded up: what is counted is never less than what is spent. Saturates, as casts of floats do.
+        // Rounded up, so that the count is never below the spending. Saturates, as float casts do.
         let nano_usd = (usage.cost_usd * 1e9).ceil() as u64;
         let tokens = usage.tokens_in.saturating_add(usage.tokens_out);
         Amount { nano_usd, tokens, calls: 1, requests: 1, tool_calls: 0 }
     }
 
-    /// What a request takes that brought no answer.
+    /// The cost of a request without an answer.
     fn of_broken(charged: Option<&Usage>) -> Amount {
         charged.map_or(Amount::TURNED_AWAY, Amount::of)
     }
@@ -80,7 +78,7 @@ impl Amount {
         self.each(other, u64::saturating_sub)
     }
 
-    /// The equal part of one of `n`; what has no limit has none in parts.
+    /// An equal part for one of `n`; unlimited stays unlimited.
     fn part(self, n: u64) -> Amount {
         self.each(self, |all, _| if all == u64::MAX { all } else { all / n.max(1) })
     }
@@ -94,39 +92,45 @@ impl Amount {
             && tool_calls <= limit.tool_calls
     }
 
-    /// Whether a limit holds `more` on top of this. A call of a tool costs nothing, so no other limit is in its way.
+    /// Whether `more` fits within a limit on top of this. A tool call costs nothing, so no other limit applies to it.
     fn leaves(self, more: Amount, limit: Amount) -> bool {
         let all = self.and(more);
-        if more == Amount::TOOL_CALL { all.tool_calls <= limit.tool_calls } else { all.within(limit) }
+        if more.tool_calls > 0 { all.tool_calls <= limit.tool_calls } else { all.within(limit) }
     }
 
-    /// What is left of a limit. What has none has none afterwards.
+    /// The rest of a limit; unlimited stays unlimited.
     fn left(self, spent: Amount) -> Amount {
         self.each(spent, |limit, spent| if limit == u64::MAX { limit } else { limit.saturating_sub(spent) })
     }
 
-    /// In words: the limit that does not hold `more` on top of what is spent.
+    /// Names the limit that `more` exceeds on top of the spending.
     fn why(limit: Amount, spent: Amount, more: Amount) -> String {
         let usd = |nano: u64| nano as f64 / 1e9;
         let all = spent.and(more);
-        if all.tool_calls > limit.tool_calls && (more == Amount::TOOL_CALL || more == Amount::default()) {
-            return format!("{} calls of tools, and {} are made", limit.tool_calls, spent.tool_calls);
+        let tools = || format!("{} tool calls, of which {} have been made", limit.tool_calls, spent.tool_calls);
+        if more.tool_calls > 0 {
+            return tools();
         }
         if all.nano_usd > limit.nano_usd {
             if more.nano_usd == u64::MAX {
-                return format!("{:.4} USD, and no price is known of the model that is asked", usd(limit.nano_usd));
+                return format!("{:.4} USD, but the price of the model is unknown", usd(limit.nano_usd));
             }
             let [limit, spent, more] = [limit, spent, more].map(|amount| usd(amount.nano_usd));
-            return format!("{limit:.4} USD, of which {spent:.4} are spent, and the next call may take {more:.4}");
+            return format!(
+                "{limit:.4} USD, of which {spent:.4} have been spent, and the next call may cost up to {more:.4}"
+            );
         }
         if all.tokens > limit.tokens {
             let [limit, spent, more] = [limit, spent, more].map(|amount| amount.tokens);
-            return format!("{limit} tokens, of which {spent} are spent, and the next call may take {more}");
+            return format!("{limit} tokens, of which {spent} have been used, and the next call may use up to {more}");
         }
-        match all.calls > limit.calls {
-            true => format!("{} calls, and {} are made", limit.calls, spent.calls),
-            false => format!("{} requests, and {} are made", limit.requests, spent.requests),
+        if all.calls > limit.calls {
+            return format!("{} calls, of which {} have been made", limit.calls, spent.calls);
         }
+        if all.requests > limit.requests {
+            return format!("{} requests, of which {} have been made", limit.requests, spent.requests);
+        }
+        tools()
     }
 }
 
@@ -136,21 +140,21 @@ impl AddAssign for Amount {
     }
 }
 
-/// The run, or a cohort of it, with a limit.
+/// The run or one of its cohorts, with a limit.
 struct Scope {
     what: String,
     /// `None`: all.
     cohort: Option<u16>,
     limit: Amount,
-    /// What answers took, by the round in which they were asked for.
+    /// Cost of answers, by the round of their requests.
     settled: BTreeMap<u32, Amount>,
     /// In flight.
     reserved: Amount,
-    /// What a group may take in this round without waiting.
+    /// What a group may spend in this round without waiting.
     share: Amount,
-    /// Among whom it is shared: who has asked in this round.
+    /// The groups that share: those that made requests in this round.
     groups: BTreeSet<u32>,
-    /// What groups have taken or reserved in this round.
+    /// What groups have spent or reserved in this round.
     taken: BTreeMap<u32, Amount>,
 }
 
@@ -160,7 +164,7 @@ impl Scope {
     }
 }
 
-/// What a call is counted as.
+/// How a call is counted.
 #[derive(Clone, Copy)]
 struct Reserved {
     group: u32,
@@ -172,34 +176,34 @@ struct Reserved {
 pub(crate) struct Gate {
     providers: Arc<Providers>,
     prices: Prices,
-    /// Requests of the past that brought no answer, and count against the shares of their rounds.
+    /// Earlier requests without an answer, which count against the shares of their rounds.
     charges: Vec<(EffectId, Amount)>,
     scopes: Vec<Scope>,
-    /// The limit of each agent, and what each has taken or reserved.
+    /// The limit of each agent, and what each has spent or reserved.
     agent: Option<Amount>,
     of_agent: BTreeMap<u32, Amount>,
-    /// Whether at most one turn is under way: then everything is known whenever something is asked.
+    /// Whether at most one turn is active: then all spending is known at every request.
     in_order: bool,
-    /// Items of an evaluation: it has one share for all its rounds.
+    /// Number of items of an evaluation: it has one share for all its rounds.
     items: Option<u64>,
-    /// The round whose shares are in force.
+    /// The round whose shares apply.
     round: Option<u32>,
-    /// Whether calls of this round are decided together, each time nothing is in flight.
+    /// Whether this round's calls are decided together whenever nothing is in flight.
     waves: bool,
     waiting: BTreeMap<EffectId, Effect>,
     reserved: BTreeMap<EffectId, Reserved>,
-    /// In flight while nothing is limited: what they may take is reckoned when something is.
+    /// In flight while nothing is limited; their maximum cost is computed once a limit is set.
     free: BTreeMap<EffectId, Effect>,
-    /// Decided before the run was interrupted, and the rounds in which anything was.
+    /// Calls decided before the run was interrupted, and the rounds with such decisions.
     recorded: BTreeSet<EffectId>,
     waved: BTreeSet<u32>,
     denied: Vec<Answer>,
-    /// Why the run's own limit holds no further call.
+    /// Why the run's own limit allows no further call.
     exhausted: Option<String>,
 }
 
 impl Gate {
-    /// The gate of a run. Where nothing is limited it only counts, for a limit that may be set later. `past`: what it has had and decided.
+    /// Creates the gate of a run. Without limits it only counts, in case a limit is set later. `past`: earlier answers and decisions.
     pub fn new(budget: &Budget, machine: &Assembled, providers: Arc<Providers>, prices: Prices, past: &Past) -> Gate {
         let scope = |what: String, cohort, limits: &Limits| Scope {
             what,
@@ -212,17 +216,15 @@ impl Gate {
             taken: BTreeMap::new(),
         };
         let mut scopes = vec![scope("the run".into(), None, &budget.run())];
-        let (mut in_order, mut items) = (false, None);
-        match machine {
-            Assembled::Society(society) => {
-                in_order = society.activation() == Activation::RandomOrder;
-                for (i, name) in society.cohorts().iter().enumerate() {
-                    if let Some(limits) = budget.cohorts.get(name).filter(|limits| limits.any()) {
-                        scopes.push(scope(format!("the cohort `{name}`"), Some(i as u16), limits));
-                    }
+        let mut in_order = false;
+        let items = machine.evaluation().map(|evaluation| evaluation.items().len() as u64);
+        if let Some(society) = machine.society() {
+            in_order = society.activation() == Activation::RandomOrder;
+            for (i, name) in society.cohorts().iter().enumerate() {
+                if let Some(limits) = budget.cohorts.get(name).filter(|limits| limits.any()) {
+                    scopes.push(scope(format!("the cohort `{name}`"), Some(i as u16), limits));
                 }
             }
-            Assembled::Evaluation(evaluation) => items = Some(evaluation.items().len() as u64),
         }
         let mut gate = Gate {
             providers,
@@ -238,17 +240,17 @@ impl Gate {
             waiting: BTreeMap::new(),
             reserved: BTreeMap::new(),
             free: BTreeMap::new(),
-            // An evaluation denies nothing, so that it need not decide again as it had.
+            // An evaluation denies nothing, so it need not repeat its decisions.
             recorded: if items.is_some() { BTreeSet::new() } else { past.waves.clone() },
             waved: past.waved.clone(),
             denied: Vec::new(),
             exhausted: None,
         };
         for answer in past.answers.values() {
-            gate.settle(answer, cohort_of(machine, answer.id));
+            gate.settle(answer, machine.cohort(answer.id));
         }
         for (id, amount) in gate.charges.clone() {
-            gate.spend(id, cohort_of(machine, id), amount);
+            gate.spend(id, machine.cohort(id), amount);
         }
         gate
     }
@@ -258,17 +260,17 @@ impl Gate {
         self.agent.is_some() || self.scopes.iter().any(|scope| scope.limit != Amount::ENDLESS)
     }
 
-    /// Whether it is known what these models cost.
+    /// Whether the costs of these models are known.
     pub fn knows_costs(&self, models: &[String]) -> bool {
         let known = |model: &String| self.providers.for_model(model).is_ok_and(|provider| provider.tells_costs());
         models.iter().all(|model| self.prices.know(model) || known(model))
     }
 
-    /// Other limits of the run from now on, where they are given. Effects that were let through and have not been sent, `back`, are decided
-    /// anew; returns those that may be asked, and why the run must stop if more is spent already.
+    /// Replaces the given limits of the run. Effects in `back`, which passed but have not been sent, are decided again. Returns those
+    /// that may be sent, and the reason to stop if more is already spent.
     ///
-    /// What is left beside the calls in flight is shared anew. A group whose call in flight ends gives back to its share at most what was
-    /// set aside for that call outside of it, so that all together stay within the limit.
+    /// The rest, without calls in flight, is shared again. When a call in flight ends, its group's share regains at most what was
+    /// reserved for the call outside of the share, so that all together stay within the limit.
     pub fn limit(
         &mut self,
         limits: &Limits,
@@ -279,7 +281,7 @@ impl Gate {
             self.release(effect.id);
         }
         for effect in std::mem::take(&mut self.free).into_values() {
-            let (group, cohort) = (self.group(effect.id), cohort_of(machine, effect.id));
+            let (group, cohort) = (self.group(effect.id), machine.cohort(effect.id));
             self.reserve(effect.id, Reserved { group, cohort, amount: self.most(&effect) });
         }
         let Some(run) = self.scopes.first_mut() else { return (back, None) };
@@ -304,7 +306,7 @@ impl Gate {
         (self.ask(back, machine), over)
     }
 
-    /// Begins a batch, answered by the record or not. `effects`: all of it.
+    /// Starts a batch, whether answered by the record or not. `effects`: all of it.
     pub fn batch(&mut self, effects: &[Effect], machine: &Assembled) {
         let Some(first) = effects.first() else { return };
         let evaluation = self.items.is_some();
@@ -315,23 +317,23 @@ impl Gate {
         let tools = self.limits_tools();
         let joins = |scope: &mut Scope| {
             let counts = |effect: &&Effect| {
-                let ours = scope.cohort.is_none() || scope.cohort == cohort_of(machine, effect.id);
+                let ours = scope.cohort.is_none() || scope.cohort == machine.cohort(effect.id);
                 ours && counts(effect, tools)
             };
             let asking: Vec<u32> = effects.iter().filter(counts).map(|effect| effect.id.actor).collect();
             scope.groups.extend(asking);
         };
         if !new {
-            // Where nothing is limited a round asks slice by slice.
+            // Without limits, a round sends its requests slice by slice.
             if !evaluation {
                 self.scopes.iter_mut().for_each(joins);
             }
             return;
         }
-        // An evaluation has one share for what is left after all that its record holds.
+        // An evaluation has one share of what is left after everything in its record.
         let round = if evaluation { u32::MAX } else { first.id.round };
         self.round = Some(round);
-        // Once a wave has spent what others' shares had held, a resumed round goes on in waves, as it would have.
+        // Once a wave has spent parts of others' shares, a resumed round continues in waves, as it would have.
         self.waves = self.in_order || self.waved.contains(&round);
         for scope in &mut self.scopes {
             scope.groups.clear();
@@ -342,15 +344,15 @@ impl Gate {
         }
         for (id, amount) in std::mem::take(&mut self.charges) {
             match id.round == round {
-                true => self.take(self.group(id), cohort_of(machine, id), amount),
+                true => self.take(self.group(id), machine.cohort(id), amount),
                 false => self.charges.push((id, amount)),
             }
         }
     }
 
-    /// Counts an answer of the record that a turn of this round uses.
+    /// Counts a recorded answer used by a turn of this round.
     pub fn used(&mut self, answer: &Answer, machine: &Assembled) {
-        // Of an evaluation all of the record is counted before shares are made.
+        // In an evaluation, the whole record is counted before shares are computed.
         if self.items.is_none() {
             self.take_answer(answer, machine);
         }
@@ -358,7 +360,7 @@ impl Gate {
 
     fn take_answer(&mut self, answer: &Answer, machine: &Assembled) {
         if !matches!(answer.outcome, Outcome::Denied { .. }) {
-            let (group, cohort) = (self.group(answer.id), cohort_of(machine, answer.id));
+            let (group, cohort) = (self.group(answer.id), machine.cohort(answer.id));
             self.take(group, cohort, self.amount(answer));
         }
     }
@@ -373,7 +375,7 @@ impl Gate {
         }
     }
 
-    /// Takes questions; returns those that may be asked at once.
+    /// Accepts requests; returns those that may be sent at once.
     pub fn ask(&mut self, effects: Vec<Effect>, machine: &Assembled) -> Vec<Effect> {
         let mut now = Vec::new();
         let (bounded, tools) = (self.bounded(), self.limits_tools());
@@ -388,7 +390,7 @@ impl Gate {
                 continue;
             }
             let most = self.most(&effect);
-            let (group, cohort) = (self.group(effect.id), cohort_of(machine, effect.id));
+            let (group, cohort) = (self.group(effect.id), machine.cohort(effect.id));
             if let Some(limit) = self.agent {
                 let taken = self.of_agent.entry(effect.id.actor).or_default();
                 if !taken.leaves(most, limit) {
@@ -411,7 +413,7 @@ impl Gate {
         now
     }
 
-    /// Whether calls of tools are limited.
+    /// Whether tool calls are limited.
     fn limits_tools(&self) -> bool {
         let mut limits = self.scopes.iter().map(|scope| scope.limit).chain(self.agent);
         limits.any(|limit| limit.tool_calls != u64::MAX)
@@ -419,15 +421,15 @@ impl Gate {
 
     fn most(&self, effect: &Effect) -> Amount {
         let model = &effect.request.model;
-        if is_tool(model) {
+        if model.kind() == TargetKind::Tool {
             return Amount::TOOL_CALL;
         }
-        // A model that nobody has fails without a call.
+        // A model without a provider fails without a call.
         let Ok(provider) = self.providers.for_model(model) else { return Amount::default() };
         let most = Amount::of(&self.prices.applied(model, provider.most(&effect.request)));
         match provider.tells_costs() || self.prices.know(model) {
             true => most,
-            // Of a model that its policy did not declare no price was asked for; no wall of dollars holds its calls.
+            // No price was required for a model that its policy did not declare; calls never fit a dollar limit.
             false => Amount { nano_usd: u64::MAX, ..most },
         }
     }
@@ -444,22 +446,22 @@ impl Gate {
         self.reserved.insert(id, reserved);
     }
 
-    /// Counts an answer that has come.
+    /// Counts an answer that has arrived.
     pub fn heard(&mut self, answer: &Answer, machine: &Assembled) {
         if self.release(answer.id) {
             self.take_answer(answer, machine);
         }
-        self.settle(answer, cohort_of(machine, answer.id));
+        self.settle(answer, machine.cohort(answer.id));
     }
 
-    /// Counts a request that brought no answer. One that may have been charged has spent what was set aside for it, and nothing is set
-    /// aside for another one. One that was turned away has spent nothing but itself.
+    /// Counts a request without an answer. If it may have been charged, its reservation is spent, and nothing is reserved for a retry. If
+    /// it was rejected, only the request itself counts.
     pub fn broke(&mut self, effect: &Effect, charged: Option<&Usage>, machine: &Assembled) {
-        if !is_call(&effect.request.model) {
+        if effect.request.model.kind() != TargetKind::Model {
             return;
         }
         let id = effect.id;
-        let (cohort, amount) = (cohort_of(machine, id), Amount::of_broken(charged));
+        let (cohort, amount) = (machine.cohort(id), Amount::of_broken(charged));
         let limited = if charged.is_some() { self.release(id) } else { self.reserved.contains_key(&id) };
         if limited {
             self.take(self.group(id), cohort, amount);
@@ -467,8 +469,7 @@ impl Gate {
         self.spend(id, cohort, amount);
     }
 
-    /// Takes a question of which a request was turned away, and which has what another one takes set aside; returns it if the limits on
-    /// requests hold another one.
+    /// Takes a request that was rejected and has a retry reserved; returns it if the request limits allow a retry.
     pub fn again(&mut self, effect: Effect, machine: &Assembled) -> Option<Effect> {
         let Some(Reserved { group, cohort, .. }) = self.reserved.get(&effect.id).copied() else {
             return self.ask(vec![effect], machine).pop();
@@ -487,7 +488,7 @@ impl Gate {
         self.ask(vec![effect], machine).pop()
     }
 
-    /// Gives back what was set aside for a call, if anything was.
+    /// Releases a call's reservation, if any.
     fn release(&mut self, id: EffectId) -> bool {
         if self.free.remove(&id).is_some() {
             return false;
@@ -505,13 +506,12 @@ impl Gate {
         true
     }
 
-    /// What an answer took. One that was had while no price was known takes what it costs by those that are.
+    /// The cost of an answer. If no price was known at the time, uses present prices.
     fn amount(&self, answer: &Answer) -> Amount {
-        if is_tool(&answer.request.model) && answer.id.asker != Asker::Scorer {
-            return Amount::TOOL_CALL;
-        }
-        if !is_call(&answer.request.model) {
-            return Amount::default();
+        match answer.request.model.kind() {
+            TargetKind::Tool if answer.id.asker != Asker::Scorer => return Amount::TOOL_CALL,
+            TargetKind::Tool | TargetKind::Human => return Amount::default(),
+            TargetKind::Model => {}
         }
         let told = Amount::of(&answer.usage);
         let known = Amount::of(&self.prices.applied(&answer.request.model, answer.usage));
@@ -534,26 +534,26 @@ impl Gate {
         }
     }
 
-    /// Answers that were decided here and not handed out yet.
+    /// Denied answers not yet returned.
     pub fn take_denied(&mut self) -> Vec<Answer> {
         std::mem::take(&mut self.denied)
     }
 
-    /// Whether calls wait for a decision.
+    /// Whether calls are waiting for a decision.
     pub fn waits(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Decides what waits, once nothing is in flight and nobody can move. In an evaluation nothing is denied: the run stops instead, and
-    /// goes on with a greater budget as if it had never stopped.
-    /// Returns what is to be made, in order of id.
+    /// Decides the waiting calls, once nothing is in flight and no one can proceed. An evaluation denies nothing: the run stops instead,
+    /// and continues with a larger budget as if it had never stopped.
+    /// Returns the calls to make, in order of id.
     pub fn decide(&mut self, machine: &Assembled) -> Vec<Effect> {
         self.waves = true;
         let mut made = Vec::new();
         let ids: Vec<EffectId> = self.waiting.keys().copied().collect();
         for id in &ids {
             let Some(effect) = self.waiting.get(id) else { continue };
-            let (most, cohort) = (self.most(effect), cohort_of(machine, *id));
+            let (most, cohort) = (self.most(effect), machine.cohort(*id));
             let holds = |scope: &Scope| {
                 scope.cohort.is_some() && scope.cohort != cohort
                     || scope.spent().and(scope.reserved).leaves(most, scope.limit)
@@ -570,7 +570,7 @@ impl Gate {
         }
         for id in ids {
             let Some(effect) = self.waiting.get(&id) else { continue };
-            let (most, cohort) = (self.most(effect), cohort_of(machine, id));
+            let (most, cohort) = (self.most(effect), machine.cohort(id));
             let full = |scope: &&Scope| {
                 (scope.cohort.is_none() || scope.cohort == cohort) && !scope.spent().leaves(most, scope.limit)
             };
@@ -594,23 +594,13 @@ impl Gate {
     }
 }
 
-/// Whether a model is asked: people and tools cost nothing, and are no calls.
-fn is_call(model: &str) -> bool {
-    !is_person(model) && !is_tool(model)
-}
-
-/// Whether limits hold a question: those to models, and to tools where their calls are limited. What scores an answer is no call of the team.
+/// Whether limits apply to a request: those to models, and those to tools if tool calls are limited. Scoring an answer is not a call of
+/// the team.
 fn counts(effect: &Effect, tools: bool) -> bool {
-    match is_tool(&effect.request.model) {
-        true => tools && effect.id.asker != Asker::Scorer,
-        false => is_call(&effect.request.model),
-    }
-}
-
-fn cohort_of(machine: &Assembled, id: EffectId) -> Option<u16> {
-    match machine {
-        Assembled::Society(society) => society.cohort(id.actor),
-        Assembled::Evaluation(_) => None,
+    match effect.request.model.kind() {
+        TargetKind::Model => true,
+        TargetKind::Tool => tools && effect.id.asker != Asker::Scorer,
+        TargetKind::Human => false,
     }
 }
 

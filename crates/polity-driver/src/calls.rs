@@ -1,18 +1,17 @@
-//! What was asked and what came back: rows of the table `calls` and lines of `polity calls`.
+//! Requests and their answers: rows of the table `calls` and lines of `polity calls`.
 //!
-//! Answers come in any order and rounds ahead of the one that is open; the table has them by round. So a recorder keeps the answers of
-//! rounds that are not recorded yet ([`Pending`]) and writes those of a round, sorted, with it. What an interrupted run had heard of
-//! those rounds stands in its journal.
+//! Answers come in any order and rounds ahead of the open one; the table has them by round. So a recorder keeps the answers of unrecorded
+//! rounds (`Pending`) and writes those of a round, sorted, with it. For an interrupted run, these answers are in its journal.
 
-use crate::tables::{Batch, Column, ColumnSpec, Kind};
-use polity_kernel::ask::{Answer, Asker, Outcome, Rung};
+use polity_kernel::ask::{Answer, Asker, Outcome, Resolution};
+use polity_store::tables::{Batch, Column, ColumnSpec, Kind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Bytes of text handed to the writer of tables at once, so that its own limits hold whatever models say.
+/// Bytes of text passed to the table writer at once, so that its limits hold whatever the models reply.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// An answer with what was asked, in a row.
+/// An answer and its request, as a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Call {
     /// Row of the data set; `None` in a society.
@@ -22,51 +21,51 @@ pub struct Call {
     pub round: u32,
     /// The agent, or the member of the team.
     pub agent: u32,
-    /// Who asked: the name of an [`Asker`].
-    pub asker: &'static str,
-    /// Counts the asker's questions for the agent in the round.
+    /// Who asked.
+    pub asker: Asker,
+    /// Counts the asker's requests for the agent in the round.
     pub n: u32,
-    /// What it was asked for, in a word; may be empty.
+    /// The purpose in a word; may be empty.
     pub purpose: String,
     /// `provider/model`.
     pub model: String,
     /// How it ended: one of [`Outcome::NAMES`].
     pub outcome: &'static str,
-    /// What became of the question with it: the name of a [`Rung`].
-    pub rung: &'static str,
-    /// How often the question was put before.
+    /// The resolution of the request: the name of a [`Resolution`].
+    pub resolution: &'static str,
+    /// Number of earlier tries.
     pub attempt: u32,
     /// Tokens of the request.
     pub tokens_in: u64,
     /// Tokens of the reply.
     pub tokens_out: u64,
-    /// Of the request's tokens those that the provider had in its cache.
+    /// Cached tokens of the request.
     pub tokens_cached: u64,
-    /// Of the reply's tokens those of thinking that is not shown.
+    /// Hidden thinking tokens of the reply.
     pub tokens_thinking: u64,
-    /// US dollars that the answer cost whoever asked for it; where `shared`, that was another question.
+    /// Cost of the answer in US dollars; if `shared`, it was paid by another request.
     pub cost_usd: f64,
     /// Milliseconds it took.
     pub latency_ms: f64,
-    /// Milliseconds before it was sent: for a connection, within limits, for tries that failed.
+    /// Milliseconds before it was sent: for a connection, rate limits, failed tries.
     pub waited_ms: f64,
-    /// Tries that failed before.
+    /// Failed tries before.
     pub retries: u32,
-    /// Whether nobody was asked, because another question of the same words had the answer.
+    /// Whether the answer was shared from another request of the same words.
     pub shared: bool,
-    /// Whether the server did not tell the tokens: they are counted at the most that the call can have taken.
+    /// Whether the server did not report tokens: the call is counted at its maximum.
     pub estimated: bool,
-    /// What was asked: all messages, each under its role.
+    /// The request: all messages, each under its role.
     pub prompt: String,
-    /// The reply as it came; where there is none, the words of the error.
+    /// The original reply; without one, the error message.
     pub answer: String,
 }
 
-/// Where a call stands: round, item, agent, asker, number.
-pub type Place = (u32, Option<u32>, u32, usize, u32);
+/// Identifies a call: round, item, agent, asker, number.
+pub type Place = (u32, Option<u32>, u32, Asker, u32);
 
 impl Call {
-    /// Of an answer, in an evaluation or in a society. Without its texts it takes little memory.
+    /// Creates it from an answer, in an evaluation or in a society. Without texts it takes little memory.
     #[must_use]
     pub fn of(answer: &Answer, evaluation: bool, texts: bool) -> Call {
         let Answer { id, request, outcome, usage } = answer;
@@ -75,12 +74,12 @@ impl Call {
             item: evaluation.then_some(id.item),
             round: id.round,
             agent: id.actor,
-            asker: id.asker.name(),
+            asker: id.asker,
             n: id.n,
             purpose: request.purpose.clone(),
-            model: request.model.clone(),
+            model: request.model.to_string(),
             outcome: outcome.name(),
-            rung: answer.rung().name(),
+            resolution: answer.resolution().name(),
             attempt: request.step.map_or(0, |step| u32::from(step.nth)),
             tokens_in: usage.tokens_in,
             tokens_out: usage.tokens_out,
@@ -97,23 +96,22 @@ impl Call {
         }
     }
 
-    /// Where it stands among the others.
+    /// Its sort key.
     #[must_use]
     pub fn place(&self) -> Place {
-        let asker = Asker::ALL.iter().position(|asker| asker.name() == self.asker).unwrap_or(0);
-        (self.round, self.item, self.agent, asker, self.n)
+        (self.round, self.item, self.agent, self.asker, self.n)
     }
 
-    /// Whether its question ended with it.
+    /// Whether it ended its request.
     #[must_use]
     pub fn ends(&self) -> bool {
-        self.rung != Rung::Again.name()
+        self.resolution != Resolution::Again.name()
     }
 
-    /// Whether its question ended without a reply.
+    /// Whether it ended its request without a reply.
     #[must_use]
     pub fn is_lost(&self) -> bool {
-        self.rung == Rung::Default.name() || self.rung == Rung::None.name()
+        self.resolution == Resolution::Default.name() || self.resolution == Resolution::None.name()
     }
 
     fn bytes(&self) -> usize {
@@ -127,59 +125,59 @@ pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
     let words = |all: &[&str]| Kind::Category(all.iter().map(|word| (*word).to_string()).collect());
     let who = if evaluation { "member of the team" } else { "who asked" };
     let item = evaluation.then(|| column("item", Kind::U32, "row of the data set"));
-    let rungs = Rung::ALL.map(Rung::name);
+    let resolutions = Resolution::ALL.map(Resolution::name);
     let others = [
         column("round", Kind::U32, "the round in which the turn began, from 0"),
         column("agent", Kind::U32, who),
         column(
             "asker",
             words(&Asker::ALL.map(Asker::name)),
-            "who asked: the agent in its turn, its cohort or the world in its name; a member of a team, the team's method, or what scores \
-             its answer",
+            "who asked: the agent in its turn, or its cohort or the world on its behalf; a member of a team, the \
+             team's method, or the scorer of its answer",
         ),
-        column("n", Kind::U32, "counts the asker's questions for the agent in the round, from 0"),
-        column("purpose", Kind::Text, "what it was asked for, in a word"),
+        column("n", Kind::U32, "number of the asker's question for the agent in the round, from 0"),
+        column("purpose", Kind::Text, "purpose of the question, in a word"),
         column("model", Kind::Text, "provider/model"),
         column("outcome", words(&Outcome::NAMES), "how it ended"),
         column(
-            "rung",
-            words(&rungs),
-            "what became of the question: the reply fits as it came, once repaired, once reasked; it is put again; its default holds; \
-             or none fits and whoever asked saw that",
+            "resolution",
+            words(&resolutions),
+            "how the question was resolved: the reply fits as it came, after repair, or when reasked; the question is \
+             asked again; its default is used; or no reply fits, and the asker was told so",
         ),
-        column("attempt", Kind::U32, "how often the question was put before"),
+        column("attempt", Kind::U32, "how often the question was asked before"),
         column("tokens_in", Kind::U64, "tokens of the request"),
         column("tokens_out", Kind::U64, "tokens of the reply"),
-        column("tokens_cached", Kind::U64, "of tokens_in those in the provider's cache"),
-        column("tokens_thinking", Kind::U64, "of tokens_out those of thinking that is not shown"),
+        column("tokens_cached", Kind::U64, "how many of tokens_in were in the provider's cache"),
+        column("tokens_thinking", Kind::U64, "how many of tokens_out were hidden thinking"),
         column(
             "cost_usd",
             Kind::F64,
-            "US dollars that the answer cost when it was had; of answers that share one each says it, and it was paid where shared is \
-             false",
+            "cost in US dollars when the answer was first obtained; answers that share a call all show its cost, which \
+             was paid only where shared is false",
         ),
-        column("latency_ms", Kind::F64, "milliseconds (declared, for simulated models)").volatile(),
+        column("latency_ms", Kind::F64, "latency in milliseconds (declared, for simulated models)").volatile(),
         column(
             "waited_ms",
             Kind::F64,
-            "milliseconds before it was sent: for a connection, within limits, for tries that failed",
+            "milliseconds before the request was sent: waiting for a connection, for rate limits and for failed tries",
         )
         .volatile(),
-        column("retries", Kind::U32, "tries that failed before").volatile(),
-        column("shared", Kind::Bool, "whether nobody was asked: another question of the same words had the answer")
+        column("retries", Kind::U32, "failed tries before this answer").volatile(),
+        column("shared", Kind::Bool, "whether no call was made, because an identical request provided the answer")
             .volatile(),
         column(
             "estimated",
             Kind::Bool,
-            "whether the server did not tell the tokens: they are counted at the most that the call can have taken",
+            "whether the server did not report token counts; the counts are then the most that the call can have used",
         ),
         column("prompt", Kind::Text, "all messages as they were sent, each under its role"),
-        column("answer", Kind::Text, "the reply as it came; where there is none, the words of the error"),
+        column("answer", Kind::Text, "the reply as it came; without one, the error message"),
     ];
     item.into_iter().chain(others).collect()
 }
 
-/// Rows of the table, in batches that are small in bytes.
+/// Rows of the table, in batches limited in bytes.
 pub(crate) struct Batches(std::iter::Peekable<std::vec::IntoIter<Call>>);
 
 impl Batches {
@@ -227,12 +225,12 @@ fn batch(mut calls: Vec<Call>) -> Batch {
     columns.extend([
         u32s(&calls, |call| call.round),
         u32s(&calls, |call| call.agent),
-        codes(&calls, &Asker::ALL.map(Asker::name), |call| call.asker),
+        codes(&calls, &Asker::ALL.map(Asker::name), |call| call.asker.name()),
         u32s(&calls, |call| call.n),
         taken(&mut calls, |call| &mut call.purpose),
         taken(&mut calls, |call| &mut call.model),
         codes(&calls, &Outcome::NAMES, |call| call.outcome),
-        codes(&calls, &Rung::ALL.map(Rung::name), |call| call.rung),
+        codes(&calls, &Resolution::ALL.map(Resolution::name), |call| call.resolution),
         u32s(&calls, |call| call.attempt),
         u64s(&calls, |call| call.tokens_in),
         u64s(&calls, |call| call.tokens_out),
@@ -250,10 +248,10 @@ fn batch(mut calls: Vec<Call>) -> Batch {
     Batch { rows, columns }
 }
 
-/// Answers of rounds that are not recorded yet.
+/// Answers of unrecorded rounds.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// Rounds after which a turn that asks is complete.
+    /// Number of rounds after which a turn with requests is complete.
     lag: u32,
     evaluation: bool,
     texts: bool,
@@ -265,12 +263,12 @@ impl Pending {
         Pending { lag, evaluation, texts, by_round: BTreeMap::new() }
     }
 
-    /// Whether turns that ask are complete only in a later round.
+    /// Whether turns with requests are complete only in a later round.
     pub(crate) fn lags(&self) -> bool {
         self.lag > 0
     }
 
-    /// Takes answers in that round `next` or a later one uses.
+    /// Takes answers that round `next` or a later one uses.
     pub(crate) fn take_in<'a>(&mut self, answers: impl IntoIterator<Item = &'a Answer>, next: u32) {
         for answer in answers {
             if u64::from(answer.id.round) + u64::from(self.lag) >= u64::from(next) {
@@ -280,7 +278,7 @@ impl Pending {
         }
     }
 
-    /// Gives up what is used by the end of `round`, in order: every turn that began so long ago is complete.
+    /// Returns what is used by the end of `round`, in order: all turns that began so long ago are complete.
     pub(crate) fn used_by(&mut self, round: u32) -> Vec<Call> {
         let Some(began) = round.checked_sub(self.lag) else { return Vec::new() };
         let later = self.by_round.split_off(&began.saturating_add(1));
@@ -293,13 +291,13 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use polity_kernel::ask::{EffectId, Message, Request, Role, Usage, Want};
+    use polity_kernel::ask::{ChatMessage, EffectId, Request, ResponseFormat, Role, Usage};
 
     fn answer(round: u32, item: u32, actor: u32, n: u32, bytes: usize) -> Answer {
-        let messages = vec![Message::text(Role::User, "x".repeat(bytes))];
+        let messages = vec![ChatMessage::text(Role::User, "x".repeat(bytes))];
         Answer {
             id: EffectId { item, round, actor, asker: Asker::Member, n },
-            request: Request::new("sim/medium", messages, Want::Text),
+            request: Request::new("sim/medium", messages, ResponseFormat::Text),
             outcome: Outcome::Refused { raw: "no".into() },
             usage: Usage::default(),
         }
@@ -312,7 +310,10 @@ mod tests {
         pending.take_in(&all, 2);
         assert!(pending.used_by(1).is_empty(), "nothing is complete");
         let places: Vec<_> = pending.used_by(2).iter().map(Call::place).collect();
-        assert_eq!(places, [(0, Some(4), 0, 3, 0), (0, Some(4), 1, 3, 0), (0, Some(5), 0, 3, 1)]);
+        assert_eq!(
+            places,
+            [(4, 0, 0), (4, 1, 0), (5, 0, 1)].map(|(item, agent, n)| (0, Some(item), agent, Asker::Member, n))
+        );
         assert!(pending.used_by(2).is_empty());
         pending.take_in(&[answer(0, 9, 9, 9, 3)], 3);
         assert_eq!(pending.used_by(3).len(), 1, "what lies in closed parts is not taken in again");

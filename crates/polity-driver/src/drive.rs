@@ -1,53 +1,52 @@
-//! Drives a machine: hands it answers, journals them before they are used, records its rounds, saves its state.
+//! Drives a machine: passes it answers, journals them before use, records its rounds, saves its state.
 
 mod orders;
-mod totals;
 
+pub use crate::past::Past;
+pub use crate::totals::{Resolutions, Totals};
 pub(crate) use orders::Orders;
-pub use totals::{Rungs, Totals};
 
-use crate::DriveError;
 use crate::budget::Gate;
-use crate::journal::Journal;
 use crate::recorder::Recorder;
-use crate::snapshots::Snapshots;
 use crate::source::{Broken, FormChange, Ledger, Source};
-use crate::tables::Parts;
-use crate::tools::is_tool;
-use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
-use polity_kernel::digest::{Digest, Kind, RowHash};
+use polity_kernel::ask::{Answer, Effect, EffectId, TargetKind};
+use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
 use polity_kernel::journal::{MAX_PAYLOAD, RECORD_HEADER};
 use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
 use polity_kernel::scenario::{Assembled, SnapshotPlan};
+use polity_store::DriveError;
+use polity_store::journal::Journal;
+use polity_store::snapshots::Snapshots;
+use polity_store::tables::Parts;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long answers may be gathered into one commit once somebody can move on.
+/// How long answers are collected into one commit once someone can proceed.
 const LINGER: Duration = Duration::from_millis(2);
-/// How long a driver that waits for its disk listens to the outside at a time.
+/// How long a driver waiting for its disk listens for answers at a time.
 const GLANCE: Duration = Duration::from_millis(1);
-/// How often a waiting driver looks at its stop flag.
+/// How often a waiting driver checks its stop flag.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a run that is to stop waits for what is in flight, unless it is said otherwise.
+/// Default time that a stopping run waits for calls in flight.
 pub const GRACE: Duration = Duration::from_secs(30);
-/// Answers in one record of the journal at most, and their bytes: a record has a longest length, a batch of answers has none.
+/// Maximum answers per journal record, and their bytes: a record has a maximum length, a batch of answers has none.
 const ANSWERS_A_RECORD: usize = 1024;
 const BYTES_A_RECORD: usize = 16 << 20;
-/// Why a run stops that has taken the time it may take.
-pub(crate) const TIME_UP: &str = "the time that this process may take is up";
-/// Why nothing moves in a run that is paused.
-const PAUSED: &str = "paused; `polity ctl RUN resume` lets it go on";
+/// Reason of a run stopped by its time limit.
+pub(crate) const TIME_UP: &str = "the time limit of this process is reached";
+/// Reason while a run is paused.
+const PAUSED: &str = "paused; `polity ctl RUN resume` continues it";
 
-/// What a person has asked for while a run is under way: 0 nothing, 1 finish what is in flight and save, 2 stop now.
+/// A person's stop request: 0 none, 1 finish what is in flight and save, 2 stop now.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicU8>);
 
 impl Stop {
-    /// Asks once more; returns how often that makes.
+    /// Requests a stop; returns the number of requests so far.
     pub fn ask(&self) -> u8 {
         self.0.fetch_add(1, Ordering::SeqCst).saturating_add(1)
     }
@@ -64,12 +63,12 @@ pub struct Progress {
     pub rounds: u32,
     /// Rounds planned.
     pub planned: u32,
-    /// Agents alive, or items at work.
+    /// Living agents, or items in progress.
     pub agents: u32,
-    /// Items with a verdict, and items in all; 0 in a society.
+    /// Items with a verdict, and all items; 0 in a society.
     #[serde(skip_serializing_if = "is_of_society")]
     pub items: (usize, usize),
-    /// Answers had in this process.
+    /// Answers received in this process.
     pub answers: u64,
     /// Dollars spent by the run.
     pub cost_usd: f64,
@@ -82,11 +81,11 @@ fn is_of_society(items: &(usize, usize)) -> bool {
     items.1 == 0
 }
 
-/// Told of what happens.
+/// Receives the events of a run.
 pub trait Watch {
     /// Called after every round and now and then while waiting.
     fn progress(&mut self, progress: &Progress);
-    /// Called with every answer that came from outside (not from the record), as it comes.
+    /// Called with every answer from outside (not from the record), as it arrives.
     fn heard(&mut self, answer: &Answer, machine: &Assembled) {
         let _ = (answer, machine);
     }
@@ -103,55 +102,20 @@ impl Watch for Unwatched {
     fn progress(&mut self, _: &Progress) {}
 }
 
-/// How driving ended.
+/// How a drive ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The machine has ended.
     Done(Outcome),
-    /// A person stopped it; `polity resume` goes on.
+    /// A person stopped it; `polity resume` continues.
     Stopped,
-    /// The time that a process may take is up; `polity resume` goes on.
+    /// The time limit of the process is reached; `polity resume` continues.
     TimeUp,
-    /// Its budget is used up, as it says; `polity resume` goes on with a greater one.
+    /// Its budget is used up, with the reason; `polity resume` continues with a larger one.
     Exhausted(String),
 }
 
-/// What a journal already holds.
-#[derive(Debug, Default)]
-pub struct Past {
-    /// Answers by effect, not used yet.
-    pub answers: BTreeMap<EffectId, Answer>,
-    /// (sum, chain) by round.
-    pub rounds: BTreeMap<u32, (Digest, Digest)>,
-    /// Calls that a budget had held back and then let through.
-    pub waves: BTreeSet<EffectId>,
-    /// The rounds in which any was.
-    pub waved: BTreeSet<u32>,
-    /// Requests that brought no answer, with the most that they can have taken if they may have been answered.
-    pub broken: Vec<(EffectId, Option<Usage>)>,
-}
-
-impl Past {
-    /// Takes in a request that brought no answer.
-    pub(crate) fn broke(&mut self, id: EffectId, charged: Option<Usage>) {
-        // Another request was not decided with the first.
-        if charged.is_some() {
-            self.waves.remove(&id);
-        }
-        self.broken.push((id, charged));
-    }
-
-    /// What the recorded answers came to.
-    #[must_use]
-    pub fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
-        self.answers.values().for_each(|answer| totals.count(answer));
-        self.broken.iter().for_each(|(_, charged)| totals.broke(charged.as_ref()));
-        totals
-    }
-}
-
-/// Where a run is written. A replay has none.
+/// Where a run is written; a replay has none.
 pub struct Writing {
     /// The journal.
     pub journal: Journal,
@@ -173,7 +137,7 @@ impl Writing {
         let next = machine.next_round();
         let parts = self.recorder.close_parts(next)?;
         let bytes = self.saved.save(machine, seed)?;
-        // The parts count from here on, whatever they are called.
+        // The parts count from here on, under any name.
         self.append(&Event::Snapshot { round: next, bytes, parts })?;
         self.journal.commit()?;
         self.recorder.publish(false)?;
@@ -188,7 +152,7 @@ pub(crate) fn append(journal: &Journal, event: &Event) -> Result<(), DriveError>
     Ok(journal.append(event.kind(), &payload)?)
 }
 
-/// Enters requests into a journal that others write, too.
+/// A ledger that enters requests into a shared journal.
 pub(crate) fn ledger(journal: &Journal) -> Ledger {
     let journal = journal.clone();
     Arc::new(move |sent| {
@@ -196,12 +160,12 @@ pub(crate) fn ledger(journal: &Journal) -> Ledger {
         let payload = event.encode().map_err(|error| error.to_string())?;
         match journal.append_for_others(event.kind(), &payload) {
             true => Ok(()),
-            false => Err("the journal takes nothing more".into()),
+            false => Err("the journal accepts no more records".into()),
         }
     })
 }
 
-/// Appends answers, in as many records as they need; hands them back.
+/// Appends answers, in as many records as needed; returns them.
 pub(crate) fn append_answers(journal: &Journal, mut answers: Vec<Answer>) -> Result<Vec<Answer>, DriveError> {
     let mut written = Vec::with_capacity(answers.len());
     while !answers.is_empty() {
@@ -216,17 +180,17 @@ pub(crate) fn append_answers(journal: &Journal, mut answers: Vec<Answer>) -> Res
     Ok(written)
 }
 
-/// How many of these answers make a record of about `target` bytes at most: one at least, which must not be longer than `longest`.
+/// Number of answers for a record of about `target` bytes: at least one, which must not exceed `longest`.
 fn in_a_record(answers: &[Answer], target: usize, longest: usize) -> Result<usize, DriveError> {
     let mut sum = 0usize;
     for (n, answer) in answers.iter().take(ANSWERS_A_RECORD).enumerate() {
         let bytes = postcard::serialize_with_flavor(answer, postcard::ser_flavors::Size::default())
-            .map_err(|e| DriveError::Differs(format!("an answer can not be written to the journal: {e}")))?;
-        // Before it stand the kind of the record and the number of answers.
+            .map_err(|e| DriveError::Differs(format!("an answer cannot be written to the journal: {e}")))?;
+        // The record's kind and the number of answers come first.
         if bytes + RECORD_HEADER > longest {
             return Err(DriveError::Input(format!(
-                "the question {} and its answer have {bytes} bytes, and the journal holds {longest} in one record; ask with a shorter \
-                 conversation. Everything up to it is kept",
+                "the question {} and its answer have {bytes} bytes, but a journal record holds at most {longest}; \
+                 shorten the conversation. Everything before this question is kept",
                 answer.id
             )));
         }
@@ -238,29 +202,23 @@ fn in_a_record(answers: &[Answer], target: usize, longest: usize) -> Result<usiz
     Ok(answers.len().min(ANSWERS_A_RECORD))
 }
 
-/// The digest of bytes that are no file of their own (that is [`polity_kernel::digest::FileHash`]): of a request, of a piece of a state.
-#[must_use]
-pub fn digest_of(bytes: &[u8]) -> Digest {
-    Digest(RowHash::new(Kind::Input, 0).bytes(bytes).finish())
-}
-
-/// A machine and everything around it.
+/// A machine with its environment.
 pub struct Drive<'a> {
     /// The machine.
     pub machine: &'a mut Assembled,
-    /// What the journal holds already.
+    /// The contents of the journal.
     pub past: Past,
-    /// Where new answers come from; `None` in a strict replay.
+    /// The source of new answers; `None` in a strict replay.
     pub source: &'a mut dyn Source,
-    /// Decides which calls are made, where they are limited.
+    /// Decides which calls are made, if limited.
     pub(crate) gate: Option<Gate>,
-    /// What is ordered while the run is under way; `None` in a replay.
+    /// Orders during the run; `None` in a replay.
     pub(crate) orders: Option<Orders>,
-    /// When the run stops whatever it does.
+    /// When the run stops unconditionally.
     pub deadline: Option<Instant>,
-    /// How long it waits then for what is in flight.
+    /// How long it then waits for calls in flight.
     pub(crate) grace: Duration,
-    /// Since when it is stopping, and waits for no more than what is in flight; `None` at first.
+    /// Since when it is stopping, waiting only for calls in flight; `None` at first.
     pub(crate) stopping_since: Option<Instant>,
     /// Where the run is written; `None` in a replay.
     pub writing: Option<Writing>,
@@ -268,26 +226,26 @@ pub struct Drive<'a> {
     pub seed: u64,
     /// Rounds planned, for progress.
     pub planned: u32,
-    /// What a person asks for.
+    /// A person's stop request.
     pub stop: Stop,
-    /// Who is told.
+    /// The watcher.
     pub watch: &'a mut dyn Watch,
     /// Whether a round that differs from the record is only noted (a replay) or stops the run (a resume).
     pub tolerate: bool,
-    /// Whether nobody may be asked: to need an answer that is not recorded is an error, unless an earlier round differs.
+    /// Whether calls are forbidden: an unrecorded answer is then an error, unless an earlier round differs.
     pub strict: bool,
 }
 
-/// Questions without an answer.
+/// Unanswered requests.
 #[derive(Default)]
 struct Open {
-    /// By effect, the group whose answers are used together.
+    /// The group of each effect; a group's answers are used together.
     effects: BTreeMap<EffectId, u32>,
-    /// How many of them each group waits for.
+    /// Number of missing answers per group.
     left: BTreeMap<u32, usize>,
-    /// Answers that came while those before them were made durable: in the journal, and not to be used yet.
+    /// Answers that arrived while earlier ones were made durable: journaled, but not to be used yet.
     late: Vec<Answer>,
-    /// In a strict drive: the first question that the record does not answer, in words.
+    /// In a strict drive: the first request without a recorded answer, in words.
     unrecorded: Option<String>,
 }
 
@@ -302,7 +260,7 @@ impl Open {
         }
     }
 
-    /// Takes an answer's effect out: whether it was open, and whether its group waits for nothing more.
+    /// Removes an answer's effect; returns whether it was open, and whether its group is complete.
     fn end(&mut self, id: EffectId) -> (bool, bool) {
         let Some(group) = self.effects.remove(&id) else { return (false, false) };
         let Some(left) = self.left.get_mut(&group) else { return (true, false) };
@@ -315,42 +273,27 @@ impl Open {
     }
 }
 
-/// What a drive came to.
+/// The result of a drive.
 #[derive(Debug)]
 pub struct Driven {
     /// How it ended.
     pub ending: Ending,
-    /// What its answers came to.
+    /// Totals of its answers.
     pub totals: Totals,
     /// The first round whose digest differs from the record.
     pub first_difference: Option<u32>,
-    /// Chain up to and with the last round driven; `None` when there was none.
+    /// Chain up to the last round driven; `None` if there was none.
     pub chain: Option<Digest>,
     /// Commits of the journal.
     pub commits: u64,
-    /// Milliseconds of every round driven.
+    /// Milliseconds per round driven.
     pub round_ms: Vec<f64>,
-    /// The parts of the run's tables, where it is written.
+    /// The parts of the run's tables, if it is written.
     pub parts: Parts,
 }
 
-fn as_machine(machine: &mut Assembled) -> &mut dyn Machine {
-    match machine {
-        Assembled::Society(society) => society.as_mut(),
-        Assembled::Evaluation(evaluation) => evaluation.as_mut(),
-    }
-}
-
-/// Answers of one group are used together: a turn's in a society, an item's in an evaluation.
-fn group(machine: &Assembled, id: EffectId) -> u32 {
-    match machine {
-        Assembled::Society(_) => id.actor,
-        Assembled::Evaluation(_) => id.item,
-    }
-}
-
 impl Drive<'_> {
-    /// Drives to the end, or until somebody stops it.
+    /// Drives to the end, or until stopped.
     pub fn run(mut self) -> Result<Driven, DriveError> {
         let mut driven = Driven {
             ending: Ending::Stopped,
@@ -364,7 +307,7 @@ impl Drive<'_> {
         let result = self.run_inner(&mut driven);
         match (result, self.writing) {
             (Ok(()), Some(mut writing)) => {
-                let next = as_machine(self.machine).next_round();
+                let next = self.machine.next_round();
                 match &driven.ending {
                     Ending::Done(outcome) => {
                         let parts = writing.recorder.close_last(self.machine, next)?;
@@ -406,16 +349,14 @@ impl Drive<'_> {
         let mut saved = Instant::now();
         let mut progress = Progress { planned: self.planned, ..Progress::default() };
         // A restored machine already waits for some answers.
-        let restored = as_machine(self.machine).open_effects();
+        let restored = self.machine.open_effects();
         self.begin(restored, &mut ready, &mut open)?;
         loop {
             let seed = self.seed;
-            let step = as_machine(self.machine)
-                .poll(std::mem::take(&mut ready))
-                .map_err(|bug| DriveError::Bug { seed, bug })?;
+            let step = self.machine.poll(std::mem::take(&mut ready)).map_err(|bug| DriveError::Bug { seed, bug })?;
             asked.extend(step.start);
             if matches!(step.then, Then::More) && self.gate.as_ref().is_some_and(Gate::bounded) {
-                // What a budget decides is decided of all that a round asks at first.
+                // The budget decides on everything that a round asks first.
                 continue;
             }
             self.begin(std::mem::take(&mut asked), &mut ready, &mut open)?;
@@ -440,7 +381,7 @@ impl Drive<'_> {
                         self.save()?;
                         return Ok(());
                     }
-                    // A society finishes its round with what its agents do without an answer.
+                    // A society finishes its round with its agents' actions without an answer.
                     if let Some(reason) = self.gate.as_ref().and_then(Gate::exhausted)
                         && progress.rounds < self.planned
                     {
@@ -449,7 +390,7 @@ impl Drive<'_> {
                         return Ok(());
                     }
                     if !open.is_empty() && ready.is_empty() {
-                        // Turns with a lag are under way: take what has come, wait for nothing.
+                        // Turns with a lag are active: take what has arrived, do not wait.
                         let answers = self.listen(Duration::ZERO, &mut driven.totals)?;
                         self.hear(answers, &mut ready, &mut open, &mut driven.totals)?;
                         self.commit(&ready)?;
@@ -459,7 +400,7 @@ impl Drive<'_> {
                 Then::Wait => {
                     if ready.is_empty() {
                         if let Some(what) = open.unrecorded.take() {
-                            // After a round that differs it is no wonder that other questions are asked.
+                            // After a differing round, different requests are expected.
                             return driven.first_difference.map(|_| ()).ok_or(DriveError::Differs(what));
                         }
                         self.wait(&mut ready, &mut open, driven, &mut progress)?;
@@ -472,7 +413,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Begins effects: those whose answers are recorded have them at once.
+    /// Starts effects; those with recorded answers are answered at once.
     fn begin(&mut self, effects: Vec<Effect>, ready: &mut Vec<Answer>, open: &mut Open) -> Result<(), DriveError> {
         let mut fresh = Vec::new();
         if let Some(gate) = &mut self.gate {
@@ -496,20 +437,20 @@ impl Drive<'_> {
                     .to_string(),
                 ),
                 None if self.strict => Some(format!(
-                    "the journal has no answer to effect {}, and a replay asks nobody: the entry was removed. Asked: \
-                     {:?}",
+                    "the journal has no answer to the request {}, and a replay makes no calls: the answer was removed. \
+                     Request: {:?}",
                     effect.id, effect.request
                 )),
                 None => None,
             };
             match unrecorded {
                 Some(what) if self.strict => {
-                    // Not an error yet: earlier rounds may still complete, and the end of a run leaves questions open.
+                    // Not an error yet: earlier rounds may still complete, and a run may end with open requests.
                     open.unrecorded.get_or_insert(what);
                 }
                 Some(what) => return Err(DriveError::Differs(what)),
                 None => {
-                    open.begin(effect.id, group(self.machine, effect.id));
+                    open.begin(effect.id, self.machine.group(effect.id));
                     fresh.push(effect);
                 }
             }
@@ -523,7 +464,7 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Whether the time is up; it says so then.
+    /// Whether the time limit is reached; records it if so.
     fn out_of_time(&self, driven: &mut Driven) -> bool {
         let up = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         if up {
@@ -532,7 +473,7 @@ impl Drive<'_> {
         up
     }
 
-    /// With nothing in flight and nobody able to move: calls that a budget held back are decided.
+    /// Decides calls delayed by a budget, once nothing is in flight and no one can proceed.
     fn decide(&mut self) -> Result<(), DriveError> {
         let Some(gate) = self.gate.as_mut().filter(|gate| gate.waits()) else { return Ok(()) };
         let made = gate.decide(self.machine);
@@ -546,12 +487,12 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Waits for answers. Requests that brought none are counted, and made again as far as the budget holds that.
+    /// Waits for answers. Requests without one are counted, and retried as far as the budget allows.
     fn listen(&mut self, patience: Duration, totals: &mut Totals) -> Result<Vec<Answer>, DriveError> {
         let answers = self.source.wait(patience);
         let mut again = Vec::new();
         for Broken { effect, charged, again: may } in self.source.broken() {
-            if is_tool(&effect.request.model) {
+            if effect.request.model.kind() == TargetKind::Tool {
                 again.extend(may.then_some(effect));
                 continue;
             }
@@ -580,7 +521,7 @@ impl Drive<'_> {
         Ok(answers)
     }
 
-    /// Takes answers that arrived: journals those that are new. Whether some group waits for nothing more.
+    /// Takes arrived answers and journals new ones. Returns whether some group is complete.
     fn hear(
         &mut self,
         mut answers: Vec<Answer>,
@@ -605,7 +546,7 @@ impl Drive<'_> {
             self.watch.heard(answer, self.machine);
         }
         if let Some(writing) = &mut self.writing {
-            // Written at once, so that a killed process has paid for nothing twice; synced before use.
+            // Written at once, so that a killed process never pays twice; synced before use.
             let answers = append_answers(&writing.journal, answers)?;
             writing.recorder.heard(&answers);
             ready.extend(answers);
@@ -615,7 +556,7 @@ impl Drive<'_> {
         Ok(complete)
     }
 
-    /// Makes answers durable before they are used. Meanwhile what comes is journaled, and calls that wait for a connection are made.
+    /// Makes answers durable before use. Meanwhile arrivals are journaled, and calls waiting for a connection are made.
     fn commit_and_listen(&mut self, ready: &[Answer], open: &mut Open, totals: &mut Totals) -> Result<(), DriveError> {
         let Some(writing) = self.writing.as_mut().filter(|_| !ready.is_empty()) else { return Ok(()) };
         let Some(commit) = writing.journal.commit_beside()? else { return Ok(()) };
@@ -636,8 +577,8 @@ impl Drive<'_> {
         }
     }
 
-    /// While turns begin: hears what has come, since calls stop when nobody does; and leaves the processors to calls for a while when
-    /// enough questions wait.
+    /// While turns start: takes arrivals, since calls stop when no one does; and leaves the processors to calls for a while once enough
+    /// requests wait.
     fn meanwhile(&mut self, open: &mut Open, driven: &mut Driven) -> Result<(), DriveError> {
         let until = Instant::now() + TICK;
         while let Some(sated) = self.source.is_sated() {
@@ -645,7 +586,7 @@ impl Drive<'_> {
             let mut late = std::mem::take(&mut open.late);
             self.hear(answers, &mut late, open, &mut driven.totals)?;
             open.late = late;
-            // Questions may wait for longer, for a limit on the rate for instance: the turns begin all the same.
+            // Requests may wait longer, such as for a rate limit: the turns start anyway.
             if !sated || self.stop.asked() || Instant::now() >= until {
                 break;
             }
@@ -662,7 +603,7 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// Waits until somebody can move on; one commit for all answers that came meanwhile. Leaves `ready` empty if the run is to stop.
+    /// Waits until someone can proceed; one commit for all answers so far. Leaves `ready` empty if the run is to stop.
     fn wait(
         &mut self,
         ready: &mut Vec<Answer>,
@@ -670,7 +611,7 @@ impl Drive<'_> {
         driven: &mut Driven,
         progress: &mut Progress,
     ) -> Result<(), DriveError> {
-        let asked_nobody = || DriveError::Differs("the machine waits for answers that nobody was asked for".into());
+        let asked_nobody = || DriveError::Differs("the machine waits for answers, but no request is open".into());
         if open.is_empty() && open.late.is_empty() {
             return Err(asked_nobody());
         }
@@ -683,14 +624,14 @@ impl Drive<'_> {
             if stopping {
                 let since = *self.stopping_since.get_or_insert_with(Instant::now);
                 self.source.hold();
-                // What is still in flight then is counted at its most, as after a kill.
+                // Calls still in flight then count at their maximum, as after a kill.
                 if since.elapsed() >= self.grace {
                     break;
                 }
             }
             let mut answers = self.gate.as_mut().map(Gate::take_denied).unwrap_or_default();
             if answers.is_empty() && self.source.in_flight() == 0 {
-                // What has come may move somebody on, and only then is it known who waits.
+                // Arrived answers may let someone proceed, and only then is it known who waits.
                 if stopping || !ready.is_empty() {
                     break;
                 }
@@ -727,7 +668,7 @@ impl Drive<'_> {
                 let reason = match (self.paused(), self.stopping_since) {
                     (_, Some(since)) => {
                         let left = self.grace.saturating_sub(since.elapsed()).as_secs();
-                        format!("stopping, at most {left} s more: {}", self.source.reason())
+                        format!("stopping in at most {left} s: {}", self.source.reason())
                     }
                     (true, None) => PAUSED.into(),
                     (false, None) => self.source.reason(),
@@ -758,8 +699,8 @@ impl Drive<'_> {
             return Ok(());
         }
         Err(DriveError::Differs(format!(
-            "round {} comes out differently than it was recorded (digest {}, recorded {sum}): the journal was changed, or this \
-             build computes other results; resume with the build that began the run, see manifest.json",
+            "round {} differs from its record (digest {}, recorded {sum}): the journal was changed, or this build \
+             computes different results; resume with the build that began the run (see manifest.json)",
             report.round, report.sum
         )))
     }
@@ -783,7 +724,7 @@ impl Drive<'_> {
     fn save(&mut self) -> Result<(), DriveError> {
         let seed = self.seed;
         match &mut self.writing {
-            Some(writing) => writing.save(as_machine(self.machine), seed),
+            Some(writing) => writing.save(self.machine, seed),
             None => Ok(()),
         }
     }
@@ -792,7 +733,7 @@ impl Drive<'_> {
         progress.answers = totals.answers;
         progress.cost_usd = totals.cost_usd;
         progress.waiting = waiting;
-        if let Assembled::Evaluation(evaluation) = &*self.machine {
+        if let Some(evaluation) = self.machine.evaluation() {
             progress.items = (evaluation.finished(), evaluation.items().len());
         }
         self.watch.progress(progress);
@@ -803,15 +744,15 @@ impl Drive<'_> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::disk::{Disk, SimDisk};
-    use crate::journal::{JournalWriter, read_all};
-    use polity_kernel::ask::{self, Asker, Request, Want};
+    use polity_kernel::ask::{self, Asker, Request, ResponseFormat, Usage};
+    use polity_store::disk::{Disk, SimDisk};
+    use polity_store::journal::{JournalWriter, read_all};
     use std::path::Path;
 
     fn answer(n: u32, bytes: usize) -> Answer {
         let outcome = ask::Outcome::Invalid { raw: "x".repeat(bytes), why: "long".into() };
         let id = EffectId { item: 0, round: 0, actor: n, asker: Asker::Agent, n: 0 };
-        Answer { id, request: Request::new("m", Vec::new(), Want::Text), outcome, usage: Usage::default() }
+        Answer { id, request: Request::new("m", Vec::new(), ResponseFormat::Text), outcome, usage: Usage::default() }
     }
 
     #[test]
@@ -819,7 +760,7 @@ mod tests {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
         let dir = Path::new("journal");
         let journal = Journal::from(JournalWriter::create(disk.clone(), dir).unwrap());
-        // Twelve of the longest that a provider may send, and many short ones.
+        // Twelve of the longest answers a provider may send, and many short ones.
         let answers: Vec<Answer> =
             (0..12).map(|n| answer(n, 10_000_000)).chain((12..3_000).map(|n| answer(n, 10))).collect();
         assert_eq!(append_answers(&journal, answers.clone()).unwrap(), answers);
@@ -845,6 +786,6 @@ mod tests {
         assert_eq!(in_a_record(&answers[3..], 400, 10_000).unwrap(), 1);
         assert_eq!(in_a_record(&answers[4..], 400, 10_000).unwrap(), 1);
         let error = in_a_record(&answers[3..], 400, 5_000).unwrap_err().to_string();
-        assert!(error.contains("agent 3") && error.contains("5000 in one record"), "{error}");
+        assert!(error.contains("agent 3") && error.contains("holds at most 5000"), "{error}");
     }
 }

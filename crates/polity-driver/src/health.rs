@@ -1,4 +1,4 @@
-//! Health: signs that a run shows nothing. Each alarm has its figure and the threshold that it crosses.
+//! Health: signs that a run is uninformative. Each alarm has a figure and a threshold.
 //!
 //! | alarm | figure | alarm when |
 //! |---|---|---|
@@ -8,29 +8,29 @@
 //! | `defaults` | share of questions that ended in their declared default, or in nothing | above [`DEFAULTS`] |
 //! | `parroting` | share of texts that another agent gave word for word in the same round (and on the same item) | [`PARROTING`] or more |
 //!
-//! [`Health`] watches round by round and keeps a few flags; what it finds goes to the table `health`, a row whenever something
-//! happens for the first time, and two rows each for a round with texts and for a round that completes turns which asked. [`alarms`] folds that table and the metrics. Nothing here
-//! depends on a clock or on threads, and a resumed run finds what it had found in its own table.
+//! [`Health`] watches round by round and keeps a few flags. Its findings go to the table `health`: a row whenever something happens for
+//! the first time, two rows for each round with texts, and two for each round that completes turns with requests. [`alarms`] evaluates
+//! that table and the metrics. Nothing here depends on clocks or threads, and a resumed run restores its findings from its own table.
 
-use crate::tables::{ColumnData, Reader, TableError};
+use polity_kernel::interface::{ActionArgument, Actions};
 use polity_kernel::scenario::Assembled;
-use polity_kernel::sight::{ActArgument, Acts};
 use polity_kernel::society::Society;
+use polity_store::tables::{ColumnData, Reader, TableError};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Rounds without a change of any metric that are an alarm.
+/// Number of rounds without a change of any metric that raises an alarm.
 pub const STUCK: u32 = 10;
-/// Share of repeated texts that is an alarm.
+/// Share of repeated texts that raises an alarm.
 pub const PARROTING: f64 = 0.5;
-/// Share of questions without a reply of their own above which there is an alarm.
+/// Share of requests without a reply of their own above which an alarm is raised.
 pub const DEFAULTS: f64 = 0.01;
-/// Shorter texts are not counted as repeated: two who answer "12" agree, and copy nothing.
+/// Shorter texts do not count as repeated: two agents who answer "12" agree rather than copy.
 pub const LEAST_WORDS: usize = 4;
 
-/// Whom a row of the team as a whole is about.
+/// Subject of rows about the team as a whole.
 const TEAM: &str = "team";
-/// Whom a row of all agents is about.
+/// Subject of rows about all agents.
 const ALL: &str = "all";
 
 /// A row of the table `health`.
@@ -41,7 +41,7 @@ pub struct Finding {
     /// `agents` (at the start), `acted`, `compared`, `varied` (for the first time), `texts`, `repeated` (in the round),
     /// `questions`, `unanswered` (of the turns that the round completes).
     pub measure: &'static str,
-    /// Its value; 1 for what happened for the first time.
+    /// Its value; 1 for a first occurrence.
     pub value: f64,
 }
 
@@ -49,7 +49,7 @@ pub struct Finding {
 struct Group {
     name: String,
     acted: bool,
-    /// Two acts of one round were there to be compared, and whether some differed.
+    /// Whether a round had two acts to compare, and whether some differed.
     compared: bool,
     varied: bool,
 }
@@ -57,12 +57,12 @@ struct Group {
 /// Watches a run.
 #[derive(Debug)]
 pub struct Health {
-    /// Cohorts; in an evaluation the members, and the team at the end.
+    /// Cohorts; in an evaluation the members, then the team.
     groups: Vec<Group>,
     texts: bool,
     /// Whether acts can differ at all.
     choice: bool,
-    /// Cohort by agent, as far as agents were born.
+    /// Cohort of each agent born so far.
     cohorts: Vec<u16>,
 }
 
@@ -88,19 +88,22 @@ impl Health {
             value: f64::from(size),
         });
         let first = first.collect();
-        let (texts, choice) = match machine {
-            Assembled::Society(society) => {
+        let (texts, choice) = match machine.society() {
+            Some(society) => {
                 let acts = &society.interface().acts;
-                let any = |is: fn(&ActArgument) -> bool| acts.iter().any(|act| is(&act.argument));
-                (any(ActArgument::has_words), acts.len() > 1 || !any(|argument| *argument == ActArgument::Nothing))
+                let any = |is: fn(&ActionArgument) -> bool| acts.iter().any(|act| is(&act.argument));
+                (
+                    any(ActionArgument::has_words),
+                    acts.len() > 1 || !any(|argument| *argument == ActionArgument::Nothing),
+                )
             }
-            Assembled::Evaluation(_) => (true, true),
+            None => (true, true),
         };
         let groups = names.into_iter().map(|name| Group { name, ..Group::default() }).collect();
         (Health { groups, texts, choice, cohorts: Vec::new() }, first)
     }
 
-    /// Takes in what was found before a run was interrupted.
+    /// Restores the findings from before an interruption.
     ///
     /// # Errors
     /// As [`Reader::closed`].
@@ -117,14 +120,14 @@ impl Health {
         Ok(())
     }
 
-    /// What became of the questions of the turns that a round completes.
+    /// Counts how requests were resolved in the turns completed by a round.
     #[must_use]
     pub fn questions(all: usize, unanswered: usize) -> Vec<Finding> {
         let finding = |measure, n: usize| Finding { subject: ALL.into(), measure, value: n as f64 };
         vec![finding("questions", all), finding("unanswered", unanswered)]
     }
 
-    /// What the round that has just ended shows for the first time, and its texts.
+    /// First occurrences in the round that has just ended, and its texts.
     pub fn round(&mut self, machine: &Assembled) -> Vec<Finding> {
         let mut found = Vec::new();
         match machine {
@@ -157,7 +160,7 @@ impl Health {
         if self.groups.iter().all(|group| group.acted && (group.varied || !self.choice)) {
             return;
         }
-        if self.cohorts.len() != society.born() as usize {
+        if self.cohorts.len() != society.ids_assigned() as usize {
             self.cohorts = society.cohort_of_each();
         }
         let mut seen: Vec<Seen<'_>> = self.groups.iter().map(|_| Seen::default()).collect();
@@ -179,13 +182,13 @@ impl Health {
 #[derive(Default)]
 struct Seen<'a> {
     acts: usize,
-    first: Option<(&'a Acts, usize)>,
-    /// Whether one is not like the first.
+    first: Option<(&'a Actions, usize)>,
+    /// Whether one differs from the first.
     differ: bool,
 }
 
 impl<'a> Seen<'a> {
-    fn see(&mut self, acts: &'a Acts, i: usize) {
+    fn see(&mut self, acts: &'a Actions, i: usize) {
         self.acts += 1;
         match self.first {
             None => self.first = Some((acts, i)),
@@ -194,17 +197,17 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Whether two acts are the same but for who acts.
-fn alike(a: &Acts, i: usize, b: &Acts, j: usize) -> bool {
+/// Whether two acts are equal except for the agent.
+fn alike(a: &Actions, i: usize, b: &Actions, j: usize) -> bool {
     let (x, y) = (&a.rows[i], &b.rows[j]);
-    // The texts are compared only where there are any.
+    // Texts are compared only if there are any.
     x.kind == y.kind
         && x.value.to_bits() == y.value.to_bits()
         && (a.texts.is_empty() && b.texts.is_empty() || a.text(i) == b.text(j))
 }
 
 impl Group {
-    /// Raises the flags that a round raises: with so many acts, and with two that differ.
+    /// Raises a round's flags, given its number of acts and whether two differ.
     fn note(&mut self, acts: usize, compare: bool, differ: bool, found: &mut Vec<Finding>) {
         let raised = [
             ("acted", acts > 0, &mut self.acted),
@@ -229,8 +232,8 @@ struct Texts {
 
 impl Texts {
     /// Counts texts that are compared with each other.
-    fn count<'a>(&mut self, acts: impl Iterator<Item = &'a Acts>) {
-        // By text: who gave it first, how often it was given, and whether by others too.
+    fn count<'a>(&mut self, acts: impl Iterator<Item = &'a Actions>) {
+        // By text: its first author, its count, and whether others gave it too.
         let mut by_text: BTreeMap<&str, (u32, u64, bool)> = BTreeMap::new();
         for acts in acts {
             for (i, text) in &acts.texts {
@@ -257,22 +260,22 @@ impl Texts {
     }
 }
 
-/// A sign that a run shows nothing.
+/// A sign that a run is uninformative.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alarm {
     /// `no-participation`, `no-variance`, `stuck`, `defaults` or `parroting`.
     pub kind: &'static str,
     /// A cohort, a member, the team, or all.
     pub subject: String,
-    /// The figure.
+    /// The measured figure.
     pub figure: f64,
-    /// The figure that it should have reached, or should have stayed below.
+    /// The figure to reach, or to stay below.
     pub threshold: f64,
     /// In words.
     pub message: String,
 }
 
-/// A column of a table, if it is there.
+/// A column of a table, if it exists.
 fn find<'a>(table: &'a [(String, ColumnData)], name: &str) -> Option<&'a ColumnData> {
     table.iter().find(|(column, _)| column == name).map(|(_, data)| data)
 }
@@ -325,7 +328,8 @@ pub fn alarms(tables: &Reader<'_>) -> Result<Vec<Alarm>, TableError> {
                 figure: 0.0,
                 threshold: 1.0,
                 message: format!(
-                    "all acts of {subject} in a round were equal, in 0 of {rounds} rounds did two differ (at least 1 is expected)"
+                    "all acts of {subject} within a round were equal: two acts differed in 0 of {rounds} rounds \
+                     (at least 1 is expected)"
                 ),
             });
         }
@@ -352,8 +356,8 @@ pub fn alarms(tables: &Reader<'_>) -> Result<Vec<Alarm>, TableError> {
             figure: unanswered / questions,
             threshold: DEFAULTS,
             message: format!(
-                "{unanswered} of {questions} questions to models ({:.1} %) ended in their default or without any answer (alarm above \
-                 {:.0} %): what happened there is not what a model said",
+                "{unanswered} of {questions} questions to models ({:.1} %) ended in their default or without any \
+                 answer (alarm above {:.0} %): what happened there does not come from a model",
                 100.0 * unanswered / questions,
                 100.0 * DEFAULTS
             ),
@@ -368,7 +372,8 @@ pub fn alarms(tables: &Reader<'_>) -> Result<Vec<Alarm>, TableError> {
             figure: repeated / texts,
             threshold: PARROTING,
             message: format!(
-                "{:.0} % of {texts} texts repeat another agent's of the same round word for word (alarm at {:.0} %)",
+                "{:.0} % of {texts} texts repeat another agent's text of the same round word for word \
+                 (alarm at {:.0} %)",
                 100.0 * repeated / texts,
                 100.0 * PARROTING
             ),
@@ -377,13 +382,13 @@ pub fn alarms(tables: &Reader<'_>) -> Result<Vec<Alarm>, TableError> {
     Ok(alarms)
 }
 
-/// Rounds at the end over which no metric changed; `None` when no metric was measured twice.
+/// Number of final rounds without a change of any metric; `None` if no metric was measured twice.
 fn unchanged(tables: &Reader<'_>, rounds: u32) -> Result<Option<u32>, TableError> {
     let mut change = None;
     for values in tables.metrics()?.values() {
         for pair in values.windows(2) {
             let (round, value) = pair[1];
-            // A run that is under way may have saved between the reading of the two tables.
+            // An active run may have saved between the two reads.
             if round < rounds {
                 let changed = if pair[0].1.to_bits() == value.to_bits() { 0 } else { round };
                 change = change.max(Some(changed));

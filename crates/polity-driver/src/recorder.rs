@@ -1,28 +1,23 @@
-//! From round reports to tables.
+//! Writes round reports to tables.
 
-use crate::DriveError;
+mod columns;
+
+use self::columns::{MachineTables, Shape, Specs};
 use crate::calls::{self, Pending};
-use crate::disk::Disk;
 use crate::health::{Finding, Health};
-use crate::tables::{Batch, Column, ColumnSpec, Kind, Parts, Reader, TableSpec, Tables, Value, remove_parts_after};
 use polity_kernel::ask::Answer;
 use polity_kernel::event::Part;
+use polity_kernel::interface::{Actions, Cells};
 use polity_kernel::machine::{ItemReport, RoundReport};
-use polity_kernel::mail::Body;
+use polity_kernel::messages::Body;
 use polity_kernel::population;
 use polity_kernel::scenario::{Assembled, At, Check, Scenario};
-use polity_kernel::sight::{Acts, CellKind, Cells, TableKind};
+use polity_store::DriveError;
+use polity_store::disk::Disk;
+use polity_store::tables::{Batch, Column, Parts, Reader, Tables, Value, remove_parts_after};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-
-/// What a table of acts needs to know of the machine.
-struct Shape {
-    /// Whether acts carry numbers, texts.
-    numbers: bool,
-    texts: bool,
-    evaluation: bool,
-}
 
 /// A row of the table `validation`.
 struct Checked {
@@ -35,9 +30,9 @@ struct Checked {
     reference: u32,
 }
 
-/// The checks of one moment, made on the society as it is.
+/// The checks due at one moment, made on the present society.
 fn checked(checks: &[Check], at: At, machine: &Assembled) -> Vec<Checked> {
-    let Assembled::Society(society) = machine else { return Vec::new() };
+    let Some(society) = machine.society() else { return Vec::new() };
     let mut rows = Vec::new();
     for check in checks.iter().filter(|check| check.at == at) {
         let (agents, distances) = check.measure(society);
@@ -77,7 +72,7 @@ pub struct Recorder {
     calls: Option<usize>,
     pending: Pending,
     checks: Vec<Check>,
-    /// Rows of checks made before the first round; written with the last.
+    /// Rows of checks made before the first round; written with the last ones.
     checked_first: Vec<Checked>,
     /// World columns before the first round, for the table of agents.
     first: Vec<Vec<f64>>,
@@ -86,26 +81,9 @@ pub struct Recorder {
     parts: Parts,
 }
 
-fn column(name: &str, kind: Kind, doc: &str) -> ColumnSpec {
-    ColumnSpec::new(name, kind, doc)
-}
-
-/// The columns of a world's own table.
-fn own_columns(table: &TableKind) -> Vec<ColumnSpec> {
-    let own = table.columns.iter().map(|of| match &of.kind {
-        CellKind::Whole => column(&of.name, Kind::U32, &of.doc).nullable(),
-        CellKind::Number => column(&of.name, Kind::F64, &of.doc),
-        CellKind::Word(words) => {
-            column(&of.name, Kind::Category(words.iter().map(ToString::to_string).collect()), &of.doc)
-        }
-        CellKind::Text => column(&of.name, Kind::Text, &of.doc).nullable(),
-    });
-    [column("round", Kind::U32, "round, from 0")].into_iter().chain(own).collect()
-}
-
 impl Recorder {
-    /// Opens the tables of a run that goes on with round `next`. `machine` is as it was before round 0; `before`: the tables as they are,
-    /// up to that round.
+    /// Opens the tables of a run that continues with round `next`. `machine` is in its state before round 0; `before`: the existing
+    /// tables up to that round.
     #[expect(clippy::too_many_arguments, reason = "what tables need to know of a run")]
     pub fn open(
         disk: Arc<dyn Disk>,
@@ -118,217 +96,48 @@ impl Recorder {
         before: &Reader<'_>,
     ) -> Result<Self, DriveError> {
         let record = scenario.record;
-        let mut specs: Vec<TableSpec> = Vec::new();
-        let mut add = |name: &str, doc: &str, columns: Vec<ColumnSpec>| {
-            let doc = if simulated { format!("{doc} Answers come from simulated models.") } else { doc.to_string() };
-            specs.push(TableSpec { name: name.into(), doc, columns, volatile: false, only_with_rows: false });
-            specs.len() - 1
+        let mut specs = Specs { all: Vec::new(), simulated };
+        let MachineTables { shape, acts, agents, messages, world, items, first } = match machine {
+            Assembled::Society(society) => columns::of_society(&mut specs, society, record),
+            Assembled::Evaluation(evaluation) => columns::of_evaluation(&mut specs, evaluation, record),
         };
-        let round = || column("round", Kind::U32, "round, from 0");
-        let mut first = Vec::new();
-        let (shape, acts, agents, messages, items);
-        let mut world = Vec::new();
-        match machine {
-            Assembled::Society(society) => {
-                let interface = society.interface();
-                let texts = interface.acts.iter().any(|a| a.argument.has_text());
-                let numbers = interface.acts.iter().any(|a| a.argument.has_number());
-                shape = Shape { numbers, texts, evaluation: false };
-                let kinds = interface.acts.iter().map(|a| a.name.to_string()).collect();
-                let mut columns = vec![column("agent", Kind::U32, "who acted"), round()];
-                if numbers {
-                    columns.push(column("value", Kind::F64, "the number, or the index of the choice"));
-                }
-                columns.push(column("kind", Kind::Category(kinds), "kind of act"));
-                if texts {
-                    columns.push(column("text", Kind::Text, "the text, for acts that carry one").nullable());
-                }
-                acts = record.acts.then(|| add("acts", "One row an act, in order of round and agent.", columns));
-                agents = record.agents.then(|| {
-                    let mut columns = vec![
-                        column("agent", Kind::U32, "id"),
-                        column("cohort", Kind::Category(society.cohorts().to_vec()), "cohort"),
-                        column("alive", Kind::Bool, "whether the agent was alive at the end"),
-                    ];
-                    for (name, data) in society.commons().population.columns() {
-                        let kind = match data {
-                            population::Column::Number(_) => Kind::F64,
-                            population::Column::Text { .. } => Kind::Text,
-                        };
-                        columns.push(column(name, kind, "attribute from the population"));
-                    }
-                    for (i, spec) in interface.columns.iter().enumerate() {
-                        first.push(society.column(i));
-                        let doc = format!("{}: before the first round", spec.doc);
-                        columns.push(column(&format!("{}.first", spec.name), Kind::F64, &doc).nullable());
-                        let doc = format!("{}: after the last round", spec.doc);
-                        let last = column(&format!("{}.last", spec.name), Kind::F64, &doc);
-                        columns.push(if society.is_of_policies(i) { last.nullable() } else { last });
-                    }
-                    add("agents", "One row an agent.", columns)
-                });
-                messages = record.messages.then(|| {
-                    add(
-                        "messages",
-                        "One row a letter, in order of round, recipient, sender and number.",
-                        vec![
-                            round(),
-                            column("from", Kind::U32, "sender"),
-                            column("to", Kind::U32, "recipient"),
-                            column("channel", Kind::U32, "channel"),
-                            column("value", Kind::F64, "the number, for letters that carry one").nullable(),
-                            column("text", Kind::Text, "the text, for letters that carry one").nullable(),
-                        ],
-                    )
-                });
-                if record.world {
-                    world =
-                        interface.tables.iter().map(|table| add(&table.name, &table.doc, own_columns(table))).collect();
-                }
-                items = None;
-            }
-            Assembled::Evaluation(evaluation) => {
-                shape = Shape { numbers: false, texts: true, evaluation: true };
-                let kinds = evaluation.records().iter().map(|r| r.name.to_string()).collect();
-                let item = || column("item", Kind::U32, "row of the data set");
-                acts = record.acts.then(|| {
-                    let columns = vec![
-                        item(),
-                        round(),
-                        column("agent", Kind::U32, "member of the team"),
-                        column("kind", Kind::Category(kinds), "what was recorded"),
-                        column("text", Kind::Text, "its text").nullable(),
-                    ];
-                    add("acts", "One row a recorded act, in order of round and item.", columns)
-                });
-                agents = record.agents.then(|| {
-                    let columns = vec![
-                        column("agent", Kind::U32, "member of the team"),
-                        column("name", Kind::Text, "its name"),
-                        column("model", Kind::Text, "its model"),
-                    ];
-                    add("agents", "One row a member of the team.", columns)
-                });
-                messages = record.messages.then(|| {
-                    let columns = vec![
-                        item(),
-                        round(),
-                        column("from", Kind::U32, "whose words"),
-                        column("to", Kind::U32, "who was shown them"),
-                        column("text", Kind::Text, "the words"),
-                    ];
-                    add("messages", "One row a message shown, in order of round and item.", columns)
-                });
-                let mut columns = vec![
-                    item(),
-                    column("question", Kind::Text, "the question"),
-                    column("answer", Kind::Text, "the team's answer").nullable(),
-                    column("gold", Kind::Text, "the right answer").nullable(),
-                    column("correct", Kind::Bool, "whether it is right").nullable(),
-                    column("rounds", Kind::U32, "rounds the method took"),
-                    column("asks", Kind::U32, "questions put to models and tools"),
-                    column("extracted", Kind::Text, "what was read in the answer, and compared").nullable(),
-                    column("note", Kind::Text, "what its tests said, where there are tests").nullable(),
-                ];
-                let measured = evaluation.quantities().iter();
-                columns.extend(measured.map(|quantity| column(quantity.name, Kind::F64, quantity.doc).nullable()));
-                let doc = "One row an item with a verdict, in order of the round of the verdict.";
-                items = Some(add("items", doc, columns));
-            }
-        }
-        let metrics = add(
-            "metrics",
-            "One row a metric and round.",
-            vec![round(), column("name", Kind::Text, "quantity and metric"), column("value", Kind::F64, "its value")],
-        );
-        let rounds = add(
-            "rounds",
-            "One row a round.",
-            vec![
-                round(),
-                column("agents", Kind::U32, "agents alive when it began (in an evaluation: items at work)"),
-                column("acts", Kind::U64, "acts"),
-                column("letters", Kind::U64, "letters sent"),
-                column("births", Kind::U32, "agents born"),
-                column("deaths", Kind::U32, "agents that died"),
-                column("digest", Kind::Text, "sum over the rows of the round"),
-                column("chain", Kind::Text, "digest of the run up to and with this round"),
-                column("wall_ms", Kind::F64, "milliseconds it took").volatile(),
-            ],
-        );
-        let health = add(
-            "health",
-            "What a run shows for the first time, and its texts; alarms are made of it.",
-            vec![
-                round(),
-                column("subject", Kind::Text, "a cohort, a member of the team, the team, or all"),
-                column(
-                    "measure",
-                    Kind::Text,
-                    "agents (at the start); acted, compared (two acts in a round), varied (two that differ), for the first time; \
-                     texts, repeated (texts that another agent gave too), of the round; questions, unanswered (those that ended in \
-                     their default or in nothing), of the turns that this round completes",
-                ),
-                column("value", Kind::F64, "its value"),
-            ],
-        );
-        let has_shares = matches!(machine, Assembled::Society(s) if !s.commons().population.shares().is_empty());
+        let metrics = specs.add("metrics", "One row per metric and round.", columns::metrics());
+        let rounds = specs.add("rounds", "One row per round.", columns::rounds());
+        let health =
+            specs.add("health", "The counts and first occurrences from which alarms are computed.", columns::health());
+        let has_shares =
+            machine.society().is_some_and(|society| !society.shared_context().population.shares().is_empty());
         let marginals = has_shares.then(|| {
-            add(
+            specs.add(
                 "marginals",
-                "One row a share of the population that the scenario asks for.",
-                vec![
-                    column("column", Kind::Text, "the attribute, or several"),
-                    column("level", Kind::Text, "the level, as the scenario writes it"),
-                    column("asked", Kind::F64, "the share asked for, of all agents"),
-                    column("agents", Kind::U32, "agents that have it at the start"),
-                    column("obtained", Kind::F64, "their share of all agents"),
-                ],
+                "One row per share of the population that the scenario requests.",
+                columns::marginals(),
             )
         });
         let validation = (!checks.is_empty()).then(|| {
-            add(
-                "validation",
-                "One row a distance between the society and data.",
-                vec![
-                    column(
-                        "at",
-                        Kind::Text,
-                        "first (before the first round), last (after the last), or after that round",
-                    ),
-                    column("of", Kind::Text, "the quantity"),
-                    column("against", Kind::Text, "file and column it is compared with"),
-                    column("distance", Kind::Text, "ks, wasserstein (in the unit of the quantity) or total-variation"),
-                    column("value", Kind::F64, "its value"),
-                    column("agents", Kind::U32, "agents compared"),
-                    column("reference", Kind::U32, "rows they are compared with"),
-                ],
-            )
+            specs.add("validation", "One row per distance between the society and data.", columns::validation())
         });
         let evaluation = shape.evaluation;
         let calls = record.calls.then(|| {
-            add(
+            specs.add(
                 "calls",
-                "One row an answer of a model that was used, in order of round, item, agent and n. With a lag, answers whose turn the run \
-                 did not complete are left out: it ended, or the agent died.",
+                "One row per answer of a model that was used, in order of round, item, agent and n. With a lag, \
+                 answers are left out if the run did not complete their turn, because it ended or the agent died.",
                 calls::columns(evaluation),
             )
         });
-        // A run that asks nobody has no such table.
-        if let Some(spec) = calls.and_then(|table| specs.get_mut(table)) {
+        // A run without calls has no such table.
+        if let Some(spec) = calls.and_then(|table| specs.all.get_mut(table)) {
             spec.only_with_rows = true;
         }
-        let lag = match machine {
-            Assembled::Society(_) => scenario.answers.lag(),
-            Assembled::Evaluation(_) => 0,
-        };
+        let lag = machine.society().map_or(0, |_| scenario.answers.lag());
         let pending = Pending::new(lag, evaluation, record.calls);
         remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;
         let (mut watch, first_findings) = Health::new(machine);
         if next > 0 {
             watch.recall(before)?;
         }
-        let tables = Tables::open(disk, dir, specs)?;
+        let tables = Tables::open(disk, dir, specs.all)?;
         let checked_first = checked(&checks, At::First, machine);
         let mut recorder = Recorder {
             tables,
@@ -358,18 +167,18 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Takes answers in: those that the journal of an interrupted run holds, and new ones.
+    /// Takes answers: those in the journal of an interrupted run, and new ones.
     pub fn heard<'a>(&mut self, answers: impl IntoIterator<Item = &'a Answer>) {
         self.pending.take_in(answers, self.next_part);
     }
 
-    /// The calls of all turns that a round completes, and what they show of health.
+    /// Writes the calls of all turns completed by a round, and their health findings.
     fn push_calls(&mut self, report: &RoundReport, machine: &Assembled) -> Result<(), DriveError> {
         let mut calls = self.pending.used_by(report.round);
-        if let Assembled::Society(society) = machine
+        if let Some(society) = machine.society()
             && self.pending.lags()
         {
-            // Who died while a turn waited never completed it; whether its answers came depends on their arrival.
+            // An agent that died while a turn waited never completed it; whether its answers came depends on timing.
             let now: BTreeSet<u32> = report.deaths.iter().copied().collect();
             calls.retain(|call| !society.is_dead(call.agent) || now.contains(&call.agent));
         }
@@ -414,8 +223,8 @@ impl Recorder {
     }
 
     fn push_marginals(&mut self, machine: &Assembled) -> Result<(), DriveError> {
-        let (Some(table), Assembled::Society(society)) = (self.marginals, machine) else { return Ok(()) };
-        let shares = society.commons().population.shares();
+        let (Some(table), Some(society)) = (self.marginals, machine.society()) else { return Ok(()) };
+        let shares = society.shared_context().population.shares();
         let columns = vec![
             Column::Text(shares.iter().map(|share| share.column.clone()).collect()),
             Column::Text(shares.iter().map(|share| share.level.clone()).collect()),
@@ -436,7 +245,7 @@ impl Recorder {
                 same(round),
                 same(report.agents),
                 Column::U64(vec![report.acts]),
-                Column::U64(vec![report.letters]),
+                Column::U64(vec![report.messages]),
                 same(report.births.len() as u32),
                 same(report.deaths.len() as u32),
                 Column::Text(vec![report.sum.to_string()]),
@@ -461,7 +270,7 @@ impl Recorder {
             self.push_messages(table, round, machine)?;
         }
         self.push_own(round, machine)?;
-        if let (Some(table), Assembled::Evaluation(evaluation)) = (self.items, machine)
+        if let (Some(table), Some(evaluation)) = (self.items, machine.evaluation())
             && !report.items.is_empty()
         {
             let items = report.items;
@@ -487,12 +296,9 @@ impl Recorder {
     }
 
     fn push_acts(&mut self, table: usize, round: u32, machine: &Assembled) -> Result<(), DriveError> {
-        // Blocks go in runs of about 128k rows: large enough for the writer, small enough to overlap with the next round.
+        // Blocks are written in runs of about 128k rows: large enough for the writer, small enough to overlap with the next round.
         const RUN: usize = 1 << 17;
-        let blocks: Vec<(u32, &Acts)> = match machine {
-            Assembled::Society(society) => society.acts().map(|acts| (0, acts)).collect(),
-            Assembled::Evaluation(evaluation) => evaluation.acts().iter().map(|(item, acts)| (*item, acts)).collect(),
-        };
+        let blocks = machine.acts();
         let mut rest = blocks.as_slice();
         while !rest.is_empty() {
             let mut rows = 0;
@@ -512,7 +318,7 @@ impl Recorder {
 
     /// Rows of the world's own tables.
     fn push_own(&mut self, round: u32, machine: &Assembled) -> Result<(), DriveError> {
-        let Assembled::Society(society) = machine else { return Ok(()) };
+        let Some(society) = machine.society() else { return Ok(()) };
         for (i, table) in self.world.iter().enumerate() {
             let cells = society.rows(i);
             let rows = cells.first().map_or(0, Cells::rows);
@@ -532,7 +338,7 @@ impl Recorder {
         Ok(())
     }
 
-    fn acts_batch(&self, round: u32, run: &[(u32, &Acts)], rows: usize) -> Batch {
+    fn acts_batch(&self, round: u32, run: &[(u32, &Actions)], rows: usize) -> Batch {
         let each = || run.iter().flat_map(|(_, acts)| acts.rows.iter());
         let who = Column::U32(each().map(|a| a.who).collect());
         let kind = Column::Code(each().map(|a| a.kind).collect());
@@ -589,11 +395,11 @@ impl Recorder {
                     ];
                     error = self.tables.push(table, Batch { rows, columns }).err();
                 };
-                society.each_letter(|recipient, mail| {
-                    from.push(mail.from);
+                society.each_message(|recipient, inbox| {
+                    from.push(inbox.from);
                     to.push(recipient);
-                    channel.push(u32::from(mail.channel));
-                    match mail.body {
+                    channel.push(u32::from(inbox.channel));
+                    match inbox.body {
                         Body::Number(number) => {
                             value.push(Some(number));
                             text.push(None);
@@ -614,18 +420,18 @@ impl Recorder {
                 }
             }
             Assembled::Evaluation(evaluation) => {
-                let letters = evaluation.letters();
-                if letters.is_empty() {
+                let messages = evaluation.messages();
+                if messages.is_empty() {
                     return Ok(());
                 }
                 let columns = vec![
-                    Column::U32(letters.iter().map(|l| l.0).collect()),
+                    Column::U32(messages.iter().map(|l| l.0).collect()),
                     round,
-                    Column::U32(letters.iter().map(|l| l.1).collect()),
-                    Column::U32(letters.iter().map(|l| l.2).collect()),
-                    Column::Text(letters.iter().map(|l| l.3.clone()).collect()),
+                    Column::U32(messages.iter().map(|l| l.1).collect()),
+                    Column::U32(messages.iter().map(|l| l.2).collect()),
+                    Column::Text(messages.iter().map(|l| l.3.clone()).collect()),
                 ];
-                Ok(self.tables.push(table, Batch { rows: letters.len(), columns })?)
+                Ok(self.tables.push(table, Batch { rows: messages.len(), columns })?)
             }
         }
     }
@@ -645,7 +451,7 @@ impl Recorder {
         parts
     }
 
-    /// Gives the parts that were closed last their names, once they are recorded.
+    /// Gives the parts closed last their names, once they are recorded.
     pub fn publish(&mut self, durably: bool) -> Result<(), DriveError> {
         Ok(self.tables.publish(durably)?)
     }
@@ -659,20 +465,20 @@ impl Recorder {
         let mut rows = std::mem::take(&mut self.checked_first);
         rows.extend(checked(&self.checks, At::Last, machine));
         self.push_checked(rows)?;
-        // Also a run without rounds, or with a snapshot after its last, has its table of agents in a part of its own.
+        // A run without rounds, or with a snapshot after its last, also gets its table of agents in a separate part.
         let parts = self.tables.close_parts(self.next_part, (next.max(1) - 1).max(self.next_part))?;
         Ok(self.count(parts))
     }
 
-    /// Ends, once the last parts are recorded; hands all parts over.
+    /// Finishes after the last parts are recorded; returns all parts.
     pub fn finish(mut self) -> Result<Parts, DriveError> {
         self.publish(true)?;
         self.tables.finish()?;
         Ok(self.parts)
     }
 
-    /// Ends without the table of agents; rows that lie in no closed part are dropped, a resumed run makes them again. Hands the parts over
-    /// that there are.
+    /// Stops without the table of agents. Rows outside closed parts are dropped; a resumed run computes them again. Returns the existing
+    /// parts.
     pub fn abandon(self) -> Parts {
         let Recorder { tables, parts, .. } = self;
         drop(tables);
@@ -682,14 +488,14 @@ impl Recorder {
     fn push_agents(&mut self, table: usize, machine: &Assembled) -> Result<(), DriveError> {
         match machine {
             Assembled::Society(society) => {
-                let n = society.born();
+                let n = society.ids_assigned();
                 let rows = n as usize;
                 let mut columns = vec![
                     Column::Range(0..n),
                     Column::Code(society.cohort_of_each()),
                     Column::Bool((0..n).map(|who| !society.is_dead(who)).collect()),
                 ];
-                let people = &society.commons().population;
+                let people = &society.shared_context().population;
                 for (i, (_, data)) in people.columns().enumerate() {
                     columns.push(match data {
                         population::Column::Number(values) => {
@@ -702,7 +508,7 @@ impl Recorder {
                 }
                 for (i, first) in std::mem::take(&mut self.first).into_iter().enumerate() {
                     let of_policies = society.is_of_policies(i);
-                    // Not every policy shows something of its agents' states.
+                    // Not every policy exposes its agents' states.
                     let known = |value: f64| (!of_policies || !value.is_nan()).then_some(value);
                     if first.len() == rows && !of_policies {
                         columns.push(Column::F64(first));

@@ -1,25 +1,25 @@
-//! The results of runs and sweeps, for whoever reads them: tables whose every part is compared with its record.
+//! Access to the results of runs and sweeps: tables with every part verified against its record.
 
-use crate::DriveError;
 use crate::control::Recorded;
-use crate::disk::Disk;
 use crate::run::{self, Manifest};
-use crate::sweep::{self, is_sweep};
-use crate::tables::Reader;
+use crate::sweep::{is_sweep, tables};
+use polity_store::DriveError;
+use polity_store::disk::Disk;
+use polity_store::tables::Reader;
 use std::path::{Path, PathBuf};
 
-/// The tables of a run or a sweep. The run may be under way.
+/// Opens the tables of a run or sweep. The run may be active.
 ///
 /// # Errors
 /// [`DriveError::Folder`] for a folder that holds neither, or whose manifest was changed; [`DriveError::Journal`] for a damaged one.
 pub fn open<'a>(disk: &'a dyn Disk, folder: &Path) -> Result<Reader<'a>, DriveError> {
     match is_sweep(disk, folder) {
-        true => sweep::tables(disk, folder),
+        true => tables(disk, folder),
         false => Ok(of_run(disk, folder)?.tables),
     }
 }
 
-/// What a run's folder tells of it.
+/// The results of a run.
 pub struct Run<'a> {
     /// The folder.
     pub folder: PathBuf,
@@ -27,11 +27,11 @@ pub struct Run<'a> {
     pub manifest: Manifest,
     /// Its tables.
     pub tables: Reader<'a>,
-    /// What was ordered while it was under way.
+    /// Orders during the run.
     pub orders: Vec<Recorded>,
 }
 
-/// What is told of a run, which may be under way.
+/// Opens the results of a run, which may be active.
 ///
 /// # Errors
 /// As [`open`].

@@ -1,16 +1,16 @@
-//! Whether a folder is as Polity wrote it: a run, a sweep, a comparison, or a folder of any of these. Nothing is recomputed (that is a
-//! replay): what the journal of a run records, and `digests.json` of other folders, is compared with every file that is there.
+//! Verifies that a folder is as Polity wrote it: a run, a sweep, a comparison, or a folder of any of these. Nothing is recomputed (that
+//! is a replay): every file is compared with the run's journal, or with `digests.json` in other folders.
 
 use crate::control::under_way;
-use crate::disk::{Disk, EntryKind};
-use crate::listing::{DIGESTS_FILE, Listing};
 use crate::run::{Folder, Inventory, LOCK, Manifest, irregular, is_marked, manifest_file};
-use crate::snapshots::{Snapshots, is_snapshot};
 use crate::sweep::{SWEEP_FILE, SweepManifest, is_sweep, run_folder};
-use crate::tables::Span;
-use crate::{DriveError, Fault};
 use polity_kernel::event::Part;
 use polity_kernel::journal::segment_number;
+use polity_store::disk::{Disk, EntryKind};
+use polity_store::listing::{DIGESTS_FILE, Listing};
+use polity_store::snapshots::{Snapshots, is_snapshot};
+use polity_store::tables::Span;
+use polity_store::{DriveError, Fault};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -18,27 +18,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a run that is under way is looked at, at most, and how long is waited before: its files change between two looks.
+/// How often an active run is checked again, at most, and the wait before: its files change between checks.
 const LOOKS: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(20);
-/// Folders within folders, at most.
+/// Maximum folder depth.
 const DEEPEST: u32 = 16;
-/// What lies in a run's folder beside its journal, its tables and its inputs.
+/// Contents of a run's folder besides its journal, tables and inputs.
 const BESIDE: [&str; 9] =
     ["manifest.json", LOCK, "journal", "tables", "inputs", "report.html", "control", "people", "batches"];
 
-/// What was found of a folder.
+/// The result for a folder.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verified {
     /// The folder.
     pub folder: PathBuf,
     /// `run`, `sweep`, or `runs` for a comparison and other folders of runs.
     pub kind: &'static str,
-    /// What it holds, in words.
+    /// Its contents, in words.
     pub words: String,
     /// What is not as it was written.
     pub faults: Vec<Fault>,
-    /// What a kill may have left, and what is none of Polity's; no damage.
+    /// Possible leftovers of a kill, and files that are not Polity's; not damage.
     pub notes: Vec<String>,
     /// The run's digest, if it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,13 +64,13 @@ impl Verified {
     }
 }
 
-/// Looks at what a folder holds besides: at a report, which the driver knows nothing of. The manifest is that of a run.
+/// Checks what else a folder holds, such as a report, which the driver does not know. The manifest is that of a run.
 pub type LookBeside<'a> = dyn Fn(&Path, Option<&Manifest>) -> Result<Vec<Fault>, DriveError> + 'a;
 
-/// Verifies a folder and all below it.
+/// Verifies a folder and everything below it.
 ///
 /// # Errors
-/// [`DriveError::Folder`] if there is nothing of Polity's in it, [`DriveError::Disk`] for what can not be read.
+/// [`DriveError::Folder`] if it holds nothing of Polity's, [`DriveError::Disk`] for unreadable files.
 pub fn verify(disk: &Arc<dyn Disk>, folder: &Path, beside: &LookBeside<'_>) -> Result<Vec<Verified>, DriveError> {
     if !disk.exists(folder).map_err(DriveError::disk(folder))? {
         return Err(DriveError::Folder(format!("{} does not exist", folder.display())));
@@ -104,7 +104,7 @@ impl Looking<'_> {
         }
     }
 
-    /// Whatever it is.
+    /// Verifies a folder of any kind.
     fn folder(&self, path: &Path, deepest: u32, found: &mut Vec<Verified>) -> Result<(), DriveError> {
         if self.exists(&path.join("manifest.json"))? || self.exists(&path.join("journal"))? {
             found.push(self.run(path)?);
@@ -116,7 +116,7 @@ impl Looking<'_> {
         self.several(path, deepest, found)
     }
 
-    /// A run; looked at again if something seems wrong, for it may be under way: then only what stays wrong is.
+    /// Verifies a run. A run with apparent faults is checked again, since it may be active; only lasting faults count.
     fn run(&self, path: &Path) -> Result<Verified, DriveError> {
         let busy = || self.exists(&path.join(LOCK)).is_ok_and(|there| there) && under_way(self.disk.as_ref(), path);
         let mut verified = self.run_once(path);
@@ -124,7 +124,7 @@ impl Looking<'_> {
             if verified.as_ref().is_ok_and(|verified| verified.faults.is_empty()) {
                 break;
             }
-            // Once in any case: it may just have ended.
+            // Once more in any case: it may just have ended.
             if look > 1 {
                 if !busy() {
                     break;
@@ -143,7 +143,7 @@ impl Looking<'_> {
         let mut found = Verified::new(path, "run");
         found.add(irregular(self.disk.as_ref(), path, None)?);
         if !found.faults.is_empty() {
-            // Nothing is looked for behind a link.
+            // Links are not followed.
             return Ok(found);
         }
         let manifest = path.join("manifest.json");
@@ -154,7 +154,7 @@ impl Looking<'_> {
                 Ok(inventory) if inventory.rounds > 0 || inventory.ended.is_some() => {
                     found.fault(manifest, "it is gone; put it back from a copy");
                 }
-                _ => found.notes.push("a run was killed here before it began; the same command begins it anew".into()),
+                _ => found.notes.push("a run was killed here before it began; the same command starts it again".into()),
             }
             return Ok(found);
         }
@@ -187,14 +187,14 @@ impl Looking<'_> {
             .list(path)?
             .into_iter()
             .filter(|name| !BESIDE.contains(&name.as_str()) && !name.ends_with(".tmp") && name != "scenario.yaml");
-        found.notes.extend(others.map(|name| format!("{} is none of the run's files", path.join(name).display())));
+        found.notes.extend(others.map(|name| format!("{} is not one of the run's files", path.join(name).display())));
         found.add((self.beside)(path, is.as_ref())?);
         found.digest = inventory.ended.as_ref().map(|outcome| outcome.digest.to_string());
         found.words = words(&inventory, self.exists(&path.join("report.html"))?, path);
         Ok(found)
     }
 
-    /// Compares the manifest's file with the journal; the manifest as the journal has it.
+    /// Compares the manifest's file with the journal; returns the manifest from the journal.
     fn manifest(
         &self,
         inventory: &Inventory,
@@ -211,19 +211,17 @@ impl Looking<'_> {
             None => {}
             Some(file) if file == recorded => {}
             Some(file) if inventory.is_stale(file) => {
-                found
-                    .notes
-                    .push(format!("{} is older than the journal; resuming the run writes it anew", path.display()));
+                found.notes.push(format!("{} is older than the journal; resuming the run rewrites it", path.display()));
             }
             Some(file) => match inventory.verified(folder.path(), file) {
-                Ok(_) => found.fault(path, "its values are as they were, its text is not; put it back as it was"),
+                Ok(_) => found.fault(path, "its values are unchanged, but its text is not; put it back as it was"),
                 Err(error) => found.fault(path, error.to_string()),
             },
         }
         inventory.verified(folder.path(), recorded).map(Some)
     }
 
-    /// The journal's end, and the snapshots; the rounds of all files of snapshots that are needed.
+    /// Verifies the journal's end and the snapshots; returns the rounds of all snapshot files needed.
     fn journal(
         &self,
         inventory: &Inventory,
@@ -234,10 +232,13 @@ impl Looking<'_> {
         match inventory.end {
             Some(end) if inventory.ended.is_some() && !end.closed() => found.fault(
                 journal.join(end.segment_name()),
-                format!("the run has ended, and its journal is not closed: it was killed at its very end, or something was cut off. `polity resume {run}` closes it"),
+                format!(
+                    "the run has ended, but its journal is not closed: it was killed at its very end, or something was cut off. \
+                     `polity resume {run}` closes it"
+                ),
             ),
             Some(end) if end.torn() => found.notes.push(format!(
-                "the end of {} is torn; resuming the run cuts it",
+                "the end of {} is incomplete; resuming the run removes it",
                 journal.join(end.segment_name()).display()
             )),
             _ => {}
@@ -247,7 +248,7 @@ impl Looking<'_> {
         Ok(needed)
     }
 
-    /// Of a run that has ended: what does not belong into its journal and its tables.
+    /// For a finished run: files that do not belong in its journal and its tables.
     fn strangers(
         &self,
         inventory: &Inventory,
@@ -255,10 +256,10 @@ impl Looking<'_> {
         folder: &Folder,
         found: &mut Verified,
     ) -> Result<(), DriveError> {
-        const STRANGE: &str = "it is no file of the run; remove it";
+        const STRANGE: &str = "it is not a file of the run; remove it";
         let journal = folder.journal();
         for name in self.list(&journal)? {
-            // A power loss can bring a snapshot back that had been removed when a newer one was durable; nobody reads it.
+            // A power loss can restore an old snapshot that was removed after a newer one was durable; it is never read.
             let older = |round: u32| inventory.snapshots.last_key_value().is_some_and(|(newest, _)| round < *newest);
             let known = is_snapshot(&name).is_some_and(|round| needed.contains(&round) || older(round));
             if !known && segment_number(&name).is_none() {
@@ -274,7 +275,7 @@ impl Looking<'_> {
             }
             let recorded = inventory.parts.get(&name).map_or(&[][..], Vec::as_slice);
             let files: BTreeSet<String> = recorded.iter().map(|part| Span::of(part).file_name()).collect();
-            // Parts that are not in the journal are told of already.
+            // Parts missing from the journal are already reported.
             let strange =
                 self.list(&path)?.into_iter().filter(|file| !files.contains(file) && !file.ends_with(".parquet"));
             strange.for_each(|file| found.fault(path.join(file), STRANGE));
@@ -297,7 +298,7 @@ impl Looking<'_> {
                 return self.runs_below(&path.join("runs"), DEEPEST, found);
             }
         };
-        let mend = format!("`polity resume {}` writes it anew, from the runs", path.display());
+        let mend = format!("`polity resume {}` rewrites it from the runs", path.display());
         self.listed(path, &listing, &mend, &["tables", "inputs"], &mut own)?;
         let runs: BTreeMap<&str, &str> = listing.runs().collect();
         let at = found.len();
@@ -317,7 +318,7 @@ impl Looking<'_> {
                     own.fault(
                         run,
                         format!(
-                            "it is gone; put it back from a copy, or `polity resume {}` makes it anew",
+                            "it is gone; put it back from a copy, or `polity resume {}` makes it again",
                             path.display()
                         ),
                     );
@@ -327,7 +328,7 @@ impl Looking<'_> {
         }
         let planned = manifest.design.runs();
         own.words = match runs.is_empty() {
-            true => format!("{begun} of {planned} runs begun; `polity resume {}` goes on", path.display()),
+            true => format!("{begun} of {planned} runs begun; `polity resume {}` continues the sweep", path.display()),
             false => format!("{planned} runs, {} files beside them", listing.files().count()),
         };
         own.add((self.beside)(path, None)?);
@@ -335,7 +336,7 @@ impl Looking<'_> {
         Ok(())
     }
 
-    /// A comparison, or a folder of runs.
+    /// Verifies a comparison, or a folder of runs.
     fn several(&self, path: &Path, deepest: u32, found: &mut Vec<Verified>) -> Result<(), DriveError> {
         let listing = Listing::read(self.disk.as_ref(), path);
         let marked = is_marked(self.disk.as_ref(), path);
@@ -346,7 +347,7 @@ impl Looking<'_> {
             Ok(None) if !marked => return self.runs_below(path, deepest, found),
             Ok(listing) => {
                 let none = Listing::default();
-                let mend = "the command that made it writes it anew, from the runs";
+                let mend = "the command that made it rewrites it from the runs";
                 self.listed(path, listing.as_ref().unwrap_or(&none), mend, &["inspect"], &mut own)?;
             }
         }
@@ -357,7 +358,7 @@ impl Looking<'_> {
             match found[at..].iter().find(|verified| verified.folder == run) {
                 Some(verified) => compare_digests(&mut own, verified, Some(digest)),
                 None => {
-                    own.fault(run, "it is gone; put it back from a copy, or the command that made it makes it anew")
+                    own.fault(run, "it is gone; put it back from a copy, or the command that made it makes it again")
                 }
             }
         }
@@ -367,7 +368,7 @@ impl Looking<'_> {
         Ok(())
     }
 
-    /// Compares the files that are listed with those that are there, in the folder itself and in `within`.
+    /// Compares the listed files with the existing ones, in the folder itself and in `within`.
     fn listed(
         &self,
         path: &Path,
@@ -390,13 +391,19 @@ impl Looking<'_> {
                 }
                 EntryKind::Folder => {}
                 _ if is_own || listed.contains(name.as_str()) || name.ends_with(".tmp") => {}
-                _ => own.fault(at, format!("{DIGESTS_FILE} does not list it: it was added, or {DIGESTS_FILE} is gone or an older one. Remove it, or put that back from a copy")),
+                _ => own.fault(
+                    at,
+                    format!(
+                        "{DIGESTS_FILE} does not list it: it was added, or {DIGESTS_FILE} is gone or outdated. Remove it, or put \
+                         {DIGESTS_FILE} back from a copy"
+                    ),
+                ),
             }
         }
         Ok(())
     }
 
-    /// All runs in the folders below a folder.
+    /// Verifies all runs in the folders below a folder.
     fn runs_below(&self, path: &Path, deepest: u32, found: &mut Vec<Verified>) -> Result<(), DriveError> {
         if deepest == 0 {
             return Ok(());
@@ -411,28 +418,28 @@ impl Looking<'_> {
     }
 }
 
-/// Whether a run is the one that the folder above it summed up.
+/// Checks that a run is the one summarised by the folder above it.
 fn compare_digests(own: &mut Verified, run: &Verified, recorded: Option<&str>) {
-    // What is wrong with the run itself is told of it.
+    // Faults of the run itself are reported there.
     if let Some(recorded) = recorded.filter(|_| run.faults.is_empty())
         && run.digest.as_deref() != Some(recorded)
     {
-        let has = run.digest.as_deref().unwrap_or("none, for it has not ended");
+        let has = run.digest.as_deref().unwrap_or("none, because it has not ended");
         own.fault(
             &run.folder,
-            format!("its digest is {has}, and {recorded} was summed up; put the run back from a copy"),
+            format!("its digest is {has}, but the summary was made of {recorded}; put the run back from a copy"),
         );
     }
 }
 
-/// What a run holds.
+/// The contents of a run, in words.
 fn words(inventory: &Inventory, report: bool, path: &Path) -> String {
     let parts = || inventory.parts.values().flatten();
     let bytes: u64 = parts().map(|part: &Part| part.bytes).sum();
     let tables = inventory.parts.values().filter(|parts| !parts.is_empty()).count();
     let ended = match &inventory.ended {
         Some(_) => "ended".to_string(),
-        None => format!("not ended (polity resume {} goes on)", path.display()),
+        None => format!("not ended (polity resume {} continues it)", path.display()),
     };
     let report = if report { "a report" } else { "no report" };
     format!(

@@ -1,31 +1,39 @@
-//! The only door outside: effects and their answers.
+//! The kernel's only way to the outside: effects and their answers.
 //!
-//! What the kernel wants from outside leaves as an [`Effect`] and comes back as an [`Answer`]. The pair is closed: every kind of
-//! effect has its kind of outcome, and a failure is an outcome of its own, never a text that looks like a reply.
+//! What the kernel needs from outside leaves as an [`Effect`] and comes back as an [`Answer`]. The pair is closed: every kind of
+//! effect has its kind of outcome. A failure is an outcome of its own, never a text that looks like a reply.
 
+mod handle;
+mod question;
 pub mod schema;
+mod target;
 pub mod tool;
+
+pub use handle::{Ask, MOST_QUESTIONS};
+pub(crate) use handle::{Book, poll_once};
+pub use question::Question;
+pub use target::{Target, TargetKind};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// Who asks. The order is that in which questions of one actor and round are decided.
+/// Who asks. Questions of one actor and round are decided in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Asker {
     /// An agent, in its turn.
     Agent,
-    /// A cohort, in the name of one of its agents ([`crate::council`]).
+    /// A cohort, on behalf of one of its agents ([`crate::cohort`]).
     Cohort,
-    /// The world, in the name of an agent ([`crate::world::World::inquire`]).
+    /// The world, on behalf of an agent ([`crate::world::AskingWorld::query`]).
     World,
     /// A member of a team.
     Member,
-    /// The method of a team: it runs programs for nobody in particular.
+    /// The method of a team, for programs that it runs.
     Method,
-    /// Whoever scores a team's answer.
+    /// The scorer of a team's answer.
     Scorer,
 }
 
@@ -34,7 +42,7 @@ impl Asker {
     pub const ALL: [Asker; 6] =
         [Asker::Agent, Asker::Cohort, Asker::World, Asker::Member, Asker::Method, Asker::Scorer];
 
-    /// Its name, in tables.
+    /// Returns its name, in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -48,15 +56,15 @@ impl Asker {
     }
 }
 
-/// Names an effect: the `n`-th question of `asker` for `actor` in `round` of `item`. In a society the item is 0 and the actor is the
-/// agent; in an evaluation the item is the row of the data set and the actor is the member of the team.
+/// The id of an effect: question `n` of `asker` for `actor` in `round` of `item`. In a society the item is 0 and the actor is the
+/// agent. In an evaluation the item is the row of the data set and the actor is the member of the team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct EffectId {
     /// Row of the data set; 0 in a society.
     pub item: u32,
     /// The round in which the turn began.
     pub round: u32,
-    /// The agent or the member of the team; the number behind the last member for a method and for what scores its answer.
+    /// The agent or the team member. Methods and scorers use the number after the last member.
     pub actor: u32,
     /// Who asks.
     pub asker: Asker,
@@ -70,26 +78,26 @@ impl fmt::Display for EffectId {
     }
 }
 
-/// Who speaks in a message of a request.
+/// The role of the speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Standing instructions.
+    /// System instructions.
     System,
     /// What the model is told or asked.
     User,
-    /// What the model itself said before.
+    /// An earlier reply of the model.
     Assistant,
 }
 
-/// A piece of a message. What other agents said stays typed, so that a simulated model can weigh it without reading prose and a
-/// table can show who was heard.
+/// A part of a message. Statements of other agents stay typed, so that a simulated model can weigh them without parsing prose and a
+/// table can show whose statements were read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// Plain text.
     Text(String),
-    /// The standing answer of an agent, with its reasons.
+    /// The current answer of an agent, with its reasons.
     Said {
         /// Name of the speaker.
         by: String,
@@ -98,33 +106,33 @@ pub enum Part {
         /// The reasons given; may be empty.
         reasons: String,
     },
-    /// What somebody has found of the answer that the model gave last.
+    /// A review of the model's last answer.
     Finding {
-        /// Name of whoever looked at it.
+        /// Name of the reviewer.
         by: String,
-        /// Whether it is right.
+        /// Whether the answer is right.
         right: bool,
-        /// What was found.
+        /// The text of the review.
         words: String,
     },
 }
 
 /// One message of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Message {
+pub struct ChatMessage {
     /// Who speaks.
     pub role: Role,
     /// What is said, in order.
     pub parts: Vec<Part>,
 }
 
-impl Message {
-    /// A message of plain text.
+impl ChatMessage {
+    /// Makes a message of plain text.
     pub fn text(role: Role, text: impl Into<String>) -> Self {
-        Message { role, parts: vec![Part::Text(text.into())] }
+        ChatMessage { role, parts: vec![Part::Text(text.into())] }
     }
 
-    /// The message as a provider is sent it.
+    /// Returns the message as it is sent to a provider.
     #[must_use]
     pub fn rendered(&self) -> String {
         let mut out = String::with_capacity(self.size());
@@ -132,7 +140,7 @@ impl Message {
         out
     }
 
-    /// Bytes of it at most.
+    /// Returns an upper bound of its size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let part = |part: &Part| match part {
@@ -145,7 +153,7 @@ impl Message {
         self.parts.iter().map(|p| part(p) + "\n\n".len()).sum()
     }
 
-    /// Puts it at the end of a text.
+    /// Appends it to a text.
     fn render(&self, out: &mut String) {
         let start = out.len();
         for part in &self.parts {
@@ -171,10 +179,10 @@ impl Message {
     }
 }
 
-/// What answer is wanted. The driver makes the reply fit or reports that it does not.
+/// The format of the wanted answer. The driver makes the reply fit or reports that it does not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Want {
+pub enum ResponseFormat {
     /// Free text.
     Text,
     /// One of the options, by its text.
@@ -189,31 +197,41 @@ pub enum Want {
         #[serde(default)]
         whole: bool,
     },
-    /// So many values of one kind, in the order that the model gives them.
+    /// A number of values of one kind, in the order that the model gives them.
     List {
-        /// What each is.
-        of: Box<Want>,
+        /// The format of each value.
+        of: Box<ResponseFormat>,
         /// Fewest.
         least: u32,
         /// Most.
         most: u32,
     },
     /// Named fields, in order.
-    Record(Vec<(String, Want)>),
-    /// The vector of the request's text (an embedding), of whatever length the model has. Nothing is said.
+    Record(Vec<(String, ResponseFormat)>),
+    /// The embedding vector of the request's text, of whatever length the model has. No text is generated.
     #[schemars(skip)]
     Vector,
 }
 
-impl Want {
-    /// A number within bounds, whole or not.
+impl ResponseFormat {
+    /// Makes the format of a number within bounds, whole or not.
+    ///
+    /// ```
+    /// use polity_kernel::ask::ResponseFormat;
+    ///
+    /// // A record of two fields, of which one has bounds.
+    /// let share = ResponseFormat::number(0.0, 1.0);
+    /// let want = ResponseFormat::Record(vec![("reason".into(), ResponseFormat::Text), ("share".into(), share)]);
+    /// assert_eq!(serde_json::to_value(&want)?["record"][0], serde_json::json!(["reason", "text"]));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     #[must_use]
     pub fn number(low: f64, high: f64) -> Self {
-        Want::Number { low, high, whole: false }
+        ResponseFormat::Number { low, high, whole: false }
     }
 }
 
-/// A value that fits a [`Want`].
+/// A value that fits a [`ResponseFormat`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Value {
@@ -232,7 +250,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The text, when it is one.
+    /// Returns the text, if it is one.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -251,7 +269,7 @@ impl Value {
     }
 }
 
-/// How a model is held to the options of a choice.
+/// How a model is constrained to the options of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Constrain {
@@ -261,18 +279,18 @@ pub enum Constrain {
     Choice,
     /// By a grammar.
     Grammar,
-    /// The options stand in the question as letters, and the likeliest letter counts.
+    /// The question lists the options by letter, and the likeliest letter counts.
     Logprobs,
-    /// By words alone.
+    /// By instructions in the prompt alone.
     Words,
 }
 
 impl Constrain {
-    /// All of them, first what is tried first.
+    /// All of them, in the order in which they are tried.
     pub const ALL: [Constrain; 5] =
         [Constrain::Schema, Constrain::Choice, Constrain::Grammar, Constrain::Logprobs, Constrain::Words];
 
-    /// As it is written.
+    /// Returns its name in scenarios.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -285,25 +303,25 @@ impl Constrain {
     }
 }
 
-/// How a model is to sample. What is not given is the provider's affair.
+/// Sampling settings of a model. The provider decides what is not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// How freely it samples; 0 to 2.
+    /// Sampling temperature, 0 to 2.
     pub temperature: Option<f64>,
-    /// It samples from the likeliest tokens that have this probability together; above 0, up to 1.
+    /// Nucleus sampling: sample from the likeliest tokens that together have this probability; above 0, up to 1.
     pub top_p: Option<f64>,
-    /// Tokens of a reply at most; a budget sets that much aside for each call.
+    /// Maximum number of tokens of a reply. A budget reserves that much for each call.
     pub max_tokens: Option<u64>,
-    /// Seed of its sampling, to which the number of the sample is added. Few providers promise anything.
+    /// Sampling seed; the number of the sample is added to it. Few providers guarantee anything.
     pub seed: Option<u64>,
-    /// How it is held to the options of a choice: `schema`, `choice`, `grammar`, `logprobs` or `words`; what a provider can not do is refused.
-    /// Not given, it is what the provider is known to offer, a schema first.
+    /// How replies are constrained to the options of a choice: `schema`, `choice`, `grammar`, `logprobs` or `words`. What a
+    /// provider cannot do is refused. Default: what the provider is known to offer, a schema first.
     pub constrain: Option<Constrain>,
 }
 
 impl Settings {
-    /// The same with other settings where those are given.
+    /// Returns these settings, overridden by those of the other that are set.
     #[must_use]
     pub fn with(self, other: Settings) -> Settings {
         Settings {
@@ -315,7 +333,7 @@ impl Settings {
         }
     }
 
-    /// Refuses what no provider takes.
+    /// Refuses settings that no provider accepts.
     pub fn check(&self) -> Result<(), crate::tree::Invalid> {
         let invalid = |key: &str, message: String| Err(crate::tree::Invalid { key: key.into(), message });
         match *self {
@@ -331,36 +349,50 @@ impl Settings {
     }
 }
 
-/// Where a request stands on the ladder of its question ([`crate::ladder`]).
+/// Which try of its question a request is ([`Question`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// How often the question was put before.
+    /// How often the question was asked before.
     pub nth: u8,
-    /// Whether it is not put again: without a fitting reply its declared default holds.
+    /// Whether this is the last try.
     pub last: bool,
+    /// Whether the asker has a default for when no reply fits.
+    pub default: bool,
 }
 
-/// A question to a model.
+/// A question to a model, a tool or a person.
+///
+/// ```
+/// use polity_kernel::ask::{ChatMessage, Request, Role, ResponseFormat};
+///
+/// let messages = vec![
+///     ChatMessage::text(Role::System, "You are a cautious trader."),
+///     ChatMessage::text(Role::User, "Buy, hold or sell?"),
+/// ];
+/// let options = ["buy", "hold", "sell"].map(String::from).to_vec();
+/// let request = Request::new("sim/medium", messages, ResponseFormat::Choice(options));
+/// assert_eq!(request.rendered(), "[system]\nYou are a cautious trader.\n\n[user]\nBuy, hold or sell?");
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// `provider/model`.
-    pub model: String,
+    /// Who is asked.
+    pub model: Target,
     /// The conversation so far.
-    pub messages: Arc<Vec<Message>>,
+    pub messages: Arc<Vec<ChatMessage>>,
     /// The kind of answer wanted.
-    pub want: Want,
+    pub response_format: ResponseFormat,
     /// How the model is to sample.
     pub settings: Settings,
-    /// Tells samples of one and the same request apart.
+    /// Distinguishes samples of the same request.
     pub sample: u32,
-    /// What it is asked for, in a word, for tables: `guess`, `thoughts`.
+    /// The purpose in one word, for tables: `guess`, `thoughts`.
     pub purpose: String,
-    /// Where it stands on the ladder of its question; `None`: whoever asks takes what comes.
+    /// Which try of its question it is. `None`: it is asked once, and the asker sees the outcome.
     pub step: Option<Step>,
 }
 
 impl Role {
-    /// Its name, as a heading of what it says.
+    /// Returns its name, as a heading of its messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -372,10 +404,10 @@ impl Role {
 }
 
 impl Request {
-    /// All messages as they are sent, each under a heading with its role, for people.
+    /// Returns all messages as they are sent, each under a heading with its role, for people.
     #[must_use]
     pub fn rendered(&self) -> String {
-        // A run holds many of these for a while: with the room of their text, and no more than a few letters.
+        // A run holds many of these for a while, so reserve the size of the text and only a few bytes more.
         let room = self.messages.iter().map(|message| "[assistant]\n\n\n".len() + message.size()).sum();
         let mut out = String::with_capacity(room);
         for message in self.messages.iter() {
@@ -388,13 +420,17 @@ impl Request {
         out
     }
 
-    /// A question of its own: the first sample, with the provider's settings.
+    /// Makes a single request: the first sample, with the provider's settings.
     #[must_use]
-    pub fn new(model: impl Into<String>, messages: impl Into<Arc<Vec<Message>>>, want: Want) -> Self {
+    pub fn new(
+        model: impl Into<Target>,
+        messages: impl Into<Arc<Vec<ChatMessage>>>,
+        response_format: ResponseFormat,
+    ) -> Self {
         Request {
             model: model.into(),
             messages: messages.into(),
-            want,
+            response_format,
             settings: Settings::default(),
             sample: 0,
             purpose: String::new(),
@@ -403,29 +439,29 @@ impl Request {
     }
 }
 
-/// What kind of work a question is: what simulated models do, and what ledgers of tokens are split by.
+/// The kind of work of a question. Simulated models act on it, and token ledgers are split by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Task {
-    /// Answer the item, alone or with what others have said.
+    /// Answer the item, alone or with the answers of others.
     #[default]
     Solve,
     /// Argue for a wrong answer.
     Mislead,
-    /// Write tests for the program that is wanted.
+    /// Write tests for the requested program.
     Test,
-    /// Name the best of the answers shown: the options are the names of those who gave them.
+    /// Name the best of the answers shown. The options are the names of their authors.
     Choose,
-    /// Mark the answers shown: a number for the last, or a list of numbers for all, in their order.
+    /// Rate the answers shown: a number for the last, or a list of numbers for all, in their order.
     Rate,
-    /// Say whether the last answer shown is right: the first of two options says that it is.
+    /// Check whether the last answer shown is right. The first of two options says that it is.
     Check,
-    /// Something that has no right answer: a plan, a document, an order to somebody.
+    /// Write something that has no right answer: a plan, a document, an order to somebody.
     Write,
 }
 
 impl Task {
-    /// Its name, in tables.
+    /// Returns its name, in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -440,33 +476,33 @@ impl Task {
     }
 }
 
-/// What a simulated model may know and no prompt may say.
+/// What a simulated model may know and no prompt may contain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hidden {
     /// The right answer.
     pub gold: String,
     /// Difficulty on the scale of the models' skill (log-odds; 0 is average).
     pub difficulty: f64,
-    /// The tempting wrong answer, where the data name one.
-    pub lure: Option<String>,
+    /// The tempting wrong answer, if the data name one.
+    pub distractor: Option<String>,
     /// The field of knowledge: models may have more or less skill in it.
     pub topic: Option<String>,
-    /// Wrong answers to draw from; without any they are made up.
+    /// Wrong answers to draw from. If empty, wrong answers are made up.
     pub wrong: Arc<Vec<String>>,
     /// What the question asks for.
     pub task: Task,
 }
 
-/// A wish for something outside.
+/// A request to the outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// Its name.
+    /// Its id.
     pub id: EffectId,
     /// What is asked.
     pub request: Request,
     /// Out-of-band knowledge for simulated models; never sent anywhere.
     pub hidden: Option<Hidden>,
-    /// What holds without an answer, where whoever asks has declared it: people are shown it, models are not.
+    /// The declared default that holds without an answer. It is shown to people, not to models.
     pub default: Option<Value>,
 }
 
@@ -474,16 +510,16 @@ pub struct Effect {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// A reply that fits what was wanted, and the text it was read from.
+    /// A reply that fits the format, and the text it was read from.
     Reply {
         /// The typed value.
         value: Value,
         /// The reply as it came.
         raw: String,
-        /// Whether its form had to be mended before it could be read.
+        /// Whether the format of the reply was repaired.
         repaired: bool,
     },
-    /// A reply that does not fit what was wanted.
+    /// A reply that does not fit the format.
     Invalid {
         /// The reply as it came.
         raw: String,
@@ -492,10 +528,10 @@ pub enum Outcome {
     },
     /// The model declined.
     Refused {
-        /// Its words.
+        /// Its reply.
         raw: String,
     },
-    /// No reply could be had.
+    /// There was no reply.
     Failed {
         /// The last error.
         why: String,
@@ -514,26 +550,27 @@ pub struct Usage {
     pub tokens_in: u64,
     /// Tokens of the reply.
     pub tokens_out: u64,
-    /// Of the request's tokens those that the provider had in its cache.
+    /// Tokens of the request that the provider had in its cache.
     pub tokens_cached: u64,
-    /// Of the reply's tokens those of thinking that is not shown.
+    /// Tokens of the reply that were hidden thinking.
     pub tokens_thinking: u64,
     /// US dollars.
     pub cost_usd: f64,
     /// Milliseconds from sending to the last byte (declared, for simulated models).
     pub latency_ms: f64,
-    /// Milliseconds from the asking to the sending of what was answered: for a connection, within limits, for tries that failed. Volatile.
+    /// Milliseconds between the question and the sending of the answered request: waiting for a connection, for rate limits, and
+    /// for failed tries. Volatile.
     pub waited_ms: f64,
-    /// Tries that failed before. Volatile, as the latency.
+    /// Failed tries before. Volatile, as the latency.
     pub retries: u32,
-    /// Whether nobody was asked, because the answer to the very same request was there or on its way: it cost nothing, and tokens and
-    /// dollars are those of the answer as it was had. Volatile.
+    /// Whether the answer was shared: no call was made, because the same request was already answered or in flight. It cost
+    /// nothing; tokens and dollars are those of the original answer. Volatile.
     pub shared: bool,
-    /// Whether the server did not tell the tokens, or told zero: they are counted from above, at the most that the exchange can have taken.
+    /// Whether the server reported no tokens or zero tokens. The counts are then an upper bound of what the exchange can have used.
     pub estimated: bool,
 }
 
-/// The answer to an effect, with the request it answers: replay and resume match both.
+/// The answer to an effect, with the request it answers. Replay and resume match both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The effect's name.
@@ -547,12 +584,12 @@ pub struct Answer {
 }
 
 /// What a turn or a method gets back from a question.
-pub type Heard = Result<Value, Unanswered>;
+pub type Reply = Result<Value, AskError>;
 
-/// Why there is no value. A bad reply is an event that policies and methods see, never a value that looks like a reply.
+/// Why there is no value. Policies and methods see a bad reply as an error, never as a value that looks like a reply.
 #[derive(Clone, Debug, PartialEq, thiserror::Error, Serialize, Deserialize)]
-pub enum Unanswered {
-    /// The reply did not fit what was wanted.
+pub enum AskError {
+    /// The reply did not fit the format.
     #[error("the reply does not fit what was asked: {why}")]
     Invalid {
         /// The reply as it came.
@@ -563,7 +600,7 @@ pub enum Unanswered {
     /// The model declined.
     #[error("the model refused: {0}")]
     Refused(String),
-    /// No reply could be had.
+    /// There was no reply.
     #[error("no reply: {0}")]
     Failed(String),
     /// The driver did not ask.
@@ -572,29 +609,29 @@ pub enum Unanswered {
 }
 
 impl Answer {
-    /// The answer as a turn sees it.
-    pub fn heard(&self) -> Heard {
+    /// Returns the answer as a turn sees it.
+    pub fn heard(&self) -> Reply {
         match &self.outcome {
             Outcome::Reply { value, .. } => Ok(value.clone()),
-            Outcome::Invalid { raw, why } => Err(Unanswered::Invalid { raw: raw.clone(), why: why.clone() }),
-            Outcome::Refused { raw } => Err(Unanswered::Refused(raw.clone())),
-            Outcome::Failed { why } => Err(Unanswered::Failed(why.clone())),
-            Outcome::Denied { why } => Err(Unanswered::Denied(why.clone())),
+            Outcome::Invalid { raw, why } => Err(AskError::Invalid { raw: raw.clone(), why: why.clone() }),
+            Outcome::Refused { raw } => Err(AskError::Refused(raw.clone())),
+            Outcome::Failed { why } => Err(AskError::Failed(why.clone())),
+            Outcome::Denied { why } => Err(AskError::Denied(why.clone())),
         }
     }
 
-    /// How its question got on with it.
+    /// Returns how its question was resolved.
     #[must_use]
-    pub fn rung(&self) -> Rung {
+    pub fn resolution(&self) -> Resolution {
         let again = self.request.step.is_some_and(|step| step.nth > 0);
         match &self.outcome {
-            Outcome::Reply { repaired: true, .. } => Rung::Repaired,
-            Outcome::Reply { .. } if again => Rung::Reasked,
-            Outcome::Reply { .. } => Rung::Fit,
+            Outcome::Reply { repaired: true, .. } => Resolution::Repaired,
+            Outcome::Reply { .. } if again => Resolution::Reasked,
+            Outcome::Reply { .. } => Resolution::Fit,
             outcome => match self.request.step {
-                Some(step) if step.last || !outcome.may_be_asked_again() => Rung::Default,
-                Some(_) => Rung::Again,
-                None => Rung::None,
+                Some(step) if !step.last && outcome.may_be_asked_again() => Resolution::Again,
+                Some(Step { default: true, .. }) => Resolution::Default,
+                Some(_) | None => Resolution::None,
             },
         }
     }
@@ -604,7 +641,7 @@ impl Outcome {
     /// The names of all kinds, in order.
     pub const NAMES: [&'static str; 5] = ["reply", "invalid", "refused", "failed", "denied"];
 
-    /// The position of its kind in [`Outcome::NAMES`].
+    /// Returns the position of its kind in [`Outcome::NAMES`].
     #[must_use]
     pub fn kind(&self) -> usize {
         match self {
@@ -616,13 +653,13 @@ impl Outcome {
         }
     }
 
-    /// The name of its kind.
+    /// Returns the name of its kind.
     #[must_use]
     pub fn name(&self) -> &'static str {
         Self::NAMES[self.kind()]
     }
 
-    /// The reply as it came; where there is none, the words of the error.
+    /// Returns the reply as it came, or else the error message.
     #[must_use]
     pub fn words(&self) -> &str {
         match self {
@@ -631,44 +668,51 @@ impl Outcome {
         }
     }
 
-    /// Whether putting the question once more may help.
+    /// Returns whether asking the question again may help.
     #[must_use]
     pub fn may_be_asked_again(&self) -> bool {
         matches!(self, Outcome::Invalid { .. } | Outcome::Refused { .. })
     }
 }
 
-/// What became of a question with an answer.
+/// How a question with an answer was resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rung {
+pub enum Resolution {
     /// The reply fits as it came.
     Fit,
-    /// It fits once its form was mended.
+    /// The reply fits after its format was repaired.
     Repaired,
-    /// It fits as it came, after the question was put again.
+    /// The reply fits as it came, after the question was asked again.
     Reasked,
-    /// It does not fit, and the question is put again.
+    /// The reply does not fit, and the question is asked again.
     Again,
-    /// There is none that fits, and the question's declared default holds.
+    /// No reply fits, and the question's declared default holds.
     Default,
-    /// There is none that fits, and whoever asked sees that.
+    /// No reply fits, and the asker sees that.
     None,
 }
 
-impl Rung {
+impl Resolution {
     /// All of them, in order.
-    pub const ALL: [Rung; 6] = [Rung::Fit, Rung::Repaired, Rung::Reasked, Rung::Again, Rung::Default, Rung::None];
+    pub const ALL: [Resolution; 6] = [
+        Resolution::Fit,
+        Resolution::Repaired,
+        Resolution::Reasked,
+        Resolution::Again,
+        Resolution::Default,
+        Resolution::None,
+    ];
 
-    /// Its name in tables.
+    /// Returns its name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Rung::Fit => "fit",
-            Rung::Repaired => "repaired",
-            Rung::Reasked => "reasked",
-            Rung::Again => "again",
-            Rung::Default => "default",
-            Rung::None => "none",
+            Resolution::Fit => "fit",
+            Resolution::Repaired => "repaired",
+            Resolution::Reasked => "reasked",
+            Resolution::Again => "again",
+            Resolution::Default => "default",
+            Resolution::None => "none",
         }
     }
 }

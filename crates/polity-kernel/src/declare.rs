@@ -1,52 +1,65 @@
-//! What a world shows and understands, declared once.
+//! Declarations of what a world shows and which actions it understands.
 //!
-//! A world gets a [`Declare`] when it opens. Every declaration takes a name and a description, and either the function that finds the value
-//! or nothing; it returns a typed slot where the world must write or recognise something itself. So nothing is listed in one place and
-//! matched by position in another.
+//! A world gets a [`Declare`] when it opens. Every declaration takes a name, a description and, optionally, the function that
+//! computes the value. It returns a typed slot if the world must write or recognise something itself. So nothing is listed in one
+//! place and matched by position in another.
 //!
 //! ```
 //! use polity_kernel::declare::Declare;
-//! use polity_kernel::sight::ActArgument;
+//! use polity_kernel::interface::ActionArgument;
 //! struct Pasture { capacity: f64 }
 //! // The state that all share is the grass; of each agent it is what the agent has eaten.
 //! let mut declare: Declare<Pasture, f64, f64> = Declare::default();
 //! declare.shared_number("grass", "grass left an agent", |_, grass| *grass);
-//! let graze = declare.action("graze", ActArgument::Number { low: 0.0, high: 1.0 }, "eat");
+//! let graze = declare.action("graze", ActionArgument::Number { low: 0.0, high: 1.0 }, "eat");
 //! declare.column("eaten", "all that the agent has eaten", None, |_, _, eaten| *eaten);
 //! declare.scalar("used", "share of the land's grass that is gone", |world, grass| 1.0 - grass / world.capacity);
 //! assert_eq!(graze, 0);
 //! ```
 
-use crate::sight::{
-    ActArgument, ActKind, Cells, Field, FieldKind, Interface, Name, NumberSlot, TableKind, TableSlot, TextSlot,
+use crate::Invalid;
+use crate::interface::{
+    ActionArgument, ActionKind, Cells, Field, FieldKind, Interface, Name, NumberSlot, TableKind, TableSlot, TextSlot,
     WorldColumn,
 };
-use crate::world::{SplitWorld, World};
-use crate::{AgentId, Invalid};
 use std::collections::BTreeSet;
 
 /// A number of a world `W` whose state is `S`.
 type OfWorld<W, S> = Box<dyn Fn(&W, &S) -> f64 + Send + Sync>;
-/// A number of one agent, whose share of it is `A`.
+/// A number of one agent, whose part of the state is `A`.
 type OfAgent<W, S, A> = Box<dyn Fn(&W, &S, &A) -> f64 + Send + Sync>;
+/// A number of every agent. Blocks of agents are read with one call.
+pub(crate) trait Column<W, S, A>: Send + Sync {
+    fn of(&self, world: &W, state: &S, agent: &A) -> f64;
+    /// Appends the numbers of some agents, in their order.
+    fn extend(&self, world: &W, state: &S, agents: &[A], out: &mut Vec<f64>);
+}
+
+impl<W, S, A, F: Fn(&W, &S, &A) -> f64 + Send + Sync> Column<W, S, A> for F {
+    fn of(&self, world: &W, state: &S, agent: &A) -> f64 {
+        self(world, state, agent)
+    }
+
+    fn extend(&self, world: &W, state: &S, agents: &[A], out: &mut Vec<f64>) {
+        out.extend(agents.iter().map(|agent| self(world, state, agent)));
+    }
+}
+
 /// The rows that a round adds to a table.
 type OfRound<W, S> = Box<dyn Fn(&W, &S) -> Vec<Cells> + Send + Sync>;
 
-/// Where a world `W` declares. `S` is the state that its functions read, and `A` what tells agents apart: for a [`World`] its state and an
-/// agent's id, for a [`SplitWorld`] the common state and an agent's row.
+/// The declarations of a world `W`. `S` is the state that its functions read, and `A` identifies an agent: for a [`World`](crate::world::World) its
+/// state and an agent's id, for a [`SplitWorld`](crate::world::SplitWorld) the common state and an agent's row.
 pub struct Declare<W, S, A> {
     pub(crate) interface: Interface,
     pub(crate) shared: Vec<(NumberSlot, OfWorld<W, S>)>,
     pub(crate) numbers: Vec<(NumberSlot, OfAgent<W, S, A>)>,
-    pub(crate) columns: Vec<OfAgent<W, S, A>>,
+    pub(crate) columns: Vec<Box<dyn Column<W, S, A>>>,
     pub(crate) scalars: Vec<OfWorld<W, S>>,
     pub(crate) tables: Vec<OfRound<W, S>>,
+    pub(crate) random_order: bool,
+    pub(crate) reports_disturbed: bool,
 }
-
-/// Where a [`World`] declares.
-pub type DeclareWorld<W> = Declare<W, <W as World>::State, AgentId>;
-/// Where a [`SplitWorld`] declares.
-pub type DeclareSplit<W> = Declare<W, <W as SplitWorld>::Common, <W as SplitWorld>::Row>;
 
 impl<W, S, A> Default for Declare<W, S, A> {
     fn default() -> Self {
@@ -57,18 +70,20 @@ impl<W, S, A> Default for Declare<W, S, A> {
             columns: Vec::new(),
             scalars: Vec::new(),
             tables: Vec::new(),
+            random_order: false,
+            reports_disturbed: false,
         }
     }
 }
 
 impl<W, S, A> Declare<W, S, A> {
     fn slot(&mut self, field: Field) -> usize {
-        let slot = self.interface.sight.iter().filter(|known| known.kind == field.kind).count();
-        self.interface.sight.push(field);
+        let slot = self.interface.observation.iter().filter(|known| known.kind == field.kind).count();
+        self.interface.observation.push(field);
         slot
     }
 
-    /// A number that each agent sees its own of.
+    /// Declares a number with a value for each agent.
     pub fn number(
         &mut self,
         name: impl Into<Name>,
@@ -80,7 +95,7 @@ impl<W, S, A> Declare<W, S, A> {
         slot
     }
 
-    /// A number that all agents see alike, unless `observe` writes another for some.
+    /// Declares a number with one value for all agents, unless `observe` writes another for some.
     pub fn shared_number(
         &mut self,
         name: impl Into<Name>,
@@ -92,17 +107,17 @@ impl<W, S, A> Declare<W, S, A> {
         slot
     }
 
-    /// A number that `observe` writes: 0 for agents for whom it does not.
+    /// Declares a number that `observe` writes; it is 0 for other agents.
     pub fn number_slot(&mut self, name: impl Into<Name>, doc: impl Into<Name>) -> NumberSlot {
         NumberSlot(self.slot(Field::number(name, doc)))
     }
 
-    /// A text that `observe` writes: empty for agents for whom it does not.
+    /// Declares a text that `observe` writes; it is empty for other agents.
     pub fn text_slot(&mut self, name: impl Into<Name>, doc: impl Into<Name>) -> TextSlot {
         TextSlot(self.slot(Field::text(name, doc)))
     }
 
-    /// A table that `observe` writes: without rows for agents for whom it does not.
+    /// Declares a table that `observe` writes; it has no rows for other agents.
     pub fn table_slot<C: Into<Name>>(
         &mut self,
         name: impl Into<Name>,
@@ -114,34 +129,35 @@ impl<W, S, A> Declare<W, S, A> {
         TableSlot(self.slot(field), columns)
     }
 
-    /// Something that agents can do; its number is the `kind` of such acts.
+    /// Declares an action. Returns its number, which is the `kind` of such acts.
     ///
-    /// What an action carries can be a record, described by a Rust type or by data:
+    /// The argument of an action can be a record, described by a Rust type or by data:
     ///
     /// ```
-    /// use polity_kernel::ask::Want;
+    /// use polity_kernel::ask::ResponseFormat;
     /// use polity_kernel::declare::Declare;
-    /// use polity_kernel::sight::ActArgument;
+    /// use polity_kernel::interface::ActionArgument;
     /// #[derive(schemars::JsonSchema, serde::Serialize, serde::Deserialize)]
     /// struct Bid { good: String, price: f64 }
     /// let mut declare: Declare<(), (), ()> = Declare::default();
-    /// declare.action("bid", ActArgument::Record(Want::of::<Bid>()?), "bid a price for a good");
+    /// declare.action("bid", ActionArgument::Record(ResponseFormat::of::<Bid>()?), "bid a price for a good");
     /// let goods = vec!["timber".to_string(), "grain".to_string()];
-    /// let bid = [("good".to_string(), Want::Choice(goods)), ("price".to_string(), Want::number(0.0, 1.0))];
-    /// declare.action("bid-on-a-list", ActArgument::Record(Want::Record(bid.into())), "bid a price for one of these goods");
+    /// let bid = [("good".to_string(), ResponseFormat::Choice(goods)), ("price".to_string(), ResponseFormat::number(0.0, 1.0))];
+    /// declare.action("bid-on-a-list", ActionArgument::Record(ResponseFormat::Record(bid.into())), "bid a price for one of these goods");
     /// # Ok::<(), String>(())
     /// ```
-    pub fn action(&mut self, name: impl Into<Name>, argument: ActArgument, doc: impl Into<Name>) -> u16 {
-        self.interface.acts.push(ActKind { name: name.into(), argument, doc: doc.into() });
+    pub fn action(&mut self, name: impl Into<Name>, argument: ActionArgument, doc: impl Into<Name>) -> u16 {
+        self.interface.acts.push(ActionKind { name: name.into(), argument, doc: doc.into() });
         self.interface.acts.len() as u16 - 1
     }
 
-    /// The actions are alternatives: who is asked what it does names one of them, or none. Else it is asked for a value of each.
+    /// Makes the actions alternatives: an agent names one of them, or none. Otherwise it is asked for a value of each.
     pub fn alternatives(&mut self) {
         self.interface.alternatives = true;
     }
 
-    /// A number of each agent that metrics and tables may read. `range`: the smallest and the largest sensible value, where there are such.
+    /// Declares a number of each agent that metrics and tables may read. `range`: the smallest and the largest sensible value, if
+    /// any.
     pub fn column(
         &mut self,
         name: impl Into<Name>,
@@ -153,7 +169,13 @@ impl<W, S, A> Declare<W, S, A> {
         self.columns.push(Box::new(value));
     }
 
-    /// A number a round, recorded as a metric.
+    /// Declares what an agent got in the last round: the column `reward`, from which learners learn.
+    pub fn reward(&mut self, doc: impl Into<Name>, value: impl Fn(&W, &S, &A) -> f64 + Send + Sync + 'static) {
+        self.interface.reward = Some(self.columns.len());
+        self.column("reward", doc, None, value);
+    }
+
+    /// Declares a number per round, recorded as a metric.
     pub fn scalar(
         &mut self,
         name: impl Into<Name>,
@@ -164,17 +186,17 @@ impl<W, S, A> Declare<W, S, A> {
         self.scalars.push(Box::new(value));
     }
 
-    /// A table that the run records. `rows` gives what the round that has just ended adds: one entry a column.
+    /// Declares a table that the run records. `rows` returns what the round that has just ended adds, with one entry per column.
     pub fn table(&mut self, table: TableKind, rows: impl Fn(&W, &S) -> Vec<Cells> + Send + Sync + 'static) {
         self.interface.tables.push(table);
         self.tables.push(Box::new(rows));
     }
 
-    /// Refuses two declarations of one kind under one name, as a world made from data may come to have.
+    /// Refuses two declarations of one kind with the same name, which a world made from data may have.
     pub(crate) fn check(&self) -> Result<(), Invalid> {
-        let Interface { sight, acts, columns, scalars, tables, .. } = &self.interface;
+        let Interface { observation, acts, columns, scalars, tables, .. } = &self.interface;
         let kinds: [(&str, Vec<&Name>); 5] = [
-            ("things to see", sight.iter().map(|field| &field.name).collect()),
+            ("observed values", observation.iter().map(|field| &field.name).collect()),
             ("actions", acts.iter().map(|act| &act.name).collect()),
             ("columns", columns.iter().map(|column| &column.name).collect()),
             ("scalars", scalars.iter().map(|scalar| &scalar.name).collect()),
@@ -192,9 +214,9 @@ impl<W, S, A> Declare<W, S, A> {
         Ok(())
     }
 
-    /// Whether agents see any table.
+    /// Returns whether agents see any table.
     pub(crate) fn shows_tables(&self) -> bool {
-        self.interface.sight.iter().any(|field| field.kind == FieldKind::Table)
+        self.interface.observation.iter().any(|field| field.kind == FieldKind::Table)
     }
 }
 
@@ -209,10 +231,10 @@ mod tests {
         assert_eq!(declare.table_slot("t", ["x", "y"], ""), TableSlot(0, 2));
         assert_eq!(declare.shared_number(format!("made-{}", "here"), "", |(), ()| 1.0), NumberSlot(1));
         assert_eq!(declare.text_slot("words", ""), TextSlot(0));
-        // A column, an action and a scalar may have the name of something that is seen.
+        // A column, an action and a scalar may share the name of an observation.
         declare.column("a", "", None, |(), (), ()| 0.0);
         declare.scalar("a", "", |(), ()| 0.0);
-        assert_eq!((declare.action("a", ActArgument::Nothing, ""), declare.check()), (0, Ok(())));
+        assert_eq!((declare.action("a", ActionArgument::Nothing, ""), declare.check()), (0, Ok(())));
         declare.scalar(String::from("a"), "", |(), ()| 0.0);
         let error = declare.check().unwrap_err();
         assert_eq!(error.message, "the world has two scalars called `a`");

@@ -1,23 +1,24 @@
-//! An evaluation: a method at work on every item of a data set, as one machine.
+//! An evaluation: a method that works on every item of a data set, as one machine.
 //!
-//! Each item is its own instance of the method; a bounded window of them is under way at once, each at its own pace. Round r of the
-//! run is complete when every item has passed its round r. One journal, one digest, one table of items.
+//! Each item has its own instance of the method. A bounded window of instances runs at once, each at its own pace. Round r of the
+//! run is complete when every item has passed its round r. There is one journal, one digest and one table of items.
 
 use crate::Bug;
 use crate::ask::tool::Ran;
 use crate::ask::{Answer, Effect};
 use crate::digest::{Digest, Kind, RowHash};
+use crate::environment::Env;
+use crate::interface::Actions;
 use crate::items::{Item, Scorer};
 use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
 use crate::method::{Log, Member, MethodHost, Quantity, Records, Score, Start, Verdict};
 use crate::saved::{Reader, Sink, Writer};
-use crate::sight::Acts;
 use crate::topology::Topology;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// An item under way.
+/// An item in progress.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Instance {
     begun: bool,
@@ -28,9 +29,9 @@ struct Instance {
     open: Vec<Effect>,
     asks: u32,
     verdict: Option<(Verdict, Score)>,
-    /// Held at the border of a round where the scenario changes.
+    /// Paused at the end of a round because the scenario changes there.
     held: bool,
-    /// The last round in which its method did something, while only the score is waited for.
+    /// The last round in which its method did something, while only the score is open.
     scoring: Option<u32>,
 }
 
@@ -40,12 +41,12 @@ impl Instance {
     }
 
     fn passed(&self, round: u32) -> bool {
-        // Its last round stays open until it has a score: that is where it is reported.
+        // The last round stays open until there is a score, because the score is reported there.
         self.verdict.is_some() || self.scoring.unwrap_or(self.round) > round
     }
 }
 
-/// What the builder of an evaluation decides.
+/// The plan of an evaluation, made by its builder.
 pub(crate) struct Plan {
     pub seed: u64,
     pub rounds: u32,
@@ -53,6 +54,10 @@ pub(crate) struct Plan {
     pub items: Vec<Item>,
     pub team: Vec<Member>,
     pub topology: Topology,
+    /// How often a member is asked again when its reply is unusable.
+    pub retries: u8,
+    /// The environment in which items are worked on, if any.
+    pub environment: Option<Env>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -67,21 +72,21 @@ struct Data {
 /// Whose state it is, in errors.
 const WHAT: &str = "the evaluation";
 
-/// A method at work on a data set, as a [`Machine`].
+/// A method that works on a data set, as a [`Machine`].
 pub struct Evaluation {
     plan: Plan,
     method: Box<dyn MethodHost>,
-    /// The method with other parameters, from a round on, sorted by round.
+    /// The method with changed parameters, and the round from which they hold, sorted by round.
     changes: Vec<(u32, Box<dyn MethodHost>)>,
     instances: Vec<Instance>,
-    /// What happened in rounds that are not complete yet: by round, (item, log).
+    /// The log of incomplete rounds: by round, (item, log).
     logs: BTreeMap<u32, Vec<(u32, Log)>>,
-    /// What was measured up to the last complete round: the quantities of the first item, of the second, and so on.
+    /// The measurements up to the last complete round: the quantities of the first item, of the second, and so on.
     measured: Vec<Option<f64>>,
-    /// Letters of the last complete round.
-    letters: Vec<(u32, u32, u32, String)>,
-    /// Acts of the last complete round: (item, acts).
-    acts: Vec<(u32, Acts)>,
+    /// Messages of the last complete round.
+    messages: Vec<(u32, u32, u32, String)>,
+    /// Actions of the last complete round: (item, acts).
+    acts: Vec<(u32, Actions)>,
     round: u32,
     chain: Digest,
 }
@@ -95,26 +100,26 @@ impl Evaluation {
             method,
             changes,
             logs: BTreeMap::new(),
-            letters: Vec::new(),
+            messages: Vec::new(),
             acts: Vec::new(),
             round: 0,
             chain: Digest::default(),
         }
     }
 
-    /// The team.
+    /// Returns the team.
     #[must_use]
     pub fn team(&self) -> &[Member] {
         &self.plan.team
     }
 
-    /// The data set.
+    /// Returns the data set.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.plan.items
     }
 
-    /// Whom it may ask, members and tools.
+    /// Returns what it may ask: members and tools.
     #[must_use]
     pub fn models(&self) -> Vec<String> {
         let scored_by = self.plan.items.iter().any(|item| item.scorer == Scorer::Code).then_some(Ran::PYTHON);
@@ -129,25 +134,25 @@ impl Evaluation {
         self.method.records()
     }
 
-    /// What the method measures of every item.
+    /// Returns what the method measures for every item.
     #[must_use]
     pub fn quantities(&self) -> &'static [Quantity] {
         self.method.quantities()
     }
 
-    /// Acts of the last complete round: (item, acts), in order of item.
+    /// Returns the actions of the last complete round: (item, acts), in order of item.
     #[must_use]
-    pub fn acts(&self) -> &[(u32, Acts)] {
+    pub fn acts(&self) -> &[(u32, Actions)] {
         &self.acts
     }
 
-    /// Letters of the last complete round: (item, from, to, text).
+    /// Returns the messages of the last complete round: (item, from, to, text).
     #[must_use]
-    pub fn letters(&self) -> &[(u32, u32, u32, String)] {
-        &self.letters
+    pub fn messages(&self) -> &[(u32, u32, u32, String)] {
+        &self.messages
     }
 
-    /// Items that have a verdict.
+    /// Returns the number of items that have a verdict.
     #[must_use]
     pub fn finished(&self) -> usize {
         self.instances.iter().filter(|i| i.verdict.is_some()).count()
@@ -168,7 +173,7 @@ impl Evaluation {
 
     /// Begins items while the window has room.
     fn admit(&mut self) {
-        // Who is held at a border waits for those that have not begun, so it takes no place: or the others never begin.
+        // A paused instance waits for those that have not begun, so it takes no place: otherwise they would never begin.
         let mut under_way = self.instances.iter().filter(|i| i.begun && i.verdict.is_none() && !i.held).count();
         for instance in &mut self.instances {
             if under_way >= self.plan.window {
@@ -181,7 +186,7 @@ impl Evaluation {
         }
     }
 
-    /// Runs every instance that can move; returns the new questions, in order of item.
+    /// Runs every instance that can continue; returns the new questions, in order of item.
     fn advance(&mut self) -> Result<Vec<Effect>, Bug> {
         let mut effects = Vec::new();
         loop {
@@ -204,6 +209,8 @@ impl Evaluation {
                         checkpoint: instance.checkpoint.as_deref(),
                         answers: &instance.answers,
                         hold_at,
+                        retries: plan.retries,
+                        environment: plan.environment.as_ref(),
                     };
                     Ok((i, method.run(start)?))
                 })
@@ -236,13 +243,21 @@ impl Evaluation {
         }
     }
 
-    /// The last round in which something happened on an item.
-    fn last_round(instance: &Instance, logs: &BTreeMap<u32, Vec<(u32, Log)>>, item: u32) -> u32 {
-        let logged = logs.iter().rev().find(|(_, logs)| logs.iter().any(|(i, _)| *i == item)).map(|(r, _)| *r);
-        logged.unwrap_or(instance.round.saturating_sub(1))
+    /// Returns the last active round of each item that has a verdict.
+    fn last_rounds(&self) -> Vec<Option<u32>> {
+        let mut last: Vec<Option<u32>> = vec![None; self.instances.len()];
+        for (round, logs) in &self.logs {
+            for (item, _) in logs {
+                last[*item as usize] = Some(*round);
+            }
+        }
+        let of = |(instance, logged): (&Instance, Option<u32>)| {
+            instance.verdict.as_ref().map(|_| logged.unwrap_or(instance.round.saturating_sub(1)))
+        };
+        self.instances.iter().zip(last).map(of).collect()
     }
 
-    /// What was measured of an item.
+    /// Returns the measurements of an item.
     fn measured_of(&mut self, item: usize) -> &mut [Option<f64>] {
         let n = self.method.quantities().len();
         self.measured.get_mut(item * n..(item + 1) * n).unwrap_or_default()
@@ -251,17 +266,12 @@ impl Evaluation {
     fn close_round(&mut self) -> RoundReport {
         let round = self.round;
         let mut report = RoundReport { round, ..RoundReport::default() };
-        let finished: Vec<usize> = (0..self.instances.len())
-            .filter(|i| {
-                let instance = &self.instances[*i];
-                instance.verdict.is_some() && Self::last_round(instance, &self.logs, *i as u32) == round
-            })
-            .collect();
+        let last = self.last_rounds();
         let mut logs = self.logs.remove(&round).unwrap_or_default();
         logs.sort_by_key(|(item, _)| *item);
         report.agents = logs.len() as u32;
         self.acts.clear();
-        self.letters.clear();
+        self.messages.clear();
         let (mut answers, mut right, mut teams, mut agreed) = (0u64, 0u64, 0u64, 0u64);
         for (item, log) in logs {
             let base = |kind| RowHash::new(kind, round).word(u64::from(item));
@@ -269,7 +279,7 @@ impl Evaluation {
             for (n, act) in log.acts.rows.iter().enumerate() {
                 let text = log.acts.text(n).unwrap_or_default();
                 report.sum.add(
-                    base(Kind::Act)
+                    base(Kind::Action)
                         .word(u64::from(act.who) << 32 | u64::from(act.kind) << 16 | n as u64)
                         .number(act.value)
                         .bytes(text.as_bytes())
@@ -287,11 +297,11 @@ impl Evaluation {
                 teams += 1;
                 agreed += u64::from(standing.iter().all(|a| asked.same(a, standing[0])));
             }
-            for (n, (from, to, text)) in log.letters.into_iter().enumerate() {
-                report.letters += 1;
-                let hash = base(Kind::Letter).word(u64::from(from) << 32 | u64::from(to)).word(n as u64);
+            for (n, (from, to, text)) in log.messages.into_iter().enumerate() {
+                report.messages += 1;
+                let hash = base(Kind::Message).word(u64::from(from) << 32 | u64::from(to)).word(n as u64);
                 report.sum.add(hash.bytes(text.as_bytes()).finish());
-                self.letters.push((item, from, to, text));
+                self.messages.push((item, from, to, text));
             }
             report.acts += log.acts.rows.len() as u64;
             self.acts.push((item, log.acts));
@@ -317,6 +327,20 @@ impl Evaluation {
                 report.metrics.push((quantity.name.into(), mean));
             }
         }
+        self.report_verdicts(&mut report, &last);
+        for (name, value) in &report.metrics {
+            report.sum.add(RowHash::new(Kind::Metric, round).bytes(name.as_bytes()).number(*value).finish());
+        }
+        self.chain = self.chain.chain(round, report.sum);
+        report.chain = self.chain;
+        self.round += 1;
+        report
+    }
+
+    /// Reports the verdicts of the items whose last round this is.
+    fn report_verdicts(&mut self, report: &mut RoundReport, last: &[Option<u32>]) {
+        let round = report.round;
+        let finished: Vec<usize> = (0..last.len()).filter(|i| last[*i] == Some(round)).collect();
         let mut scored = 0;
         for i in finished {
             let measured = self.measured_of(i).to_vec();
@@ -344,22 +368,19 @@ impl Evaluation {
             });
         }
         if scored > 0 {
-            // Of all items so far: those that end last are the hard ones.
-            let right = |instance: &Instance| instance.verdict.as_ref().and_then(|(_, score)| score.correct);
+            // Average over all items so far, since those that end last are the hard ones. Items proceed at their own pace, so some
+            // may have ended in a later round already. Which ones depends on when answers arrived, so they do not count yet.
+            let ended = |(instance, last): (&Instance, &Option<u32>)| {
+                let (_, score) = instance.verdict.as_ref().filter(|_| last.is_some_and(|last| last <= round))?;
+                score.correct
+            };
             let (mut correct, mut all) = (0u32, 0u32);
-            for right in self.instances.iter().filter_map(right) {
+            for right in self.instances.iter().zip(last).filter_map(ended) {
                 all += 1;
                 correct += u32::from(right);
             }
             report.metrics.push(("items.correct".into(), f64::from(correct) / f64::from(all)));
         }
-        for (name, value) in &report.metrics {
-            report.sum.add(RowHash::new(Kind::Metric, round).bytes(name.as_bytes()).number(*value).finish());
-        }
-        self.chain = self.chain.chain(round, report.sum);
-        report.chain = self.chain;
-        self.round += 1;
-        report
     }
 }
 
@@ -369,7 +390,7 @@ impl Machine for Evaluation {
         let mut start = Vec::new();
         loop {
             start.extend(self.advance()?);
-            // Everybody has reached the border at which the scenario changes.
+            // All instances have reached the round at which the scenario changes.
             let at_border = self.changes.first().is_some_and(|(at, _)| {
                 *at <= self.round && self.instances.iter().all(|i| i.verdict.is_some() || i.held && i.round >= *at)
             });
@@ -407,7 +428,7 @@ impl Machine for Evaluation {
 }
 
 impl Evaluation {
-    /// Puts a new evaluation of the same scenario into the state of a snapshot.
+    /// Restores a new evaluation of the same scenario from a snapshot.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), Bug> {
         let mut from = Reader::new(bytes);
         let data: Data = from.value(WHAT)?;
@@ -430,7 +451,7 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Rounds planned, as the method was told.
+    /// Returns the number of planned rounds, as the method knows it.
     #[must_use]
     pub fn rounds(&self) -> u32 {
         self.plan.rounds

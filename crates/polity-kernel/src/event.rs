@@ -1,4 +1,4 @@
-//! What the journal of a run records. The frames around these records are in [`crate::journal`].
+//! The records of a run's journal. For their frames see [`crate::journal`].
 
 use crate::ask::{Answer, Constrain, EffectId, Usage};
 use crate::digest::Digest;
@@ -10,7 +10,7 @@ use std::fmt;
 /// A record of the journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
-    /// The manifest, word for word. Written first, and again before the manifest changes.
+    /// The manifest, verbatim. Written first, and again before the manifest changes.
     Manifest(String),
     /// Answers, durable before they are used.
     Answers(Vec<Answer>),
@@ -20,12 +20,12 @@ pub enum Event {
         round: u32,
         /// The sum over its rows.
         sum: Digest,
-        /// The chain up to and with it.
+        /// The chain up to and including it.
         chain: Digest,
     },
-    /// A snapshot is durable, and so are the tables up to the round before. The parts count from this record on.
+    /// A snapshot is durable, and so are the tables up to the round before. Its parts count from this record on.
     Snapshot {
-        /// The round with which it begins.
+        /// The first round after the snapshot.
         round: u32,
         /// Digest of the state, made from the digests of its chunks.
         bytes: Digest,
@@ -41,50 +41,50 @@ pub enum Event {
     Ended {
         /// How.
         outcome: Outcome,
-        /// The last parts of its tables, which count with this record.
+        /// The last parts of its tables, valid from this record on.
         parts: Vec<Part>,
     },
-    /// Calls that are made although they might not have fitted: decided together when nothing was in flight, durable before what
-    /// comes of them, so that a resumed run makes the same ones.
+    /// Calls that are made although they might have exceeded the budget. They are decided together when nothing is in flight, and
+    /// journaled before their results, so that a resumed run makes the same ones.
     Wave(Vec<EffectId>),
-    /// The run's budget is used up; it goes on with a greater one.
+    /// The run's budget is used up. The run continues with a larger one.
     Exhausted {
-        /// Which limit, and what is spent.
+        /// Which limit, and how much is spent.
         reason: String,
     },
-    /// A request that brought no answer. If its provider may have answered it all the same, it is counted as a call, at the most that it
-    /// can have taken; one that was turned away took nothing. Journaled before the next try.
+    /// A request without an answer. If its provider may have answered it after all, it counts as a call, at the most that it can
+    /// have taken. A rejected request takes nothing. Journaled before the next try.
     Broke {
-        /// The effect that was asked for.
+        /// The effect that was requested.
         id: EffectId,
-        /// The most that the request can have taken; `None` if it was turned away.
+        /// The most that the request can have taken; `None` if it was rejected.
         charged: Option<Usage>,
     },
-    /// A person ordered something of the run while it was under way; durable before it is done.
+    /// A person gave the running run an order. Durable before it is carried out.
     Ordered {
         /// What.
         order: Order,
-        /// When, in milliseconds since 1970 by the clock of the process that took it.
+        /// When, in milliseconds since 1970 by the clock of the process that received it.
         at_ms: u64,
     },
-    /// Requests, journaled before they are sent. One that is followed by neither an answer nor [`Event::Broke`] was in flight when the
-    /// process was killed; a resumed run counts it at its most.
+    /// Requests, journaled before they are sent. A request followed by neither an answer nor [`Event::Broke`] was in flight when
+    /// the process was killed; a resumed run counts it at its maximum.
     Sent(Vec<Sent>),
-    /// A server takes another form of request from now on, or takes one again.
+    /// From now on a server uses another format of request, or uses one again.
     Form {
         /// The model.
         model: String,
-        /// The way of constraining replies that changed.
+        /// The constraint mode that changed.
         way: Constrain,
         /// Whether it is used from now on.
         used: bool,
         /// What the server said.
         why: String,
     },
-    /// The run goes back to an older snapshot because newer ones are lost. Newer snapshots no longer count, nor do parts that hold this
-    /// round or later ones.
+    /// The run goes back to an older snapshot because newer ones are lost. Newer snapshots no longer count, nor do parts that hold
+    /// this round or later ones.
     Rewound {
-        /// The round with which it goes on.
+        /// The round with which it continues.
         round: u32,
     },
 }
@@ -92,7 +92,7 @@ pub enum Event {
 /// A request on its way to a provider.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sent {
-    /// The effect that is asked for.
+    /// The requested effect.
     pub id: EffectId,
     /// The most that the request can take.
     pub most: Usage,
@@ -115,21 +115,21 @@ pub struct Part {
     pub digest: Digest,
 }
 
-/// What a person may order of a run that is under way.
+/// An order that a person may give a running run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Ask nothing new, and stand still at the border of the round.
+    /// Start nothing new, and pause at the end of the round.
     Pause,
-    /// Go on.
+    /// Continue.
     Resume,
     /// Finish what is in flight, save and stop.
     Stop,
-    /// Other limits; what is `None` stays.
+    /// Change limits; `None` keeps the old value.
     Set {
-        /// Calls in flight at most, of this process.
+        /// Maximum number of calls in flight, of this process.
         connections: Option<u32>,
-        /// What the run may spend from now on, with what it has spent.
+        /// What the run may spend in total, including what it has spent.
         limits: Limits,
     },
 }
@@ -174,7 +174,7 @@ impl Event {
     /// The kind of [`Event::Rewound`].
     pub const REWOUND: u8 = 20;
 
-    /// The number of this kind of record in a frame. Never renumber.
+    /// Returns the number of this kind of record in a frame. Never renumber.
     #[must_use]
     pub fn kind(&self) -> u8 {
         match self {
@@ -194,7 +194,7 @@ impl Event {
         }
     }
 
-    /// The payload of its frame.
+    /// Returns the payload of its frame.
     pub fn encode(&self) -> Result<Vec<u8>, postcard::Error> {
         postcard::to_allocvec(self)
     }
@@ -203,7 +203,7 @@ impl Event {
     pub fn decode(kind: u8, payload: &[u8]) -> Result<Event, String> {
         let event: Event = postcard::from_bytes(payload).map_err(|e| e.to_string())?;
         if event.kind() != kind {
-            return Err(format!("its frame says kind {kind}, its content kind {}", event.kind()));
+            return Err(format!("its frame has kind {kind}, but its content has kind {}", event.kind()));
         }
         Ok(event)
     }

@@ -1,6 +1,6 @@
-//! The journal's format: bytes to records and back, without any reading or writing of files.
+//! The journal's format: conversion between bytes and records, without any file access.
 //!
-//! A journal is a row of segment files numbered from 1. All numbers are little-endian.
+//! A journal is a sequence of segment files numbered from 1. All numbers are little-endian.
 //!
 //! | segment header, 24 bytes | | record header, 16 bytes | |
 //! |---|---|---|---|
@@ -14,8 +14,8 @@
 //! (each without the checksum at its end: data followed by its own CRC leaves a CRC in a state that no longer depends on
 //! the data). It shows what no checksum of a record can: an earlier segment that lost whole records, or another run's.
 //!
-//! Only the end of the last segment can be torn by a kill or a power loss, since a segment is synced before the next one
-//! is made. A tear is cut; everything else that is not as it was written is refused.
+//! Only the end of the last segment can be torn by a kill or a power loss, since a segment is synced before the next one is
+//! created. A torn end is cut off; any other damage is refused.
 
 use thiserror::Error;
 
@@ -31,19 +31,19 @@ pub const RECORD_HEADER: usize = 16;
 pub const FIRST_SEGMENT: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"PLTYJRNL";
-/// Disks and file systems write in blocks of this size, so that a block never written begins at a multiple of it.
+/// Disks and file systems write in blocks of this size, so a block that was never written begins at a multiple of it.
 const BLOCK: usize = 4096;
 
 /// One record of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// What the payload is; the meaning is the writer's.
+    /// The kind of payload; the writer defines its meaning.
     pub kind: u8,
     /// The bytes as they were appended.
     pub payload: &'a [u8],
 }
 
-/// Where a segment stands in its journal; what the reader knows before it looks inside.
+/// The position of a segment in its journal, known before its content is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The segment's number, from its file's name.
@@ -54,12 +54,12 @@ pub struct Place {
     pub last: bool,
 }
 
-/// What a verified segment holds.
+/// The content of a verified segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
     /// Whole records.
     pub records: u64,
-    /// Bytes up to the end of the last whole record; 0 when not even the segment's header is whole.
+    /// Bytes up to the end of the last whole record; 0 if even the segment's header is incomplete.
     pub valid_len: usize,
     /// Whether bytes after `valid_len` (or missing from the header) are to be cut.
     pub torn: bool,
@@ -74,7 +74,7 @@ pub enum FormatError {
     /// Not a journal segment.
     #[error(
         "journal segment {} is damaged: it does not begin with `PLTYJRNL`. Restore the file from a copy, or run the \
-         scenario again; nothing of a damaged journal is used", segment_name(*.segment)
+         scenario again; no part of a damaged journal is used", segment_name(*.segment)
     )]
     WrongMagic {
         /// Number of the segment.
@@ -82,8 +82,8 @@ pub enum FormatError {
     },
     /// Written by a later build. Checked before the header's checksum, whose place a later version may change.
     #[error(
-        "journal segment {} has format version {found}, this build reads versions up to {VERSION}. Use the build that \
-         made the run, or a newer one", segment_name(*.segment)
+        "journal segment {} has format version {found}, but this build reads versions up to {VERSION}. Use the build \
+         that made the run, or a newer one", segment_name(*.segment)
     )]
     Newer {
         /// Number of the segment.
@@ -94,7 +94,7 @@ pub enum FormatError {
     /// Bytes are not as they were written.
     #[error(
         "journal segment {} is damaged at byte {offset}: {what}. Restore the file from a copy, or run the scenario \
-         again; nothing of a damaged journal is used", segment_name(*.segment)
+         again; no part of a damaged journal is used", segment_name(*.segment)
     )]
     Damaged {
         /// Number of the segment.
@@ -104,10 +104,10 @@ pub enum FormatError {
         /// What is wrong there.
         what: &'static str,
     },
-    /// The end is missing from a segment that was complete when the next one was begun.
+    /// The end is missing from a segment that was complete when the next one was created.
     #[error(
         "journal segment {} ends in the middle of a record at byte {offset}, though later segments follow. Restore the \
-         file from a copy, or run the scenario again; nothing of a damaged journal is used", segment_name(*.segment)
+         file from a copy, or run the scenario again; no part of a damaged journal is used", segment_name(*.segment)
     )]
     Torn {
         /// Number of the segment.
@@ -117,8 +117,8 @@ pub enum FormatError {
     },
     /// A segment does not follow from the one before it.
     #[error(
-        "journal segment {} does not follow from {} as it is now: one of the two was cut or exchanged. Restore them from \
-         a copy, or run the scenario again; nothing of a damaged journal is used",
+        "journal segment {} does not follow from {} as it is now: one of the two was truncated or replaced. Restore \
+         them from a copy, or run the scenario again; no part of a damaged journal is used",
         segment_name(*.segment), segment_name(.segment.saturating_sub(1))
     )]
     Detached {
@@ -128,10 +128,10 @@ pub enum FormatError {
     /// Not even the first segment's header was written.
     #[error("the run never started: its journal is empty. Remove the run's folder and run the scenario again")]
     NeverStarted,
-    /// A record that can not be appended; nothing of it is written.
+    /// A record that cannot be appended; nothing of it is written.
     #[error(
-        "a journal record of {bytes} bytes is above the limit of {MAX_PAYLOAD} bytes. Make what one record holds \
-         smaller, such as the number of agents in one snapshot part"
+        "a journal record of {bytes} bytes is above the limit of {MAX_PAYLOAD} bytes. Put less into one record, for \
+         instance fewer agents into one snapshot part"
     )]
     TooLarge {
         /// Length of the payload.
@@ -139,13 +139,13 @@ pub enum FormatError {
     },
 }
 
-/// The file name of a segment.
+/// Returns the file name of a segment.
 #[must_use]
 pub fn segment_name(segment: u32) -> String {
     format!("{segment:08}.journal")
 }
 
-/// The number of the segment with this file name; `None` for files that are no segments.
+/// Returns the number of the segment with this file name; `None` if the name is not that of a segment.
 #[must_use]
 pub fn segment_number(name: &str) -> Option<u32> {
     let number = name.strip_suffix(".journal")?.parse().ok()?;
@@ -168,7 +168,7 @@ pub fn begin_segment(segment: u32, previous: u32, out: &mut Vec<u8>) -> u32 {
 /// Appends a record to `out` and continues the segment's chain with it.
 ///
 /// # Errors
-/// [`FormatError::TooLarge`] when the payload is longer than [`MAX_PAYLOAD`]; nothing is appended then.
+/// [`FormatError::TooLarge`] if the payload is longer than [`MAX_PAYLOAD`]; nothing is appended then.
 pub fn push_record(kind: u8, payload: &[u8], chain: &mut u32, out: &mut Vec<u8>) -> Result<(), FormatError> {
     check_payload(payload)?;
     let mut header = [0; 12];
@@ -183,10 +183,10 @@ pub fn push_record(kind: u8, payload: &[u8], chain: &mut u32, out: &mut Vec<u8>)
     Ok(())
 }
 
-/// Whether a payload can be a record.
+/// Checks whether a payload can be a record.
 ///
 /// # Errors
-/// [`FormatError::TooLarge`] when it is longer than [`MAX_PAYLOAD`].
+/// [`FormatError::TooLarge`] if it is longer than [`MAX_PAYLOAD`].
 pub fn check_payload(payload: &[u8]) -> Result<(), FormatError> {
     if payload.len() > MAX_PAYLOAD {
         return Err(FormatError::TooLarge { bytes: payload.len() });
@@ -197,7 +197,7 @@ pub fn check_payload(payload: &[u8]) -> Result<(), FormatError> {
 /// Verifies every byte of a segment. Allocates nothing.
 ///
 /// # Errors
-/// [`FormatError`] for anything but a whole segment, or a last segment whose end is torn.
+/// [`FormatError`] for anything but a whole segment, or a last segment with a torn end.
 pub fn scan(place: Place, bytes: &[u8]) -> Result<Scan, FormatError> {
     let Place { segment, previous, last } = place;
     let tear = |records, valid_len, chain| match (last, segment, valid_len) {
@@ -247,7 +247,7 @@ pub fn scan(place: Place, bytes: &[u8]) -> Result<Scan, FormatError> {
         }
         let len = word(header, 0) as usize;
         if len > MAX_PAYLOAD || header[5..8] != [0; 3] {
-            return damaged(at, "a record's header holds what this version never writes");
+            return damaged(at, "a record's header holds values that this version never writes");
         }
         let Some(payload) = bytes[body..].get(..len) else {
             return tear(records, at, chain);
@@ -265,7 +265,7 @@ pub fn scan(place: Place, bytes: &[u8]) -> Result<Scan, FormatError> {
     Ok(Scan { records, valid_len: at, torn: false, chain })
 }
 
-/// The records of a segment that [`scan`] has verified: its first `valid_len` bytes.
+/// Iterates over the records of a segment that [`scan`] has verified: its first `valid_len` bytes.
 pub fn records(verified: &[u8]) -> impl Iterator<Item = Record<'_>> {
     let mut rest = verified.get(SEGMENT_HEADER..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -276,8 +276,8 @@ pub fn records(verified: &[u8]) -> impl Iterator<Item = Record<'_>> {
     })
 }
 
-/// Whether the record in `at..end` was never written to its end: the file is zero from the record's begin, or from a
-/// block's begin inside the record, to its own end. (A file's new length can reach the disk before its data.)
+/// Returns whether the record in `at..end` was never completely written: the file is zero up to its own end, either from the start
+/// of the record or from the start of a block inside the record. (A file's new length can reach the disk before its data.)
 fn never_written(bytes: &[u8], at: usize, end: usize) -> bool {
     let written = bytes.iter().rposition(|b| *b != 0).map_or(0, |i| i + 1);
     written <= at || written.next_multiple_of(BLOCK) < end
@@ -289,7 +289,7 @@ fn continued(chain: u32, header: &[u8]) -> u32 {
     crc.finalize()
 }
 
-/// The number at `at`; every caller's `at` is a constant inside its header.
+/// Returns the number at `at`; every caller's `at` is a constant inside its header.
 fn word<const N: usize>(header: &[u8; N], at: usize) -> u32 {
     u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }
@@ -476,7 +476,7 @@ mod tests {
                 prop_assert!(scan.valid_len <= bytes.len());
                 prop_assert_eq!(records(&bytes[..scan.valid_len]).count() as u64, scan.records);
             }
-            // Bytes that were not verified give nonsense, but no panic.
+            // Unverified bytes give nonsense, but no panic.
             let _ = records(&bytes).count();
         }
 

@@ -1,49 +1,39 @@
 //! The pure kernel of Polity: a deterministic round machine for societies of agents.
 //!
-//! It reads no clock, does no input or output and knows no thread count. What it wants from outside leaves as effects and comes
-//! back as answers ([`ask`]); what is recorded is the answers, so replay, resume and fork are all "run the same machine again".
+//! It reads no clock, does no input or output and does not depend on the thread count. Requests to the outside leave as effects and
+//! come back as answers ([`ask`]). Only answers are recorded, so replay, resume and fork all mean "run the same machine again".
 //!
-//! Start reading at [`society::Society::poll`], then [`policy::Policy`], [`world::SplitWorld`] and [`method::Method`].
+//! Start reading at [`machine::Machine::poll`] of a [`society::Society`], then [`policy::Policy`], [`world::SplitWorld`] and [`method::Method`].
 
-pub mod agreement;
 pub mod ask;
-pub mod calibration;
-pub mod council;
+pub mod cohort;
 pub mod declare;
-pub mod digest;
-pub mod distance;
-mod door;
+pub mod environment;
 pub mod evaluation;
 pub mod event;
+pub mod interface;
 pub mod items;
 pub mod journal;
-pub mod ladder;
 pub mod machine;
-pub mod mail;
+pub mod messages;
 pub mod method;
 pub mod metric;
 pub mod policy;
-pub mod population;
+pub mod prelude;
 pub mod registry;
-pub mod rng;
 pub mod saved;
 pub mod scenario;
-pub mod sight;
 pub mod society;
-pub mod stats;
-pub mod system;
-pub mod topology;
 pub mod transport;
-pub mod tree;
 pub mod world;
 
-pub use tree::Invalid;
+pub use polity_base::{Invalid, digest, distance, outline, population, rng, topology, tree};
 
 use ask::{EffectId, Request};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Names an agent: a dense row number. Ids of the dead are never used again.
+/// The id of an agent: a dense row number. Ids of dead agents are never reused.
 pub type AgentId = u32;
 
 /// log2 of [`BLOCK`].
@@ -55,10 +45,10 @@ pub const BLOCK: usize = 1 << BLOCK_BITS;
 pub trait Plain: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {}
 impl<T: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static> Plain for T {}
 
-/// What stops a run from inside: a defect, or a record that does not belong to this run. Never a model's bad reply.
+/// An error that stops a run from inside: a defect, or a record that does not belong to this run. Never a model's bad reply.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Bug {
-    /// A turn can not go on.
+    /// A turn cannot continue.
     #[error("agent {agent}, round {round}: {message}")]
     Turn {
         /// Whose turn.
@@ -68,17 +58,17 @@ pub enum Bug {
         /// What happened.
         message: String,
     },
-    /// A cohort's council can not go on.
-    #[error("the council of cohort {cohort} (counted from 0), round {round}: {message}")]
-    Council {
-        /// Whose council.
+    /// A cohort step cannot continue.
+    #[error("the cohort step of cohort {cohort} (counted from 0), round {round}: {message}")]
+    Cohort {
+        /// Whose step.
         cohort: u16,
         /// When.
         round: u32,
         /// What happened.
         message: String,
     },
-    /// A method can not go on.
+    /// A method cannot continue.
     #[error("item {item}, round {round}: {message}")]
     Method {
         /// Row of the data set.
@@ -88,7 +78,7 @@ pub enum Bug {
         /// What happened.
         message: String,
     },
-    /// The record holds an answer to another question.
+    /// The journal holds an answer to a different question.
     #[error(
         "effect {id} was recorded for another request: the run no longer asks what it asked when it was recorded\n\
          recorded: {journaled:?}\nnow asked: {asked:?}"
@@ -96,23 +86,23 @@ pub enum Bug {
     Mismatch {
         /// Which effect.
         id: EffectId,
-        /// What the journal says was asked.
+        /// The question in the journal.
         journaled: Box<Request>,
-        /// What is asked now.
+        /// The question now.
         asked: Box<Request>,
     },
     /// A snapshot does not fit.
-    #[error("a snapshot can not be read: {what}: {why}")]
+    #[error("a snapshot cannot be read: {what}: {why}")]
     Snapshot {
         /// Which part.
         what: String,
         /// Why.
         why: String,
     },
-    /// A frame between shards can not be read.
+    /// A frame between shards cannot be read.
     #[error("transport between shards: {0}")]
     Transport(String),
-    /// The kernel contradicts itself.
+    /// The kernel is inconsistent.
     #[error("this is a defect of Polity: {0}")]
     Internal(String),
 }
@@ -123,7 +113,7 @@ impl Bug {
     }
 }
 
-/// Reduces neighbours pairwise until one is left: the result depends on the number of items alone.
+/// Reduces neighbours pairwise until one is left. The result depends on the number of items alone.
 pub fn tree_reduce<T>(mut items: Vec<T>, merge: impl Fn(T, T) -> T) -> Option<T> {
     while items.len() > 1 {
         let mut next = Vec::with_capacity(items.len().div_ceil(2));

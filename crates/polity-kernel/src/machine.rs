@@ -1,4 +1,4 @@
-//! What a driver drives: a machine that asks, reports rounds, and ends.
+//! The machine that a driver runs: it asks, reports rounds, and ends.
 
 use crate::Bug;
 use crate::ask::{Answer, Effect};
@@ -18,12 +18,12 @@ pub struct Step {
 /// What follows a step.
 #[derive(Debug)]
 pub enum Then {
-    /// There is more to do before anybody is waited for; poll again, with whatever answers there are. What was asked so far may be under
-    /// way meanwhile.
+    /// There is more to do before any wait. Poll again, with whatever answers have arrived. The effects so far may be started
+    /// meanwhile.
     More,
-    /// Nothing moves before more answers come.
+    /// Nothing happens until more answers arrive.
     Wait,
-    /// A round is complete; poll again, with whatever answers there are.
+    /// A round is complete. Poll again, with whatever answers have arrived.
     Round(Box<RoundReport>),
     /// The machine has ended.
     Done(Outcome),
@@ -34,7 +34,7 @@ pub enum Then {
 pub struct Outcome {
     /// Rounds completed.
     pub rounds: u32,
-    /// Why before the planned number of rounds, if so.
+    /// Why it ended before the planned number of rounds, if it did.
     pub reason: Option<String>,
     /// The digest of the whole run.
     pub digest: Digest,
@@ -47,23 +47,23 @@ pub struct ItemReport {
     pub item: u32,
     /// The team's answer; `None` when it has none.
     pub answer: Option<String>,
-    /// The right answer, where the data set names one.
+    /// The right answer, if the data set names one.
     pub gold: Option<String>,
-    /// What stands in the answer for the answer itself.
+    /// The final answer that was extracted from it.
     pub extracted: Option<String>,
     /// Whether it is right.
     pub correct: Option<bool>,
-    /// What its tests said, where there are tests.
+    /// The output of its tests, if any.
     pub note: Option<String>,
     /// Rounds the method took.
     pub rounds: u32,
     /// Questions asked.
     pub asks: u32,
-    /// What the method has measured of it, in the order of its quantities; `None` where it has not.
+    /// The method's measurements, in the order of its quantities; `None` where there is none.
     pub measured: Vec<Option<f64>>,
 }
 
-/// What a round did.
+/// The summary of a round.
 #[derive(Clone, Debug, Default)]
 pub struct RoundReport {
     /// The round.
@@ -74,10 +74,10 @@ pub struct RoundReport {
     pub chain: Digest,
     /// Agents alive when it began (in an evaluation: items under way).
     pub agents: u32,
-    /// Number of acts; the acts themselves lie with the machine until its next round.
+    /// Number of acts. The acts themselves stay with the machine until its next round.
     pub acts: u64,
-    /// Number of letters sent.
-    pub letters: u64,
+    /// Number of messages sent.
+    pub messages: u64,
     /// Results of metrics and the world's scalars: (name, value).
     pub metrics: Vec<(String, f64)>,
     /// Children born: (child, parent).
@@ -88,21 +88,21 @@ pub struct RoundReport {
     pub items: Vec<ItemReport>,
 }
 
-/// A deterministic machine: its steps are a function of its scenario and the answers it is given.
+/// A deterministic machine: its steps are a function of its scenario and of the answers it gets.
 pub trait Machine: Send {
-    /// Takes answers in (in any order, as few as one, or none) and moves on.
+    /// Takes answers (in any order, any number, even none) and continues.
     fn poll(&mut self, answers: Vec<Answer>) -> Result<Step, Bug>;
-    /// Saves everything needed to go on from the barrier between two rounds: its canonical bytes, the same for the same state. Call it only
-    /// after a [`Then::Round`].
+    /// Saves everything needed to continue from the barrier between two rounds, as canonical bytes: the same bytes for the same
+    /// state. Call it only after a [`Then::Round`].
     fn save(&self, to: &mut dyn Sink) -> Result<(), Bug>;
-    /// The bytes that [`Machine::save`] hands on, all at once.
+    /// Returns the bytes that [`Machine::save`] writes, all at once.
     fn snapshot(&self) -> Result<Vec<u8>, Bug> {
         let mut bytes = Vec::new();
         self.save(&mut bytes)?;
         Ok(bytes)
     }
-    /// The round that a snapshot taken now would begin with.
+    /// Returns the first round after a snapshot taken now.
     fn next_round(&self) -> u32;
-    /// The effects that the machine waits for; a driver that restores a snapshot begins them.
+    /// Returns the effects that the machine waits for. A driver that restores a snapshot starts them.
     fn open_effects(&self) -> Vec<Effect>;
 }

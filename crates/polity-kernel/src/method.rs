@@ -1,83 +1,94 @@
 //! Methods: how a team works on a task together.
 //!
-//! A method is straight-line code over a [`Desk`]: ask these members, tell that one, close the round. It is run again from its last
-//! checkpoint with the answers so far whenever some have come, and never kept as a future.
+//! A method is straight-line code over a [`TeamContext`]: ask these members, tell that one, end the round. It is never kept as a
+//! future. Whenever answers have arrived, it runs again from its last checkpoint with the answers so far.
 
-use crate::Bug;
+mod team;
+
+pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, members};
+pub use team::{Team, TeamSource};
+
 use crate::ask::schema::typed;
 use crate::ask::tool::Ran;
-use crate::ask::{Answer, Asker, Effect, Heard, Message, Part, Request, Settings, Task, Unanswered, Want};
-use crate::door::{Ask, Book, Door, one, poll_once};
+use crate::ask::{
+    Answer, Ask, AskError, Asker, Book, ChatMessage, Effect, Part, Question, Reply, Request, ResponseFormat, Settings,
+    Task, poll_once,
+};
+use crate::environment::{Env, Episode};
+use crate::interface::{Action, Actions};
 pub use crate::items::same_answer;
 use crate::items::{Item, Scorer, Tested, judged};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
-use crate::sight::{Act, Acts};
 use crate::topology::Topology;
 use crate::tree::Invalid;
+use crate::{AgentId, Bug};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
 
 /// A member of a team.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Its name, as others hear it.
+    /// Its name, as other members see it.
     pub name: String,
     /// `provider/model`.
     pub model: String,
-    /// Standing instructions; may be empty.
+    /// System instructions; may be empty.
     pub persona: String,
-    /// Its place in the method, where that has places of their own; members without one work on the items.
+    /// Its role in the method, if the method has roles. Members without one work on the items.
     pub role: Option<String>,
     /// Whether it argues for wrong answers.
-    pub misleads: bool,
-    /// How its model is to sample.
+    pub adversarial: bool,
+    /// Sampling settings of its model.
     pub settings: Settings,
 }
 
-/// What a team concludes.
+/// The conclusion of a team.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The answer; `None` when the team has none.
     pub answer: Option<String>,
 }
 
-/// What an answer is worth.
+/// The score of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// What was read in it: what stands there for the answer itself.
+    /// The final answer that was extracted from it.
     pub extracted: Option<String>,
-    /// Whether it is right; `None` where nobody can tell.
+    /// Whether it is right; `None` if that cannot be decided.
     pub correct: Option<bool>,
-    /// What its tests or its judge said, where there are such.
+    /// The output of its tests or its judge, if any.
     pub note: Option<String>,
 }
 
-/// The team that a method works with where nothing else is said, as its paper has it.
+/// The default team of a method, as in its paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Usual {
+pub struct DefaultTeam {
     /// Members.
     pub members: u32,
     /// Rounds.
     pub rounds: u32,
 }
 
-/// How a method's agents collaborate: the five dimensions of Tran et al., "Multi-Agent Collaboration Mechanisms: A Survey of LLMs", 2025 (the
-/// actors are the first: [`Usual`]).
+/// How a method's agents collaborate: the five dimensions of Tran et al., "Multi-Agent Collaboration Mechanisms: A Survey of LLMs",
+/// 2025 (the first, the actors, is [`DefaultTeam`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Form {
-    /// Whose goals they have.
+pub struct Taxonomy {
+    /// Whose goals they pursue.
     pub kind: Kind,
     /// Who hears whom.
     pub structure: Structure,
-    /// What tells them what to do.
+    /// What determines their actions.
     pub strategy: Strategy,
-    /// Whether who does what is settled before the work or by it.
+    /// Whether roles are fixed before the work or emerge from it.
     pub coordination: Coordination,
 }
 
-/// Whose goals agents have.
+/// Whose goals agents pursue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // The words of the survey.
@@ -98,7 +109,7 @@ pub enum Structure {
     Hierarchical,
 }
 
-/// What tells agents what to do.
+/// What determines the agents' actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // The words of the survey.
@@ -108,7 +119,7 @@ pub enum Strategy {
     Model,
 }
 
-/// Whether who does what is settled before the work or by it.
+/// Whether roles are fixed before the work or emerge from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // The words of the survey.
@@ -117,18 +128,18 @@ pub enum Coordination {
     Dynamic,
 }
 
-/// What a list says of a method besides its card.
+/// Facts of a method for lists, besides its card.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Facts {
-    /// What tables of results call it, where that is shorter than its name.
+    /// Its name in tables of results, if shorter.
     pub short: Option<&'static str>,
-    /// Its usual team.
-    pub usual: Usual,
-    /// Its form of collaboration, where that is declared.
-    pub form: Option<Form>,
-    /// Tools that it may ask.
+    /// Its default team.
+    pub usual: DefaultTeam,
+    /// Its form of collaboration, if declared.
+    pub form: Option<Taxonomy>,
+    /// Tools that it may use.
     pub tools: &'static [&'static str],
-    /// What it measures of every item.
+    /// What it measures for every item.
     pub quantities: &'static [Quantity],
     /// What it records.
     #[serde(skip)]
@@ -138,39 +149,39 @@ pub struct Facts {
 /// A question to a member.
 #[derive(Clone, Debug)]
 pub struct Brief {
-    /// Whom it is put to.
+    /// The member that is asked.
     pub member: usize,
     /// The conversation.
-    pub messages: Vec<Message>,
-    /// The kind of answer wanted.
-    pub want: Want,
-    /// What kind of work it is.
+    pub messages: Vec<ChatMessage>,
+    /// The format of the answer.
+    pub response_format: ResponseFormat,
+    /// The kind of work.
     pub task: Task,
-    /// Tells several samples of one member apart.
+    /// Distinguishes samples of one member.
     pub sample: u32,
 }
 
 impl Brief {
-    /// A question to solve the item, the first sample.
+    /// Makes a question that asks to solve the item, first sample.
     #[must_use]
-    pub fn new(member: usize, messages: Vec<Message>, want: Want) -> Self {
-        Brief { member, messages, want, task: Task::Solve, sample: 0 }
+    pub fn new(member: usize, messages: Vec<ChatMessage>, response_format: ResponseFormat) -> Self {
+        Brief { member, messages, response_format, task: Task::Solve, sample: 0 }
     }
 
-    /// The same as another kind of work.
+    /// Sets the kind of work.
     #[must_use]
     pub fn task(self, task: Task) -> Self {
         Brief { task, ..self }
     }
 
-    /// The same as another sample.
+    /// Sets the sample.
     #[must_use]
     pub fn sample(self, sample: u32) -> Self {
         Brief { sample, ..self }
     }
 }
 
-/// A kind of act that a method records, e.g. a member's answer of a round.
+/// A kind of act that a method records, e.g. a member's answer in a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Records {
     /// Its name.
@@ -179,64 +190,98 @@ pub struct Records {
     pub doc: &'static str,
 }
 
-/// A quantity that a method measures of every item, e.g. the share of members that changed their minds. An item's value is the last one
-/// that was measured; in a run's metrics it is the mean over the items that have one.
+/// A quantity that a method measures for every item, e.g. the share of members that changed their minds. The last value measured
+/// counts for an item. A run's metric is the mean over the items that have a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Quantity {
-    /// Its name: of the metric and of the column in the table of items, in words with hyphens.
+    /// Its name, of the metric and of the column in the table of items: words with hyphens.
     pub name: &'static str,
     /// One line: what it means, with its unit.
     pub doc: &'static str,
 }
 
-/// How a group works on a task together.
+/// A method by which a group works on a task together. This is the simplest method, a baseline for all others. `polity new method`
+/// writes one that asks its members.
+///
+/// ```
+/// use polity_kernel::method::{TeamContext, Method, Records, Verdict};
+/// use polity_kernel::policy::Fault;
+/// use polity_kernel::registry::{LeafFiles, Registry};
+/// use polity_kernel::tree::Invalid;
+///
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Always {
+///     /// What is answered, whatever is asked.
+///     answer: String,
+/// }
+///
+/// impl Method for Always {
+///     const NAME: &'static str = "always";
+///     const SUMMARY: &'static str = "The same answer to everything";
+///     const RECORDS: &'static [Records] = &[Records { name: "answer", doc: "the answer" }];
+///     type Params = Always;
+///
+///     fn open(method: Always, _: usize, _: u32) -> Result<Self, Invalid> {
+///         Ok(method)
+///     }
+///     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+///         context.record(0, 0, &self.answer);
+///         context.end_round(&()).await?;
+///         Ok(Verdict { answer: Some(self.answer.clone()) })
+///     }
+/// }
+///
+/// let mut registry = Registry::new();
+/// registry.method::<Always>(LeafFiles::default());
+/// assert_eq!(registry.method_named("always"), Some("always"));
+/// ```
 #[allow(async_fn_in_trait)] // Futures are polled in place and never leave their thread.
 pub trait Method: Send + Sync + Sized + 'static {
     /// The name a scenario uses; also the name of the leaf's folder.
     const NAME: &'static str;
     /// One line for lists.
     const SUMMARY: &'static str;
-    /// What it records. The first is the members' standing answer, which accuracy and agreement are measured on.
+    /// The acts that it records. The first is the members' current answer, from which accuracy and agreement are measured.
     const RECORDS: &'static [Records];
-    /// What it measures of every item, besides what is measured of every method.
+    /// The quantities that it measures for every item, besides those of every method.
     const QUANTITIES: &'static [Quantity] = &[];
-    /// What tables of results call it (`sc`), where that is shorter; command lines understand it, scenarios do not.
+    /// Its name in tables of results (`sc`), if shorter. Command lines accept it, scenarios do not.
     const SHORT: Option<&'static str> = None;
-    /// The team that it works with where nothing else is said.
-    const USUAL: Usual = Usual { members: 3, rounds: 1 };
+    /// The default team.
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 1 };
     /// How its agents collaborate.
-    const FORM: Option<Form> = None;
-    /// Tools that it may ask, `tool/...`: a run says before its start whether they can be had.
+    const TAXONOMY: Option<Taxonomy> = None;
+    /// Tools that it may use, `tool/...`. A run reports before its start whether they are available.
     const TOOLS: &'static [&'static str] = &[];
     /// What a scenario may set.
     type Params: DeserializeOwned + schemars::JsonSchema;
 
-    /// Opens the method for teams of `members`, working `rounds` rounds, or says what does not fit.
+    /// Opens the method for teams of `members`, working `rounds` rounds; or returns what does not fit.
     fn open(params: Self::Params, members: usize, rounds: u32) -> Result<Self, Invalid>;
 
-    /// Whether it can work on such an item; if not, what it needs.
+    /// Checks whether it can work on such an item; if not, returns what it needs.
     fn suits(item: &Item) -> Result<(), &'static str> {
         let _ = item;
         Ok(())
     }
 
-    /// Works on one item. May await only the desk.
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault>;
+    /// Works on one item. May await only the context.
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault>;
 }
 
-/// What a team did in a round.
+/// The log of a team in a round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Log {
-    pub acts: Acts,
+    pub acts: Actions,
     /// (from, to, text), in order.
-    pub letters: Vec<(u32, u32, String)>,
+    pub messages: Vec<(u32, u32, String)>,
     /// (quantity, value), in order.
     pub measured: Vec<(u16, f64)>,
 }
 
-/// Where a method works on one item.
+/// The context in which a method works on one item.
 #[derive(Debug)]
-pub struct Desk<'a> {
+pub struct TeamContext<'a> {
     /// The item.
     pub item: &'a Item,
     /// The team.
@@ -245,129 +290,220 @@ pub struct Desk<'a> {
     pub topology: &'a Topology,
     seed: u64,
     round: u32,
-    restored: Option<&'a [u8]>,
-    door: Door<'a>,
+    restored: Option<Cow<'a, [u8]>>,
+    ask: Ask<'a>,
     log: Log,
     /// Logs of the rounds that ended during this run of the code.
     ended: Vec<(u32, Log)>,
     checkpoint: Option<Vec<u8>>,
     hold_at: Option<u32>,
+    retries: u8,
+    /// The environment in which the team works, if any.
+    environment: Option<&'a Env>,
+    episode: Option<Episode>,
+    /// The agent of a society that the team acts for. All its questions are on behalf of the agent and belong to its turn.
+    agent: Option<AgentId>,
 }
 
-impl Desk<'_> {
-    /// The round under way, from 0.
+/// Maximum number of samples of an agent's team. It keeps questions of two agents in the same words distinct.
+const SAMPLES: u32 = 1 << 12;
+
+impl<'a> TeamContext<'a> {
+    /// Makes the context of a team that is an agent of a society, in its turn.
+    pub(crate) fn of_agent(team: &'a Team, item: &'a Item, agent: AgentId, seed: u64, ask: Ask<'a>) -> Self {
+        let Team { members, topology, retries, .. } = team;
+        let start = Start {
+            item,
+            team: members,
+            topology,
+            seed,
+            round: 0,
+            checkpoint: None,
+            answers: &[],
+            hold_at: None,
+            retries: *retries,
+            environment: None,
+        };
+        TeamContext { agent: Some(agent), ..TeamContext::at(start, ask) }
+    }
+
+    fn at(start: Start<'a>, ask: Ask<'a>) -> Self {
+        let Start { item, team, topology, seed, round, checkpoint, hold_at, retries, environment, .. } = start;
+        TeamContext {
+            item,
+            team,
+            topology,
+            seed,
+            round,
+            restored: checkpoint.map(Cow::Borrowed),
+            ask,
+            log: Log::default(),
+            ended: Vec::new(),
+            checkpoint: None,
+            hold_at,
+            retries,
+            environment,
+            episode: None,
+            agent: None,
+        }
+    }
+
+    /// Begins the episode of the item, or restores it from the checkpoint.
+    fn begin_episode(&mut self) -> Result<(), Bug> {
+        let Some(environment) = self.environment else { return Ok(()) };
+        let mut episode = environment.begin(self.item, self.seed, self.item.index);
+        if let Some(bytes) = &self.restored {
+            let wrong = |error: postcard::Error| Bug::Snapshot { what: "a checkpoint".into(), why: error.to_string() };
+            let (saved, state): (Vec<u8>, Vec<u8>) = postcard::from_bytes(bytes).map_err(wrong)?;
+            episode.load(&saved)?;
+            self.restored = Some(Cow::Owned(state));
+        }
+        self.episode = Some(episode);
+        Ok(())
+    }
+
+    /// Returns the actor in whose name `actor` of the team asks.
+    fn name_of(&self, actor: u32) -> u32 {
+        self.agent.unwrap_or(actor)
+    }
+}
+
+impl TeamContext<'_> {
+    /// Returns the current round, from 0.
     #[must_use]
     pub fn round(&self) -> u32 {
         self.round
     }
 
-    /// The state that the last [`Desk::end_round`] kept; `None` at the start. Call it once, first.
+    /// Returns the state that the last [`TeamContext::end_round`] saved; `None` at the start. Call it once, first.
     pub fn restore<T: DeserializeOwned>(&self) -> Result<Option<T>, Fault> {
-        match self.restored {
+        match &self.restored {
             None => Ok(None),
             Some(bytes) => match postcard::from_bytes(bytes) {
                 Ok(state) => Ok(Some(state)),
-                Err(e) => Err(Fault(format!("the method's checkpoint can not be read: {e}"))),
+                Err(e) => Err(Fault(format!("the method's checkpoint cannot be read: {e}"))),
             },
         }
     }
 
-    /// Ends the round and keeps `state`: from now on the method starts here when it is run again.
+    /// Ends the round and saves `state`: from now on the method resumes here when it runs again.
     pub async fn end_round<T: Serialize>(&mut self, state: &T) -> Result<(), Fault> {
-        let bytes =
-            postcard::to_allocvec(state).map_err(|e| Fault(format!("the method's state can not be kept: {e}")))?;
+        let kept = |e: postcard::Error| Fault(format!("the method's state cannot be saved: {e}"));
+        let mut bytes = postcard::to_allocvec(state).map_err(kept)?;
+        if let Some(episode) = &self.episode {
+            bytes = postcard::to_allocvec(&(episode.save()?, bytes)).map_err(kept)?;
+        }
         self.checkpoint = Some(bytes);
         self.ended.push((self.round, std::mem::take(&mut self.log)));
         self.round += 1;
-        self.door.set_round(self.round);
+        if self.agent.is_none() {
+            self.ask.set_round(self.round);
+        }
         if self.hold_at == Some(self.round) {
-            // The scenario changes at this border: the rest of the method runs with the new parameters.
+            // The scenario changes after this round: the rest of the method runs with the new parameters.
             std::future::pending::<()>().await;
         }
         Ok(())
     }
 
-    /// Whom `member` hears, in order.
+    /// Returns the episode of the item, if the scenario names an environment.
+    pub fn episode(&mut self) -> Option<&mut Episode> {
+        self.episode.as_mut()
+    }
+
+    /// Returns the members that `member` hears, in order.
     #[must_use]
     pub fn hears(&self, member: usize) -> Vec<usize> {
         self.topology.neighbours(member as u32).map(|other| other as usize).collect()
     }
 
-    /// Random numbers of this item and round, for choices that the method makes itself.
+    /// Returns random numbers of this item and round, for choices of the method itself.
     #[must_use]
     pub fn draws(&self) -> Draws {
-        Draws::new(self.seed, Stream::Desk, self.round, self.item.index)
+        Draws::new(self.seed, Stream::Method, self.round, self.item.index)
     }
 
-    /// The members that work on the item: those without a place of their own.
+    /// Returns the members that work on the item: those without a role.
     #[must_use]
     pub fn workers(&self) -> Vec<usize> {
         (0..self.team.len()).filter(|i| self.team[*i].role.is_none()).collect()
     }
 
-    /// Who has a place in the method: the first member with that role, else the first member.
+    /// Returns the first member with that role, else the first member.
     #[must_use]
     pub fn cast(&self, role: &str) -> usize {
         self.team.iter().position(|member| member.role.as_deref() == Some(role)).unwrap_or(0)
     }
 
-    /// Asks members together. The answers come in the order asked.
-    pub async fn ask_all(&mut self, briefs: Vec<Brief>) -> Vec<Heard> {
-        let asks = briefs
+    /// Asks members together. Answers are in the order of the questions. A question with an unusable reply is asked again as often
+    /// as the scenario says (`max_retries`).
+    pub async fn ask_all(&mut self, briefs: Vec<Brief>) -> Vec<Reply> {
+        let questions = briefs
             .into_iter()
-            .map(|Brief { member, messages, want, task, sample }| {
+            .map(|Brief { member, messages, response_format, task, sample }| {
                 let asked = self.team.get(member);
                 let task = match task {
-                    Task::Solve if asked.is_some_and(|asked| asked.misleads) => Task::Mislead,
+                    Task::Solve if asked.is_some_and(|asked| asked.adversarial) => Task::Mislead,
                     task => task,
                 };
                 let reads = messages.iter().flat_map(|m| &m.parts).any(|part| !matches!(part, Part::Text(_)));
                 let request = Request {
                     settings: asked.map_or(Settings::default(), |m| m.settings),
-                    sample: member as u32 + sample * self.team.len() as u32,
+                    sample: self.agent.map_or(0, |agent| agent.wrapping_mul(SAMPLES))
+                        + (member as u32 + sample * self.team.len() as u32),
                     purpose: if reads && task == Task::Solve { "reconsider" } else { task.name() }.into(),
-                    ..Request::new(asked.map_or("", |m| m.model.as_str()), messages, want)
+                    ..Request::new(asked.map_or("", |m| m.model.as_str()), messages, response_format)
                 };
-                Ask { actor: member as u32, request, hidden: self.item.hidden(task), default: None }
+                (
+                    self.name_of(member as u32),
+                    Question::new(request).hidden(self.item.hidden(task)).retries(self.retries),
+                )
             })
             .collect();
-        self.door.ask_all(asks).await
+        self.ask.ask_all(questions).await
     }
 
     /// Asks one member.
-    pub async fn ask(&mut self, brief: Brief) -> Heard {
-        one(self.ask_all(vec![brief]).await)
+    pub async fn ask(&mut self, brief: Brief) -> Reply {
+        self.ask_all(vec![brief]).await.pop().unwrap_or_else(|| Err(AskError::Failed("no answer was recorded".into())))
     }
 
-    /// Asks a member for a value of a Rust type, which the brief's want is replaced by. A type that can not be asked for ([`Want::of`]) is a
-    /// fault of the method.
+    /// Asks a member for a value of a Rust type, which replaces the format of the brief. A type that cannot be asked for
+    /// ([`ResponseFormat::of`]) is a fault of the method.
     pub async fn ask_as<T: JsonSchema + DeserializeOwned>(
         &mut self,
         brief: Brief,
-    ) -> Result<Result<T, Unanswered>, Fault> {
-        let want = Want::of::<T>().map_err(Fault)?;
-        let heard = self.ask(Brief { want: want.clone(), ..brief }).await;
-        Ok(typed(heard, &want))
+    ) -> Result<Result<T, AskError>, Fault> {
+        let response_format = ResponseFormat::of::<T>().map_err(Fault)?;
+        let heard = self.ask(Brief { response_format: response_format.clone(), ..brief }).await;
+        Ok(typed(heard, &response_format))
     }
 
-    /// The last round in which the method did something: one that was begun, and in which nothing happened, is none.
+    /// Returns the last round in which the method did something. A round in which nothing has happened yet does not count.
     fn last_round(&self) -> u32 {
-        let busy = self.log != Log::default() || self.door.has_asked() || self.round == 0;
+        let busy = self.log != Log::default() || self.ask.has_asked() || self.round == 0;
         if busy { self.round } else { self.round - 1 }
     }
 
-    /// What an answer is worth. What is asked for that is asked in the method's last round ([`Asker::Scorer`]).
+    /// Returns whether the episode has solved the item, if the environment decides that.
+    fn solved(&self, verdict: &Verdict) -> Option<bool> {
+        self.episode.as_ref()?.solved(verdict.answer.as_deref()).ok().flatten()
+    }
+
+    /// Scores an answer. Questions for that belong to the method's last round ([`Asker::Scorer`]).
     async fn scored(&mut self, verdict: &Verdict) -> Score {
+        if let Some(correct) = self.solved(verdict) {
+            return Score { extracted: verdict.answer.clone(), correct: Some(correct), note: None };
+        }
         let Some(answer) = &verdict.answer else {
             return Score { correct: self.item.gold.as_ref().map(|_| false), ..Score::default() };
         };
         let extracted = self.item.extracted(answer);
         let scorer = self.team.len() as u32 + 1;
-        self.door.set_round(self.last_round());
+        self.ask.set_round(self.last_round());
         if let Some(request) = self.item.to_judge(answer) {
-            let hidden = self.item.hidden(Task::Check);
-            let ask = Ask { actor: scorer, request, hidden, default: None };
-            let heard = one(self.door.ask_for(Asker::Scorer, vec![ask]).await);
+            let question = Question::new(request).hidden(self.item.hidden(Task::Check));
+            let heard = self.ask.ask_for(Asker::Scorer, scorer, question).await;
             return match heard.as_ref().map(judged) {
                 Ok(Some((right, why))) => Score { extracted, correct: Some(right), note: Some(why.into()) },
                 Ok(None) => {
@@ -387,33 +523,35 @@ impl Desk<'_> {
             }
             Err(why) => why.to_string(),
         };
-        // Whose tests could not be run is neither right nor wrong.
+        // If the tests could not be run, the answer is neither right nor wrong.
         Score { extracted, correct: ran.ok().map(|ran| ran.is_right()), note: Some(note) }
     }
 
-    /// Runs a Python program with its tests in the sandbox ([`Ran::PYTHON`]). Who asks is the method ([`Asker::Method`]).
-    pub async fn test(&mut self, tested: &Tested) -> Result<Ran, Unanswered> {
+    /// Runs a Python program with its tests in the sandbox ([`Ran::PYTHON`]). The asker is the method ([`Asker::Method`]).
+    pub async fn test(&mut self, tested: &Tested) -> Result<Ran, AskError> {
         self.test_for(Asker::Method, self.team.len() as u32, tested).await
     }
 
-    async fn test_for(&mut self, asker: Asker, actor: u32, tested: &Tested) -> Result<Ran, Unanswered> {
+    async fn test_for(&mut self, asker: Asker, actor: u32, tested: &Tested) -> Result<Ran, AskError> {
         let request = Request { purpose: "run".into(), ..Ran::tested(tested) };
-        let ask = Ask { actor, request, hidden: None, default: None };
-        let value = one(self.door.ask_for(asker, vec![ask]).await)?;
-        Ran::read(&value).map_err(|why| Unanswered::Invalid { raw: format!("{value:?}"), why })
+        let value = match self.agent {
+            Some(agent) => self.ask.ask(agent, request).await?,
+            None => self.ask.ask_for(asker, actor, request).await?,
+        };
+        Ran::read(&value).map_err(|why| AskError::Invalid { raw: format!("{value:?}"), why })
     }
 
-    /// Records an act of a member: kind is an index into the method's `RECORDS`.
+    /// Records an act of a member; `kind` is an index into the method's `RECORDS`.
     pub fn record(&mut self, member: usize, kind: u16, text: impl Into<String>) {
-        self.log.acts.push(Act { who: member as u32, kind, value: 0.0 }, Some(text.into()));
+        self.log.acts.push(Action { who: member as u32, kind, value: 0.0 }, Some(text.into()));
     }
 
-    /// Measures a quantity of the item in this round: an index into the method's `QUANTITIES`, and a finite value.
+    /// Measures a quantity of the item in this round, given an index into the method's `QUANTITIES` and a finite value.
     pub fn measure(&mut self, quantity: u16, value: f64) {
         self.log.measured.push((quantity, value));
     }
 
-    /// Measures a share of so many; of none there is none, and nothing is measured.
+    /// Measures the share of `n` in `of`. If `of` is 0, nothing is measured.
     pub fn measure_share(&mut self, quantity: u16, n: usize, of: usize) {
         if of > 0 {
             self.measure(quantity, n as f64 / of as f64);
@@ -422,24 +560,25 @@ impl Desk<'_> {
 
     /// Records that one member's words were shown to another.
     pub fn tell(&mut self, from: usize, to: usize, text: impl Into<String>) {
-        self.log.letters.push((from as u32, to as u32, text.into()));
+        self.log.messages.push((from as u32, to as u32, text.into()));
     }
 }
 
 /// How a run of a method's code ended.
 pub(crate) struct Worked {
     pub verdict: Option<(Verdict, Score)>,
-    /// Rounds that ended, with what happened in them; a finished method's last, open round is among them if anything happened.
+    /// Ended rounds with their logs. A finished method's last, open round is included if anything happened in it.
     pub ended: Vec<(u32, Log)>,
     pub round: u32,
     pub checkpoint: Option<Vec<u8>>,
-    /// Questions that wait for answers; none for a finished method and for one that is held.
+    /// Questions without answers; empty for a finished or paused method.
     pub wanted: Vec<Effect>,
-    /// The last round in which the method did something, once it has ended and only its score is waited for.
+    /// The last round in which the method did something, once it has ended and only its score is open.
     pub scoring: Option<u32>,
 }
 
-/// Everything a method starts from.
+/// The inputs of a method.
+#[derive(Clone, Copy)]
 pub(crate) struct Start<'a> {
     pub item: &'a Item,
     pub team: &'a [Member],
@@ -449,11 +588,20 @@ pub(crate) struct Start<'a> {
     pub checkpoint: Option<&'a [u8]>,
     pub answers: &'a [Answer],
     pub hold_at: Option<u32>,
+    /// How often a member is asked again when its reply is unusable.
+    pub retries: u8,
+    /// The environment in which the team works, if any.
+    pub environment: Option<&'a Env>,
 }
 
-/// A method with its type erased; called once a run of its code.
+/// A method with its type erased. Called once per run of its code.
 pub(crate) trait MethodHost: Send + Sync {
     fn run(&self, start: Start<'_>) -> Result<Worked, Bug>;
+    /// Works on one item as part of another computation, which waits for it.
+    fn work<'a>(
+        &'a self,
+        context: &'a mut TeamContext<'_>,
+    ) -> Pin<Box<dyn Future<Output = Result<Verdict, Fault>> + 'a>>;
     fn records(&self) -> &'static [Records];
     fn quantities(&self) -> &'static [Quantity];
     fn tools(&self) -> &'static [&'static str];
@@ -464,35 +612,24 @@ pub(crate) struct Host<M: Method>(pub M);
 
 impl<M: Method> MethodHost for Host<M> {
     fn run(&self, start: Start<'_>) -> Result<Worked, Bug> {
-        let Start { item, team, topology, seed, round, checkpoint, answers, hold_at } = start;
+        let Start { item, round, answers, hold_at, .. } = start;
         let mut book = Book::default();
-        let mut desk = Desk {
-            item,
-            team,
-            topology,
-            seed,
-            round,
-            restored: checkpoint,
-            door: Door::new(Asker::Member, item.index, round, answers, &mut book),
-            log: Log::default(),
-            ended: Vec::new(),
-            checkpoint: None,
-            hold_at,
-        };
+        let mut context = TeamContext::at(start, Ask::new(Asker::Member, item.index, round, answers, &mut book));
+        context.begin_episode()?;
         let mut last = None;
         let done = poll_once(async {
-            let verdict = self.0.run(&mut desk).await?;
-            last = Some(desk.last_round());
-            let score = desk.scored(&verdict).await;
+            let verdict = self.0.run(&mut context).await?;
+            last = Some(context.last_round());
+            let score = context.scored(&verdict).await;
             Ok::<_, Fault>((verdict, score))
         });
-        let Desk { round, door, log, mut ended, checkpoint, .. } = desk;
-        let wanted = door.close()?;
+        let TeamContext { round, ask, log, mut ended, checkpoint, .. } = context;
+        let wanted = ask.close()?;
         let bug = |message: String| Bug::Method { item: item.index, round, message };
         let mut measured = ended.iter().flat_map(|(_, log)| &log.measured).chain(&log.measured);
         if let Some((quantity, value)) = measured.find(|(_, value)| !value.is_finite()) {
             let name = M::QUANTITIES.get(usize::from(*quantity)).map_or("a quantity", |quantity| quantity.name);
-            return Err(bug(format!("it measured `{name}` as {value}, which is no number to go on with")));
+            return Err(bug(format!("it measured `{name}` as {value}, which is not a finite number")));
         }
         match done {
             Some(Ok((verdict, score))) => {
@@ -504,10 +641,17 @@ impl<M: Method> MethodHost for Host<M> {
             }
             Some(Err(fault)) => Err(bug(fault.0)),
             None if wanted.is_empty() && hold_at != Some(round) => {
-                Err(bug("the method awaits something that is not its own desk".into()))
+                Err(bug("the method awaits something other than its own context".into()))
             }
             None => Ok(Worked { verdict: None, ended, round, checkpoint, wanted, scoring: last }),
         }
+    }
+
+    fn work<'a>(
+        &'a self,
+        context: &'a mut TeamContext<'_>,
+    ) -> Pin<Box<dyn Future<Output = Result<Verdict, Fault>> + 'a>> {
+        Box::pin(self.0.run(context))
     }
 
     fn records(&self) -> &'static [Records] {

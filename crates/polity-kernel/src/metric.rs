@@ -10,11 +10,56 @@ use std::any::Any;
 pub struct Source<'a> {
     /// Name of the quantity.
     pub name: &'a str,
-    /// Its smallest and largest sensible value, where the world declares them.
+    /// Its smallest and largest sensible value, if the world declares them.
     pub range: Option<(f64, f64)>,
 }
 
-/// A number, or several, that describe a quantity over all agents.
+/// One or more numbers that describe a quantity over all agents.
+/// ```
+/// use polity_kernel::metric::{Metric, Source};
+/// use polity_kernel::registry::{LeafFiles, Registry};
+/// use polity_kernel::tree::Invalid;
+///
+/// /// What a scenario may set: `{kind: share-above, of: opinion, bar: 0.5}`.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct ShareAbove {
+///     bar: f64,
+/// }
+///
+/// impl Metric for ShareAbove {
+///     const NAME: &'static str = "share-above";
+///     const SUMMARY: &'static str = "Share of agents above a bar";
+///     type Params = ShareAbove;
+///     type Fold = (u64, u64); // Agents above the bar, agents.
+///
+///     fn open(params: ShareAbove, of: &Source<'_>) -> Result<Self, Invalid> {
+///         let (low, high) = of.range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+///         Invalid::within(low..=high, "bar", params.bar)?;
+///         Ok(params)
+///     }
+///     fn fold(&self, values: &[f64]) -> (u64, u64) {
+///         (values.iter().filter(|value| **value > self.bar).count() as u64, values.len() as u64)
+///     }
+///     fn merge(&self, left: (u64, u64), right: (u64, u64)) -> (u64, u64) {
+///         (left.0 + right.0, left.1 + right.1)
+///     }
+///     fn finish(&self, (above, all): (u64, u64), write: &mut dyn FnMut(&str, f64)) {
+///         if all > 0 {
+///             write("", above as f64 / all as f64);
+///         }
+///     }
+/// }
+///
+/// let metric = ShareAbove::open(ShareAbove { bar: 0.5 }, &Source { name: "opinion", range: Some((0.0, 1.0)) })?;
+/// let mut found = None;
+/// metric.finish(metric.fold(&[0.2, 0.7, 0.9, 0.4]), &mut |_, share| found = Some(share));
+/// assert_eq!(found, Some(0.5));
+///
+/// let mut registry = Registry::new();
+/// registry.metric::<ShareAbove>(LeafFiles::default());
+/// assert_eq!(registry.metrics()[0].name, "share-above");
+/// # Ok::<(), Invalid>(())
+/// ```
 pub trait Metric: Send + Sync + Sized + 'static {
     /// The name a scenario uses; also the name of the leaf's folder.
     const NAME: &'static str;
@@ -22,23 +67,23 @@ pub trait Metric: Send + Sync + Sized + 'static {
     const SUMMARY: &'static str;
     /// What a scenario may set, besides `of` and `every`.
     type Params: DeserializeOwned + schemars::JsonSchema;
-    /// What a run of agents is folded to.
+    /// What a run of agents is folded into.
     type Fold: Plain;
 
-    /// Opens the metric, or says which parameter does not fit.
+    /// Opens the metric; or returns which parameter does not fit.
     fn open(params: Self::Params, source: &Source<'_>) -> Result<Self, Invalid>;
     /// Folds the values of at most one block of agents, in order of agent.
     fn fold(&self, values: &[f64]) -> Self::Fold;
     /// Joins the folds of neighbouring runs of agents.
     fn merge(&self, left: Self::Fold, right: Self::Fold) -> Self::Fold;
-    /// Writes the results: (suffix, value); the suffix is empty for a metric with one result. A result that does not exist (the mean
-    /// of nobody) is left out.
+    /// Writes the results: (suffix, value). The suffix is empty for a metric with one result. A result that does not exist (the
+    /// mean of no agents) is left out.
     fn finish(&self, fold: Self::Fold, write: &mut dyn FnMut(&str, f64));
 }
 
 pub(crate) type Fold = Box<dyn Any + Send + Sync>;
 
-/// A metric with its type erased; called once a block.
+/// A metric with its type erased. Called once per block.
 pub(crate) trait MetricHost: Send + Sync {
     fn fold(&self, values: &[f64]) -> Fold;
     fn encode(&self, fold: &Fold) -> Result<Vec<u8>, Bug>;

@@ -1,41 +1,49 @@
 //! The registry: all leaves that a build knows, by kind and name.
 //!
-//! The catalogue's part is generated from its folders; a crate of your own adds its leaves with the same calls.
+//! The catalogue's part is generated from its folders. A crate of your own adds its leaves with the same calls.
 
-use crate::council::Council;
-use crate::declare::{DeclareSplit, DeclareWorld};
-use crate::method::{self, Facts, Method, MethodHost};
+use crate::cohort::CohortPolicy;
+use crate::environment::{self, AsWorld, DeclareEnvironment, Env, Environment};
+use crate::method::{self, Facts, Method, MethodHost, Methods};
 use crate::metric::{self, Metric, MetricHost, Source};
-use crate::policy::{self, Binding, Policy, PolicyHost};
+use crate::policy::{self, Policy, PolicyHost, PolicySetup, Prompts};
+use crate::population::Population;
+use crate::topology::Topology;
 use crate::tree::{Key, Node, TreeError, unknown_kind};
-use crate::world::{Setup, SplitHost, SplitWorld, WholeHost, World, WorldHost};
+use crate::world::{
+    AskingWorld, DeclareSplit, DeclareWorld, SplitHost, SplitWorld, TimedWorld, WholeHost, World, WorldHost, WorldSetup,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
-/// Templates by name: `rules`, `observation`, `question`.
-pub type Prompts = &'static [(&'static str, &'static str)];
-
-/// The texts that lie beside a leaf's code in its folder.
+/// The texts in a leaf's folder, beside its code.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeafFiles {
     /// `README.md`: source, equations, what is reproduced.
     pub readme: &'static str,
-    /// `scenario.yaml`: a small society that exercises the leaf; the conformance suite runs it.
+    /// `scenario.yaml`: a small society that exercises the leaf. The conformance suite runs it.
     pub scenario: &'static str,
-    /// `golden.json`: what that society must give.
+    /// `golden.json`: the expected result of that society.
     pub golden: &'static str,
-    /// `cite.bib`: the BibTeX entries of its sources; empty where there are none.
+    /// `cite.bib`: the BibTeX entries of its sources; may be empty.
     pub cite: &'static str,
-    /// Templates: `mind/*.md` of a world, which is what it says to model-driven agents; `prompts/*.md` of other leaves.
+    /// Templates: `mind/*.md` of a world, its prompts for model-driven agents; `prompts/*.md` of other leaves.
     pub prompts: Prompts,
-    /// The folder itself, where the leaf was built: files that the scenario names are found from here.
+    /// The folder in which the leaf was built. Files that the scenario names are relative to it.
     pub folder: &'static str,
 }
 
-/// What a list shows of a leaf.
+/// Parameters of a leaf that has nothing to set.
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Params", description = "There is nothing to set.")]
+pub struct NoParams {}
+
+/// The list entry of a leaf.
 #[derive(Clone, Debug, Serialize)]
-pub struct Card {
+pub struct LeafInfo {
     /// Its name.
     pub name: &'static str,
     /// One line.
@@ -47,19 +55,20 @@ pub struct Card {
     pub files: LeafFiles,
 }
 
-type OpenWorld = Box<dyn Fn(&Node, &str, &Setup<'_>) -> Result<Box<dyn WorldHost>, TreeError> + Send + Sync>;
-type OpenPolicy = Box<dyn Fn(&Node, &str, &Binding<'_>) -> Result<Arc<dyn PolicyHost>, TreeError> + Send + Sync>;
+type OpenWorld = Box<dyn Fn(&Node, &str, &WorldSetup<'_>) -> Result<Box<dyn WorldHost>, TreeError> + Send + Sync>;
+type OpenPolicy = Box<dyn Fn(&Node, &str, &PolicySetup<'_>) -> Result<Arc<dyn PolicyHost>, TreeError> + Send + Sync>;
 type OpenMethod = Box<dyn Fn(&Node, &str, usize, u32) -> Result<Box<dyn MethodHost>, TreeError> + Send + Sync>;
+type OpenEnvironment = Box<dyn Fn(&Node, &str, &WorldSetup<'_>) -> Result<Env, TreeError> + Send + Sync>;
 type OpenMetric = Box<dyn Fn(&Node, &str, &Source<'_>) -> Result<Box<dyn MetricHost>, TreeError> + Send + Sync>;
 
-struct Shelf<Open> {
+struct KindRegistry<Open> {
     what: &'static str,
-    leaves: BTreeMap<&'static str, (Card, Open)>,
+    leaves: BTreeMap<&'static str, (LeafInfo, Open)>,
 }
 
-impl<Open> Shelf<Open> {
+impl<Open> KindRegistry<Open> {
     fn new(what: &'static str) -> Self {
-        Shelf { what, leaves: BTreeMap::new() }
+        KindRegistry { what, leaves: BTreeMap::new() }
     }
 
     fn put<P: schemars::JsonSchema>(
@@ -70,7 +79,7 @@ impl<Open> Shelf<Open> {
         open: Open,
     ) {
         let parameters = serde_json::to_value(schemars::schema_for!(P)).unwrap_or_default();
-        self.leaves.insert(name, (Card { name, summary, parameters, files }, open));
+        self.leaves.insert(name, (LeafInfo { name, summary, parameters, files }, open));
     }
 
     fn find(&self, kind: &Key, path: &str) -> Result<&Open, TreeError> {
@@ -83,19 +92,36 @@ impl<Open> Shelf<Open> {
         }
     }
 
-    fn cards(&self) -> Vec<&Card> {
+    fn cards(&self) -> Vec<&LeafInfo> {
         self.leaves.values().map(|(card, _)| card).collect()
     }
 }
 
 /// All leaves of a build.
+/// ```
+/// use polity_kernel::registry::Registry;
+///
+/// // Empty; `polity::registry()` has all that are in the box, and `registry.policy::<Own>(files)` adds one of your own.
+/// let registry = Registry::new();
+/// assert!(registry.worlds().is_empty() && registry.method_named("debate").is_none());
+/// ```
 pub struct Registry {
-    worlds: Shelf<OpenWorld>,
-    policies: Shelf<OpenPolicy>,
-    methods: Shelf<OpenMethod>,
-    metrics: Shelf<OpenMetric>,
-    /// What is said of each method besides.
+    worlds: KindRegistry<OpenWorld>,
+    policies: KindRegistry<OpenPolicy>,
+    methods: KindRegistry<OpenMethod>,
+    metrics: KindRegistry<OpenMetric>,
+    environments: KindRegistry<OpenEnvironment>,
+    /// Further facts of each method.
     facts: BTreeMap<&'static str, Facts>,
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |cards: Vec<&LeafInfo>| cards.iter().map(|card| card.name).collect::<Vec<_>>();
+        let mut all = f.debug_struct("Registry");
+        all.field("worlds", &names(self.worlds())).field("policies", &names(self.policies()));
+        all.field("methods", &names(self.methods())).field("metrics", &names(self.metrics())).finish()
+    }
 }
 
 impl Default for Registry {
@@ -105,51 +131,70 @@ impl Default for Registry {
 }
 
 impl Registry {
-    /// An empty registry.
+    /// Makes an empty registry.
     #[must_use]
     pub fn new() -> Self {
         Registry {
-            worlds: Shelf::new("world"),
-            policies: Shelf::new("policy"),
-            methods: Shelf::new("method"),
-            metrics: Shelf::new("metric"),
+            worlds: KindRegistry::new("world"),
+            policies: KindRegistry::new("policy"),
+            methods: KindRegistry::new("method"),
+            metrics: KindRegistry::new("metric"),
+            environments: KindRegistry::new("environment"),
             facts: BTreeMap::new(),
         }
     }
 
-    /// What a world says to model-driven agents.
+    /// Returns a world's prompts for model-driven agents.
     pub(crate) fn prompts(&self, world: &str) -> Prompts {
         self.worlds.leaves.get(world).map_or(&[], |(card, _)| card.files.prompts)
     }
 
     /// Adds a world whose state is split over the agents.
     pub fn split_world<W: SplitWorld>(&mut self, files: LeafFiles) {
+        self.put_split_world(files, SplitHost::<W>::new);
+    }
+
+    /// Adds a world whose state is split over the agents and which has events in time.
+    pub fn timed_world<W: TimedWorld>(&mut self, files: LeafFiles) {
+        self.put_split_world(files, SplitHost::<W>::timed);
+    }
+
+    fn put_split_world<W: SplitWorld>(&mut self, files: LeafFiles, host: fn(W, DeclareSplit<W>) -> SplitHost<W>) {
         self.worlds.put::<W::Params>(
             W::NAME,
             W::SUMMARY,
             files,
-            Box::new(|node, path, setup| {
+            Box::new(move |node, path, setup| {
                 let mut declare = DeclareSplit::<W>::default();
                 let world =
                     W::open(node.read(path)?, setup, &mut declare).and_then(|world| declare.check().map(|()| world));
                 let world = world.map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Box::new(SplitHost::new(world, declare)))
+                Ok(Box::new(host(world, declare)))
             }),
         );
     }
 
-    /// Adds a world whose state lies in one place.
+    /// Adds a world whose state is in one place.
     pub fn world<W: World>(&mut self, files: LeafFiles) {
+        self.put_world(files, WholeHost::<W>::new);
+    }
+
+    /// Adds a world whose state is in one place and which asks models itself.
+    pub fn asking_world<W: AskingWorld>(&mut self, files: LeafFiles) {
+        self.put_world(files, WholeHost::<W>::asking);
+    }
+
+    fn put_world<W: World>(&mut self, files: LeafFiles, host: fn(W, DeclareWorld<W>) -> WholeHost<W>) {
         self.worlds.put::<W::Params>(
             W::NAME,
             W::SUMMARY,
             files,
-            Box::new(|node, path, setup| {
+            Box::new(move |node, path, setup| {
                 let mut declare = DeclareWorld::<W>::default();
                 let world =
                     W::open(node.read(path)?, setup, &mut declare).and_then(|world| declare.check().map(|()| world));
                 let world = world.map_err(|invalid| node.blame(path, invalid))?;
-                Ok(Box::new(WholeHost::new(world, declare)))
+                Ok(Box::new(host(world, declare)))
             }),
         );
     }
@@ -159,9 +204,9 @@ impl Registry {
         self.put_policy(files, policy::Host::<P>::new);
     }
 
-    /// Adds a policy whose agents hold council.
-    pub fn council<P: Council>(&mut self, files: LeafFiles) {
-        self.put_policy(files, policy::Host::<P>::in_council);
+    /// Adds a policy with a cohort step.
+    pub fn cohort_policy<P: CohortPolicy>(&mut self, files: LeafFiles) {
+        self.put_policy(files, policy::Host::<P>::with_cohort_step);
     }
 
     fn put_policy<P: Policy>(&mut self, files: LeafFiles, host: fn(P) -> policy::Host<P>) {
@@ -169,8 +214,8 @@ impl Registry {
             P::NAME,
             P::SUMMARY,
             files,
-            Box::new(move |node, path, binding| {
-                let policy = P::open(node.read(path)?, binding).map_err(|invalid| node.blame(path, invalid))?;
+            Box::new(move |node, path, setup| {
+                let policy = P::open(node.read(path)?, setup).map_err(|invalid| node.blame(path, invalid))?;
                 Ok(Arc::new(host(policy)))
             }),
         );
@@ -180,8 +225,8 @@ impl Registry {
     pub fn method<M: Method>(&mut self, files: LeafFiles) {
         let facts = Facts {
             short: M::SHORT,
-            usual: M::USUAL,
-            form: M::FORM,
+            usual: M::DEFAULT_TEAM,
+            form: M::TAXONOMY,
             tools: M::TOOLS,
             quantities: M::QUANTITIES,
             records: M::RECORDS,
@@ -211,39 +256,75 @@ impl Registry {
         );
     }
 
-    /// The worlds, by name.
+    /// Adds an environment: a task for teams, and a world under the same name.
+    pub fn environment<E: Environment>(&mut self, files: LeafFiles) {
+        self.world::<AsWorld<E>>(files);
+        self.environments.put::<E::Params>(
+            E::NAME,
+            E::SUMMARY,
+            files,
+            Box::new(|node, path, setup| {
+                let mut declare = DeclareEnvironment::<E>::default();
+                let opened = E::open(node.read(path)?, setup, &mut declare)
+                    .and_then(|environment| declare.check().map(|()| environment));
+                let environment = opened.map_err(|invalid| node.blame(path, invalid))?;
+                Ok(Env(Arc::new(environment::Host::new(environment, declare))))
+            }),
+        );
+    }
+
+    /// Returns the environments, by name. Each is also a world.
     #[must_use]
-    pub fn worlds(&self) -> Vec<&Card> {
+    pub fn environments(&self) -> Vec<&LeafInfo> {
+        self.environments.cards()
+    }
+
+    /// Returns all leaves by kind, like their folders. An environment is also a world, but is listed only as an environment.
+    #[must_use]
+    pub fn leaves(&self) -> [(&'static str, Vec<&LeafInfo>); 5] {
+        let worlds = self.worlds().into_iter().filter(|card| !self.environments.leaves.contains_key(card.name));
+        [
+            ("worlds", worlds.collect()),
+            ("environments", self.environments()),
+            ("policies", self.policies()),
+            ("methods", self.methods()),
+            ("metrics", self.metrics()),
+        ]
+    }
+
+    /// Returns the worlds, by name, including environments.
+    #[must_use]
+    pub fn worlds(&self) -> Vec<&LeafInfo> {
         self.worlds.cards()
     }
 
-    /// The policies, by name.
+    /// Returns the policies, by name.
     #[must_use]
-    pub fn policies(&self) -> Vec<&Card> {
+    pub fn policies(&self) -> Vec<&LeafInfo> {
         self.policies.cards()
     }
 
-    /// The methods, by name.
+    /// Returns the methods, by name.
     #[must_use]
-    pub fn methods(&self) -> Vec<&Card> {
+    pub fn methods(&self) -> Vec<&LeafInfo> {
         self.methods.cards()
     }
 
-    /// The name of a method by that or by its short name.
+    /// Returns the name of a method, given its name or its short name.
     #[must_use]
     pub fn method_named(&self, name: &str) -> Option<&'static str> {
         self.facts.iter().find(|(own, facts)| **own == name || facts.short == Some(name)).map(|(own, _)| *own)
     }
 
-    /// What is said of a method besides its card.
+    /// Returns the facts of a method besides its card.
     #[must_use]
     pub fn facts(&self, method: &str) -> Option<&Facts> {
         self.facts.get(method)
     }
 
-    /// The metrics, by name.
+    /// Returns the metrics, by name.
     #[must_use]
-    pub fn metrics(&self) -> Vec<&Card> {
+    pub fn metrics(&self) -> Vec<&LeafInfo> {
         self.metrics.cards()
     }
 
@@ -251,34 +332,60 @@ impl Registry {
         &self,
         node: &Node,
         path: &str,
-        setup: &Setup<'_>,
+        setup: &WorldSetup<'_>,
     ) -> Result<(String, Box<dyn WorldHost>), TreeError> {
         let (kind, rest) = node.split_kind(path)?;
         Ok((kind.name.clone(), self.worlds.find(&kind, path)?(&rest, path, setup)?))
+    }
+
+    /// Opens an environment: `{kind: NAME}` with its parameters, or the name alone.
+    ///
+    /// ```
+    /// # use polity_kernel::{items::Item, registry::Registry, tree::Node};
+    /// # fn play(registry: &Registry) -> Result<(), Box<dyn std::error::Error>> {
+    /// let env = registry.make_env(&Node::from_json(&serde_json::json!({"kind": "matrix-game", "repeat": 10})))?;
+    /// let mut episode = env.begin(&Item::default(), 42, 0);
+    /// while !episode.is_done() {
+    ///     let mut moves = Vec::new();
+    ///     for seat in 0..env.seats() {
+    ///         moves.extend(episode.offered(seat)?.first().map(|action| action.with(seat, Vec::new())));
+    ///     }
+    ///     println!("{:?}", episode.step(&moves)?.rewards);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// An unknown name, or parameters that do not fit.
+    pub fn make_env(&self, node: &Node) -> Result<Env, TreeError> {
+        self.open_environment(node, "environment", &BTreeMap::new())
+    }
+
+    /// Opens an environment for a team. `texts`: those of the scenario's files, by path.
+    pub(crate) fn open_environment(
+        &self,
+        node: &Node,
+        path: &str,
+        texts: &BTreeMap<String, Arc<str>>,
+    ) -> Result<Env, TreeError> {
+        let (kind, rest) = node.split_kind(path)?;
+        let (population, topology) = (Population::empty(1), Topology::Complete { n: 1 });
+        let setup = WorldSetup { agents: 1, population: &population, topology: &topology, lag: 0, texts };
+        self.environments.find(&kind, path)?(&rest, path, &setup)
     }
 
     pub(crate) fn open_policy(
         &self,
         node: &Node,
         path: &str,
-        binding: &Binding<'_>,
+        setup: &PolicySetup<'_>,
     ) -> Result<Arc<dyn PolicyHost>, TreeError> {
         let (kind, rest) = node.split_kind(path)?;
-        self.policies.find(&kind, path)?(&rest, path, binding).map_err(|error| at_kind(error, &kind))
+        self.policies.find(&kind, path)?(&rest, path, setup).map_err(|error| at_kind(error, &kind))
     }
 
-    pub(crate) fn open_method(
-        &self,
-        node: &Node,
-        path: &str,
-        members: usize,
-        rounds: u32,
-    ) -> Result<Box<dyn MethodHost>, TreeError> {
-        let (kind, rest) = node.split_kind(path)?;
-        self.methods.find(&kind, path)?(&rest, path, members, rounds)
-    }
-
-    /// Opens a metric from its node without the keys that the scenario itself reads.
+    /// Opens a metric from its node, without the keys that the scenario itself reads.
     pub(crate) fn open_metric(
         &self,
         kind: &Key,
@@ -290,7 +397,24 @@ impl Registry {
     }
 }
 
-/// A leaf that does not fit its society blames `kind`, which its own map no longer holds: point at the kind's own place.
+/// Points an error that blames `kind`, which is no longer in the leaf's own map, at the place of `kind`.
+impl Methods for Registry {
+    fn facts(&self, method: &str) -> Option<&Facts> {
+        Registry::facts(self, method)
+    }
+
+    fn open_method(
+        &self,
+        node: &Node,
+        path: &str,
+        members: usize,
+        rounds: u32,
+    ) -> Result<Box<dyn MethodHost>, TreeError> {
+        let (kind, rest) = node.split_kind(path)?;
+        self.methods.find(&kind, path)?(&rest, path, members, rounds)
+    }
+}
+
 fn at_kind(mut error: TreeError, kind: &Key) -> TreeError {
     if error.path.ends_with(".kind") {
         error.origin = kind.origin.clone();

@@ -1,4 +1,4 @@
-//! State is saved in pieces of canonical bytes, so that no second copy of it is in memory.
+//! State is saved in pieces of canonical bytes, so that there is no second copy of it in memory.
 
 use crate::Bug;
 use postcard::ser_flavors::Flavor;
@@ -6,31 +6,31 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Display;
 
-/// Takes the bytes of a saved state as they come.
+/// Receives the bytes of a saved state as they are written.
 pub trait Sink {
-    /// Takes the next bytes. A sink that cannot keep them remembers why, and takes what still comes without keeping it.
+    /// Takes the next bytes. A sink that cannot store them remembers why, and discards all further bytes.
     fn take(&mut self, bytes: &[u8]);
 
-    /// Hears that a part of the state begins at byte `at`.
+    /// Notes that a part of the state begins at byte `at`.
     fn begin(&mut self, part: Part, at: u64) {
         let _ = (part, at);
     }
 }
 
-/// What a part of a saved society is.
+/// The kind of a part of a saved society.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// The round, who lives, what cohorts share.
+    /// The round, the living agents, and what cohorts share.
     Head,
     /// The state of the world that is not in rows.
     World,
-    /// How many agents a block holds, and of which cohorts.
+    /// The number of agents in a block, and their cohorts.
     Block,
     /// States of agents.
     Agents,
     /// Rows of the world.
     Rows,
-    /// Letters on their way, turns that wait, events to come.
+    /// Messages to be read, waiting turns, planned events.
     Pending,
 }
 
@@ -40,14 +40,14 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Bytes that are handed on at once.
+/// Bytes that are passed on at once.
 const PIECE: usize = 64 << 10;
 
-/// Writes values one after the other, as postcard does. The last bytes are handed on when it is dropped.
+/// Writes values one after the other, as postcard does. The last bytes are passed on when it is dropped.
 pub(crate) struct Writer<'a> {
     sink: &'a mut dyn Sink,
     piece: Vec<u8>,
-    /// Bytes handed on before.
+    /// Bytes passed on before.
     before: u64,
 }
 
@@ -82,7 +82,7 @@ impl Drop for Writer<'_> {
     }
 }
 
-/// Where postcard puts the bytes of one value.
+/// Receives the bytes of one value from postcard.
 struct Pieces<'w, 'a>(&'w mut Writer<'a>);
 
 impl Flavor for Pieces<'_, '_> {
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         Reader(bytes)
     }
 
-    /// The next value. `what` names the state in errors.
+    /// Reads the next value. `what` names the state in errors.
     pub fn value<T: DeserializeOwned>(&mut self, what: impl Display) -> Result<T, Bug> {
         let (value, rest) = postcard::take_from_bytes(self.0)
             .map_err(|e| Bug::Snapshot { what: what.to_string(), why: e.to_string() })?;
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// Nothing must be left. `what`: whose state it was.
+    /// Checks that nothing is left. `what`: whose state it was.
     pub fn end(self, what: &str) -> Result<(), Bug> {
         match self.0.len() {
             0 => Ok(()),
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    /// Remembers how long the pieces were.
+    /// Records the lengths of the pieces.
     #[derive(Default)]
     struct Lengths(Vec<usize>, Vec<u8>);
 
@@ -168,7 +168,7 @@ mod tests {
         writer.value(&(7u8, vec![1.5f32; 20_000]), "the rest").unwrap();
         drop(writer);
         let Lengths(pieces, bytes) = sink;
-        // Nothing is gathered beyond a piece; what comes whole is handed on as it is.
+        // No more than a piece is buffered; a large write is passed on as it is.
         assert!(pieces.len() > 5 && pieces.iter().all(|n| (1..=PIECE).contains(n) || *n == text.len()), "{pieces:?}");
         let mut reader = Reader::new(&bytes);
         assert_eq!(reader.value::<Vec<u32>>("numbers").unwrap(), numbers);

@@ -1,52 +1,69 @@
 //! Worlds: environments that own the shared state.
 //!
-//! `observe` only reads; applying acts is the only writer. A world comes in one of two shapes. A [`World`] keeps its state in one
-//! place: with several shards it lives on shard 0, sights and acts travel. A [`SplitWorld`] declares what is split: a row an agent,
-//! a small common state that every shard holds alike, and a tally that reduces acts to what the common state needs.
+//! `observe` only reads; applying acts is the only writer. A world has one of two shapes. A [`World`] keeps its state in one place:
+//! with several shards it is on shard 0, and observations and acts are sent. A [`SplitWorld`] declares what is split: a row per
+//! agent, a small common state that every shard has, and a tally that reduces acts to what the common state needs.
 
-use crate::ask::Want;
-use crate::declare::{Declare, DeclareSplit, DeclareWorld};
-use crate::digest::{Digest, DigestVec, Kind, RowHash, hash_value};
-use crate::ladder::{Question, Settled};
-use crate::mail::{Arena, Inbox};
-use crate::policy::{Commons, Person};
+mod host;
+
+pub(crate) use host::{BlockActions, RowsBox, SplitHost, Tally, WholeHost, WorldHost};
+
+use crate::ask::{Ask, ResponseFormat};
+use crate::declare::Declare;
+use crate::interface::{Action, Actions, NumberSlot, Observations, Rows, TableSlot, TextSlot};
+use crate::messages::Inbox;
+use crate::policy::{Person, SharedContext};
 use crate::population::Population;
 use crate::rng::{Draws, Stream};
-use crate::saved::{Reader, Writer};
-use crate::sight::{Act, Acts, Cells, Interface, NumberSlot, Rows, Sights, TableSlot, TextSlot};
+use crate::scenario::TextSource;
 use crate::topology::Topology;
 use crate::tree::Invalid;
-use crate::{AgentId, Bug, Plain, tree_reduce};
-use rayon::prelude::*;
+use crate::{AgentId, Plain};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::any::Any;
-use std::fmt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// What a world may know when it is opened.
+/// What a world may use when it is opened.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup<'a> {
+pub struct WorldSetup<'a> {
     /// Number of agents at the start.
     pub agents: u32,
     /// Their attributes.
     pub population: &'a Population,
     /// Who can hear whom.
     pub topology: &'a Topology,
-    /// Rounds between what an agent sees and its acts, at most (`answers: {lag: 2}`); 0: the same round.
+    /// Maximum number of rounds between an agent's observation and its acts (`answers: {lag: 2}`); 0: the same round.
     pub lag: u32,
+    /// The texts of the scenario's files, by path; only set while something is opened.
+    pub texts: &'a BTreeMap<String, Arc<str>>,
 }
 
-/// The pen with which a world writes one agent's sight.
+impl<'a> WorldSetup<'a> {
+    /// Returns a text of the scenario, and the name of its file.
+    ///
+    /// # Errors
+    /// A file that was not read.
+    pub fn words<'b>(&'b self, source: &'b TextSource) -> Result<(&'b str, Option<&'b str>), Invalid> {
+        source.words(self.texts)
+    }
+}
+
+/// Writes one agent's observation.
 #[derive(Debug)]
-pub struct SightRow<'a> {
-    sights: &'a mut Sights,
+pub struct ObservationRow<'a> {
+    observations: &'a mut Observations,
     row: usize,
     who: AgentId,
     topology: &'a Topology,
 }
 
-impl<'a> SightRow<'a> {
-    /// Whom the agent hears.
+impl<'a> ObservationRow<'a> {
+    pub(crate) fn new(observations: &'a mut Observations, row: usize, who: AgentId, topology: &'a Topology) -> Self {
+        ObservationRow { observations, row, who, topology }
+    }
+
+    /// Iterates over the agents that the agent hears.
     pub fn neighbours(&self) -> impl Iterator<Item = AgentId> + 'a {
         self.topology.neighbours(self.who)
     }
@@ -54,21 +71,21 @@ impl<'a> SightRow<'a> {
     /// Shows a number.
     #[inline]
     pub fn number(&mut self, slot: NumberSlot, value: f64) {
-        self.sights.put(self.row, slot, value);
+        self.observations.put(self.row, slot, value);
     }
 
     /// Shows a text.
     pub fn text(&mut self, slot: TextSlot, value: impl Into<String>) {
-        self.sights.put_text(self.row, slot, value);
+        self.observations.put_text(self.row, slot, value);
     }
 
     /// Shows a table: `fill` appends its rows.
     pub fn table(&mut self, slot: TableSlot, fill: impl FnOnce(&mut Rows<'_>)) {
-        self.sights.put_table(self.row, slot, fill);
+        self.observations.put_table(self.row, slot, fill);
     }
 }
 
-/// A birth: who is born, into which cohort, like whom.
+/// A birth: the parent determines the cohort and the attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Birth {
     /// The parent: the newborn takes its row of the population and its cohort.
@@ -81,122 +98,181 @@ pub struct Birth {
 pub enum Activation {
     /// All see the same frozen round.
     Simultaneous,
-    /// One after the other, in an order drawn anew each round; each sees what those before it have done. Worlds in which nobody
+    /// Sequentially, in an order drawn for each round; each agent sees what those before it have done. Worlds in which no agent
     /// sees others' acts within a round refuse it.
     RandomOrder,
-    /// Those to whom something happens. A round is a window of the world's least delay: what happens in it can cause nothing
-    /// before its end, so that its agents need not wait for each other.
+    /// Agents act when an event happens to them. A round is a window as long as the world's least delay: an event can cause nothing
+    /// before the end of its window, so its agents need not wait for each other.
     EventTime,
 }
 
 /// An event that a world has planned.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
-    /// Whose act or event planned it.
+    /// The agent whose act or event planned it.
     pub from: AgentId,
-    /// To whom it will happen.
+    /// The agent that it will happen to.
     pub to: AgentId,
-    /// What; a number below 32,768 that the world gives meaning to.
+    /// Its kind: a number below 32,768 that the world gives meaning to.
     pub kind: u16,
     /// When, in the world's unit of time.
     pub at: f64,
 }
 
-/// What a world decides beyond its state.
+/// The decisions of a world besides its state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Future {
-    /// Births, in the order of the agents that caused them; they take place between rounds.
+    /// Births, in the order of the agents that caused them; they happen between rounds.
     pub births: Vec<Birth>,
-    /// Deaths; they take place between rounds.
+    /// Deaths; they happen between rounds.
     pub deaths: Vec<AgentId>,
     /// Events, in the order planned.
     pub events: Vec<Planned>,
-    /// Agents whose sight has changed since somebody last took them from here.
+    /// Agents whose observation has changed since this list was last taken.
     pub(crate) disturbed: Vec<AgentId>,
 }
 
 impl Future {
-    /// Plans that something of `kind` happens to `to` at time `at`, which must not lie before the end of the window under way.
-    /// What would happen after the run's last round is dropped.
+    /// Plans an event of `kind` for `to` at time `at`, which must not be before the end of the current window. Events after the
+    /// run's last round are dropped.
     #[inline]
     pub fn event(&mut self, from: AgentId, to: AgentId, kind: u16, at: f64) {
         self.events.push(Planned { from, to, kind, at });
     }
 
-    /// `who` sees something else from now on; see [`World::disturbs`].
+    /// Marks the observation of `who` as changed; see [`DeclareWorld::reports_disturbed`].
     #[inline]
     pub fn disturb(&mut self, who: AgentId) {
         self.disturbed.push(who);
     }
 
-    /// A child of `parent` is born between this round and the next.
+    /// Lets a child of `parent` be born between this round and the next.
     pub fn birth(&mut self, parent: AgentId) {
         self.births.push(Birth { parent });
     }
 
-    /// `who` dies between this round and the next.
+    /// Lets `who` die between this round and the next.
     pub fn death(&mut self, who: AgentId) {
         self.deaths.push(who);
     }
 }
 
-/// An agent's acts of a round, as a world applies them.
+/// An agent's acts in a round, for a world to apply.
 #[derive(Debug)]
-pub struct Deeds<'a> {
+pub struct AgentActions<'a> {
     /// Who acted.
     pub person: Person<'a>,
     /// The round.
     pub round: u32,
-    acts: &'a Acts,
+    acts: &'a Actions,
     range: std::ops::Range<usize>,
     events: Inbox<'a>,
-    commons: &'a Commons,
+    shared_context: &'a SharedContext,
 }
 
-impl<'a> Deeds<'a> {
-    /// The acts, in the order performed.
+impl<'a> AgentActions<'a> {
+    /// Returns the acts, in the order performed.
     #[inline]
     #[must_use]
-    pub fn acts(&self) -> &'a [Act] {
+    pub fn acts(&self) -> &'a [Action] {
         &self.acts.rows[self.range.clone()]
     }
 
-    /// The text of the `i`-th act.
+    /// Returns the text of the `i`-th act.
     #[must_use]
     pub fn text(&self, i: usize) -> Option<&'a str> {
         self.acts.text(self.range.start + i)
     }
 
-    /// The record of the `i`-th act; `None` if it carries none, or one that is no `T`.
+    /// Returns the record of the `i`-th act; `None` if it has none, or one that is not a `T`.
     #[must_use]
     pub fn record<T: DeserializeOwned>(&self, i: usize) -> Option<T> {
         serde_json::from_str(self.text(i)?).ok()
     }
 
-    /// What happens to the agent in this window, sorted by (time, who planned it, number): (time, who planned it, kind).
+    /// Iterates over the agent's events in this window, sorted by (time, planner, number): (time, planner, kind).
     pub fn events(&self) -> impl Iterator<Item = (f64, AgentId, u16)> + 'a {
         self.events.stamped()
     }
 
-    /// How many agents it hears.
+    /// Returns the number of agents that it hears.
     #[must_use]
     pub fn degree(&self) -> u32 {
-        self.commons.topology.degree(self.person.id)
+        self.shared_context.topology.degree(self.person.id)
     }
 
-    /// Whom the agent hears.
+    /// Iterates over the agents that the agent hears.
     pub fn neighbours(&self) -> impl Iterator<Item = AgentId> + 'a {
-        self.commons.topology.neighbours(self.person.id)
+        self.shared_context.topology.neighbours(self.person.id)
     }
 
-    /// The world's random numbers for this agent in this round.
+    /// Returns the world's random numbers for this agent in this round.
     #[must_use]
     pub fn draws(&self) -> Draws {
-        Draws::new(self.commons.seed, Stream::World, self.round, self.person.id)
+        Draws::new(self.shared_context.seed, Stream::World, self.round, self.person.id)
     }
 }
 
-/// A world whose state is split over the agents.
+/// A world whose state is split over the agents, and so over threads and shards. An agent's acts change its own row. The common
+/// state is updated from a tally of all acts.
+///
+/// ```
+/// use polity_kernel::world::DeclareSplit;
+/// use polity_kernel::policy::Person;
+/// use polity_kernel::registry::{LeafFiles, Registry};
+/// use polity_kernel::rng::Draws;
+/// use polity_kernel::interface::ActionArgument;
+/// use polity_kernel::tree::Invalid;
+/// use polity_kernel::world::{AgentActions, Future, WorldSetup, SplitWorld};
+///
+/// /// Land that all share. What is left of the grass grows back by a share.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Pasture {
+///     growth: f64,
+/// }
+///
+/// impl SplitWorld for Pasture {
+///     const NAME: &'static str = "pasture";
+///     const SUMMARY: &'static str = "Agents graze on land that all share";
+///     type Params = Pasture;
+///     type Row = f64; // What the agent has eaten.
+///     type Common = f64; // Grass an agent.
+///     type Tally = (f64, f64); // Grass eaten in the round, agents.
+///
+///     fn open(world: Pasture, _: &WorldSetup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
+///         Invalid::within(0.0..=1.0, "growth", world.growth)?;
+///         declare.shared_number("grass", "grass left an agent", |_, grass| *grass);
+///         declare.action("graze", ActionArgument::Number { low: 0.0, high: 1.0 }, "eat");
+///         declare.column("eaten", "all that the agent has eaten", None, |_, _, eaten| *eaten);
+///         Ok(world)
+///     }
+///     fn init_common(&self) -> f64 {
+///         1.0
+///     }
+///     fn init_row(&self, _: Person<'_>, _: &mut Draws) -> f64 {
+///         0.0
+///     }
+///     fn tally(&self) -> (f64, f64) {
+///         (0.0, 0.0)
+///     }
+///     fn apply(&self, grass: &f64, eaten: &mut f64, actions: &AgentActions<'_>, tally: &mut (f64, f64), _: &mut Future) {
+///         let meal = actions.acts().last().map_or(0.0, |act| act.value).min(*grass);
+///         *eaten += meal;
+///         *tally = (tally.0 + meal, tally.1 + 1.0);
+///     }
+///     fn merge(&self, left: (f64, f64), right: (f64, f64)) -> (f64, f64) {
+///         (left.0 + right.0, left.1 + right.1)
+///     }
+///     fn end_round(&self, grass: &mut f64, (eaten, agents): (f64, f64), _: &mut Draws) -> Option<String> {
+///         *grass = (*grass - eaten / agents).max(0.0) * (1.0 + self.growth);
+///         (*grass < 0.01).then(|| "the land is bare".into())
+///     }
+/// }
+///
+/// let mut registry = Registry::new();
+/// registry.split_world::<Pasture>(LeafFiles::default());
+/// assert_eq!(registry.worlds()[0].summary, "Agents graze on land that all share");
+/// ```
 pub trait SplitWorld: Send + Sync + Sized + 'static {
     /// The name a scenario uses; also the name of the leaf's folder.
     const NAME: &'static str;
@@ -204,55 +280,93 @@ pub trait SplitWorld: Send + Sync + Sized + 'static {
     const SUMMARY: &'static str;
     /// What a scenario may set.
     type Params: DeserializeOwned + schemars::JsonSchema;
-    /// An agent's share of the state.
+    /// An agent's part of the state.
     type Row: Plain;
     /// The small state that all agents share.
     type Common: Plain;
     /// What the acts of a block are reduced to.
     type Tally: Plain;
 
-    /// Opens the world and declares what it shows and understands, or says which parameter does not fit.
-    fn open(params: Self::Params, setup: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid>;
-    /// Bytes of memory of an agent besides its row itself. An estimate: a run that cannot fit into memory is refused.
+    /// Opens the world and declares what it shows and understands; or returns which parameter does not fit.
+    fn open(params: Self::Params, setup: &WorldSetup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid>;
+    /// Returns the bytes of memory of an agent besides its row itself. This is an estimate. A run that cannot fit into memory is
+    /// refused.
     fn memory_bytes(&self) -> usize {
         0
     }
-    /// The least delay between what happens and what it causes, in the world's unit of time: a world with events has one, and its
-    /// rounds are windows of it.
-    fn delay(&self) -> Option<f64> {
-        None
+    /// Returns the initial common state.
+    fn init_common(&self) -> Self::Common;
+    /// Returns a new agent's row.
+    fn init_row(&self, person: Person<'_>, draws: &mut Draws) -> Self::Row;
+    /// Writes an agent's observation to slots that were declared without a function.
+    fn observe(
+        &self,
+        common: &Self::Common,
+        row: &Self::Row,
+        person: Person<'_>,
+        observation: &mut ObservationRow<'_>,
+    ) {
+        let _ = (common, row, person, observation);
     }
-    /// The common state at the start.
-    fn begin(&self) -> Self::Common;
-    /// A new agent's row.
-    fn seat(&self, person: Person<'_>, draws: &mut Draws) -> Self::Row;
-    /// Plans the first events of an agent that is there from the start; time begins at 0.
-    fn start(&self, row: &Self::Row, person: Person<'_>, future: &mut Future) {
-        let _ = (row, person, future);
-    }
-    /// Writes what one agent sees in slots that were declared without a function.
-    fn observe(&self, common: &Self::Common, row: &Self::Row, person: Person<'_>, sight: &mut SightRow<'_>) {
-        let _ = (common, row, person, sight);
-    }
-    /// An empty tally.
+    /// Returns an empty tally.
     fn tally(&self) -> Self::Tally;
-    /// Applies one agent's acts and events to its row. Called for every living agent in order of id, also for those that did
-    /// nothing; in event time for those to whom something happens.
+    /// Applies one agent's acts and events to its row. Called for every living agent in order of id, even without acts; in event
+    /// time, for agents with events.
     fn apply(
         &self,
         common: &Self::Common,
         row: &mut Self::Row,
-        deeds: &Deeds<'_>,
+        actions: &AgentActions<'_>,
         tally: &mut Self::Tally,
         future: &mut Future,
     );
-    /// Joins the tallies of neighbouring runs of agents.
+    /// Merges the tallies of neighbouring runs of agents.
     fn merge(&self, left: Self::Tally, right: Self::Tally) -> Self::Tally;
-    /// Moves the common state on. `Some(reason)` ends the run.
-    fn settle(&self, common: &mut Self::Common, tally: Self::Tally, draws: &mut Draws) -> Option<String>;
+    /// Updates the common state. `Some(reason)` ends the run.
+    fn end_round(&self, common: &mut Self::Common, tally: Self::Tally, draws: &mut Draws) -> Option<String>;
 }
 
-/// A world whose state lies in one place.
+/// A world whose state is in one place.
+/// ```
+/// use polity_kernel::world::DeclareWorld;
+/// use polity_kernel::registry::{LeafFiles, Registry};
+/// use polity_kernel::rng::Draws;
+/// use polity_kernel::interface::ActionArgument;
+/// use polity_kernel::tree::Invalid;
+/// use polity_kernel::world::{AgentActions, Future, WorldSetup, World};
+///
+/// /// Who claps is heard by all.
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Hall {}
+///
+/// impl World for Hall {
+///     const NAME: &'static str = "hall";
+///     const SUMMARY: &'static str = "Agents clap, and hear how many did";
+///     type Params = Hall;
+///     type State = (u64, u64); // Claps of the last round, and of this one.
+///
+///     fn open(hall: Hall, _: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+///         declare.shared_number("heard", "claps of the last round", |_, (heard, _)| *heard as f64);
+///         declare.action("clap", ActionArgument::Nothing, "clap");
+///         declare.scalar("claps", "claps of the round", |_, (heard, _)| *heard as f64);
+///         Ok(hall)
+///     }
+///     fn init_state(&self, _: &WorldSetup<'_>, _: &mut Draws) -> (u64, u64) {
+///         (0, 0)
+///     }
+///     fn apply(&self, (_, claps): &mut (u64, u64), actions: &AgentActions<'_>, _: &mut Future) {
+///         *claps += actions.acts().len() as u64;
+///     }
+///     fn end_round(&self, (heard, claps): &mut (u64, u64), _: &mut Draws) -> Option<String> {
+///         *heard = std::mem::take(claps);
+///         None
+///     }
+/// }
+///
+/// let mut registry = Registry::new();
+/// registry.world::<Hall>(LeafFiles::default());
+/// assert_eq!(registry.worlds()[0].name, "hall");
+/// ```
 pub trait World: Send + Sync + Sized + 'static {
     /// The name a scenario uses; also the name of the leaf's folder.
     const NAME: &'static str;
@@ -260,583 +374,85 @@ pub trait World: Send + Sync + Sized + 'static {
     const SUMMARY: &'static str;
     /// What a scenario may set.
     type Params: DeserializeOwned + schemars::JsonSchema;
-    /// Everything that changes. All of it is hashed in every round; what is large lies in [`crate::digest::DigestVec`]s and
-    /// [`crate::digest::DigestMap`]s, which are hashed where they change.
+    /// The whole changing state. All of it is hashed in every round. Large parts should be [`crate::digest::DigestVec`]s and
+    /// [`crate::digest::DigestMap`]s, which hash only changes.
     type State: Plain;
 
-    /// Opens the world and declares what it shows and understands, or says which parameter does not fit.
-    fn open(params: Self::Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid>;
-    /// Bytes of the state for each agent at the start. An estimate: a run that cannot fit into memory is refused.
+    /// Opens the world and declares what it shows and understands; or returns which parameter does not fit.
+    fn open(params: Self::Params, setup: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid>;
+    /// Returns the bytes of the state per agent at the start. This is an estimate. A run that cannot fit into memory is refused.
     fn memory_bytes(&self) -> usize {
         200
     }
-    /// How its agents take their turns unless a scenario says otherwise.
-    fn activation(&self) -> Activation {
-        Activation::Simultaneous
+    /// Returns the initial state.
+    fn init_state(&self, setup: &WorldSetup<'_>, draws: &mut Draws) -> Self::State;
+    /// Writes an agent's observation to slots that were declared without a function.
+    fn observe(&self, state: &Self::State, person: Person<'_>, observation: &mut ObservationRow<'_>) {
+        let _ = (state, person, observation);
     }
-    /// Whether `apply` names everybody whose sight it changes, by [`Future::disturb`]. Then, in random order, turns that leave no
-    /// trace are found on all threads before the first, and only the disturbed look again: rounds in which few act are fast.
-    fn disturbs(&self) -> bool {
-        false
-    }
-    /// The state at the start.
-    fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Self::State;
-    /// Models that the world itself asks, each with a kind of answer that is wanted of it: who names none is never called for
-    /// [`World::inquire`].
-    fn models(&self) -> Vec<(String, Want)> {
-        Vec::new()
-    }
-    /// What the world asks at the beginning of a round, before anybody looks: each question in the name of an agent, whose budget pays for it.
-    /// The same state always asks the same.
-    fn inquire(&self, state: &Self::State) -> Vec<(AgentId, Question)> {
-        let _ = state;
-        Vec::new()
-    }
-    /// Takes in what these questions ended in, in the order asked; called in the same round, and only if there were some.
-    fn learn(&self, state: &mut Self::State, ends: Vec<Settled>) {
-        let _ = (state, ends);
-    }
-    /// Writes what one agent sees in slots that were declared without a function.
-    fn observe(&self, state: &Self::State, person: Person<'_>, sight: &mut SightRow<'_>) {
-        let _ = (state, person, sight);
-    }
-    /// Applies one agent's acts. Simultaneous: once all have acted, in order of id, for those that did something. Random order:
-    /// right after the agent's turn, before the next agent looks.
-    fn apply(&self, state: &mut Self::State, deeds: &Deeds<'_>, future: &mut Future);
+    /// Applies one agent's acts. Simultaneous: after all have acted, in order of id, for agents with acts. Random order: right
+    /// after the agent's turn, before the next agent observes.
+    fn apply(&self, state: &mut Self::State, actions: &AgentActions<'_>, future: &mut Future);
     /// Ends a round. `Some(reason)` ends the run.
-    fn settle(&self, state: &mut Self::State, draws: &mut Draws) -> Option<String>;
-    /// Rebuilds what follows from the rest of the state and is not saved with it (`#[serde(skip)]`).
+    fn end_round(&self, state: &mut Self::State, draws: &mut Draws) -> Option<String>;
+    /// Rebuilds derived state that is not saved (`#[serde(skip)]`).
     fn restore(&self, state: &mut Self::State) {
         let _ = state;
+    }
+}
+
+/// A world that asks models itself, at the beginning of every round, before any observation; added by
+/// [`crate::registry::Registry::asking_world`]. See `docs/decisions/worlds-ask.md`.
+#[allow(async_fn_in_trait)] // Futures are polled in place and never leave their thread.
+pub trait AskingWorld: World {
+    /// The result of a round's answers.
+    type Learnt;
+
+    /// Returns the models that it asks, each with the format of its answers.
+    fn models(&self) -> Vec<(String, ResponseFormat)>;
+    /// Asks, each question on behalf of an agent, whose budget pays for it. It runs again from its start when answers have arrived,
+    /// and may await only `ask`. The same state must ask the same questions.
+    async fn query(&self, state: &Self::State, ask: &mut Ask<'_>) -> Self::Learnt;
+    /// Applies the result of the answers, in the same round.
+    fn on_answers(&self, state: &mut Self::State, learnt: Self::Learnt);
+}
+
+/// A world with events in continuous time; added by [`crate::registry::Registry::timed_world`]. Its rounds are windows of its least
+/// delay. See `docs/decisions/three-activations.md`.
+pub trait TimedWorld: SplitWorld {
+    /// Returns the least delay between an event and its consequences, in the world's unit of time.
+    fn delay(&self) -> f64;
+    /// Plans the first events of an initial agent; time begins at 0.
+    fn start(&self, row: &Self::Row, person: Person<'_>, future: &mut Future) {
+        let _ = (row, person, future);
     }
 }
 
 /// Whether a world's state can be split over shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// A row an agent.
+    /// One row per agent.
     Rows,
     /// All of it on shard 0.
     None,
 }
 
-/// The rows of a block, one world's: a [`DigestVec`], or nothing where the state is not split.
-pub(crate) type RowsBox = Box<dyn Any + Send + Sync>;
-/// A tally with its type erased.
-pub(crate) type Tally = Box<dyn Any + Send + Sync>;
+/// The declarations of a [`World`].
+pub type DeclareWorld<W> = Declare<W, <W as World>::State, AgentId>;
 
-/// The living agents of a block, their acts, and in event time what happens to them.
-pub(crate) struct BlockDeeds<'a> {
-    pub first: AgentId,
-    pub alive: Option<&'a dyn Fn(usize) -> bool>,
-    pub acts: &'a Acts,
-    pub events: Option<&'a Arena>,
-    pub round: u32,
-}
-
-/// A world with its type erased; called once a block, never once an agent.
-pub(crate) trait WorldHost: Send + Sync {
-    fn interface(&self) -> &Interface;
-    /// Bytes of memory that an agent takes.
-    fn memory_bytes(&self) -> usize;
-    fn split(&self) -> Split;
-    /// How agents take their turns unless a scenario says otherwise.
-    fn activation(&self) -> Activation;
-    /// Whether an unsplit state names everybody whose sight acts change.
-    fn disturbs(&self) -> bool;
-    /// The length of a window in event time.
-    fn delay(&self) -> Option<f64>;
-    /// The models that an unsplit state asks, and what for.
-    fn models(&self) -> Vec<(String, Want)> {
-        Vec::new()
-    }
-    /// What an unsplit state asks at the beginning of a round.
-    fn inquire(&self) -> Vec<(AgentId, Question)> {
-        Vec::new()
-    }
-    /// Takes in what that ended in.
-    fn learn(&mut self, ends: Vec<Settled>) {
-        let _ = ends;
-    }
-    /// Plans the first events of a block's agents.
-    fn start(&self, rows: &RowsBox, first: AgentId, commons: &Commons, future: &mut Future);
-    /// Makes the state of the start; `with_state`: this is the shard that holds an unsplit state.
-    fn begin(&mut self, setup: &Setup<'_>, seed: u64, with_state: bool);
-    fn seat(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> RowsBox;
-    fn join(&self, rows: &mut RowsBox, who: AgentId, commons: &Commons, round: u32);
-    fn observe(&self, rows: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights);
-    fn apply_block(
-        &self,
-        rows: &mut RowsBox,
-        deeds: &BlockDeeds<'_>,
-        commons: &Commons,
-        future: &mut Future,
-    ) -> Result<Tally, Bug>;
-    fn merge(&self, tallies: Vec<Tally>) -> Result<Tally, Bug>;
-    fn encode_tally(&self, tally: &Tally) -> Result<Vec<u8>, Bug>;
-    fn decode_tally(&self, bytes: &[u8]) -> Result<Tally, Bug>;
-    fn settle(&mut self, tally: Tally, round: u32, commons: &Commons) -> Result<Option<String>, Bug>;
-    /// Writes what one agent sees of an unsplit state into row 0 of sights that were made for this world.
-    fn observe_one(&self, who: AgentId, commons: &Commons, sights: &mut Sights);
-    /// Applies acts to an unsplit state, in order; acts of one agent stand together.
-    fn apply_acts(
-        &mut self,
-        acts: &Acts,
-        range: std::ops::Range<usize>,
-        round: u32,
-        commons: &Commons,
-        future: &mut Future,
-    ) -> Result<(), Bug>;
-    /// Ends a round of an unsplit state.
-    fn settle_whole(&mut self, round: u32, commons: &Commons) -> Result<Option<String>, Bug>;
-    /// The hash of the state that is not in rows: that of a split world which all shards share, or all of an unsplit one.
-    fn hash(&self) -> u128;
-    /// The digest of a block's rows.
-    fn digest_rows(&self, rows: &RowsBox) -> Result<Digest, Bug>;
-    fn column(&self, rows: &RowsBox, first: AgentId, n: usize, column: usize, out: &mut Vec<f64>);
-    fn scalar(&self, i: usize) -> f64;
-    /// What the last round adds to a table of the world's own.
-    fn rows(&self, i: usize) -> Vec<Cells>;
-    fn save(&self, to: &mut Writer<'_>) -> Result<(), Bug>;
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Bug>;
-    fn save_rows(&self, rows: &RowsBox, to: &mut Writer<'_>) -> Result<(), Bug>;
-    fn load_rows(&self, from: &mut Reader<'_>) -> Result<RowsBox, Bug>;
-}
-
-fn encode<T: Serialize>(value: &T, what: &str) -> Result<Vec<u8>, Bug> {
-    postcard::to_allocvec(value).map_err(|e| Bug::internal(format!("{what}: {e}")))
-}
-
-fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, Bug> {
-    postcard::from_bytes(bytes).map_err(|e| Bug::Snapshot { what: what.into(), why: e.to_string() })
-}
-
-fn downcast<T: 'static>(value: &(dyn Any + Send + Sync)) -> Result<&T, Bug> {
-    value.downcast_ref().ok_or_else(|| Bug::internal("a world's data are of another world's type"))
-}
-
-fn downcast_mut<T: 'static>(value: &mut (dyn Any + Send + Sync)) -> Result<&mut T, Bug> {
-    value.downcast_mut().ok_or_else(|| Bug::internal("a world's data are of another world's type"))
-}
-
-/// What is read back must have the hash that was saved with it.
-fn as_saved(is: bool, what: fmt::Arguments<'_>) -> Result<(), Bug> {
-    let why = "it is not what was saved: its digest is another";
-    if is { Ok(()) } else { Err(Bug::Snapshot { what: what.to_string(), why: why.into() }) }
-}
-
-pub(crate) struct SplitHost<W: SplitWorld> {
-    world: W,
-    common: W::Common,
-    declared: DeclareSplit<W>,
-}
-
-impl<W: SplitWorld> SplitHost<W> {
-    pub fn new(world: W, declared: DeclareSplit<W>) -> Self {
-        SplitHost { common: world.begin(), declared, world }
+impl<W: World> DeclareWorld<W> {
+    /// Declares that agents take their turns one after the other, in random order, unless a scenario says otherwise.
+    pub fn random_order(&mut self) {
+        self.random_order = true;
     }
 
-    fn fresh(&self, who: AgentId, commons: &Commons, round: u32) -> W::Row {
-        let mut draws = Draws::new(commons.seed, Stream::Seat, round, who);
-        self.world.seat(Person { id: who, population: &commons.population }, &mut draws)
+    /// Declares that `apply` reports all agents whose observation it changes, by [`Future::disturb`]. Then, in random order, turns
+    /// that leave no trace are found on all threads before the first turn, and only disturbed agents observe again. So rounds with
+    /// few acts are fast.
+    pub fn reports_disturbed(&mut self) {
+        self.reports_disturbed = true;
     }
 }
 
-impl<W: SplitWorld> WorldHost for SplitHost<W> {
-    fn interface(&self) -> &Interface {
-        &self.declared.interface
-    }
-
-    fn memory_bytes(&self) -> usize {
-        size_of::<W::Row>() + self.world.memory_bytes()
-    }
-
-    fn split(&self) -> Split {
-        Split::Rows
-    }
-
-    fn activation(&self) -> Activation {
-        if self.world.delay().is_some() { Activation::EventTime } else { Activation::Simultaneous }
-    }
-
-    fn disturbs(&self) -> bool {
-        false
-    }
-
-    fn delay(&self) -> Option<f64> {
-        self.world.delay()
-    }
-
-    fn start(&self, rows: &RowsBox, first: AgentId, commons: &Commons, future: &mut Future) {
-        if let Ok(rows) = downcast::<DigestVec<W::Row>>(rows.as_ref()) {
-            for (i, row) in rows.iter().enumerate() {
-                let person = Person { id: first + i as u32, population: &commons.population };
-                self.world.start(row, person, future);
-            }
-        }
-    }
-
-    fn begin(&mut self, _: &Setup<'_>, _: u64, _: bool) {
-        self.common = self.world.begin();
-    }
-
-    fn seat(&self, ids: std::ops::Range<AgentId>, commons: &Commons, round: u32) -> RowsBox {
-        let first = u64::from(ids.start);
-        Box::new(DigestVec::numbered_from(first, ids.map(|who| self.fresh(who, commons, round)).collect()))
-    }
-
-    fn join(&self, rows: &mut RowsBox, who: AgentId, commons: &Commons, round: u32) {
-        let fresh = self.fresh(who, commons, round);
-        if let Ok(rows) = downcast_mut::<DigestVec<W::Row>>(rows.as_mut()) {
-            rows.push(fresh);
-        }
-    }
-
-    fn observe(&self, rows: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights) {
-        let Declare { interface, shared, numbers, .. } = &self.declared;
-        sights.reset(interface, n);
-        for (slot, value) in shared {
-            sights.put_all(*slot, value(&self.world, &self.common));
-        }
-        if let Ok(rows) = downcast::<DigestVec<W::Row>>(rows.as_ref()) {
-            for (slot, value) in numbers {
-                sights.put_each(*slot, rows.iter().map(|row| value(&self.world, &self.common, row)));
-            }
-            for (i, row) in rows.iter().enumerate() {
-                let person = Person { id: first + i as u32, population: &commons.population };
-                let mut sight = SightRow { sights, row: i, who: person.id, topology: &commons.topology };
-                self.world.observe(&self.common, row, person, &mut sight);
-            }
-        }
-    }
-
-    fn apply_block(
-        &self,
-        rows: &mut RowsBox,
-        deeds: &BlockDeeds<'_>,
-        commons: &Commons,
-        future: &mut Future,
-    ) -> Result<Tally, Bug> {
-        let (rows, mut pass) = downcast_mut::<DigestVec<W::Row>>(rows.as_mut())?.pass(deeds.events.is_none());
-        let mut tally = self.world.tally();
-        let acts = &deeds.acts.rows;
-        let mut next = 0;
-        for (i, row) in rows.iter_mut().enumerate() {
-            let who = deeds.first + i as u32;
-            let start = next;
-            while acts.get(next).is_some_and(|act| act.who == who) {
-                next += 1;
-            }
-            if deeds.alive.is_some_and(|alive| !alive(i)) {
-                continue;
-            }
-            let events = match deeds.events {
-                None => Inbox::default(),
-                Some(arena) => arena.inbox(i),
-            };
-            if deeds.events.is_some() && events.is_empty() && start == next {
-                continue;
-            }
-            let person = Person { id: who, population: &commons.population };
-            let of_agent = Deeds { person, round: deeds.round, acts: deeds.acts, range: start..next, events, commons };
-            let before = row.clone();
-            self.world.apply(&self.common, row, &of_agent, &mut tally, future);
-            if *row != before {
-                pass.changed(i, &before, row);
-            }
-        }
-        pass.end(rows);
-        Ok(Box::new(tally))
-    }
-
-    fn merge(&self, tallies: Vec<Tally>) -> Result<Tally, Bug> {
-        let mut typed = Vec::with_capacity(tallies.len());
-        for tally in tallies {
-            typed.push(*tally.downcast::<W::Tally>().map_err(|_| Bug::internal("a tally is of another world's type"))?);
-        }
-        let merged = tree_reduce(typed, |a, b| self.world.merge(a, b)).unwrap_or_else(|| self.world.tally());
-        Ok(Box::new(merged))
-    }
-
-    fn encode_tally(&self, tally: &Tally) -> Result<Vec<u8>, Bug> {
-        encode(downcast::<W::Tally>(tally.as_ref())?, "tally")
-    }
-
-    fn decode_tally(&self, bytes: &[u8]) -> Result<Tally, Bug> {
-        Ok(Box::new(decode::<W::Tally>(bytes, "a tally")?))
-    }
-
-    fn settle(&mut self, tally: Tally, round: u32, commons: &Commons) -> Result<Option<String>, Bug> {
-        let tally = tally.downcast::<W::Tally>().map_err(|_| Bug::internal("a tally is of another world's type"))?;
-        let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
-        Ok(self.world.settle(&mut self.common, *tally, &mut draws))
-    }
-
-    fn observe_one(&self, _: AgentId, _: &Commons, _: &mut Sights) {}
-
-    fn apply_acts(
-        &mut self,
-        _: &Acts,
-        _: std::ops::Range<usize>,
-        _: u32,
-        _: &Commons,
-        _: &mut Future,
-    ) -> Result<(), Bug> {
-        Err(Bug::internal("a split world has no unsplit state"))
-    }
-
-    fn settle_whole(&mut self, _: u32, _: &Commons) -> Result<Option<String>, Bug> {
-        Err(Bug::internal("a split world has no unsplit state"))
-    }
-
-    fn hash(&self) -> u128 {
-        hash_value(RowHash::new(Kind::Common, 0), 0, &self.common)
-    }
-
-    fn digest_rows(&self, rows: &RowsBox) -> Result<Digest, Bug> {
-        Ok(downcast::<DigestVec<W::Row>>(rows.as_ref())?.digest())
-    }
-
-    fn column(&self, rows: &RowsBox, _: AgentId, _: usize, column: usize, out: &mut Vec<f64>) {
-        let value = self.declared.columns.get(column);
-        if let (Some(value), Ok(rows)) = (value, downcast::<DigestVec<W::Row>>(rows.as_ref())) {
-            out.extend(rows.iter().map(|row| value(&self.world, &self.common, row)));
-        }
-    }
-
-    fn scalar(&self, i: usize) -> f64 {
-        self.declared.scalars.get(i).map_or(0.0, |value| value(&self.world, &self.common))
-    }
-
-    fn rows(&self, i: usize) -> Vec<Cells> {
-        self.declared.tables.get(i).map_or(Vec::new(), |rows| rows(&self.world, &self.common))
-    }
-
-    fn save(&self, to: &mut Writer<'_>) -> Result<(), Bug> {
-        to.value(&(&self.common, self.hash()), format_args!("the state of world `{}`", W::NAME))
-    }
-
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Bug> {
-        let what = format_args!("the state of world `{}`", W::NAME);
-        let (common, hash): (W::Common, u128) = from.value(what)?;
-        self.common = common;
-        as_saved(self.hash() == hash, what)
-    }
-
-    fn save_rows(&self, rows: &RowsBox, to: &mut Writer<'_>) -> Result<(), Bug> {
-        to.value(downcast::<DigestVec<W::Row>>(rows.as_ref())?, format_args!("the rows of world `{}`", W::NAME))
-    }
-
-    fn load_rows(&self, from: &mut Reader<'_>) -> Result<RowsBox, Bug> {
-        Ok(Box::new(from.value::<DigestVec<W::Row>>(format_args!("the rows of world `{}`", W::NAME))?))
-    }
-}
-
-pub(crate) struct WholeHost<W: World> {
-    world: W,
-    /// `None` on the shards that do not hold the state.
-    state: Option<W::State>,
-    declared: DeclareWorld<W>,
-    /// Whether a block's sights are written by several threads.
-    seen_in_parts: bool,
-}
-
-/// Agents whose sights are one thread's work where tables are seen: a table costs much, and a small society has few blocks.
-const PART: usize = 256;
-
-impl<W: World> WholeHost<W> {
-    pub fn new(world: W, declared: DeclareWorld<W>) -> Self {
-        WholeHost { state: None, seen_in_parts: declared.shows_tables(), declared, world }
-    }
-
-    /// Writes what `n` agents from `first` on see.
-    fn show(&self, state: &W::State, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights) {
-        let ids = first..first + n as u32;
-        for (slot, value) in &self.declared.shared {
-            sights.put_all(*slot, value(&self.world, state));
-        }
-        for (slot, value) in &self.declared.numbers {
-            sights.put_each(*slot, ids.clone().map(|who| value(&self.world, state, &who)));
-        }
-        for (row, id) in ids.enumerate() {
-            let person = Person { id, population: &commons.population };
-            self.world.observe(state, person, &mut SightRow { sights, row, who: id, topology: &commons.topology });
-        }
-    }
-}
-
-impl<W: World> WorldHost for WholeHost<W> {
-    fn interface(&self) -> &Interface {
-        &self.declared.interface
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.world.memory_bytes()
-    }
-
-    fn split(&self) -> Split {
-        Split::None
-    }
-
-    fn activation(&self) -> Activation {
-        self.world.activation()
-    }
-
-    fn disturbs(&self) -> bool {
-        self.world.disturbs()
-    }
-
-    fn delay(&self) -> Option<f64> {
-        None
-    }
-
-    fn models(&self) -> Vec<(String, Want)> {
-        self.world.models()
-    }
-
-    fn inquire(&self) -> Vec<(AgentId, Question)> {
-        self.state.as_ref().map_or(Vec::new(), |state| self.world.inquire(state))
-    }
-
-    fn learn(&mut self, ends: Vec<Settled>) {
-        if let Some(state) = &mut self.state {
-            self.world.learn(state, ends);
-        }
-    }
-
-    fn start(&self, _: &RowsBox, _: AgentId, _: &Commons, _: &mut Future) {}
-
-    fn begin(&mut self, setup: &Setup<'_>, seed: u64, with_state: bool) {
-        let mut draws = Draws::new(seed, Stream::Seat, 0, AgentId::MAX);
-        self.state = with_state.then(|| self.world.begin(setup, &mut draws));
-    }
-
-    fn seat(&self, _: std::ops::Range<AgentId>, _: &Commons, _: u32) -> RowsBox {
-        Box::new(())
-    }
-
-    fn join(&self, _: &mut RowsBox, _: AgentId, _: &Commons, _: u32) {}
-
-    fn observe(&self, _: &RowsBox, first: AgentId, n: usize, commons: &Commons, sights: &mut Sights) {
-        let interface = &self.declared.interface;
-        sights.reset(interface, n);
-        let Some(state) = &self.state else { return };
-        if self.seen_in_parts && n > PART {
-            let part = |i: usize| {
-                let (at, n) = (i * PART, PART.min(n - i * PART));
-                let mut sights = Sights::new(interface, n);
-                self.show(state, first + at as u32, n, commons, &mut sights);
-                (at, sights)
-            };
-            let parts: Vec<(usize, Sights)> = (0..n.div_ceil(PART)).into_par_iter().map(part).collect();
-            parts.iter().for_each(|(at, part)| sights.place(*at, part));
-        } else {
-            self.show(state, first, n, commons, sights);
-        }
-    }
-
-    fn apply_block(&self, _: &mut RowsBox, _: &BlockDeeds<'_>, _: &Commons, _: &mut Future) -> Result<Tally, Bug> {
-        Ok(Box::new(()))
-    }
-
-    fn merge(&self, _: Vec<Tally>) -> Result<Tally, Bug> {
-        Ok(Box::new(()))
-    }
-
-    fn encode_tally(&self, _: &Tally) -> Result<Vec<u8>, Bug> {
-        Ok(Vec::new())
-    }
-
-    fn decode_tally(&self, _: &[u8]) -> Result<Tally, Bug> {
-        Ok(Box::new(()))
-    }
-
-    fn settle(&mut self, _: Tally, _: u32, _: &Commons) -> Result<Option<String>, Bug> {
-        Ok(None)
-    }
-
-    fn observe_one(&self, who: AgentId, commons: &Commons, sights: &mut Sights) {
-        sights.clear(1);
-        if let Some(state) = &self.state {
-            self.show(state, who, 1, commons, sights);
-        }
-    }
-
-    fn apply_acts(
-        &mut self,
-        acts: &Acts,
-        range: std::ops::Range<usize>,
-        round: u32,
-        commons: &Commons,
-        future: &mut Future,
-    ) -> Result<(), Bug> {
-        let Some(state) = &mut self.state else { return Err(Bug::internal("acts came to a shard without the state")) };
-        let mut next = range.start;
-        while next < range.end {
-            let (start, who) = (next, acts.rows[next].who);
-            while next < range.end && acts.rows[next].who == who {
-                next += 1;
-            }
-            let person = Person { id: who, population: &commons.population };
-            let deeds = Deeds { person, round, acts, range: start..next, events: Inbox::default(), commons };
-            self.world.apply(state, &deeds, future);
-        }
-        Ok(())
-    }
-
-    fn settle_whole(&mut self, round: u32, commons: &Commons) -> Result<Option<String>, Bug> {
-        let Some(state) = &mut self.state else {
-            return Err(Bug::internal("a round ended on a shard without the state"));
-        };
-        let mut draws = Draws::new(commons.seed, Stream::World, round, AgentId::MAX);
-        Ok(self.world.settle(state, &mut draws))
-    }
-
-    fn hash(&self) -> u128 {
-        hash_value(RowHash::new(Kind::Common, 0), 0, &self.state)
-    }
-
-    fn digest_rows(&self, _: &RowsBox) -> Result<Digest, Bug> {
-        Ok(Digest::default())
-    }
-
-    fn column(&self, _: &RowsBox, first: AgentId, n: usize, column: usize, out: &mut Vec<f64>) {
-        if let (Some(state), Some(value)) = (&self.state, self.declared.columns.get(column)) {
-            out.extend((0..n as u32).map(|i| value(&self.world, state, &(first + i))));
-        }
-    }
-
-    fn scalar(&self, i: usize) -> f64 {
-        let value = self.state.as_ref().zip(self.declared.scalars.get(i));
-        value.map_or(0.0, |(state, value)| value(&self.world, state))
-    }
-
-    fn rows(&self, i: usize) -> Vec<Cells> {
-        let rows = self.state.as_ref().zip(self.declared.tables.get(i));
-        rows.map_or(Vec::new(), |(state, rows)| rows(&self.world, state))
-    }
-
-    fn save(&self, to: &mut Writer<'_>) -> Result<(), Bug> {
-        to.value(&(&self.state, self.hash()), format_args!("the state of world `{}`", W::NAME))
-    }
-
-    fn load(&mut self, from: &mut Reader<'_>) -> Result<(), Bug> {
-        let what = format_args!("the state of world `{}`", W::NAME);
-        let (state, hash): (Option<W::State>, u128) = from.value(what)?;
-        self.state = state;
-        // Before the rest is made from it, which relies on it.
-        as_saved(self.hash() == hash, what)?;
-        if let Some(state) = &mut self.state {
-            self.world.restore(state);
-        }
-        Ok(())
-    }
-
-    fn save_rows(&self, _: &RowsBox, _: &mut Writer<'_>) -> Result<(), Bug> {
-        Ok(())
-    }
-
-    fn load_rows(&self, _: &mut Reader<'_>) -> Result<RowsBox, Bug> {
-        Ok(Box::new(()))
-    }
-}
+/// The declarations of a [`SplitWorld`].
+pub type DeclareSplit<W> = Declare<W, <W as SplitWorld>::Common, <W as SplitWorld>::Row>;

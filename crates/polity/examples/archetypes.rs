@@ -1,11 +1,16 @@
-//! The figures of archetypes on the book's page of benchmarks: `cargo run --release -p polity --example archetypes`.
+//! Prints the figures of archetypes for the book's page of benchmarks: `cargo run --release -p polity --example archetypes`.
 //!
-//! `scenarios/city.yaml` with ever more people, each time as a process of its own (this one, started again as `polity`), so that memory and
-//! start-up count; its model is simulated and answers at once. With arguments this program is the polity command itself.
+//! Runs `scenarios/city.yaml` with increasing numbers of people, each time in its own process (this program, started again as `polity`),
+//! so that memory and start-up count. Its model is simulated and answers at once. With arguments this program is the polity command
+//! itself.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
+
+/// As in the program `polity`.
+#[global_allocator]
+static MEMORY: polity::cli::Allocator = polity::cli::Allocator;
 
 const AGENTS: [u32; 4] = [8_400, 84_000, 840_000, 8_400_000];
 

@@ -1,12 +1,16 @@
-//! The table of benchmarks in the book: `cargo run --release -p polity --example bench`.
+//! Prints the table of benchmarks of the book: `cargo run --release -p polity --example bench`.
 //!
-//! Every line is a whole process (this one, started again as `polity`), so that memory and start-up count. With arguments this
+//! Every line is a whole process (this program, started again as `polity`), so that memory and start-up count. With arguments this
 //! program is the polity command itself.
 #![allow(clippy::print_stdout, clippy::expect_used, clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+
+/// As in the program `polity`.
+#[global_allocator]
+static MEMORY: polity::cli::Allocator = polity::cli::Allocator;
 
 const GUESS: &str = "scenarios/guess-average.yaml";
 
@@ -60,7 +64,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Bytes below a folder.
+/// Returns the bytes below a folder.
 fn size(path: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(path) else { return fs::metadata(path).map_or(0, |m| m.len()) };
     entries.flatten().map(|entry| size(&entry.path())).sum()
@@ -78,7 +82,7 @@ impl Line {
     }
 }
 
-/// One run in a process of its own.
+/// Runs once in a separate process.
 fn run(folder: &Path, file: &str, args: &[&str]) -> Line {
     let out = folder.join("run");
     let _ = fs::remove_dir_all(&out);
@@ -96,7 +100,7 @@ fn run(folder: &Path, file: &str, args: &[&str]) -> Line {
     Line { json: serde_json::from_str(last).expect("one line of JSON"), wall, disk: size(&out) as f64 / 1e6 }
 }
 
-/// The run with the median wall time of three.
+/// Returns the run with the median wall time of three.
 fn median(folder: &Path, file: &str, args: &[&str]) -> Line {
     let mut lines: Vec<Line> = (0..3).map(|_| run(folder, file, args)).collect();
     lines.sort_by(|a, b| a.wall.total_cmp(&b.wall));
@@ -147,7 +151,7 @@ fn table() {
     }
     for agents in [1_000u64, 10_000, 100_000, 1_000_000] {
         let line = median(folder.path(), &opinion, &["--agents", &agents.to_string(), "--no-report"]);
-        print("opinion (DeGroot), Barabási–Albert, 10 letters an agent and round", agents, &line);
+        print("opinion (DeGroot), Barabási–Albert, 10 messages an agent and round", agents, &line);
     }
     for (what, text, agents) in [
         ("schelling, radius 2, random order", SCHELLING, 100_000u64),

@@ -1,9 +1,9 @@
-//! A real cascade against the platform: `cargo run --release -p polity --example cascade -- ../shared/data cascade.html`. The curves are
-//! drawn in the file of that name, if one is given.
+//! Compares the platform with a real cascade: `cargo run --release -p polity --example cascade -- ../shared/data cascade.html`. The
+//! curves are drawn in the file of that name, if one is given.
 //!
-//! 111 users of one rumour and who of them follows whom; scale, depth and largest breadth by minute, for 500 minutes (Twitter15, as
-//! distributed with OASIS). How often people look, how unequal they are in that, and how readily they share is fitted to the first 100
-//! minutes; the rest is compared, beside a constant and a logistic curve that were fitted to the same minutes.
+//! 111 users of one rumour and their follow graph; scale, depth and largest breadth by minute, for 500 minutes (Twitter15, as distributed
+//! with OASIS). The frequency of looks, its inequality between people, and the readiness to share are fitted to the first 100 minutes.
+//! The rest is compared, also with a constant and a logistic curve that were fitted to the same minutes.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::indexing_slicing)]
 
 use polity::report::{Figure, Report, Section, Series, render};
@@ -22,9 +22,9 @@ use std::sync::Arc;
 const USERS: u32 = 111;
 const ROOT: u32 = 32;
 const MINUTES: usize = 500;
-/// Minutes that are fitted.
+/// Number of fitted minutes.
 const SEEN: usize = 100;
-/// Runs with other seeds, of which the mean is taken.
+/// Number of runs with other seeds, of which the mean is taken.
 const SEEDS: u64 = 16;
 const NAMES: [&str; 3] = ["scale", "depth", "breadth"];
 
@@ -37,15 +37,15 @@ fn read(path: &Path) -> Option<Vec<Vec<f64>>> {
     text.lines().skip(1).filter(|line| !line.is_empty()).map(row).collect()
 }
 
-/// What is fitted: how probable a look at the feed is within a minute, how unequal people are in that (the deviation of its logarithm), and
-/// how probable it is that a look leads to a share (these three by the scale); and how many shares are credited to the post itself (by depth
-/// and breadth).
+/// The fitted parameters: the probability of a look at the feed within a minute, its inequality between people (the standard deviation of
+/// its logarithm), and the probability that a look leads to a share (these three by the scale); and the share of shares credited to the
+/// post itself (by depth and breadth).
 type Fit = (f64, f64, f64, f64);
 
 fn simulated((look, unequal, share, credit): Fit, edges: &Arc<Vec<(u32, u32)>>, seed: u64) -> Curves {
     let mut draws = Draws::new(seed, Stream::Population, 0, 0);
     let activity = |_| {
-        // Capped, so that nobody looks with more than certainty.
+        // Capped, so that probabilities do not exceed one.
         (unequal * draws.normal() - unequal * unequal / 2.0).exp().min(1.0 / look)
     };
     let people = Table::new(vec![("activity".into(), Column::Number((0..USERS).map(activity).collect()))]);
@@ -70,7 +70,7 @@ fn simulated((look, unequal, share, credit): Fit, edges: &Arc<Vec<(u32, u32)>>, 
         Ok(Assembled::Evaluation(_)) => unreachable!("it has a world"),
         Err(error) => unreachable!("{error}"),
     };
-    // Before the first minute there is the post alone.
+    // Before the first minute there is only the post.
     let mut curves: Curves = [vec![1.0], vec![0.0], vec![0.0]];
     while let Then::Round(report) = society.poll(Vec::new()).expect("a run without defects").then {
         for (curve, name) in curves.iter_mut().zip(NAMES) {
@@ -92,7 +92,7 @@ fn mean_of(fit: Fit, edges: &Arc<Vec<(u32, u32)>>, first: u64) -> Curves {
     })
 }
 
-/// The root of the mean squared error, divided by the largest value of the real curve.
+/// Returns the root of the mean squared error, divided by the largest value of the real curve.
 fn error(of: &[f64], real: &[f64], minutes: std::ops::Range<usize>) -> f64 {
     let n = minutes.len() as f64;
     let largest = real.iter().copied().fold(0.0, f64::max);
@@ -100,7 +100,7 @@ fn error(of: &[f64], real: &[f64], minutes: std::ops::Range<usize>) -> f64 {
     (squares / n).sqrt() / largest
 }
 
-/// The logistic curve that comes closest to the minutes seen, by search in ever finer steps.
+/// Returns the logistic curve closest to the fitted minutes, by search in ever finer steps.
 fn logistic(real: &[f64]) -> Vec<f64> {
     let curve = |[most, rate, middle]: [f64; 3]| -> Vec<f64> {
         (0..MINUTES).map(|t| most / (1.0 + (-rate * (t as f64 - middle)).exp())).collect()
@@ -122,7 +122,7 @@ fn logistic(real: &[f64]) -> Vec<f64> {
     curve(best.0)
 }
 
-/// A page with a chart for each of scale, depth and breadth.
+/// Draws a page with a chart for each of scale, depth and breadth.
 fn drawn(all: &[(&str, &Curves)]) -> String {
     let figure = |i: usize| {
         let series = all.iter().map(|(name, curves)| Series {
@@ -136,7 +136,8 @@ fn drawn(all: &[(&str, &Curves)]) -> String {
             y_label: ["users", "shares from the post", "users at one depth"][i].into(),
             series: series.collect(),
             caption: format!(
-                "Fitted to the first {SEEN} minutes; the platform's is the mean of {SEEDS} runs with other seeds than those of the fit."
+                "Fitted to the first {SEEN} minutes; the platform's curve is the mean of {SEEDS} runs with other seeds \
+                 than those of the fit."
             ),
         }
     };
@@ -154,7 +155,7 @@ fn main() -> ExitCode {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "../shared/data".into());
     let file = |what: &str| Path::new(&folder).join(format!("cascade-false-business-0-{what}.csv"));
     let (Some(follows), Some(rows)) = (read(&file("follows")), read(&file("curves"))) else {
-        eprintln!("{} and its neighbour are not there; name their folder", file("follows").display());
+        eprintln!("{} or the file of curves beside it cannot be read; name their folder", file("follows").display());
         return ExitCode::FAILURE;
     };
     let edges = Arc::new(follows.iter().map(|row| (row[0] as u32, row[1] as u32)).collect::<Vec<_>>());
@@ -181,8 +182,9 @@ fn main() -> ExitCode {
         .collect();
     let (fit, off) = closest(&credits, &[1, 2]);
     println!(
-        "fitted to the first {SEEN} minutes, {SEEDS} seeds a setting: of {} settings by the scale a look a minute {}, unequal by {}, a share a \
-         look {} (normalised error there {off_scale:.3}); of {} by depth and breadth {} of the shares credited to the post itself ({off:.3})",
+        "fitted to the first {SEEN} minutes, {SEEDS} seeds per setting. The best of {} settings by scale: {} looks per \
+         minute, an inequality of {}, {} shares per look (normalised error {off_scale:.3}). The best of {} settings by \
+         depth and breadth: {} of the shares credited to the post itself ({off:.3})",
         grid.len(),
         fit.0,
         fit.1,
@@ -201,7 +203,7 @@ fn main() -> ExitCode {
     if let Some(file) = std::env::args().nth(2) {
         let all = [("real", &real), ("platform", &found), ("logistic curve", &curves)];
         if let Err(error) = std::fs::write(&file, drawn(&all)) {
-            eprintln!("{file} can not be written: {error}");
+            eprintln!("{file} cannot be written: {error}");
             return ExitCode::FAILURE;
         }
     }

@@ -1,13 +1,13 @@
-//! What a long run of the platform holds in memory and on disk: `cargo run --release -p polity --example memory`. Takes up to ten minutes.
+//! Measures memory and disk use of a long run of the platform: `cargo run --release -p polity --example memory`. Takes up to ten minutes.
 //!
-//! The run is a process of its own (this one, started again as `polity`); it is looked at four times a second, on Linux. It fails unless
-//! memory and snapshots are flat: no more in the last third of the run than in the one before, within a tenth. Another run can be looked at:
+//! The run is a separate process (this program, started again as `polity`), polled four times a second, on Linux. It fails unless memory
+//! and snapshots are flat: no larger in the last third of the run than in the one before, within a tenth. To measure another run:
 //! `MEMORY_OF="FILE --agents 1000000 --rounds 200"`.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
 mod common;
 
-use polity_driver::memory::entry_mb;
+use polity_store::memory::entry_mb;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
@@ -18,20 +18,20 @@ use std::time::{Duration, Instant};
 
 const RUN: &str = "scenarios/platform.yaml --agents 100000 --rounds 1500 -P snapshot.rounds=100";
 
-/// What was seen at one moment, in MB (10^6 bytes).
+/// A measurement, in MB (10^6 bytes).
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     resident: f64,
-    /// The most that was ever resident.
+    /// Peak resident memory.
     peak: f64,
-    /// All snapshots on disk, and the files that they are.
+    /// Size of all snapshots on disk, and their number of files.
     saved: f64,
     files: usize,
-    /// Written to the disk so far, tables and all.
+    /// Written to the disk so far, including tables.
     written: f64,
 }
 
-/// MB that a process has written to the disk.
+/// Returns the MB that a process has written to the disk.
 fn written(process: u32) -> Option<f64> {
     let text = fs::read_to_string(format!("/proc/{process}/io")).ok()?;
     let bytes = text.lines().find_map(|line| line.strip_prefix("write_bytes:"))?;

@@ -1,12 +1,12 @@
-//! The figures of minds on the book's page of benchmarks: `cargo run --release -p polity --example minds`.
+//! Prints the figures of minds for the book's page of benchmarks: `cargo run --release -p polity --example minds`.
 //!
-//! The stand-in and every run are processes of their own (this one, started again as `polity`), on one machine: the stand-in takes its share of
-//! the cores. With arguments this program is the polity command itself.
+//! The mock server and every run are separate processes (this program, started again as `polity`) on one machine: the mock server uses
+//! its share of the cores. With arguments this program is the polity command itself.
 #![allow(clippy::panic, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
 
 mod common;
 
-use common::{Standin, run};
+use common::{MockServer, run};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -37,13 +37,13 @@ cohorts:
   - {name: rules, share: 1, policy: {kind: level-k}}
 ";
 
-fn standin() -> Standin {
-    Standin::start(&["--latency-ms", &LATENCY_MS.to_string()])
+fn mock_server() -> MockServer {
+    MockServer::start(&["--latency-ms", &LATENCY_MS.to_string()])
 }
 
-/// Median milliseconds of calls one after the other on one connection, by a client that does nothing else.
-fn lone_call_ms(standin: &Standin) -> f64 {
-    let address = standin.address();
+/// Returns the median milliseconds of sequential calls on one connection, by a client that does nothing else.
+fn lone_call_ms(mock_server: &MockServer) -> f64 {
+    let address = mock_server.address();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
     let body = r#"{"model":"medium","messages":[{"role":"user","content":"Which number do you name?"}]}"#;
@@ -59,7 +59,7 @@ fn lone_call_ms(standin: &Standin) -> f64 {
             while !answer.windows(4).any(|end| end == b"\r\n\r\n") || !answer.ends_with(b"}") {
                 let mut piece = [0; 4096];
                 let n = stream.read(&mut piece).unwrap();
-                assert!(n > 0, "the stand-in has hung up");
+                assert!(n > 0, "the mock server has hung up");
                 answer.extend_from_slice(&piece[..n]);
             }
             began.elapsed().as_secs_f64() * 1e3
@@ -75,29 +75,31 @@ fn main() -> ExitCode {
     }
     let folder = common::folder("minds");
     println!(
-        "the stand-in answers after {LATENCY_MS} ms; {} cores for it and for the runs",
+        "the mock server answers after {LATENCY_MS} ms; {} cores for it and for the runs",
         std::thread::available_parallelism().map_or(0, usize::from)
     );
 
-    let lone = lone_call_ms(&standin());
-    println!("a call alone, one connection, a plain client: {lone:.1} ms; from it the ideal throughput is reckoned");
+    let lone = lone_call_ms(&mock_server());
+    println!(
+        "a single call on one connection, with a plain client: {lone:.1} ms; the ideal throughput is computed from it"
+    );
     for (connections, agents) in [("100", "10000"), ("1000", "100000")] {
-        let standin = standin();
+        let mock_server = mock_server();
         let ran =
-            run(&folder, MINDS, &standin, &["--rounds", "1", "--agents", agents, "--max-connections", connections]);
+            run(&folder, MINDS, &mock_server, &["--rounds", "1", "--agents", agents, "--max-connections", connections]);
         let (n, calls) = (connections.parse::<f64>().unwrap(), ran.number("calls"));
         let (ideal, took) = (calls / n * lone / 1e3, ran.number("round_ms") / 1e3);
         println!(
-            "{connections} connections, {calls} calls: {took:.2} s where {ideal:.2} s are ideal, {:.0} % of the ideal throughput; {:.0} µs of own CPU a call, and {:.0} µs of the stand-in's",
+            "{connections} connections, {calls} calls: {took:.2} s where {ideal:.2} s are ideal, {:.0} % of the ideal throughput; {:.0} µs of its own CPU time per call, and {:.0} µs of the mock server's",
             100.0 * ideal / took,
             ran.cpu / calls * 1e6,
-            standin.cpu() / calls * 1e6
+            mock_server.cpu() / calls * 1e6
         );
     }
 
-    let standin = standin();
+    let mock_server = mock_server();
     let memory = |rounds: &str| {
-        run(&folder, MINDS, &standin, &["--rounds", rounds, "--agents", "2000", "--max-connections", "200"])
+        run(&folder, MINDS, &mock_server, &["--rounds", rounds, "--agents", "2000", "--max-connections", "200"])
     };
     let told: Vec<String> = ["10", "50", "150"]
         .into_iter()
@@ -107,10 +109,10 @@ fn main() -> ExitCode {
     println!("memory by calls: {}", told.join(", "));
 
     let flags = ["--rounds", "5", "--agents", "100000", "--max-connections", "100"];
-    let rules = run(&folder, RULES, &standin, &flags).number("round_ms");
-    let alone = run(&folder, MINDS, &standin, &["--rounds", "5", "--agents", "1000", "--max-connections", "100"])
+    let rules = run(&folder, RULES, &mock_server, &flags).number("round_ms");
+    let alone = run(&folder, MINDS, &mock_server, &["--rounds", "5", "--agents", "1000", "--max-connections", "100"])
         .number("round_ms");
-    let mixed = run(&folder, MIXED, &standin, &flags).number("round_ms");
+    let mixed = run(&folder, MIXED, &mock_server, &flags).number("round_ms");
     println!(
         "100,000 agents of whom 1,000 are minds: {mixed:.0} ms a round; 1,000 minds alone {alone:.0} ms, 100,000 by rule alone {rules:.1} ms: {:.2} of their sum",
         mixed / (alone + rules)

@@ -1,7 +1,7 @@
-//! The figures of the platform on the book's page of benchmarks: `cargo run --release -p polity --example platform`.
+//! Prints the figures of the platform for the book's page of benchmarks: `cargo run --release -p polity --example platform`.
 //!
-//! Every line is a whole process (this one, started again as `polity`): feeds, acts, the store of posts and the tables are all in it. `stolen` is
-//! the share of the processor time wanted that other machines of the same host had meanwhile.
+//! Every line is a whole process (this program, started again as `polity`), including feeds, acts, the store of posts and the tables.
+//! `stolen` is the share of requested processor time that other machines of the same host took meanwhile.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used, clippy::panic)]
 
 mod common;
@@ -12,9 +12,9 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// People who do much: a fifth of them look at a feed of 20 out of 200 candidates in a round, and deal with about a third of it.
+/// Active people: a fifth of them look at a feed of 20 out of 200 candidates per round, and react to about a third of it.
 const BUSY: &str = "
-polity: 1
+polity: 2
 name: busy
 seed: 1
 topology: {kind: barabasi-albert, links: 5}
@@ -23,9 +23,9 @@ cohorts: [{policy: {kind: user, like: 0.6, share: 0.02, comment: 0.1, dislike: 0
 record: {agents: false}
 ";
 
-/// Feeds by likeness alone, the nearest of all live posts of two topics; a twentieth of the people read, and write a post each.
+/// Feeds by similarity alone, the nearest of all live posts of two topics; a twentieth of the people read, and write a post each.
 const NEAREST: &str = "
-polity: 1
+polity: 2
 name: nearest
 seed: 1
 rounds: 8
@@ -39,7 +39,7 @@ struct Ran {
     told: Value,
     acts: f64,
     feeds: f64,
-    /// Milliseconds of every round.
+    /// Milliseconds of each round.
     rounds: Vec<f64>,
 }
 
@@ -49,7 +49,7 @@ impl Ran {
     }
 }
 
-/// Runs a scenario in a process of its own.
+/// Runs a scenario in a separate process.
 fn run(folder: &Path, scenario: &str, args: &[&str]) -> Ran {
     let (file, out) = (folder.join("scenario.yaml"), folder.join("run"));
     let hour = |share: &str| format!("[{}]", vec![share; 24].join(", "));
@@ -75,7 +75,7 @@ fn run(folder: &Path, scenario: &str, args: &[&str]) -> Ran {
     }
 }
 
-/// Saving takes memory, and by default it goes by the clock: fast machines would not be measured at it.
+/// Snapshots take memory, and by default are taken by the clock: fast machines would be measured without them.
 fn snapshot_every(rounds: u32) -> String {
     format!("snapshot.rounds={rounds}")
 }
@@ -123,8 +123,8 @@ fn main() -> ExitCode {
     // Once there are 100,000 live posts.
     let late = &ran.rounds[4..];
     println!(
-        "nearest of all live posts of two topics, a million people and 100,000 live posts, {:.1} % of the people a round: {:.2} s a round on the \
-         average, reading and writing included; stolen {stolen:.0} %",
+        "nearest of all live posts of two topics, a million people and 100,000 live posts, {:.1} % of the people a \
+         round: {:.2} s per round on average, reading and writing included; stolen {stolen:.0} %",
         100.0 * ran.feeds / 8.0 / 1e6,
         late.iter().sum::<f64>() / late.len() as f64 / 1e3
     );

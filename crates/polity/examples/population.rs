@@ -1,11 +1,10 @@
-//! A million people that meet stated shares, with a graph between them: `cargo run --release -p polity --example population`.
+//! Creates a million people that meet given shares, with a graph between them: `cargo run --release -p polity --example population`.
 //!
-//! Prints how long it takes, how far the shares are from those asked for, and what the graph is. Another number of people may be
-//! given: `-- 10000`. Then a thousand people are made of a million rows with ten columns, where hardly two rows are alike.
-//! It fails when a share is off by a percentage point or more, and, optimised, when either takes longer than 30 seconds.
+//! Prints the time, the deviation of the shares from the requested ones, and properties of the graph. Another number of people may be
+//! given: `-- 10000`. Then it draws a thousand people from a million rows with ten columns, where hardly two rows are alike. It fails
+//! when a share is off by a percentage point or more, and, optimised, when either takes longer than 30 seconds.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::expect_used)]
 
-use polity_driver::files;
 use polity_driver::run::prepare;
 use polity_kernel::population::fit::{Marginal, weights};
 use polity_kernel::population::{Column, Share, Table};
@@ -14,19 +13,20 @@ use polity_kernel::scenario::{Assembled, assemble};
 use polity_kernel::topology::Topology;
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, Value};
+use polity_store::files;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 const SURVEY: &str = "scenarios/survey.yaml";
-/// The largest error of a share, and the longest time.
+/// The maximum error of a share, and the maximum time.
 const MOST_ERROR: f64 = 0.01;
 const MOST_SECONDS: f64 = 30.0;
 
 fn main() -> ExitCode {
     let agents: i64 =
         std::env::args().nth(1).map_or(1_000_000, |text| text.parse().expect("the argument is a number of people"));
-    // Both are shown, whatever the first one comes to.
+    // Show both, whatever the result of the first.
     let verdicts = [survey(agents), wide()];
     for fault in verdicts.iter().filter_map(|verdict| verdict.as_ref().err()) {
         eprintln!("failed: {fault}");
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     if verdicts.iter().all(Result::is_ok) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether the shares are met, in time.
+/// Returns whether the shares are met, in time.
 fn verdict(what: &str, shares: &[Share], seconds: f64) -> Result<(), String> {
     let largest = shares.iter().map(|share| (share.obtained - share.asked).abs()).fold(0.0, f64::max);
     println!("largest error of a share: {:.5} percentage points", 100.0 * largest);
@@ -42,7 +42,7 @@ fn verdict(what: &str, shares: &[Share], seconds: f64) -> Result<(), String> {
         return Err(format!("{what}: a share is off by {:.5} percentage points", 100.0 * largest));
     }
     if seconds > MOST_SECONDS && !cfg!(debug_assertions) {
-        return Err(format!("{what}: it took {seconds:.1} s, and {MOST_SECONDS} s are allowed"));
+        return Err(format!("{what}: it took {seconds:.1} s; at most {MOST_SECONDS} s are allowed"));
     }
     Ok(())
 }
@@ -55,13 +55,13 @@ fn survey(agents: i64) -> Result<(), String> {
     let machine = assemble(&prepared.tree, &polity::registry(), &prepared.inputs, 1, Box::new(InMemory::default()))
         .expect("it fits");
     let seconds = began.elapsed().as_secs_f64();
-    let Assembled::Society(society) = machine else { return Err(format!("{SURVEY} is no society")) };
-    let commons = society.commons();
-    println!("{} people with shares, personas, graph and a world: {seconds:.2} s", commons.population.len());
+    let Assembled::Society(society) = machine else { return Err(format!("{SURVEY} is not a society")) };
+    let shared_context = society.shared_context();
+    println!("{} people with shares, personas, graph and a world: {seconds:.2} s", shared_context.population.len());
     println!();
     println!("| column | level | asked | obtained | error, percentage points |");
     println!("|---|---|---|---|---|");
-    for share in commons.population.shares() {
+    for share in shared_context.population.shares() {
         let error = share.obtained - share.asked;
         println!(
             "| {} | {} | {} | {:.6} | {:+.5} |",
@@ -73,8 +73,10 @@ fn survey(agents: i64) -> Result<(), String> {
         );
     }
     println!();
-    if let (Topology::Graph(graph), Ok(by)) = (&commons.topology, commons.population.table().number_column("PID")) {
-        let group = |agent| commons.population.number(by, agent);
+    if let (Topology::Graph(graph), Ok(by)) =
+        (&shared_context.topology, shared_context.population.table().number_column("PID"))
+    {
+        let group = |agent| shared_context.population.number(by, agent);
         let inside = (0..graph.n())
             .map(|i| graph.neighbours(i).iter().filter(|j| group(**j) == group(i)).count())
             .sum::<usize>();
@@ -85,10 +87,10 @@ fn survey(agents: i64) -> Result<(), String> {
             inside as f64 / graph.arcs() as f64
         );
     }
-    verdict(SURVEY, commons.population.shares(), seconds)
+    verdict(SURVEY, shared_context.population.shares(), seconds)
 }
 
-/// A thousand people of a million rows.
+/// Draws a thousand people from a million rows.
 fn wide() -> Result<(), String> {
     const ROWS: usize = 1_000_000;
     const SHARES: [f64; 6] = [0.1, 0.1, 0.15, 0.15, 0.2, 0.3];

@@ -1,9 +1,10 @@
-//! The figures of traffic on the book's page of benchmarks: `cargo run --release -p polity --example traffic`. It takes some minutes, which limits take.
+//! Prints the figures of scheduling for the book's page of benchmarks: `cargo run --release -p polity --example traffic`. It takes some
+//! minutes, due to the rate limits.
 #![allow(clippy::panic, clippy::print_stdout, clippy::print_stderr, clippy::expect_used, clippy::unwrap_used)]
 
 mod common;
 
-use common::{Standin, polity, run};
+use common::{MockServer, polity, run};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 const REQUESTS: f64 = 500.0;
 const TOKENS: f64 = 200_000.0;
 
-/// What the stand-in has counted.
+/// Returns the counts of the mock server.
 fn stats(address: &str) -> Value {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET /stats HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
@@ -26,7 +27,7 @@ fn stats(address: &str) -> Value {
     serde_json::from_str(&text[text.find("\r\n\r\n").unwrap() + 4..]).unwrap()
 }
 
-/// Seconds from the first answer to the last, and the longest time between two looks that saw an answer more.
+/// Returns the seconds from the first answer to the last, and the longest time between two polls with a new answer.
 fn watched(address: &str, done: &AtomicBool) -> (f64, f64) {
     let (mut first, mut last, mut longest, mut answered) = (None, Instant::now(), 0.0f64, 0);
     while !done.load(Ordering::Relaxed) {
@@ -43,28 +44,28 @@ fn watched(address: &str, done: &AtomicBool) -> (f64, f64) {
     (first.map_or(0.0, |first| last.duration_since(first).as_secs_f64()), longest)
 }
 
-/// A run within declared limits that its requests or its tokens reach.
+/// A run under declared limits on requests or tokens, which it reaches.
 fn limits(folder: &Path, what: &str, agents: &str, rules: &str) {
     let (requests, tokens) = (REQUESTS.to_string(), TOKENS.to_string());
-    let standin =
-        Standin::start(&["--requests-per-minute", &requests, "--tokens-per-minute", &tokens, "--latency-ms", "400"]);
+    let mock_server =
+        MockServer::start(&["--requests-per-minute", &requests, "--tokens-per-minute", &tokens, "--latency-ms", "400"]);
     let scenario = format!(
         "name: limits\nworld: {{kind: guess-average}}\ncohorts: [{{policy: {{kind: mind, model: openai/medium, prompts: {{rules: \"{rules}\"}}}}}}]"
     );
     let done = AtomicBool::new(false);
     let ((seconds, longest), ran) = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| watched(standin.address(), &done));
-        let ran = run(folder, &scenario, &standin, &["--rounds", "1", "--agents", agents]);
+        let watching = scope.spawn(|| watched(mock_server.address(), &done));
+        let ran = run(folder, &scenario, &mock_server, &["--rounds", "1", "--agents", agents]);
         done.store(true, Ordering::Relaxed);
         (watching.join().unwrap(), ran)
     });
-    let counted = stats(standin.address());
+    let counted = stats(mock_server.address());
     let number = |key: &str| counted[key].as_f64().unwrap();
-    // A minute's worth may come at once, and then so much a minute.
+    // A minute's worth may come at once, and then that much per minute.
     let share = |used: f64, limit: f64| 100.0 * used / (limit * (1.0 + seconds / 60.0));
     println!(
-        "{what}: {} calls and {} tokens in {seconds:.0} s: {:.0} % of the requests and {:.0} % of the tokens that the limits hold; {:.2} % of \
-         calls turned away; the longest time without an answer {longest:.1} s; {} lost",
+        "{what}: {} calls and {} tokens in {seconds:.0} s: {:.0} % of the requests and {:.0} % of the tokens that the \
+         limits allow; {:.2} % of calls turned away; the longest time without an answer {longest:.1} s; {} lost",
         number("answered"),
         number("tokens_in") + number("tokens_out"),
         share(number("answered"), REQUESTS),
@@ -74,9 +75,9 @@ fn limits(folder: &Path, what: &str, agents: &str, rules: &str) {
     );
 }
 
-/// Agents on a server that has room for few, under a schedule: AIOS's comparison.
+/// Agents on a server with little capacity, under a schedule: AIOS's comparison.
 fn schedule(folder: &Path, name: &str) {
-    let standin = Standin::start(&["--at-once", "8", "--latency-ms", "200"]);
+    let mock_server = MockServer::start(&["--at-once", "8", "--latency-ms", "200"]);
     let scenario = "
 name: schedules
 world: {kind: guess-average}
@@ -86,7 +87,7 @@ cohorts:
   - {name: others, share: 0.75, policy: {kind: mind, model: openai/medium, think: first}}
 ";
     let flags = ["--rounds", "1", "--agents", "160", "--max-connections", "8", "--schedule", name];
-    let ran = run(folder, scenario, &standin, &flags);
+    let ran = run(folder, scenario, &mock_server, &flags);
     let listed = polity(&["calls", folder.join("run").to_str().unwrap(), "--json"]);
     let calls: Vec<Value> = listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let waits = |from: u64, to: u64| -> Vec<f64> {
@@ -99,25 +100,26 @@ cohorts:
     let mean = |waits: &[f64]| waits.iter().sum::<f64>() / waits.len().max(1) as f64;
     let all = waits(0, 160);
     println!(
-        "{name:>8}: waiting {:.2} s on the average, {:.2} s in 9 of 10 calls at most; urgent agents {:.2} s, others {:.2} s; whole run {:.1} s; \
-         {} tries turned away, {} calls",
+        "{name:>8}: waiting {:.2} s on average, at most {:.2} s in 9 of 10 calls; urgent agents {:.2} s, others \
+         {:.2} s; whole run {:.1} s; {} tries turned away, {} calls",
         mean(&all),
         all[all.len() * 9 / 10],
         mean(&waits(0, 40)),
         mean(&waits(40, 160)),
         ran.number("round_ms") / 1e3,
-        stats(standin.address())["limited"],
+        stats(mock_server.address())["limited"],
         calls.len(),
     );
 }
 
-/// Two keys on two servers, of which the one that is asked dies in the middle.
+/// Two keys on two servers; the one in use dies in the middle.
 fn outage(folder: &Path) {
     let scenario =
         "name: outage\nworld: {kind: guess-average}\ncohorts: [{policy: {kind: mind, model: openai/medium}}]";
-    let (first, mut second) = (Standin::start(&["--latency-ms", "100"]), Standin::start(&["--latency-ms", "100"]));
+    let (first, mut second) =
+        (MockServer::start(&["--latency-ms", "100"]), MockServer::start(&["--latency-ms", "100"]));
     let (died, served) = (first.address().to_owned(), second.address().to_owned());
-    // Runs ask where this one says.
+    // Runs use this address.
     second.1 = format!("{},{}", first.1, second.1);
     let (ran, answered) = std::thread::scope(|scope| {
         let running = scope.spawn(|| run(folder, scenario, &second, &["--rounds", "2", "--agents", "1000"]));
@@ -132,15 +134,15 @@ fn outage(folder: &Path) {
         "outage: the first server dies after {answered} answers, the second gives {}: {} of 2000 questions answered, {} by their default",
         stats(&served)["answered"],
         ran.number("calls"),
-        ran.rungs("default") + ran.rungs("none"),
+        ran.resolutions("default") + ran.resolutions("none"),
     );
 }
 
-/// An evaluation: how much of the time its connections are busy, start and end of the process within.
+/// An evaluation: the share of time that its connections are busy, including start and end of the process.
 fn evaluation(folder: &Path) {
     const CONNECTIONS: u32 = 32;
     const SECONDS: f64 = 0.4;
-    let standin = Standin::start(&["--latency-ms", &(SECONDS * 1e3).to_string()]);
+    let mock_server = MockServer::start(&["--latency-ms", &(SECONDS * 1e3).to_string()]);
     let task = folder.join("items.jsonl");
     let item = |i: u32| format!("{{\"question\": \"What is {i} and {i}?\", \"answer\": \"{}\"}}", 2 * i);
     fs::write(&task, (0..600).map(item).collect::<Vec<_>>().join("\n")).unwrap();
@@ -150,13 +152,13 @@ fn evaluation(folder: &Path) {
         .args(["eval", "--method", "debate", "--model", "openai/medium", "--no-report", "--json"])
         .args(["--max-connections", &CONNECTIONS.to_string()])
         .args([OsStr::new("--task"), task.as_os_str(), OsStr::new("--out"), out.as_os_str()])
-        .env("OPENAI_BASE_URL", &standin.1)
+        .env("OPENAI_BASE_URL", &mock_server.1)
         .env("OPENAI_API_KEY", "none")
         .output()
         .unwrap();
     let seconds = began.elapsed().as_secs_f64();
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-    let answered = stats(standin.address())["answered"].as_f64().unwrap();
+    let answered = stats(mock_server.address())["answered"].as_f64().unwrap();
     println!(
         "evaluation: debates on 600 items, {answered} calls of {SECONDS} s over {CONNECTIONS} connections in {seconds:.1} s: {:.1} % of the \
          time of the connections is used",

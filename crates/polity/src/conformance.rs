@@ -1,43 +1,43 @@
-//! The conformance suite: what every leaf must keep, checked on its own scenario.
+//! The conformance suite: guarantees of every leaf, checked on its own scenario.
 //!
-//! Same seed twice; every activation that the world allows; 1, 2 and 5 threads; 1, 3 and 7 shards; answers shuffled, repeated and failing; replay; resume in the middle; a
-//! fork without changes; another number in a snapshot; the golden. A new leaf is checked on arrival, also one of your own crate: call [`own_leaves`] with its registry.
+//! The same seed twice; every activation that the world allows; 1, 2 and 5 threads; 1, 3 and 7 shards; answers shuffled, repeated and
+//! failing; replay; resume in the middle; a fork without changes; a changed number in a snapshot; the golden. Every new leaf is checked,
+//! also those of your own crate: call [`own_leaves`] with its registry.
 
-use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
-use polity_driver::files::yaml;
-use polity_driver::models::Providers;
 use polity_driver::results;
-use polity_driver::run::{Engine, Prepared, RunStatus, Summary, prepare};
+use polity_driver::run::{Engine, Extent, Prepared, RunStatus, Summary, prepare};
 use polity_driver::source::Faults;
 use polity_driver::systems::QUANTITIES;
-use polity_driver::tables::ColumnData;
 use polity_kernel::machine::Machine;
-use polity_kernel::registry::{Card, Registry};
+use polity_kernel::registry::{LeafInfo, Registry};
 use polity_kernel::saved::{Part, Sink};
 use polity_kernel::scenario::Assembled;
 use polity_kernel::society::Society;
 use polity_kernel::tree::{Node, Value};
+use polity_store::disk::{Disk, SimDisk};
+use polity_store::files::yaml;
+use polity_store::tables::ColumnData;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Agents of the check over shards: eight blocks, so that seven shards all have work.
+/// Agents of the check over shards: eight blocks, so that all of seven shards have work.
 const MANY: i64 = 30_000;
-/// Agents of the same check where everybody hears everybody: two blocks.
+/// Agents of the same check where all agents hear each other: two blocks.
 const MANY_COMPLETE: i64 = 4_200;
 
 /// Bits that are flipped in each kind of state.
 const FLIPS: usize = 100;
 
-/// What a leaf's scenario must give.
+/// The expected results of a leaf's scenario.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Golden {
     /// Digest of the run.
     pub digest: String,
-    /// Last value of every metric, for people who look at a change.
+    /// Last value of every metric, for people who review a change.
     pub metrics: BTreeMap<String, f64>,
 }
 
@@ -48,30 +48,24 @@ pub struct Checked {
     pub leaf: String,
     /// Digest of its scenario.
     pub digest: String,
-    /// What its golden is, for writing a new one.
+    /// Its current results, for writing a new golden.
     pub golden: Golden,
-    /// What it does not keep; empty when it conforms.
+    /// Guarantees that it violates; empty when it conforms.
     pub failures: Vec<String>,
 }
 
-/// The leaves of a registry with their kinds.
-fn leaves(registry: &Registry) -> Vec<(&'static str, &Card)> {
-    let shelves = [
-        ("worlds", registry.worlds()),
-        ("policies", registry.policies()),
-        ("methods", registry.methods()),
-        ("metrics", registry.metrics()),
-    ];
-    shelves.into_iter().flat_map(|(kind, cards)| cards.into_iter().map(move |card| (kind, card))).collect()
+/// Returns the leaves of a registry with their kinds.
+fn leaves(registry: &Registry) -> Vec<(&'static str, &LeafInfo)> {
+    registry.leaves().into_iter().flat_map(|(kind, cards)| cards.into_iter().map(move |card| (kind, card))).collect()
 }
 
-/// The leaves of a registry, `worlds/opinion` and so on, each with its folder.
+/// Returns the names of a registry's leaves, such as `worlds/opinion`, each with its folder.
 #[must_use]
 pub fn names(registry: &Registry) -> Vec<(String, &'static str)> {
     leaves(registry).into_iter().map(|(kind, card)| (format!("{kind}/{}", card.name), card.files.folder)).collect()
 }
 
-/// Checks a leaf by its name, such as `worlds/opinion`; `None` if the registry has no such leaf. A leaf without a scenario fails.
+/// Checks a leaf by its name, such as `worlds/opinion`. Returns `None` if the registry has no such leaf. A leaf without a scenario fails.
 #[must_use]
 pub fn check(registry: &Registry, name: &str) -> Option<Checked> {
     let (kind, name) = name.split_once('/')?;
@@ -79,13 +73,13 @@ pub fn check(registry: &Registry, name: &str) -> Option<Checked> {
     Some(check_leaf(registry, kind, card))
 }
 
-/// Checks the leaves of a registry that are not in the box, for the test of a crate with leaves of its own: what they do not
-/// keep. With `POLITY_BLESS` in the environment it writes their goldens anew instead of comparing them.
+/// Checks the leaves of a registry that are not built in, and returns their violations. For the tests of a crate with leaves of its own.
+/// With `POLITY_BLESS` in the environment, writes their goldens anew instead of comparing them.
 #[must_use]
 pub fn own_leaves(registry: &Registry) -> Vec<String> {
     let built_in = crate::registry();
     let built_in = leaves(&built_in);
-    let is_built_in = |kind: &str, card: &Card, same_folder: bool| {
+    let is_built_in = |kind: &str, card: &LeafInfo, same_folder: bool| {
         built_in
             .iter()
             .any(|(k, c)| *k == kind && c.name == card.name && (c.files.folder == card.files.folder) == same_folder)
@@ -99,19 +93,19 @@ pub fn own_leaves(registry: &Registry) -> Vec<String> {
     for (kind, card) in own {
         let checked = check_leaf(registry, kind, card);
         if is_built_in(kind, card, false) {
-            failures.push(format!("{}: Polity has a leaf of this name: choose another", checked.leaf));
+            failures.push(format!("{}: Polity already has a leaf of this name; choose another", checked.leaf));
         }
         let fails = checked.failures.iter().filter(|failure| !(bless && failure.contains("golden")));
         failures.extend(fails.map(|failure| format!("{}: {failure}", checked.leaf)));
         if bless && let Err(error) = checked.write_golden(Path::new(card.files.folder)) {
-            failures.push(format!("{}: golden.json can not be written: {error}", checked.leaf));
+            failures.push(format!("{}: golden.json cannot be written: {error}", checked.leaf));
         }
     }
     failures
 }
 
 impl Checked {
-    /// Writes the golden into the leaf's folder. Nothing is written for a leaf whose scenario did not run.
+    /// Writes the golden into the leaf's folder. Writes nothing for a leaf whose scenario did not run.
     pub fn write_golden(&self, folder: &Path) -> std::io::Result<()> {
         if self.digest.is_empty() {
             return Ok(());
@@ -121,7 +115,7 @@ impl Checked {
     }
 }
 
-/// One run of a suite: what differs between two runs that must agree.
+/// The settings of one run of the suite, which must not affect its results.
 #[derive(Clone, Copy)]
 struct Setting {
     threads: usize,
@@ -159,20 +153,16 @@ const RUN: &str = "run";
 impl<'a> Suite<'a> {
     fn engine(&self, disk: Arc<dyn Disk>, setting: Setting, stop: Stop) -> Engine<'a> {
         Engine {
-            registry: self.registry,
-            providers: Arc::new(Providers::standard()),
             disk,
             shards: setting.shards,
             connections: 100,
-            memory: None,
-            budget: Default::default(),
-            outside: Default::default(),
             faults: setting.faults.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 }),
             stop,
+            ..Engine::new(self.registry)
         }
     }
 
-    /// Runs in a pool of so many threads; the machine takes its threads from there.
+    /// Runs in a pool with this many threads, from which the machine takes its threads.
     fn within<T: Send>(&self, setting: Setting, work: impl FnOnce() -> T + Send) -> Result<T, String> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(setting.threads)
@@ -199,7 +189,7 @@ impl<'a> Suite<'a> {
                 (Ok(a), Ok(b)) if a == b => {}
                 (Ok(a), Ok(b)) => {
                     let differ: Vec<&String> = a.iter().filter(|(k, v)| b.get(*k) != Some(v)).map(|(k, _)| k).collect();
-                    self.failures.push(format!("{what}: same digest, other tables: {differ:?}"));
+                    self.failures.push(format!("{what}: same digest, different tables: {differ:?}"));
                 }
                 (Err(e), _) | (_, Err(e)) => self.failures.push(format!("{what}: {e}")),
             },
@@ -223,7 +213,7 @@ impl<'a> Suite<'a> {
         }
     }
 
-    /// Again over shards with enough agents that every shard has some.
+    /// Repeats the check over shards, with enough agents that every shard has some.
     fn many(&mut self) {
         let tree = &self.prepared.tree;
         if tree.get("world").is_none() {
@@ -252,7 +242,7 @@ impl<'a> Suite<'a> {
         }
     }
 
-    /// The other ways to take turns that the scenario's world allows, each over threads, shards, a replay and a stop.
+    /// Runs the other activations that the scenario's world allows, each over threads, shards, a replay and a stop.
     fn modes(&mut self) {
         if self.prepared.tree.get("world").is_none() || self.prepared.tree.get("activation").is_some() {
             return;
@@ -264,9 +254,9 @@ impl<'a> Suite<'a> {
                 continue;
             }
             let failures = std::mem::take(&mut self.failures);
-            // A mode that the world does not have is refused before anything runs; whatever is accepted must run.
+            // A mode that the world lacks is refused before anything runs; an accepted one must run.
             let engine = self.engine(Arc::new(SimDisk::default()), PLAIN, Stop::default());
-            if engine.validate(&self.prepared).is_err() {
+            if engine.validate(&self.prepared, Extent::Whole).is_err() {
                 self.failures = failures;
                 continue;
             }
@@ -300,7 +290,7 @@ impl<'a> Suite<'a> {
         }
     }
 
-    /// Stops in the middle, resumes with other threads, shards and faults.
+    /// Stops in the middle and resumes with other threads, shards and faults.
     fn resume(&mut self, base: &Ran) {
         let rounds = base.summary.rounds;
         let mut stops: Vec<u32> = vec![1, rounds / 2, rounds.saturating_sub(1)];
@@ -338,19 +328,18 @@ impl<'a> Suite<'a> {
         }
     }
 
-    /// No number of a state can be other than it was without the digest of the state being another; see
-    /// `docs/decisions/the-digest-covers-state.md`.
+    /// Checks that every change of a number in a state changes the digest of the state; see `docs/decisions/the-digest-covers-state.md`.
     fn mutate(&mut self, base: &Ran) {
         if self.prepared.tree.get("world").is_none() {
             return;
         }
         match self.mutations(base) {
             Ok(unnoticed) => self.failures.extend(unnoticed),
-            Err(error) => self.failures.push(format!("another number in a snapshot: {error}")),
+            Err(error) => self.failures.push(format!("a changed number in a snapshot: {error}")),
         }
     }
 
-    /// Flips bits of a snapshot from the middle of the run. Each flip must be refused when it is read, or be noticed.
+    /// Flips bits of a snapshot from the middle of the run. Each flip must be rejected on reading, or change the digest.
     fn mutations(&self, base: &Ran) -> Result<Vec<String>, String> {
         let engine = self.engine(base.disk.clone(), PLAIN, Stop::default());
         let middle = Some(base.summary.rounds / 2);
@@ -359,13 +348,13 @@ impl<'a> Suite<'a> {
         let digest = society.state_digest().map_err(|e| e.to_string())?;
         let read = |bytes: &[u8]| -> Result<Option<Society>, String> {
             let Assembled::Society(mut society) = engine.assemble(&self.prepared).map_err(|e| e.to_string())? else {
-                return Err("it is no society".into());
+                return Err("it is not a society".into());
             };
             Ok(society.restore(bytes).is_ok().then_some(*society))
         };
         let whole = read(&saved.bytes)?.ok_or("it cannot be read back")?;
         if whole.state_digest() != Ok(digest) {
-            return Err("what is read back has another digest".into());
+            return Err("the society that was read back has another digest".into());
         }
         let mut unnoticed = Vec::new();
         for at in saved.places() {
@@ -376,7 +365,7 @@ impl<'a> Suite<'a> {
                 && self::saved(&other)?.bytes != saved.bytes
             {
                 unnoticed.push(format!(
-                    "byte {at} of a snapshot ({:?}) can be another, and the digest stays",
+                    "byte {at} of a snapshot ({:?}) can change without a change of the digest",
                     saved.part(at)
                 ));
             }
@@ -384,7 +373,7 @@ impl<'a> Suite<'a> {
         Ok(unnoticed)
     }
 
-    /// A fork that changes nothing is the run itself.
+    /// Checks that a fork without changes equals the run.
     fn fork(&mut self, base: &Ran) {
         let at = base.summary.rounds / 2;
         let engine = self.engine(base.disk.clone(), PLAIN, Stop::default());
@@ -414,12 +403,12 @@ impl Sink for Saved {
 }
 
 impl Saved {
-    /// Which part a byte belongs to.
+    /// Returns the part that a byte belongs to.
     fn part(&self, at: usize) -> Part {
         self.parts[self.parts.partition_point(|(_, begin)| *begin <= at) - 1].0
     }
 
-    /// Bytes of states, up to [`FLIPS`] of each kind of them, evenly spread.
+    /// Returns positions of bytes of states, up to [`FLIPS`] for each kind of state, evenly spread.
     fn places(&self) -> Vec<usize> {
         let mut places = Vec::new();
         for kind in [Part::World, Part::Agents, Part::Rows] {
@@ -436,7 +425,7 @@ fn saved(society: &Society) -> Result<Saved, String> {
     Ok(saved)
 }
 
-/// The columns of all tables but the volatile ones, by `table.column`.
+/// Returns the columns of all tables but the volatile ones, by `table.column`.
 fn tables(disk: &dyn Disk) -> Result<BTreeMap<String, ColumnData>, String> {
     let tables = results::open(disk, Path::new(RUN)).map_err(|e| e.to_string())?;
     let mut all = BTreeMap::new();
@@ -454,7 +443,7 @@ fn last_metrics(disk: &dyn Disk) -> Result<BTreeMap<String, f64>, String> {
     Ok(metrics.into_iter().filter_map(|(name, values)| Some((name, values.last()?.1))).collect())
 }
 
-fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
+fn check_leaf(registry: &Registry, kind: &str, card: &LeafInfo) -> Checked {
     let leaf = format!("{kind}/{}", card.name);
     let nothing = Golden { digest: String::new(), metrics: BTreeMap::new() };
     let failed = |why: String| Checked {
@@ -470,7 +459,7 @@ fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
         Ok(tree) => tree,
         Err(error) => return failed(format!("scenario.yaml: {error}")),
     };
-    // Snapshots at every other round, so that a resumed run goes on from one and recomputes a round besides.
+    // Snapshots at every other round, so that a resumed run starts from one and also recomputes a round.
     let snapshots = serde_json::json!({ "rounds": 2, "seconds": 1e9 });
     let edits = vec![("snapshot".to_string(), Node::from_json(&snapshots))];
     let prepared = match prepare(tree, "scenario.yaml", Path::new(card.files.folder), card.name, edits) {
@@ -481,7 +470,9 @@ fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
     // The names of columns are checked where tables are made.
     let facts = registry.facts(card.name).filter(|_| kind == "methods");
     let taken = facts.iter().flat_map(|facts| facts.quantities).filter(|own| QUANTITIES.contains(&own.name));
-    suite.failures.extend(taken.map(|own| format!("its quantity `{}` is measured of every method", own.name)));
+    suite.failures.extend(
+        taken.map(|own| format!("its quantity `{}` has the name of one that is measured for every method", own.name)),
+    );
     let base = match suite.run(&suite.prepared, PLAIN) {
         Ok(base) => base,
         Err(error) => return failed(error),
@@ -496,7 +487,7 @@ fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
     let metrics = match last_metrics(base.disk.as_ref()) {
         Ok(metrics) => metrics,
         Err(why) => {
-            suite.failures.push(format!("its metrics can not be read: {why}"));
+            suite.failures.push(format!("its metrics cannot be read: {why}"));
             BTreeMap::new()
         }
     };
@@ -505,7 +496,7 @@ fn check_leaf(registry: &Registry, kind: &str, card: &Card) -> Checked {
         Ok(expected) if expected == golden => {}
         Ok(expected) => suite.failures.push(format!("golden: {golden:?} instead of {expected:?}")),
         Err(_) if card.files.golden.is_empty() => suite.failures.push("it has no golden.json".into()),
-        Err(error) => suite.failures.push(format!("golden.json can not be read: {error}")),
+        Err(error) => suite.failures.push(format!("golden.json cannot be read: {error}")),
     }
     Checked { leaf, digest: base.summary.digest, golden, failures: suite.failures }
 }

@@ -1,10 +1,10 @@
-//! What a crate with leaves of its own calls, besides the kernel's traits. `polity new` writes such a crate.
+//! Macros for a crate with its own leaves, besides the kernel's traits. `polity new` creates such a crate.
 
-/// States the version of the library that a crate was made for, `polity::made_for!("0.1")`. With any other the crate does not
-/// compile, and says so before the errors that the change causes.
+/// Declares the version of the library that a crate was written for, `polity::made_for!("0.1")`. With any other version the crate does
+/// not compile, and this error comes before those caused by the change.
 #[macro_export]
 macro_rules! made_for {
-    // The one place where this is kept; a test compares it with the crate's version.
+    // The only place with this version; a test compares it with the crate's version.
     ("0.1") => {};
     ($version:literal) => {
         compile_error!(concat!(
@@ -17,8 +17,8 @@ macro_rules! made_for {
     };
 }
 
-/// The texts beside a leaf's code: README.md, scenario.yaml and golden.json in the crate's folder. To be called in a file of `src/`.
-/// A world that has templates for minds names them: `leaf_files!("rules", "observation", "question")` are `mind/rules.md` and so on.
+/// The texts beside a leaf's code: README.md, scenario.yaml and golden.json in the crate's folder. Call it in a file of `src/`.
+/// A world with templates for minds names them: `leaf_files!("rules", "observation", "question")` are `mind/rules.md` and so on.
 #[macro_export]
 macro_rules! leaf_files {
     ($($prompt:literal),*) => {

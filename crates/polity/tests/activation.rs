@@ -1,5 +1,5 @@
-//! When turns begin: one after the other, also of agents that ask a model, what each sees, and that nothing else matters; all of a round,
-//! that calls are made meanwhile.
+//! When turns begin: one after the other, also of agents that ask a model, what each observes, and that nothing else matters; all of a
+//! round, so that calls run meanwhile.
 
 use crate::harness;
 
@@ -7,16 +7,16 @@ use crate::harness::{
     StopAfter, answers, askers, assert_same_tables, engine, events, in_order, prepared, replay, resume, run, scratch,
     tables,
 };
-use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::{Progress, Stop, Watch};
 use polity_driver::results;
 use polity_driver::run::Engine;
 use polity_driver::run::RunStatus;
 use polity_driver::source::Faults;
-use polity_driver::tables::ColumnData;
 use polity_kernel::ask::Answer;
 use polity_kernel::machine::Machine;
 use polity_kernel::scenario::Assembled;
+use polity_store::disk::{Disk, SimDisk};
+use polity_store::tables::ColumnData;
 use std::path::Path;
 use std::sync::Arc;
 

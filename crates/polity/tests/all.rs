@@ -1,5 +1,5 @@
-//! All tests of this crate that need it from outside, in one program: one is linked in the place of 38, and a test is found by its
-//! module, `cargo nextest run -E 'test(/^MODULE::/)'`.
+//! All integration tests of this crate in one program, which links once instead of 38 times. Find a test by its module, `cargo nextest
+//! run -E 'test(/^MODULE::/)'`.
 #![allow(clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, clippy::unwrap_used)]
 
 mod activation;
@@ -8,17 +8,18 @@ mod arena;
 mod batch;
 #[cfg(feature = "local")]
 #[allow(dead_code)] // The tests of the driver use the rest.
-#[path = "../../polity-driver/tests/bert/mod.rs"]
+#[path = "../../polity-models/tests/bert/mod.rs"]
 mod bert;
 mod book;
 mod budget;
 mod calls;
 mod constrain;
 mod damage;
+mod embedding;
 mod estimate;
 mod faults;
 #[cfg(feature = "local")]
-#[path = "../../polity-driver/tests/gguf/mod.rs"]
+#[path = "../../polity-models/tests/gguf/mod.rs"]
 mod gguf;
 mod harness;
 mod hostile;
@@ -33,6 +34,7 @@ mod manners;
 #[cfg(target_os = "linux")]
 mod memory;
 mod minds;
+mod mock_server;
 mod money;
 mod people;
 mod people_in_the_loop;
@@ -42,10 +44,14 @@ mod power_loss;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod scores;
-mod standin;
 mod sweep;
 mod systems;
 mod templates;
 mod tidy;
 mod traces;
+mod validation;
 mod wire;
+
+/// As in the program `polity`.
+#[global_allocator]
+static MEMORY: polity::cli::Allocator = polity::cli::Allocator;

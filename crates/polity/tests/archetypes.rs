@@ -1,19 +1,19 @@
-//! Archetypes in whole runs: the city of `scenarios/city.yaml` with fewer people and the platform of `scenarios/platform-archetypes.yaml`, on threads,
-//! shards and arrivals, under a wall of calls, killed on a provider, forked.
+//! Archetypes in whole runs: the city of `scenarios/city.yaml` with fewer people and the platform of
+//! `scenarios/platform-archetypes.yaml`, on threads, shards and arrivals, under a hard limit of calls, killed on a provider, forked.
 //!
-//! The long form: `bash scripts/campaigns.sh council-kills`.
+//! The long form: `bash scripts/campaigns.sh cohort-kills`.
 
 use crate::harness::{
     answers, arg, assert_asked_once, assert_same_tables, engine, events, from_env, prepared, run, scratch, tables,
     village,
 };
-use crate::standin::{Standin, command, last_line, polity, root, text};
-use polity_driver::disk::{Disk, RealDisk, SimDisk};
-use polity_driver::files::read_file;
+use crate::mock_server::{MockServer, command, last_line, polity, root, text};
 use polity_driver::run::{Prepared, prepare};
 use polity_driver::source::Faults;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::tree::Node;
+use polity_store::disk::{Disk, RealDisk, SimDisk};
+use polity_store::files::read_file;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Stdio;
@@ -27,7 +27,7 @@ fn shipped(file: &str, own: &[(&str, Value)], changes: &[(&str, Value)]) -> Prep
     prepare(tree, "test.yaml", path.parent().unwrap(), "test", edits).unwrap()
 }
 
-/// The city with these changes; an epidemic that is under way at once.
+/// The city with these changes; the epidemic starts at once.
 fn city(changes: &[(&str, Value)]) -> Prepared {
     let own = [("world.initial", json!(0.01)), ("rounds", json!(5)), ("record", json!({}))];
     shipped("city.yaml", &own, changes)
@@ -39,7 +39,7 @@ fn platform(changes: &[(&str, Value)]) -> Prepared {
     shipped("platform-archetypes.yaml", &own, changes)
 }
 
-/// How a run is made: threads, shards, the seed of failures and repeats.
+/// Settings of a run: threads, shards, the seed of failures and repeats.
 type Setting = (usize, usize, Option<u64>);
 
 /// All settings give the same digest and tables; returns answers and denials.
@@ -66,7 +66,7 @@ fn a_city_is_the_same_on_any_threads_shards_and_arrivals_and_asks_no_more_than_a
     let faulty = ("model", json!("sim/faulty"));
     let (asked, denied) = the_same_everywhere(&city(&[("agents", json!(30_000)), faulty]), &everywhere);
     assert!(denied == 0 && asked > 5 * 50, "{asked}");
-    // Without failures the calls of a round are the groups with somebody in them.
+    // Without failures, the calls of a round are the non-empty groups.
     let calls = |agents: u32| the_same_everywhere(&city(&[("agents", json!(agents))]), &[]).0;
     assert_eq!(calls(60_000), calls(30_000));
 }
@@ -92,7 +92,7 @@ fn a_wall_of_calls_denies_the_same_groups_everywhere() {
 #[test]
 fn sampled_minds_are_the_same_on_any_threads_shards_and_arrivals() {
     let policy = json!({"kind": "sampled", "share": 0.2, "refit": 2, "default": "no",
-        "by": [{"column": "age"}, {"sight": "health", "bins": [2, 3]}]});
+        "by": [{"column": "age"}, {"observation": "health", "bins": [2, 3]}]});
     let prepared =
         city(&[("agents", json!(20_000)), ("cohorts", json!([{"policy": policy}])), ("model", json!("sim/faulty"))]);
     let (asked, _) = the_same_everywhere(&prepared, &[(4, 1, None), (1, 3, None), (4, 3, Some(1))]);
@@ -109,12 +109,12 @@ fn councils_are_held_in_every_kind_of_world_and_order() {
     let mut village = village(40, 14);
     village["cohorts"] = json!([{"policy": samples}]);
     assert!(of(village) > 8);
-    // A state in one place, and turns one after the other.
+    // State in one place, and sequential turns.
     let schelling = |policy: Value| {
         json!({"seed": 2, "rounds": 4, "agents": 9000, "world": {"kind": "schelling", "density": 0.85, "radius": 1},
         "cohorts": [{"share": 0.3, "policy": {"kind": "relocate", "least_share": 0.4}}, {"share": 0.7, "policy": policy}]})
     };
-    let by = json!({"kind": "archetype", "model": "sim/medium", "by": [{"sight": "like", "bins": [4]}]});
+    let by = json!({"kind": "archetype", "model": "sim/medium", "by": [{"observation": "like", "bins": [4]}]});
     assert_eq!(of(schelling(by.clone())), 8);
     let mut simultaneous = schelling(by);
     simultaneous["activation"] = json!("simultaneous");
@@ -135,27 +135,27 @@ fn a_council_on_a_platform_that_is_killed_goes_on_and_asks_nothing_twice() {
 fn killed(file: &str, own: &[&str]) {
     let folder = scratch(&format!("archetypes-kill-{file}"));
     let file = root().join("scenarios").join(file);
-    let standin = Standin::start(&["--latency-ms", "20"]);
+    let mock_server = MockServer::start(&["--latency-ms", "20"]);
     let flags = |out: &'static str| {
         let first = ["run", arg(&file), "--model", "openai/medium", "--rounds", "5", "--out", out];
         let more = ["--no-report", "--json", "--max-connections", "8"];
         [&first[..], own, &more[..]].concat()
     };
-    let whole = polity(&folder, &flags("whole"), &standin.variables());
+    let whole = polity(&folder, &flags("whole"), &mock_server.variables());
     assert!(whole.status.success(), "{}", text(&whole.stderr));
     let asked = last_line(&whole)["answers"].as_u64().unwrap();
     // In the second, third or fourth round, with some of its groups answered.
     let mut draws = Draws::new(3, Stream::Driver, 0, 0);
-    for _ in 0..from_env("POLITY_COUNCIL_KILLS", 2) {
+    for _ in 0..from_env("POLITY_COHORT_KILLS", 2) {
         let out = folder.join("run");
         let _ = std::fs::remove_dir_all(&out);
-        let at = standin.count("answered") + asked / 5 + draws.below(asked / 2);
-        let mut process = command(&folder, &flags("run"), &standin.variables())
+        let at = mock_server.count("answered") + asked / 5 + draws.below(asked / 2);
+        let mut process = command(&folder, &flags("run"), &mock_server.variables())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        while standin.count("answered") < at {
+        while mock_server.count("answered") < at {
             assert!(process.try_wait().unwrap().is_none(), "it ended before it could be killed");
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -164,12 +164,12 @@ fn killed(file: &str, own: &[&str]) {
         let before = events(Arc::new(RealDisk), &out).unwrap().0;
         let had = answers(&before).len() as u64;
         assert!(had > 0 && had < asked, "{had} of {asked}");
-        let resumed = polity(&folder, &["resume", "run", "--no-report", "--json"], &standin.variables());
+        let resumed = polity(&folder, &["resume", "run", "--no-report", "--json"], &mock_server.variables());
         assert_eq!(last_line(&resumed)["digest"], last_line(&whole)["digest"]);
         assert_asked_once(&before, &events(Arc::new(RealDisk), &out).unwrap().0, "a resume");
         assert_same_tables(&tables(&RealDisk, &out), &tables(&RealDisk, &folder.join("whole")), "killed");
     }
-    drop(standin);
+    drop(mock_server);
     let replayed = last_line(&polity(&folder, &["replay", "run", "--json"], &[]));
     assert_eq!((&replayed["status"], &replayed["digest"]), (&json!("same"), &last_line(&whole)["digest"]));
 }

@@ -1,10 +1,10 @@
-//! `polity eval` and `polity compare` of methods: against plain runs and plain statistics, interrupted and gone on with, wrong requests, and
-//! logs that Inspect AI reads.
+//! Tests of `polity eval` and `polity compare` of methods: against plain runs and plain statistics, interrupted and resumed, wrong
+//! requests, and logs that Inspect AI reads.
 //!
 //! The long forms: `bash scripts/campaigns.sh items compared`.
 
 use crate::harness::{Said, arg, assert_same_tables, from_env, polity, said, scratch, tables};
-use polity_driver::disk::RealDisk;
+use polity_store::disk::RealDisk;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn gsm8k() -> String {
     root().join("data/gsm8k-test-200.jsonl").display().to_string()
 }
 
-/// The command in a folder, with its report.
+/// Runs the command in a folder, with its report.
 fn command_in(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
     command.args(args).current_dir(folder).env_remove("POLITY_OUT").stdin(Stdio::null());
@@ -27,7 +27,7 @@ fn command_in(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// What it printed for programs.
+/// Returns its standard output.
 fn printed(folder: &Path, args: &[&str]) -> (Said, String) {
     let output = command_in(folder, args).output().unwrap();
     (said(&output), String::from_utf8(output.stdout.clone()).unwrap())
@@ -37,7 +37,7 @@ fn lines(path: &Path) -> Vec<Value> {
     std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// All that a comparison says, by file: what is not a run.
+/// Returns all files of a comparison except its runs.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     for part in [folder.to_path_buf(), folder.join("inspect")] {
@@ -105,7 +105,7 @@ fn an_evaluation_is_a_plain_run_of_its_scenario() {
     let (all, solve) = (ledger.values().map(|x| x.1 + x.2).sum::<u64>(), ledger["solve"].1 + ledger["solve"].2);
     let coordination = found.json["coordination"].as_f64().unwrap();
     assert!((coordination - (all - solve) as f64 / all as f64).abs() < 1e-12);
-    // What was done is not done again, and another request does not take the folder over.
+    // Finished work is not repeated, and another request cannot take over the folder.
     let same = polity(&[&args[..], &["--out", arg(&out)]].concat());
     assert_eq!(same.json, found.json);
     let other = polity(&[&args[..], &["--out", arg(&out), "-P", "settings.temperature=0.5"]].concat());
@@ -134,10 +134,10 @@ fn a_comparison_that_was_interrupted_ends_with_the_same_bytes_and_plain_statisti
     let names = ["frontier.svg", "items.jsonl", "methods.jsonl", "methods.parquet", "references.bib", "report.html"];
     names.iter().for_each(|name| assert!(expected.contains_key(*name), "{name}"));
 
-    // Walls of calls stop it in the pilot and in the runs; kills wherever they find it.
+    // Hard limits of calls stop it in the pilot and in the runs; kills anywhere.
     interrupted(&whole, &args, &stdout, &["3", "40", "260", "700"], &[30, 90, 150, 60]);
 
-    // One object a method, then all.
+    // One object per method, then one for all.
     let methods: Vec<Value> = stdout.lines().take(4).map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(stdout.lines().count(), 5);
     assert_eq!(Value::from(methods.clone()), found.json["methods"]);
@@ -197,14 +197,14 @@ fn a_comparison_that_was_interrupted_ends_with_the_same_bytes_and_plain_statisti
     inspect_reads(&whole.join("all"), &methods);
 }
 
-/// Stopped by walls of calls and by kills, a comparison ends with the bytes that it has had in `whole`.
+/// Stopped by limits of calls and by kills, a comparison ends with the same bytes as `whole`.
 fn interrupted(whole: &Path, args: &[&str], stdout: &str, walls: &[&str], kills: &[u64]) {
     let expected = files(&whole.join("all"));
     let broken = scratch(&format!("{}-broken", whole.file_name().unwrap().to_str().unwrap()));
     for calls in walls {
         let (stopped, _) = printed(&broken, &[args, &["--max-calls", calls]].concat());
         assert_eq!((stopped.code, &stopped.json["status"]), (Some(7), &"budget".into()), "{}", stopped.notes);
-        assert!(stopped.notes.contains("the same command with --out all goes on"), "{}", stopped.notes);
+        assert!(stopped.notes.contains("the same command with --out all continues"), "{}", stopped.notes);
     }
     let mut killed = 0;
     for milliseconds in kills {
@@ -223,7 +223,7 @@ fn interrupted(whole: &Path, args: &[&str], stdout: &str, walls: &[&str], kills:
     after.iter().for_each(|(name, bytes)| assert!(*bytes == expected[name], "{name} differs"));
 }
 
-/// Every method that works on such items, the one after the other in the same comparison.
+/// Every method that works on such items, one after the other in the same comparison.
 #[test]
 fn a_comparison_of_all_methods_that_was_interrupted_ends_with_the_same_bytes() {
     let items = from_env("POLITY_COMPARED", 8).to_string();
@@ -250,7 +250,7 @@ fn a_comparison_of_all_methods_that_was_interrupted_ends_with_the_same_bytes() {
     interrupted(&folder, &args, &stdout, &["5", "100", "400"], &[50, 120, 300, 80]);
 }
 
-/// Inspect's own command and library read the logs.
+/// Inspect's own command and library can read the logs.
 fn inspect_reads(folder: &Path, methods: &[Value]) {
     let script =
         Command::new("bash").args(["scripts/python-clients.sh", "inspect"]).current_dir(root()).output().unwrap();
@@ -316,14 +316,14 @@ fn wrong_requests_are_told_what_to_do() {
     let cases: Vec<(Vec<&str>, &str)> = vec![
         (eval(&["--method", "debat"]), "did you mean `debate`"),
         (eval(&["--method", "sc@0"]), "1 to 10,000"),
-        (eval(&["--method", "sc", "--limit", "201"]), "has 200 items"),
-        (eval(&["--method", "sc", "--limit", "0"]), "one item at least"),
+        (eval(&["--method", "sc", "--limit", "201"]), "has only 200 items"),
+        (eval(&["--method", "sc", "--limit", "0"]), "at least one item"),
         (vec!["eval", "--method", "sc", "--task", "no.jsonl", "--model", "sim/medium"], "no.jsonl"),
         (vec!["eval", "--method", "sc", "--task", "open.jsonl", "--model", "sim/medium"], "names no right answers"),
-        (vec!["eval", "--method", "sc", "--task", &task], "which model?"),
+        (vec!["eval", "--method", "sc", "--task", &task], "no model is given"),
         (eval(&["--method", "sc", "-P", "metod.kind=x"]), "metod"),
-        (compare(&["sc", "--equal", "tokens"]), "--equal needs two methods"),
-        (compare(&["sc"]), "two methods at least"),
+        (compare(&["sc", "--equal", "tokens"]), "--equal needs at least two methods"),
+        (compare(&["sc"]), "at least two methods"),
         (compare(&["sc", "sc"]), "named twice"),
         (compare(&["single", "smoa@1", "--limit", "5"]), "smoa@1"),
         (vec!["compare", "sc", "debate"], "--task"),
@@ -348,7 +348,7 @@ fn what_a_list_says_of_methods() {
     }
     let short = |name: &str| methods.iter().find(|m| m["name"] == name).unwrap()["short"].clone();
     assert_eq!((short("self-consistency"), short("chain-of-thought")), ("sc".into(), "single".into()));
-    // Two methods under one name would be one too many.
+    // Two methods with the same name would be an error.
     let mut names: Vec<&str> =
         methods.iter().flat_map(|m| [m["name"].as_str(), m["short"].as_str()]).flatten().collect();
     names.sort_unstable();

@@ -1,4 +1,4 @@
-//! The book in `docs/book` is true: its commands are run, its scenarios are read, its code is what the tests compile.
+//! Checks the book in `docs/book`: its commands are run, its scenarios are read, its code is what the tests compile.
 //!
 //! A block marked `console` holds commands (`$ ...`) and what they print. Each page has a folder of its own with copies of
 //! `scenarios/`, `data/` and `systems/`. A command must end with exit code 0. Lines shown must be printed in this order, on either stream; `...`
@@ -6,7 +6,7 @@
 //! `# NAME.yaml` is written to that file first.
 
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::stats::{Estimate, bootstrap, student};
+use polity_stats::{Estimate, bootstrap, student};
 use rayon::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn page(name: &str) -> String {
     fs::read_to_string(source().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The pages that the summary lists.
+/// Returns the pages that the summary lists.
 fn pages() -> Vec<String> {
     links(&page("SUMMARY.md"))
 }
@@ -34,7 +34,7 @@ fn links(text: &str) -> Vec<String> {
     targets.filter(|target| target.ends_with(".md")).map(String::from).collect()
 }
 
-/// Blocks of code: how they are marked, and their text.
+/// Returns blocks of code: their language, and their text.
 fn blocks(text: &str) -> Vec<(&str, &str)> {
     let fenced = text.split("\n```").skip(1).step_by(2);
     fenced.filter_map(|block| block.split_once('\n')).collect()
@@ -73,7 +73,7 @@ fn the_chapter_on_scenarios_is_made_of_the_types() {
     for inner in ["::", "The parameters of a kind", "the driver"] {
         assert!(!made.contains(inner), "the reference speaks of what only the code knows: {inner}");
     }
-    // Links within the page lead to headings, made into anchors as mdBook makes them.
+    // Links within the page lead to headings, converted to anchors as in mdBook.
     let anchor = |heading: &str| {
         let kept = heading.trim_start_matches('#').trim().to_lowercase();
         kept.chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c)).collect::<String>().replace(' ', "-")
@@ -84,7 +84,39 @@ fn the_chapter_on_scenarios_is_made_of_the_types() {
     }
 }
 
-/// How many of a hundred 95 % intervals of `n` values hold their true mean.
+/// Where the keys of a leaf begin in its README; they go to the end.
+const KEYS: &str =
+    "\n## Keys\n\n<!-- Made from the types: POLITY_BLESS=1 cargo test -p polity --test all book:: -->\n\n";
+
+#[test]
+fn the_keys_of_every_leaf_are_in_its_readme() {
+    let registry = polity::registry();
+    let mut wrong = Vec::new();
+    for (kind, leaves) in registry.leaves() {
+        for leaf in leaves {
+            let output = Command::new(env!("CARGO_BIN_EXE_polity"))
+                .args(["reference", &format!("{kind}/{}", leaf.name)])
+                .output();
+            let keys = String::from_utf8(output.unwrap().stdout).unwrap();
+            assert!(!keys.is_empty(), "{kind}/{} has no keys", leaf.name);
+            let path = Path::new(leaf.files.folder).join("README.md");
+            let text = fs::read_to_string(&path).unwrap();
+            let own = text.split(KEYS).next().unwrap();
+            let made = format!("{}\n{KEYS}{keys}", own.trim_end());
+            if text != made && std::env::var_os("POLITY_BLESS").is_some() {
+                fs::write(&path, &made).unwrap();
+            } else if text != made {
+                wrong.push(format!("{kind}/{}", leaf.name));
+            }
+            for inner in ["::", "The parameters of a kind", "the driver"] {
+                assert!(!keys.contains(inner), "{kind}/{} speaks of what only the code knows: {inner}", leaf.name);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "write them anew with POLITY_BLESS=1: {}", wrong.join(", "));
+}
+
+/// Returns how many of a hundred 95 % intervals of `n` values contain their true mean.
 fn covered(of: fn(&[f64]) -> Estimate, n: u32, truth: f64, value: impl Fn(&mut Draws) -> f64 + Sync) -> String {
     const TRIALS: u32 = 500;
     let hold = |trial: &u32| {
@@ -139,18 +171,19 @@ fn code_and_scenarios_of_the_book_are_real() {
     for name in pages() {
         for (language, block) in blocks(&page(&name)) {
             if language == "rust" {
-                // Templates, which `templates.rs` compiles and checks.
+                // Templates, which `templates.rs` compiles and checks, and the example that `embedding.rs` runs.
                 let file = block.trim().strip_prefix("{{#include ").and_then(|rest| rest.strip_suffix("}}"));
                 let file =
                     source().join(file.unwrap_or_else(|| panic!("{name}: code that nothing compiles:\n{block}")));
                 let file = file.canonicalize().unwrap();
-                assert!(file.starts_with(root().join("crates/polity/src/cli/new/templates")), "{}", file.display());
+                let tested = ["crates/polity-cli/src/new/templates", "crates/polity/examples/embedding.rs"];
+                assert!(tested.iter().any(|place| file.starts_with(root().join(place))), "{}", file.display());
             }
             if language == "yaml" {
-                polity_driver::files::yaml::parse(block).unwrap_or_else(|error| panic!("{name}: {error}\n{block}"));
+                polity_store::files::yaml::parse(block).unwrap_or_else(|error| panic!("{name}: {error}\n{block}"));
             }
             if language == "sh" {
-                // What compiles a whole crate is run by the script, which knows these commands and no others.
+                // Commands that compile a whole crate are run by the script, which lists these commands and no others.
                 let script = fs::read_to_string(root().join("scripts/new-crate-check.sh")).unwrap();
                 let unknown = block.lines().find(|line| !script.contains(line));
                 assert_eq!(unknown, None, "{name}: scripts/new-crate-check.sh does not run it");
@@ -172,14 +205,14 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A line without seconds and outer blanks.
+/// Returns a line without seconds and outer blanks.
 fn stable(line: &str) -> String {
     let words = line.split_whitespace().collect::<Vec<_>>();
     let seconds = |i: usize| words.get(i + 1) == Some(&"s") && words[i].parse::<f64>().is_ok();
     (0..words.len()).map(|i| if seconds(i) { "…" } else { words[i] }).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a line is as shown.
+/// Returns whether a line is as shown.
 fn is_shown(shown: &str, line: &str) -> bool {
     let mut rest = line;
     let mut parts = shown.split('…').map(str::trim).peekable();
@@ -200,7 +233,7 @@ fn is_shown(shown: &str, line: &str) -> bool {
     true
 }
 
-/// Compares what was printed with what is shown; gives the first line that is not printed where it should be.
+/// Compares printed lines with shown ones; returns the first line that is not printed where it should be.
 fn differs(shown: &[&str], printed: &str) -> Option<String> {
     let printed: Vec<String> = printed.lines().map(stable).collect();
     let mut at = 0;

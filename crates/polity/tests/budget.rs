@@ -1,4 +1,4 @@
-//! Budgets are walls: what is spent, who is denied, and that nothing else than the scenario decides it.
+//! Budgets are hard limits: what is spent, who is denied, and that only the scenario decides it.
 
 use crate::harness;
 
@@ -6,29 +6,29 @@ use crate::harness::{
     answers, arg, assert_same_tables, engine, events, in_order, oracles, polity, prepared, replay, resume, run,
     scratch, tables, team, write_scenario,
 };
-use polity_driver::DriveError;
-use polity_driver::disk::{Disk, SimDisk};
-use polity_driver::models::sim::Sim;
-use polity_driver::models::{Answering, Exchange, Provider, Providers};
 use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::Faults;
 use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Request, Usage};
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::Budget;
+use polity_models::models::sim::Sim;
+use polity_models::models::{Answering, Exchange, Provider, Providers};
+use polity_store::DriveError;
+use polity_store::disk::{Disk, SimDisk};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
 
 const OUT: &str = "run";
 
-/// Simulated models at a price that is between three tenths and all of what was said to be the most, differently for each call.
+/// Simulated models whose price is between three tenths and all of the announced maximum, different for each call.
 struct Metered(Sim);
 
-/// What a call takes at most, in dollars.
+/// The maximum cost of a call, in dollars.
 const MOST: f64 = 0.001;
 
 impl Provider for Metered {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         self.0.name()
     }
 
@@ -64,7 +64,7 @@ fn faults(seed: u64) -> Option<Faults> {
     Some(Faults { seed, failure: 0.3, repeat: 0.3 })
 }
 
-/// All answers in order of id; each effect has one.
+/// Returns all answers in order of id; each effect has one.
 fn answered(disk: &Arc<dyn Disk>) -> Vec<Answer> {
     answers(&events(disk.clone(), Path::new(OUT)).unwrap().0).into_values().flatten().collect()
 }
@@ -108,7 +108,7 @@ fn calls_are_denied_in_order_of_id() {
         made.iter()
             .all(|(round, n, actor)| *round < 2 || (*round, *n) == (2, 0) && *actor <= *third.iter().max().unwrap())
     );
-    // Nothing but the scenario decides who is denied.
+    // Only the scenario decides who is denied.
     let expected = tables(base.as_ref(), Path::new(OUT));
     for seed in 0..6 {
         let (again, disk) = whole(&scenario, &folder, 1 + seed as usize % 3, faults(seed));
@@ -145,7 +145,7 @@ fn a_wall_of_dollars_is_never_passed_whatever_comes_first() {
         }
     }
     assert!(stopped > 50, "{stopped}");
-    // A wall and no fence far before it: at the end there was no room for one more call.
+    // The limit is not enforced far too early: at the end there was no room for one more call.
     assert!(most > 0.99, "{most}");
 }
 
@@ -160,11 +160,11 @@ fn a_society_finishes_its_round_and_a_greater_budget_takes_it_on() {
     assert!(!summary.digest.is_empty());
     let plain = engine(disk.clone(), 1, None);
     let refused = resume(&plain, Path::new(OUT)).unwrap_err();
-    assert!(matches!(&refused, DriveError::Input(why) if why.contains("has used its budget up")), "{refused}");
+    assert!(matches!(&refused, DriveError::Input(why) if why.contains("has used up its budget")), "{refused}");
     let greater = Engine { budget: Budget { calls: Some(1000), ..Budget::default() }, ..plain };
     let resumed = resume(&greater, Path::new(OUT)).unwrap();
     assert_eq!((resumed.status, resumed.rounds), (RunStatus::Done, 6));
-    // What was denied stays denied: it is in the record.
+    // Denials are recorded and stay.
     assert_eq!(resumed.totals.denied, summary.totals.denied);
     assert_eq!(resumed.totals.answers, 60 + 3 * 24);
     assert_eq!(replay(&engine(disk, 1, None), Path::new(OUT)).unwrap().status, RunStatus::Same);
@@ -197,7 +197,7 @@ fn agents_and_cohorts_have_walls_of_their_own() {
     for answer in answers.iter().filter(|answer| !denied(answer)) {
         *calls.entry(answer.id.actor).or_default() += 1;
     }
-    // Twelve ask once a round and six twice: three calls each.
+    // Twelve ask once per round and six twice: three calls each.
     assert_eq!(calls.len(), 18);
     assert!(calls.values().all(|calls| *calls == 3), "{calls:?}");
     assert!(

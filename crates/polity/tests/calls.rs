@@ -1,4 +1,5 @@
-//! The table `calls` against a recount of the journal, whatever the arrival, shards, stops and forks; `polity calls` on runs in any state.
+//! Tests of the table `calls` against a recount of the journal, for any arrival, shards, stops and forks; `polity calls` on runs in any
+//! state.
 
 use crate::harness;
 
@@ -6,21 +7,22 @@ use crate::harness::{
     Nothing, StopAfter, answers, arg, assert_same_tables, engine, events, in_order, prepared, rules, scratch, tables,
 };
 use crate::harness::{polity, team, village, write_scenario};
-use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Unwatched;
 use polity_driver::health::{DEFAULTS, alarms};
-use polity_driver::models::{Answering, Exchange, Provider, Providers};
 use polity_driver::results;
 use polity_driver::run::{Engine, Prepared, RunStatus};
 use polity_driver::source::Faults;
-use polity_driver::tables::ColumnData;
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Role, Usage, Value, Want};
+use polity_kernel::ask::{
+    Answer, ChatMessage, Effect, EffectId, Outcome, Question, Request, ResponseFormat, Role, Usage, Value,
+};
 use polity_kernel::digest::{Kind, RowHash};
-use polity_kernel::ladder::Question;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
+use polity_models::models::{Answering, Exchange, Provider, Providers};
+use polity_store::disk::{Disk, RealDisk, SimDisk};
+use polity_store::tables::ColumnData;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 
 // ------------------------------------------------------------------ leaves
 
-/// A policy that asks for a number until it fits, then for news in words that others use too; it always acts once.
+/// A policy that asks for a number until it fits, then for news in words that others use, too; it always acts once.
 struct Clerk {
     act: u16,
     low: f64,
@@ -42,47 +44,40 @@ impl Policy for Clerk {
     type Params = Nothing;
     type State = ();
 
-    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        let (act, low, high) = binding.number_act()?;
+    fn open(_: Nothing, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        let (act, low, high) = setup.number_act()?;
         Ok(Clerk { act, low, high })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     fn models(&self) -> Vec<String> {
         vec!["fickle/one".into()]
     }
 
     async fn act(&self, (): &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let ask = |text: String, want: Want, purpose: &str| Request {
+        let ask = |text: String, response_format: ResponseFormat, purpose: &str| Request {
             purpose: purpose.into(),
             ..Request::new(
                 "fickle/one",
-                vec![Message::text(Role::System, "Be brief."), Message::text(Role::User, text)],
-                want,
+                vec![ChatMessage::text(Role::System, "Be brief."), ChatMessage::text(Role::User, text)],
+                response_format,
             )
         };
         let text = format!("Agent {} guesses in round {}.", turn.who, turn.round);
-        let guess = Question {
-            request: ask(text, Want::number(self.low, self.high), "guess"),
-            hidden: None,
-            again: 2,
-            default: Value::Number(self.low),
-        };
-        let settled = turn.settle_all(vec![guess]).await;
-        let value = match settled.first().map(|settled| &settled.value) {
-            Some(Value::Number(value)) => *value,
+        let guess = Question::new(ask(text, ResponseFormat::number(self.low, self.high), "guess"));
+        let value = match turn.ask(guess.retries(2).default(Value::Number(self.low))).await {
+            Ok(Value::Number(value)) => value,
             _ => self.low,
         };
-        let news = turn
-            .ask(ask(format!("News of round {} for desk {}?", turn.round, turn.who % 5), Want::Text, "news"), None)
-            .await;
+        let text = format!("News of round {} for desk {}?", turn.round, turn.who % 5);
+        let news = turn.ask(ask(text, ResponseFormat::Text, "news")).await;
         turn.act(self.act, if news.is_ok() { value } else { self.low });
         Ok(())
     }
 }
 
-/// A provider whose answers follow from the question, and whose latencies follow from who comes first.
+/// A provider whose answers depend on the question, and whose latencies depend on the order of arrival.
 #[derive(Default)]
 struct Fickle {
     count: AtomicU64,
@@ -115,11 +110,11 @@ impl Provider for Fickle {
             let hash = RowHash::new(Kind::Input, 0).bytes(words.as_bytes()).finish() as u64;
             let count = self.count.fetch_add(1, Ordering::SeqCst);
             let raw = format!("say {}", hash % 100);
-            let outcome = match (&effect.request.want, hash % 10) {
-                (Want::Number { .. }, 0 | 1) => Outcome::Invalid { raw, why: "no number".into() },
+            let outcome = match (&effect.request.response_format, hash % 10) {
+                (ResponseFormat::Number { .. }, 0 | 1) => Outcome::Invalid { raw, why: "no number".into() },
                 (_, 2) => Outcome::Refused { raw: "I would rather not".into() },
-                (Want::Number { .. }, 3) => Outcome::Failed { why: "gone".into() },
-                (Want::Number { low, high, .. }, n) => {
+                (ResponseFormat::Number { .. }, 3) => Outcome::Failed { why: "gone".into() },
+                (ResponseFormat::Number { low, high, .. }, n) => {
                     Outcome::Reply { value: Value::Number(low + (high - low) * n as f64 / 10.0), raw, repaired: n == 4 }
                 }
                 _ => Outcome::Reply { value: Value::Text(raw.clone()), raw, repaired: false },
@@ -169,7 +164,7 @@ const RUN: &str = "runs/one";
 fn on(disk: &SimDisk, shards: usize, faults: Option<u64>) -> Engine<'static> {
     let faults = faults.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 });
     let providers =
-        vec![Box::new(polity_driver::models::sim::Sim::standard()) as Box<dyn Provider>, Box::<Fickle>::default()];
+        vec![Box::new(polity_models::models::sim::Sim::standard()) as Box<dyn Provider>, Box::<Fickle>::default()];
     Engine {
         registry: leaves(),
         providers: Arc::new(Providers::of(providers)),
@@ -177,7 +172,7 @@ fn on(disk: &SimDisk, shards: usize, faults: Option<u64>) -> Engine<'static> {
     }
 }
 
-/// Runs to the end; stopped after some rounds and resumed, where `stop` says so.
+/// Runs to the end; with `stop`, stops after some rounds and resumes.
 fn ran(prepared: &Prepared, shards: usize, faults: Option<u64>, stop: Option<u32>) -> SimDisk {
     let disk = SimDisk::default();
     let engine = on(&disk, shards, faults);
@@ -197,7 +192,7 @@ fn ran(prepared: &Prepared, shards: usize, faults: Option<u64>, stop: Option<u32
 
 // ------------------------------------------------------------------ recounting
 
-/// The answers that a run used, in the order of the table, from its journal and its acts: whoever completes a turn acts.
+/// Returns the answers that a run used, in the order of the table, from its journal and its acts: every completed turn acts.
 fn used(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool) -> Vec<Answer> {
     let (events, _) = events(Arc::new(disk.clone()), run).unwrap();
     let acts = tables(disk, run).remove("acts").unwrap();
@@ -222,15 +217,15 @@ fn assert_recounts(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool, what:
         assert!(left.remove(name).unwrap().texts() == expected, "{what}: {name}");
     };
     texts("purpose", &|a| a.request.purpose.clone());
-    texts("model", &|a| a.request.model.clone());
+    texts("model", &|a| a.request.model.to_string());
     texts("outcome", &|a| {
         let outcome = format!("{:?}", a.outcome).to_lowercase();
         outcome.split(' ').next().unwrap().to_string()
     });
     texts("asker", &|a| format!("{:?}", a.id.asker).to_lowercase());
-    texts("rung", &|a| format!("{:?}", a.rung()).to_lowercase());
+    texts("resolution", &|a| format!("{:?}", a.resolution()).to_lowercase());
     texts("prompt", &|a| {
-        let said = |m: &Message| format!("[{}]\n{}", format!("{:?}", m.role).to_lowercase(), m.rendered());
+        let said = |m: &ChatMessage| format!("[{}]\n{}", format!("{:?}", m.role).to_lowercase(), m.rendered());
         a.request.messages.iter().map(said).collect::<Vec<_>>().join("\n\n")
     });
     texts("answer", &|a| match &a.outcome {
@@ -262,14 +257,14 @@ fn assert_recounts(disk: &SimDisk, run: &Path, lag: u32, evaluation: bool, what:
     used
 }
 
-/// What the table `health` counts of questions.
+/// Returns the table `health`'s counts of questions.
 fn counted(disk: &SimDisk, run: &Path, measure: &str) -> f64 {
     let table = results::open(disk, run).unwrap().closed("health", &["measure", "value"], usize::MAX).unwrap();
     let (measures, values) = (table[0].1.texts(), table[1].1.numbers());
     measures.iter().zip(values).filter(|(m, _)| m.as_deref() == Some(measure)).map(|(_, v)| v.unwrap()).sum()
 }
 
-/// Runs a scenario in many ways: the table is always the recount, and always the same but for what is volatile.
+/// Runs a scenario in many ways: the table always equals the recount, and is always the same except for volatile columns.
 fn check(name: &str, scenario: &serde_json::Value, folder: &Path, stops: &[u32]) -> (SimDisk, Vec<Answer>) {
     let lag = scenario["answers"]["lag"].as_u64().unwrap_or(0) as u32;
     let evaluation = scenario.get("method").is_some();
@@ -279,7 +274,7 @@ fn check(name: &str, scenario: &serde_json::Value, folder: &Path, stops: &[u32])
     let calls = assert_recounts(&whole, run, lag, evaluation, name);
     let expected = tables(&whole, run);
     assert!(!calls.is_empty() && expected["calls"].len() + 4 == 22 - usize::from(!evaluation), "{name}");
-    let ends = |a: &&Answer| format!("{:?}", a.rung()) != "Again";
+    let ends = |a: &&Answer| format!("{:?}", a.resolution()) != "Again";
     assert_eq!(counted(&whole, run, "questions"), calls.iter().filter(ends).count() as f64, "{name}");
     let mut ways = vec![(2, None, None), (1, Some(1), None), (2, Some(2), None)];
     ways.extend(stops.iter().flat_map(|after| [(1, Some(3), Some(*after)), (2, None, Some(*after))]));
@@ -298,10 +293,14 @@ fn check(name: &str, scenario: &serde_json::Value, folder: &Path, stops: &[u32])
 fn calls_of_a_society_with_ladders_are_a_recount() {
     let folder = scratch("calls-ladder");
     let (disk, calls) = check("clerks", &clerks(rules(20, 5), 0), &folder, &[1, 2, 4]);
-    let rungs: BTreeSet<&str> = calls.iter().map(|a| a.rung().name()).collect();
-    assert_eq!(rungs, BTreeSet::from(["fit", "repaired", "reasked", "again", "default", "none"]), "all are tried");
-    let lost = calls.iter().filter(|a| ["default", "none"].contains(&a.rung().name())).count() as f64;
-    let questions = calls.iter().filter(|a| a.rung().name() != "again").count() as f64;
+    let resolutions: BTreeSet<&str> = calls.iter().map(|a| a.resolution().name()).collect();
+    assert_eq!(
+        resolutions,
+        BTreeSet::from(["fit", "repaired", "reasked", "again", "default", "none"]),
+        "all are tried"
+    );
+    let lost = calls.iter().filter(|a| ["default", "none"].contains(&a.resolution().name())).count() as f64;
+    let questions = calls.iter().filter(|a| a.resolution().name() != "again").count() as f64;
     assert_eq!(counted(&disk, Path::new(RUN), "unanswered"), lost);
     let alarms = alarms(&results::open(&disk, Path::new(RUN)).unwrap()).unwrap();
     let alarm = alarms.iter().find(|alarm| alarm.kind == "defaults").unwrap();
@@ -313,7 +312,7 @@ fn calls_of_a_society_with_ladders_are_a_recount() {
 fn calls_of_turns_that_wait_are_a_recount() {
     let folder = scratch("calls-lag");
     let (disk, calls) = check("clerks with a lag", &clerks(rules(20, 6), 2), &folder, &[1, 3, 5]);
-    // Turns begin in rounds 0 and 3; the last rounds' would be complete after the end.
+    // Turns begin in rounds 0 and 3; those of the last rounds would complete after the end.
     let rounds: BTreeSet<u32> = calls.iter().map(|a| a.id.round).collect();
     assert!(rounds.iter().all(|round| round + 2 < 6), "{rounds:?}");
     let (events, _) = events(Arc::new(disk), Path::new(RUN)).unwrap();
@@ -347,7 +346,7 @@ fn calls_of_an_evaluation_are_a_recount() {
     for method in ["council", "debate"] {
         // Six items pass all rounds before the others begin.
         let mut scenario = team(&folder, method, 12, 3);
-        scenario["window"] = 6.into();
+        scenario["max_concurrent"] = 6.into();
         check(method, &scenario, &folder, &[1, 2]);
     }
 }
@@ -400,7 +399,7 @@ fn the_command_tells_the_journal_of_a_run_in_any_state() {
     let table = polity_export(&whole);
     assert_eq!(all, table);
     assert_eq!(all.len(), 36);
-    // A process that works on the run holds its lock; and what it writes may be torn at its end.
+    // A process that works on the run holds its lock, and its output may be torn at the end.
     let lock = RealDisk.lock(&stopped.join("lock")).unwrap();
     let part = lines(&[arg(&stopped), "--json"]);
     assert_eq!(part.len(), 10);
@@ -452,7 +451,7 @@ fn polity_export(run: &Path) -> Vec<serde_json::Value> {
         .unwrap();
     let csv = String::from_utf8(csv.stdout).unwrap();
     assert!(
-        csv.starts_with("item,round,agent,asker,n,purpose,model,outcome,rung,attempt,tokens_in,tokens_out,"),
+        csv.starts_with("item,round,agent,asker,n,purpose,model,outcome,resolution,attempt,tokens_in,tokens_out,"),
         "{csv}"
     );
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -469,10 +468,10 @@ fn wrong_wishes_are_told_what_there_is() {
     assert_eq!(polity(&["run", arg(&folder.join("society.yaml")), "--out", arg(&society)]).code, Some(0));
     let nowhere = folder.join("nowhere");
     for (args, code, words) in [
-        (vec![arg(&run), "--agent", "7"], 2, "agent 7 asked nobody; those who asked: 0 to 2"),
-        (vec![arg(&run), "--round", "2"], 2, "there is no round 2: the run has 2, the first is 0"),
-        (vec![arg(&run), "--item", "9"], 2, "nothing was asked about item 9; something was about: 0 to 1"),
-        (vec![arg(&run), "--purpose", "x"], 2, "nothing was asked for the purpose `x`; purposes are"),
+        (vec![arg(&run), "--agent", "7"], 2, "agent 7 asked no questions; the agents that did: 0 to 2"),
+        (vec![arg(&run), "--round", "2"], 2, "there is no round 2: the run has 2 rounds, numbered from 0"),
+        (vec![arg(&run), "--item", "9"], 2, "no question was asked about item 9; the items with questions: 0 to 1"),
+        (vec![arg(&run), "--purpose", "x"], 2, "no question has the purpose `x`; the purposes are"),
         (vec![arg(&society), "--item", "0"], 2, "a society has no items"),
         (vec![arg(&society), "--round", "1"], 0, "no such call so far"),
         (vec![arg(&society)], 0, "no such call so far"),
@@ -499,8 +498,7 @@ fn the_report_counts_calls_by_model() {
         .unwrap();
     assert!(output.status.success());
     let page = std::fs::read_to_string(run.join("report.html")).unwrap();
-    for words in
-        ["Calls of models", "Answers of models", "sim/medium", "declared and not waited for", "default or none, %"]
+    for words in ["Model calls", "Model answers", "sim/medium", "the run does not wait for them", "default or none, %"]
     {
         assert!(page.contains(words), "{words}");
     }

@@ -1,5 +1,5 @@
-//! Every leaf of the catalogue conforms, a test each: `cargo nextest run -E 'binary(conformance) and test(worlds/opinion)'`. `POLITY_BLESS=1` writes
-//! the goldens anew, for a change that is meant.
+//! Every leaf of the catalogue conforms, one test per leaf: `cargo nextest run -E 'binary(conformance) and test(worlds/opinion)'`.
+//! `POLITY_BLESS=1` rewrites the goldens after an intended change.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use polity::conformance::{check, names};

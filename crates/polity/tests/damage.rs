@@ -6,15 +6,15 @@
 use crate::harness;
 
 use crate::harness::{Tables, arg, copy_folder, from_env, platform, prepared, scratch, tables, team, write_scenario};
-use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Unwatched;
-use polity_driver::journal::{JournalWriter, read_all};
 use polity_driver::results;
 use polity_driver::run::Engine;
 use polity_driver::verify::verify;
 use polity_kernel::event::Event;
 use polity_kernel::registry::Registry;
 use polity_kernel::rng::{Draws, Stream};
+use polity_store::disk::{Disk, RealDisk, SimDisk};
+use polity_store::journal::{JournalWriter, read_all};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,16 +25,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Damages of each run in the short form.
+/// Number of damages per run in the short form.
 const FEW: u32 = 15;
-/// Runs that are damaged.
+/// Number of damaged runs.
 const RUNS: u32 = 6;
-/// Threads that do damage, each in a folder of its own.
+/// Threads that cause damage, each in its own folder.
 const THREADS: usize = 2;
 
 // ------------------------------------------------------------------ runs
 
-/// A society whose agents act, and send each other letters.
+/// A society whose agents act, and send each other messages.
 fn society() -> Value {
     json!({
         "name": "talkers", "seed": 4, "rounds": 9, "agents": 40,
@@ -50,7 +50,7 @@ fn society() -> Value {
 /// A team that works on items, which are an input.
 fn evaluation(folder: &Path) -> Value {
     let mut scenario = team(folder, "debate", 12, 3);
-    scenario["window"] = 3.into();
+    scenario["max_concurrent"] = 3.into();
     scenario
 }
 
@@ -112,11 +112,11 @@ fn killed(scenario: &Value, folder: &Path, to: &Path) {
 
 // ------------------------------------------------------------------ what verbs say
 
-/// What a verb said, less what differs from process to process.
+/// The output of a verb, without what differs between processes.
 #[derive(Clone, Debug, PartialEq)]
 struct Outcome {
     code: Option<i32>,
-    /// What it is for: standard output, a report, a run's summary.
+    /// Its main output: standard output, a report, a run's summary.
     result: String,
     /// Standard error.
     notes: String,
@@ -130,21 +130,21 @@ fn polity(args: &[&str]) -> Outcome {
     Outcome { code: output.status.code(), result: text(&output.stdout), notes: text(&output.stderr) }
 }
 
-/// Of a summary what is the run's.
+/// Returns the run's part of a summary.
 fn of_the_run(said: &Outcome) -> String {
     let last: Value = serde_json::from_str(said.result.lines().last().unwrap_or_default()).unwrap_or_default();
     let kept = ["status", "digest", "rounds", "agents", "answers", "first_difference", "health", "simulated"];
     kept.map(|key| format!("{key}: {}\n", last[key])).concat()
 }
 
-/// The report without its last line, which is its digest, and with another name of its folder.
+/// Returns the report without its last line, which is its digest, and with another folder name.
 fn report(at: &Path) -> String {
     let page = fs::read_to_string(at.join("report.html")).unwrap_or_default();
     let page = page.replace(arg(at), "RUN");
     page.rsplit_once("<!--").map_or(page.clone(), |(page, _)| page.to_string())
 }
 
-/// All verbs, on the folder as it is; the last goes on with the run, or sums it up.
+/// Runs all verbs on the folder; the last resumes the run, or sums it up.
 fn verbs(at: &Path, names: &[String]) -> BTreeMap<String, Outcome> {
     let run = arg(at);
     let mut said = BTreeMap::new();
@@ -171,16 +171,16 @@ enum Damage {
     Cut(PathBuf, usize),
     Delete(PathBuf),
     Swap(PathBuf, PathBuf),
-    /// The first over the second.
+    /// Copies the first over the second.
     Copy(PathBuf, PathBuf),
-    /// A copy under another name.
+    /// Copies under another name.
     Add(PathBuf, PathBuf),
-    /// Another value of a key of manifest.json.
+    /// Changes the value of a key of manifest.json.
     Forge(String),
 }
 
 impl Damage {
-    /// The files it is about, of which an error has to name one.
+    /// Returns the affected files, one of which an error must name.
     fn files(&self) -> Vec<&Path> {
         match self {
             Damage::Flip(file, ..) | Damage::Cut(file, _) | Damage::Delete(file) => vec![file],
@@ -190,12 +190,12 @@ impl Damage {
         }
     }
 
-    /// Whether it is about what is no result: the lock, orders, questions to people.
+    /// Returns whether it affects only files that are not results: the lock, orders, questions to people.
     fn is_beside(&self) -> bool {
         self.files().iter().all(|file| ["lock", "control", "people"].iter().any(|beside| file.starts_with(beside)))
     }
 
-    /// Does it; whether anything is other than before.
+    /// Applies the damage; returns whether anything changed.
     fn apply(&self, at: &Path) -> bool {
         let read = |file: &Path| fs::read(at.join(file)).unwrap();
         let write = |file: &Path, bytes: &[u8]| fs::write(at.join(file), bytes).unwrap();
@@ -273,14 +273,14 @@ fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
 
 struct Case {
     name: String,
-    /// The run that nothing happened to, and a folder for copies of it.
+    /// The undamaged run, and a folder for copies of it.
     whole: PathBuf,
     copies: PathBuf,
     finished: bool,
     files: Vec<PathBuf>,
     /// Its tables, by name.
     names: Vec<String>,
-    /// What verbs say of it, and the tables after the last of them.
+    /// Outputs of verbs on it, and the tables after the last of them.
     said: BTreeMap<String, Outcome>,
     after: Tables,
 }
@@ -289,7 +289,7 @@ struct Case {
 struct Tally {
     refused: AtomicUsize,
     same: AtomicUsize,
-    /// Verbs that told what an earlier kill would have left.
+    /// Number of verbs that reported the state of an earlier kill.
     earlier: AtomicUsize,
 }
 
@@ -337,7 +337,7 @@ impl Case {
         fs::metadata(self.whole.join(file)).unwrap().len() as usize
     }
 
-    /// So many damages, of all kinds and of all files, from a seed.
+    /// Draws this many damages, of all kinds and of all files, from a seed.
     fn damages(&self, count: u32) -> Vec<Damage> {
         let mut draws = Draws::new(0xDA3A6E, Stream::Driver, self.name.len() as u32, u32::from(self.finished));
         let mut below = |n: usize| draws.below(n.max(1) as u64) as usize;
@@ -347,7 +347,7 @@ impl Case {
             others.cloned().collect()
         };
         while damages.len() < count as usize {
-            // Each file in turn: a part of a table is no rarer than a manifest.
+            // Each file in turn, so that a part of a table is no rarer than a manifest.
             let file = self.files[below(self.files.len())].clone();
             let length = self.length(&file);
             let others = like(&file);
@@ -367,7 +367,7 @@ impl Case {
         damages
     }
 
-    /// All values of the manifest.
+    /// Returns a forgery of every value of the manifest.
     fn forgeries(&self) -> Vec<Damage> {
         let manifest: Value = serde_json::from_slice(&fs::read(self.whole.join("manifest.json")).unwrap()).unwrap();
         let mut found = Vec::new();
@@ -376,7 +376,7 @@ impl Case {
         found.into_iter().map(Damage::Forge).collect()
     }
 
-    /// Does them, and says what was silently wrong.
+    /// Applies them, and returns silent errors.
     fn run(&self, damages: &[Damage], tally: &Tally) -> Vec<String> {
         let next = AtomicUsize::new(0);
         let work = |number: usize| {
@@ -404,7 +404,7 @@ impl Case {
         };
         let named = |notes: &str| {
             damage.files().iter().any(|file| {
-                // A segment that is missing is told by the one after it.
+                // A missing segment is detected by the one after it.
                 let journal = file.starts_with("journal") && notes.contains(arg(&at.join("journal")));
                 journal || notes.contains(&file.display().to_string())
             })
@@ -413,7 +413,7 @@ impl Case {
             let whole = &self.said[verb];
             if verb == "verify" {
                 let found = said.code == Some(3);
-                // Whether there is a report is told, and no damage.
+                // A missing report is reported, but is no damage.
                 let must = self.finished
                     && !damage.is_beside()
                     && !matches!(damage, Damage::Delete(file) if *file == Path::new("report.html"));
@@ -439,7 +439,7 @@ impl Case {
                 tally.refused.fetch_add(1, Ordering::SeqCst);
             }
         }
-        // What a killed run came to in the end is what it would have come to.
+        // The final result of a killed run is the usual one.
         let resumed = &said["resume"];
         if !self.finished && resumed.code == Some(0) {
             let found = std::panic::catch_unwind(|| tables(&RealDisk, at));
@@ -450,8 +450,8 @@ impl Case {
         wrong
     }
 
-    /// Of a run that has not ended, a journal that ends earlier is what an earlier kill would have left: nobody can tell the two apart.
-    /// Then a verb says what it would have said then, and the run comes to the same end.
+    /// In a run that has not ended, a shorter journal is indistinguishable from an earlier kill. A verb then reports what it would have
+    /// reported at that time, and the run ends with the same result.
     fn is_earlier_kill(&self, damage: &Damage, verb: &str, said: &Outcome) -> bool {
         let cut = matches!(damage, Damage::Cut(file, _) if file.starts_with("journal"));
         if self.finished || !cut || said.code != Some(0) {
@@ -479,7 +479,7 @@ fn withstand(name: &str, finished: bool) {
     assert!(tally.refused.into_inner() > damages.len() && tally.same.into_inner() > 0, "it proves little");
 }
 
-/// Nothing that a run does while it is under way looks like damage to those who read it.
+/// A reader never mistakes a run in progress for damage.
 #[test]
 fn a_run_that_is_under_way_is_read_at_any_time() {
     let folder = scratch("damage-live");
@@ -516,7 +516,7 @@ fn a_run_that_is_under_way_is_read_at_any_time() {
     eprintln!("read {read} times, at {} different moments", seen.len());
 }
 
-/// The journal of a run that has ended is closed by a segment that stays empty.
+/// The journal of an ended run is closed by a segment that stays empty.
 #[test]
 fn of_a_closed_journal_a_cut_is_damage() {
     let (disk, dir) = (SimDisk::default(), Path::new("run/journal"));
@@ -536,7 +536,7 @@ fn of_a_closed_journal_a_cut_is_damage() {
         assert!(error.contains("00000001.journal"), "cut at {cut}: {error}");
     }
     write(&first, &bytes);
-    // What a crash leaves of the last segment is torn, or is not there: the journal is not closed, and can be.
+    // A crash leaves the last segment torn or missing: the journal is not closed, and can be.
     let closing = disk.read(&last).unwrap();
     for cut in 0..closing.len() {
         write(&last, &closing[..cut]);
@@ -550,7 +550,7 @@ fn of_a_closed_journal_a_cut_is_damage() {
     assert!(read_all(shared(), dir).unwrap().1.closed());
 }
 
-/// Where the journal is whole, damaged tables can be made anew from it.
+/// If the journal is intact, damaged tables can be rebuilt from it.
 #[test]
 fn tables_are_made_anew_from_the_journal() {
     let case = Case::new("evaluation-anew", true);

@@ -8,13 +8,13 @@ use crate::harness::{
 use crate::harness::{
     arg, assert_asked_once, assert_same_tables, command, engine, events, oracles, polity, prepared, resume, rules,
 };
-use polity_driver::DriveError;
-use polity_driver::disk::{Disk, RealDisk, SimDisk};
-use polity_driver::journal::{JournalError, JournalWriter};
-use polity_driver::tables::{ColumnData, TableError};
 use polity_kernel::ask::{Asker, EffectId, Outcome};
 use polity_kernel::digest::Digest;
 use polity_kernel::event::Event;
+use polity_store::DriveError;
+use polity_store::disk::{Disk, RealDisk, SimDisk};
+use polity_store::journal::{JournalError, JournalWriter};
+use polity_store::tables::{ColumnData, TableError};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn recorded(run: &Path) -> Vec<Event> {
     events(Arc::new(RealDisk), run).unwrap().0
 }
 
-/// Writes the journal of a run anew, every checksum right.
+/// Rewrites the journal of a run, with valid checksums.
 fn rewrite(run: &Path, change: impl FnOnce(&mut Vec<Event>)) {
     let mut events = recorded(run);
     change(&mut events);
@@ -68,7 +68,7 @@ fn segment(run: &Path) -> PathBuf {
     run.join("journal").join("00000001.journal")
 }
 
-/// The segment that closes the journal of a run that has ended.
+/// The segment that closes the journal of an ended run.
 fn closing(run: &Path) -> PathBuf {
     run.join("journal").join("00000002.journal")
 }
@@ -89,7 +89,7 @@ fn refused(said: &Said, code: i32, words: &[&str]) {
     }
 }
 
-/// Resumes a run and compares it with another that nothing interrupted.
+/// Resumes a run and compares it with an uninterrupted one.
 fn goes_on(run: &Path, like: &Path, digest: &str, what: &str) {
     let before = recorded(run);
     let said = polity(&["resume", arg(run)]);
@@ -195,7 +195,7 @@ fn a_real_disk_that_is_full() {
 
 // ------------------------------------------------------------------ folders that are taken
 
-/// A child that is killed when the test ends.
+/// A child process that is killed when the test ends.
 struct Running(Child);
 
 impl Running {
@@ -236,16 +236,16 @@ fn two_processes_on_one_folder() {
     let out = folder.join("run");
     let mut first = Running::start(&["run", arg(&file), "--out", arg(&out)]);
     first.wait_for(|| out.join("manifest.json").exists());
-    refused(&polity(&["resume", arg(&out)]), 3, &["another process works on", arg(&out)]);
+    refused(&polity(&["resume", arg(&out)]), 3, &["another process is working on", arg(&out)]);
     refused(&polity(&["run", arg(&file), "--out", arg(&out)]), 3, &["already holds a run", "polity resume"]);
     drop(first);
-    // A lock dies with its process.
+    // A lock ends with its process.
     let mut second = Running::start(&["resume", arg(&out)]);
     let before = journal_len(&out);
     second.wait_for(|| journal_len(&out) > before);
 }
 
-/// What lies in a folder, by its path.
+/// Contents of a folder, by path.
 #[test]
 fn a_folder_of_others_is_refused_and_left_alone() {
     let folder = scratch("faults-mine");
@@ -269,8 +269,8 @@ fn a_folder_of_others_is_refused_and_left_alone() {
         vec!["systems", "check", "debate", "--quick"],
     ];
     let systems = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems");
-    // A project of the usual kind; one that has a file called lock; one in which only names of ours are, but not by us; and leftovers of a
-    // crash with a file of somebody's among them.
+    // A usual project; one with a file called lock; one with only our file names, but not our files; and leftovers of a crash with a
+    // user's file among them.
     let projects: [&[(&str, &str)]; 4] = [
         &[("inputs/my-survey.csv", "1,2"), ("tables/thesis-table.tex", "a & b"), ("journal/2026.md", "dear diary")],
         &[("lock", "combination 1234"), ("inspect/log.json", "{}"), ("runs/notes.txt", "mine")],
@@ -292,7 +292,7 @@ fn a_folder_of_others_is_refused_and_left_alone() {
             let for_several = ["compare", "systems"].contains(&verb[0]) || verb.contains(&"--repeats");
             let shared = for_several && project[0].1 == "polity\n";
             if shared {
-                // Folders for several runs accept such leftovers. Nothing of the user in them is removed.
+                // Folders for several runs accept such leftovers. No user file in them is removed.
                 let systems = if verb[0] == "systems" { &["--systems", arg(&systems)][..] } else { &[] };
                 polity(&[&verb[..], &["--out", arg(&mine)], systems].concat());
                 assert_eq!(fs::read(mine.join("tables/acts/mine.csv")).unwrap(), b"1", "{verb:?}");
@@ -310,7 +310,7 @@ fn a_folder_of_others_is_refused_and_left_alone() {
             assert_eq!(contents(&mine), before, "{verb:?} {project:?}");
         }
     }
-    // What a crash of our own left is no obstacle, and neither is an empty folder.
+    // Leftovers of our own crash are no obstacle, and neither is an empty folder.
     let _ = fs::remove_dir_all(&mine);
     for left in [&[][..], &["lock"], &["lock", "journal/00000001.journal", "inputs/0-items.csv", "manifest.json.tmp"]] {
         let _ = fs::remove_dir_all(&mine);
@@ -353,14 +353,14 @@ fn a_torn_journal_goes_on() {
         for cut in [1, 5, 40, 200, len / 3, len / 2] {
             let torn = folder.join("torn");
             copy_folder(&like, &torn);
-            // With the end of the run goes the segment that closes its journal, and what was recorded with it.
+            // The end of the run is removed with the segment that closes its journal, and everything recorded in it.
             fs::remove_file(closing(&torn)).unwrap();
             let file = fs::OpenOptions::new().write(true).open(segment(&torn)).unwrap();
             file.set_len(len - cut).unwrap();
             forget_the_unrecorded(&torn);
             goes_on(&torn, &like, said.text("digest"), &format!("{name}: {cut} bytes less"));
         }
-        // No crash takes the first record: it was durable before the manifest was there.
+        // No crash removes the first record: it was durable before the manifest existed.
         let torn = folder.join("torn");
         copy_folder(&like, &torn);
         fs::remove_file(closing(&torn)).unwrap();
@@ -400,7 +400,7 @@ fn a_damaged_snapshot_is_refused_and_an_older_state_goes_on() {
     copy_folder(&like, &bad);
     stop_after(&bad, 7);
     let snapshot = |round: u32| bad.join("journal").join(format!("snapshot-{round:010}.bin"));
-    // The journal now ends before the record of the snapshot of round 8; the one of round 6 is the newest that counts.
+    // The journal now ends before the record of the snapshot of round 8; the one of round 6 is the newest valid one.
     assert!(snapshot(8).exists() && snapshot(6).exists());
     flip(&snapshot(6), 20);
     refused(&polity(&["resume", arg(&bad)]), 3, &["snapshot-0000000006.bin", "damaged"]);
@@ -461,13 +461,13 @@ fn a_manifest_that_changes_by_right_is_journaled_and_no_other_change_is_taken() 
         .collect();
     assert_eq!(texts, [before.clone(), after.clone()], "word for word, and before it is in the file");
     assert_eq!(verify(&run).code, Some(0));
-    // What it was is no longer what it is.
+    // The earlier content is no longer valid.
     fs::write(run.join("manifest.json"), &before).unwrap();
     for verb in ["replay", "resume"] {
         refused(&polity(&[verb, arg(&run)]), 3, &["manifest.json", "`batch` is gone"]);
     }
     refused_by_verify(&run, &["manifest.json", "`batch` is gone"]);
-    // But where a kill came between the record and the file, going on mends that.
+    // But if a kill came between the record and the file, resuming repairs it.
     stop_after(&run, 1);
     let verified = verify(&run);
     assert_eq!(verified.code, Some(0), "{verified:?}");
@@ -483,7 +483,7 @@ fn refused_by_verify(run: &Path, words: &[&str]) {
     }
 }
 
-/// Changes manifest.json and the journal's copy of it alike.
+/// Changes manifest.json and the journal's copy of it in the same way.
 fn forge(run: &Path, from: &str, to: &str) {
     rewrite(run, |events| {
         let Some(Event::Manifest(text)) = events.first_mut() else { panic!("it begins with the manifest") };
@@ -511,7 +511,7 @@ fn what_follows_from_the_scenario_is_not_taken_from_the_manifest() {
             refused(&polity(&[verb, arg(&bad)]), 3, &["manifest.json", says]);
         }
     }
-    // Another build is told of, and no reason to refuse.
+    // Another build is reported, but not refused.
     copy_folder(&like, &bad);
     forge(&bad, &format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION")), "\"version\": \"9.9.9\"");
     for verb in ["replay", "resume"] {
@@ -532,7 +532,7 @@ fn inputs_that_are_gone_or_were_added_are_named() {
     stop_after(&bad, 0);
     fs::write(bad.join("inputs/1-more.csv"), "a,b").unwrap();
     for verb in ["resume", "replay"] {
-        refused(&polity(&[verb, arg(&bad)]), 3, &["inputs/1-more.csv", "no file that the run reads"]);
+        refused(&polity(&[verb, arg(&bad)]), 3, &["inputs/1-more.csv", "the run does not read this file"]);
     }
     refused_by_verify(&bad, &["inputs/1-more.csv"]);
     fs::remove_file(bad.join("inputs/1-more.csv")).unwrap();
@@ -543,7 +543,7 @@ fn inputs_that_are_gone_or_were_added_are_named() {
     refused_by_verify(&bad, &["inputs/0-items.jsonl"]);
 }
 
-/// Runs a command; one that hangs is a failure of the test.
+/// Runs a command; hanging is a failure of the test.
 fn in_time(args: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
     let streams = (Stdio::null(), Stdio::piped(), Stdio::piped());
@@ -646,14 +646,14 @@ fn a_tampered_digest_is_named() {
     };
     rewrite(&bad, tamper);
     differs(&polity(&["replay", arg(&bad)]), 3);
-    // A run that goes on over the tampered round stops there. (From the snapshot after it, it would not see it.)
+    // A run that is resumed before the tampered round stops there. (From the snapshot after it, it would not see it.)
     stop_after(&bad, 4);
     for entry in fs::read_dir(bad.join("journal")).unwrap().flatten() {
         if entry.file_name().to_string_lossy().starts_with("snapshot") {
             fs::remove_file(entry.path()).unwrap();
         }
     }
-    refused(&polity(&["resume", arg(&bad)]), 5, &["round 3 comes out differently"]);
+    refused(&polity(&["resume", arg(&bad)]), 5, &["round 3 differs from its record"]);
 }
 
 fn with_answers(events: &mut Vec<Event>, mut change: impl FnMut(&mut Vec<polity_kernel::ask::Answer>)) {
@@ -669,7 +669,7 @@ fn tampered_answers_are_named() {
     let folder = scratch("faults-answer");
     let (like, _) = whole(&folder, &team(&folder, "debate", 8, 4));
     let bad = folder.join("bad");
-    // What was answered in round 1 is read by the others in round 2: later questions are no longer the recorded ones.
+    // Answers of round 1 are read by the others in round 2, so later questions differ from the recorded ones.
     for round in [1, 3] {
         copy_folder(&like, &bad);
         let id = EffectId { item: 2, round, actor: 1, asker: Asker::Member, n: 0 };
@@ -689,7 +689,7 @@ fn tampered_answers_are_named() {
     copy_folder(&like, &bad);
     let id = EffectId { item: 5, round: 2, actor: 0, asker: Asker::Member, n: 0 };
     rewrite(&bad, |events| with_answers(events, |answers| answers.retain(|a| a.id != id)));
-    refused(&polity(&["replay", arg(&bad)]), 5, &["no answer to effect", &id.to_string(), "nobody"]);
+    refused(&polity(&["replay", arg(&bad)]), 5, &["no answer to the request", &id.to_string(), "makes no calls"]);
 
     copy_folder(&like, &bad);
     rewrite(&bad, |events| {
@@ -700,7 +700,7 @@ fn tampered_answers_are_named() {
         });
     });
     refused(&polity(&["replay", arg(&bad)]), 5, &["recorded for another request", &id.to_string()]);
-    // Whoever goes on with it is told the same, and asks nobody.
+    // Resuming it gives the same error, and asks no model.
     stop_after(&bad, 1);
     rewrite(&bad, |events| {
         let all = recorded(&like);
@@ -800,7 +800,7 @@ fn ctrl_c_saves_and_the_run_goes_on() {
     assert_eq!((stopped.code, stopped.text("status")), (Some(6), "stopped"), "{stopped:?}");
     let rounds = stopped.json["rounds"].as_u64().unwrap();
     assert!((1..40).contains(&rounds), "{stopped:?}");
-    // What is saved begins with the next round, whatever the plan of snapshots says.
+    // The stop saves the state before the next round, whatever the plan of snapshots says.
     assert!(out.join("journal").join(format!("snapshot-{rounds:010}.bin")).exists());
     assert_eq!(tables(&RealDisk, &out)["rounds"][0].1.rows() as u64, rounds, "the tables are up to date");
     let replayed = polity(&["replay", arg(&out)]);
@@ -831,7 +831,7 @@ fn ctrl_c_twice_stops_at_once() {
     let folder = scratch("faults-interrupt-twice");
     let file = write_scenario(&folder, &rules(400_000, 1000));
     let out = folder.join("run");
-    // A round takes long enough for both to fall into one, but for now and then.
+    // A round takes long enough that both usually fall into one.
     let at_once = (0..20).any(|_| {
         let _ = std::fs::remove_dir_all(&out);
         let mut child = Running::start(&["run", arg(&file), "--out", arg(&out)]);
@@ -842,11 +842,11 @@ fn ctrl_c_twice_stops_at_once() {
         let stopped = ended(child);
         assert_eq!(stopped.code, Some(6), "{stopped:?}");
         let finished = recorded(&out).iter().any(|event| matches!(event, Event::Stopped { .. }));
-        assert!(finished || stopped.notes.contains("stopped at once"), "{stopped:?}");
+        assert!(finished || stopped.notes.contains("stopped; `polity resume`"), "{stopped:?}");
         !finished
     });
     assert!(at_once, "what was in flight was finished each time");
-    // It can be gone on with.
+    // It can be resumed.
     let mut child = Running::start(&["resume", arg(&out)]);
     let before = journal_len(&out);
     child.wait_for(|| journal_len(&out) > before);

@@ -1,20 +1,20 @@
-//! A run against an endpoint that breaks off, lies, stalls and sends what no server should: nothing hangs, no limit is passed by the
-//! endpoint's own books, no trouble of the transport becomes an answer, and what was begun goes on and replays.
+//! Runs against an endpoint that disconnects, lies, stalls and sends invalid data. Nothing hangs, no limit is exceeded by the endpoint's
+//! own count, no transport error becomes an answer, and interrupted runs can be resumed and replayed.
 //!
 //! The long forms: `bash scripts/campaigns.sh hostile outages caps`.
 
 use crate::harness::{arg, askers, command, engine, events, from_env, prepared, said, scratch, team, write_scenario};
 use crate::hostile::{Act, BEHAVIOURS, Hostile, Kind, When, act};
-use polity_driver::DriveError;
-use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::Unwatched;
-use polity_driver::models::Providers;
-use polity_driver::models::keys::Secret;
-use polity_driver::models::openai::{OpenAi, Settings};
 use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::{Notes, Outside};
 use polity_kernel::event::Event;
 use polity_kernel::scenario::Budget;
+use polity_models::models::Providers;
+use polity_models::models::keys::Secret;
+use polity_models::models::openai::{OpenAi, Settings};
+use polity_store::DriveError;
+use polity_store::disk::{Disk, SimDisk};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -24,14 +24,14 @@ use std::time::{Duration, Instant};
 
 const MODEL: &str = "openai/medium";
 const KEY: &str = "sk-canary-5ecre7-0123456789abcdef";
-/// After so long a run hangs, on whatever machine.
+/// After this time a run counts as hanging, on any machine.
 const HANGS: Duration = Duration::from_secs(400);
 
 fn disk() -> Arc<dyn Disk> {
     Arc::new(SimDisk::default())
 }
 
-/// An engine that asks this address, and waits long for it but not for any one answer.
+/// An engine that asks this address, with long patience but short timeouts.
 fn at(url: &str, disk: &Arc<dyn Disk>) -> Engine<'static> {
     let provider = OpenAi::new(url, Secret::new(KEY)).unwrap();
     let provider = provider.with(Settings { timeout_ms: Some(1_000), ..Settings::default() });
@@ -48,13 +48,13 @@ fn resume(engine: &Engine<'_>) -> Result<Summary, DriveError> {
     engine.resume(Path::new("run"), &mut Unwatched)
 }
 
-/// Replayed where nobody can be asked.
+/// Replays the run without any model.
 fn replays(disk: &Arc<dyn Disk>) {
     let replayed = at("http://127.0.0.1:1/v1", disk).replay(Path::new("run"), &mut Unwatched).unwrap();
     assert_eq!(replayed.status, RunStatus::Same);
 }
 
-/// What a thread comes to, unless it hangs.
+/// Returns the result of a thread, or fails if it hangs.
 fn ends<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (tells, told) = mpsc::channel();
     let worker = spawn(move || tells.send(work()));
@@ -68,7 +68,7 @@ fn ends<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static
     }
 }
 
-/// So many at once, in threads of their own.
+/// Runs all in parallel, each in its own thread.
 fn each<T: Send + Sync>(all: &[T], work: impl Fn(&T) + Sync) {
     let next = Mutex::new(all.iter());
     scope(|scope| {
@@ -88,7 +88,7 @@ fn every_behaviour_ends_and_goes_on_and_replays() {
     let folder = scratch("hostile-each");
     let scenario = askers(MODEL, 6, 2, false);
     let honest = begin(&at(&Hostile::honest().url(), &disk()), &scenario, &folder).unwrap();
-    assert_eq!((honest.totals.calls, honest.totals.rungs.fit, honest.totals.requests), (18, 18, 18));
+    assert_eq!((honest.totals.calls, honest.totals.resolutions.fit, honest.totals.requests), (18, 18, 18));
     assert!(BEHAVIOURS.len() >= 110, "{}", BEHAVIOURS.len());
     each(BEHAVIOURS, |(name, kind, act)| {
         let (scenario, folder, act, name) = (scenario.clone(), folder.clone(), *act, *name);
@@ -98,7 +98,7 @@ fn every_behaviour_ends_and_goes_on_and_replays() {
             let ended = begin(&at(&server.url(), &disk), &scenario, &folder);
             let summary = match ended {
                 Ok(summary) => summary,
-                // What stops a run leaves it as it was: with an honest server it goes on.
+                // A stopped run is intact: with an honest server it continues.
                 Err(DriveError::Lost(why)) => {
                     assert!(!why.contains(KEY), "{name}: {why}");
                     resume(&at(&Hostile::honest().url(), &disk)).unwrap()
@@ -117,7 +117,7 @@ fn every_behaviour_ends_and_goes_on_and_replays() {
     });
 }
 
-/// What goes wrong without an answer, in all ways at once.
+/// All failures without an answer, at once.
 fn troubles() -> Vec<Act> {
     let slow = ["hang", "drip"];
     let of = |(name, kind, act): &(&str, Kind, Act)| (*kind == Kind::Trouble && !slow.contains(name)).then_some(*act);
@@ -135,12 +135,12 @@ fn limits_hold_by_the_books_of_the_endpoint_and_nothing_hangs() {
         scenario["settings"] = json!({"max_tokens": 200});
         scenario
     }];
-    // Each limit leaves about half of what a run takes.
+    // Each limit leaves about half of what a run needs.
     let limits =
         [json!({"calls": 20}), json!({"requests": 30}), json!({"tokens": 3000}), json!({"calls": 25, "requests": 40})];
     let mut cases = Vec::new();
     for seed in 0..seeds {
-        // Resets with each limit, other trouble by turns.
+        // Resets with each limit, other failures in turn.
         let limit = |n: u64| limits[(n % limits.len() as u64) as usize].clone();
         cases.push((seed, "resets", vec![act("reset")], limits[0].clone()));
         if seed >= others {
@@ -172,7 +172,7 @@ fn limits_hold_by_the_books_of_the_endpoint_and_nothing_hangs() {
             within("requests", totals.requests, books.requests);
             within("tokens", totals.tokens_in + totals.tokens_out, books.tokens);
             let early = summary.status == RunStatus::Budget || totals.denied > 0;
-            // With enough it goes on, to its end, at an endpoint that is no better.
+            // With enough budget it continues to its end, at an equally bad endpoint.
             if summary.status == RunStatus::Budget {
                 let budget = Budget {
                     calls: Some(100_000),
@@ -222,7 +222,7 @@ fn a_server_that_tells_no_tokens_is_counted_from_above() {
             assert!(theirs.answered > 0 && summary.totals.denied > 0, "{name}: {:?}", summary.totals);
             assert_eq!(summary.totals.estimated, summary.totals.calls, "{name}");
             let told = told.lock().unwrap();
-            let said = told.iter().filter(|note| note.contains("does not tell how many tokens")).count();
+            let said = told.iter().filter(|note| note.contains("does not report how many tokens")).count();
             assert_eq!(said, 1, "{name}: {told:?}");
         }
     });
@@ -240,7 +240,7 @@ fn an_outage_changes_no_result() {
         let (url, disk) = (server.url(), disk());
         let (scenario, folder, shared) = (scenario.clone(), folder.clone(), disk.clone());
         let running = spawn(move || {
-            // As it is by default: an hour, once the first answer is there.
+            // The default: an hour, once the first answer has arrived.
             let engine = at(&url, &shared);
             let outside = Outside { patience: None, ..engine.outside.clone() };
             begin(&Engine { outside, connections: 16, ..engine }, &scenario, &folder)
@@ -254,7 +254,7 @@ fn an_outage_changes_no_result() {
         let summary = ends("outage", move || running.join().unwrap().unwrap());
         assert_eq!((summary.status, &summary.digest), (RunStatus::Done, &whole.digest), "{seconds} s");
         let totals = summary.totals;
-        assert_eq!((totals.rungs, totals.calls), (whole.totals.rungs, whole.totals.calls), "{seconds} s");
+        assert_eq!((totals.resolutions, totals.calls), (whole.totals.resolutions, whole.totals.calls), "{seconds} s");
         assert!(totals.retries > 0, "{seconds} s: nobody noticed");
         replays(&disk);
     });
@@ -325,7 +325,7 @@ fn a_run_stops_when_it_is_told_to_though_nobody_answers() {
         }
         let resumed = said(&with(&honest.url(), &["resume", arg(&out)]).output().unwrap());
         assert_eq!((resumed.code, resumed.text("digest")), (Some(0), whole.text("digest")), "{way}: {resumed:?}");
-        // What was in flight when it stopped may have been answered, and is counted.
+        // Requests in flight at the stop may have been answered, and are counted.
         assert!(resumed.json["charged"].as_u64() > Some(0), "{way}: {resumed:?}");
         assert!(resumed.notes.contains("in flight when a process ended"), "{way}: {resumed:?}");
     });
@@ -336,7 +336,7 @@ fn what_is_sent_is_counted_though_the_process_is_killed() {
     let folder = scratch("hostile-kills");
     let mut scenario = team(&folder, "debate", 120, 3);
     scenario["model"] = MODEL.into();
-    scenario["window"] = 40.into();
+    scenario["max_concurrent"] = 40.into();
     let file = write_scenario(&folder, &scenario);
     let kills = from_env("POLITY_CAP_KILLS", 11);
     let server = Hostile::start(vec![act("reset")], When::Drawn(0.0, 1), Duration::from_millis(60));
@@ -354,7 +354,7 @@ fn what_is_sent_is_counted_though_the_process_is_killed() {
         command.env("OPENAI_BASE_URL", server.url()).env("OPENAI_API_KEY", KEY);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         if killed < kills {
-            // In the middle of the calls, once there are some more.
+            // In the middle of the calls, after some more.
             let before = server.books().requests;
             while server.books().requests < before + 12 && child.try_wait().unwrap().is_none() {
                 sleep(Duration::from_millis(1));
@@ -370,7 +370,7 @@ fn what_is_sent_is_counted_though_the_process_is_killed() {
     };
     let books = server.books();
     assert_eq!(last.code, Some(7), "the limit was met: {last:?}");
-    // The limit is used up by the count, which has all that was answered in it.
+    // The limit is used up by the count, which includes everything answered within it.
     let counted = match &last.json["calls"] {
         Value::Null => 300,
         calls => calls.as_u64().unwrap() + last.json["charged"].as_u64().unwrap(),
@@ -378,7 +378,7 @@ fn what_is_sent_is_counted_though_the_process_is_killed() {
     assert!(books.answered <= 300, "{books:?} after {killed} kills: {last:?}");
     assert!(counted <= 300 && books.answered <= counted, "{counted} here, {books:?} after {killed} kills");
     assert!(killed >= 3, "{killed}");
-    // With enough it ends, and the same way as a run that nobody killed.
+    // With enough budget it ends, with the same result as a run that was not killed.
     let enough = ["resume", arg(&out), "--max-calls", "100000", "--max-connections", "64"];
     let mut go_on = command(&enough);
     let done = said(&go_on.env("OPENAI_BASE_URL", server.url()).env("OPENAI_API_KEY", KEY).output().unwrap());
@@ -399,16 +399,16 @@ fn a_stray_refusal_turns_no_schema_off_and_what_changes_is_journaled() {
         let summary = begin(&at(&server.url(), &disk), &scenario, &folder).unwrap();
         let books = server.books();
         assert_eq!((books.requests, books.with_schema), (361, 361), "{name}");
-        assert_eq!((summary.totals.rungs.fit, summary.totals.charged), (360, 0), "{name}: {:?}", summary.totals);
+        assert_eq!((summary.totals.resolutions.fit, summary.totals.charged), (360, 0), "{name}: {:?}", summary.totals);
         let forms = events(disk, Path::new("run")).unwrap().0.into_iter().filter(|e| matches!(e, Event::Form { .. }));
         assert_eq!(forms.count(), 0, "{name}");
     }
-    // A server that takes no schemas for a while: it is asked in words, and for schemas again later.
+    // A server that refuses schemas for a while: it is asked in words, and with schemas again later.
     let server = Hostile::start(vec![act("400-of-schemas")], When::Schemas(40), Duration::ZERO);
     let disk = disk();
     let engine = Engine { connections: 4, ..at(&server.url(), &disk) };
     let summary = begin(&engine, &scenario, &folder).unwrap();
-    assert_eq!((summary.totals.rungs.none, summary.totals.calls), (0, 360), "{:?}", summary.totals);
+    assert_eq!((summary.totals.resolutions.none, summary.totals.calls), (0, 360), "{:?}", summary.totals);
     let forms: Vec<bool> = events(disk.clone(), Path::new("run"))
         .unwrap()
         .0
@@ -437,13 +437,13 @@ fn what_a_process_says_at_the_end_counts_its_defaults() {
         command(&["run", arg(&file), "--model", MODEL, "--agents", "30", "--rounds", "2", "--out", arg(&out)]);
     let said = said(&command.env("OPENAI_BASE_URL", server.url()).env("OPENAI_API_KEY", KEY).output().unwrap());
     assert_eq!(said.code, Some(0), "{said:?}");
-    let defaults = said.json["rungs"]["default"].as_u64().unwrap();
+    let defaults = said.json["resolutions"]["default"].as_u64().unwrap();
     assert!(defaults > 0, "{said:?}");
     assert!(said.notes.contains(&format!("{defaults} of 60 questions ended in their default")), "{said:?}");
 }
 
-/// Serves until it is killed, for trials by hand: `POLITY_SERVE=reset,500 POLITY_PROBABILITY=50 cargo test --test all hostile_provider::serve --
-/// --ignored --nocapture`.
+/// Serves until it is killed, for manual trials: `POLITY_SERVE=reset,500 POLITY_PROBABILITY=50 cargo test --test all
+/// hostile_provider::serve -- --ignored --nocapture`.
 #[test]
 #[ignore = "a tool, no test"]
 fn serve() {

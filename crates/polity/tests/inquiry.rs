@@ -1,16 +1,16 @@
-//! Worlds that ask: before anybody looks, in the name of agents, with ladders; by threads, shards, arrival, stops, walls and deaths.
+//! Worlds that ask: before agents observe, in the name of agents, with retries; by threads, shards, arrival, stops, limits and deaths.
 
 use crate::harness::{
     StopAfter, answers, assert_asked_once, assert_same_tables, curious, engine, events, prepared, replay, resume, run,
     scratch, tables,
 };
-use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::drive::Stop;
 use polity_driver::run::Engine;
 use polity_driver::run::RunStatus;
 use polity_driver::source::Faults;
-use polity_driver::tables::ColumnData;
-use polity_kernel::ask::{Asker, EffectId, Outcome, Value, Want};
+use polity_kernel::ask::{Asker, EffectId, Outcome, ResponseFormat, Value};
+use polity_store::disk::{Disk, SimDisk};
+use polity_store::tables::ColumnData;
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn disk() -> Arc<dyn Disk> {
 #[test]
 fn what_a_world_is_told_does_not_depend_on_threads_shards_or_arrival() {
     let folder = scratch("inquiry");
-    // In two blocks, so that shards have something to part.
+    // In two blocks, so that the work can be split between shards.
     let prepared = prepared(&curious(5000, 3), &folder);
     let base = disk();
     let expected = run(&engine(base.clone(), 1, None), &prepared, Path::new(OUT)).unwrap();
@@ -59,7 +59,8 @@ fn a_world_asks_in_the_names_of_agents_before_they_look() {
             };
             assert!(n(0) && (who > 0 || n(1)), "round {round}, agent {who}");
         }
-        let vectors = of_round().filter(|(_, all)| all.last().unwrap().request.want == Want::Vector);
+        let vectors =
+            of_round().filter(|(_, all)| all.last().unwrap().request.response_format == ResponseFormat::Vector);
         let vector =
             |outcome: &Outcome| matches!(outcome, Outcome::Reply { value: Value::Vector(v), .. } if v.len() == 256);
         assert!(vectors.map(|(_, all)| vector(&all.last().unwrap().outcome)).eq([true]), "round {round}");
@@ -94,7 +95,7 @@ fn a_wall_denies_a_world_and_its_defaults_hold() {
     let (other, _, same) = play(1, Some(Faults { seed: 3, failure: 0.3, repeat: 0.3 }));
     assert_eq!(other, digest);
     assert_same_tables(&same, &found, "arrival");
-    // With less the world itself is denied, and agents see the declared default: those that say what they see say that.
+    // With less, the world itself is denied, and agents see the declared default: those that repeat what they see repeat that.
     scenario["budget"] = json!({"calls": 5});
     let disk = disk();
     run(&engine(disk.clone(), 1, None), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
@@ -142,7 +143,7 @@ fn the_first_questions_are_those_of_agents_in_the_first_round() {
     let asked = first(&curious(20, 5));
     assert_eq!(asked.len(), 8);
     assert!(asked.iter().all(|effect| effect.id.round == 0 && effect.id.asker != Asker::World));
-    // Nobody looks in the first round, and nobody is asked.
+    // Nobody is active in the first round, so nobody is asked.
     let mut hours = vec![1.0; 24];
     hours[8] = 0.0;
     let asleep = json!({

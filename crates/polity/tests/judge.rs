@@ -1,4 +1,4 @@
-//! Judges of pairs in whole runs, and what `polity agreement` says of them.
+//! Judges of pairs in whole runs, and the output of `polity agreement`.
 
 use serde_json::{Value as Json, json};
 use std::fs;
@@ -11,12 +11,12 @@ fn polity(folder: &Path, args: &[&str]) -> (bool, String, String) {
     (out.status.success(), text(&out.stdout), text(&out.stderr))
 }
 
-/// Judges at work on `n` pairs, half of which have the better answer first; what the command says of the run.
+/// Runs judges on `n` pairs, half of which have the better answer first; returns the command's output.
 fn judged(folder: &Path, n: u32, model: &str, method: &Json) -> Json {
     judged_of(folder, n, 50, model, method)
 }
 
-/// The same with so many of a hundred pairs that have the better answer first.
+/// The same with this many of a hundred pairs that have the better answer first.
 fn judged_of(folder: &Path, n: u32, first: u32, model: &str, method: &Json) -> Json {
     let pair = |i: u32| {
         let (label, a, b) = if i * 37 % 100 < first { ("A", "good", "bad") } else { ("B", "bad", "good") };
@@ -62,7 +62,7 @@ fn who_guesses_leans_to_what_comes_first_and_a_jury_does_better_than_its_members
     assert!(judges.iter().all(|judge| (0.55..0.8).contains(&number(&judge["agreement"]))), "{found}");
     assert!(number(&found["team"]["agreement"]) > judges.iter().map(|j| number(&j["agreement"])).sum::<f64>() / 3.0);
     assert!((0.0..0.9).contains(&number(&found["fleiss"])), "{found}");
-    // In both orders the lean shows as verdicts that are not kept.
+    // In both orders the bias shows as verdicts that are not kept.
     let folder = tempfile::tempdir().unwrap();
     let found = judged(folder.path(), 600, "sim/small", &json!({"kind": "judge", "way": "jury", "both_orders": true}));
     let judges = found["judges"].as_array().unwrap();
@@ -71,8 +71,8 @@ fn who_guesses_leans_to_what_comes_first_and_a_jury_does_better_than_its_members
     assert!(judges.iter().all(|judge| judge["measured_by"] == "both orders"), "{found}");
 }
 
-/// The share of labels reaches no bias. Whose first answer is better in 85 of 100 pairs names the first more rarely than the labels do, however
-/// far it leans to it.
+/// The share of labels does not affect the bias: a judge whose first answer is better in 85 of 100 pairs names the first less often than
+/// the labels do, whatever its bias.
 #[test]
 fn a_lean_is_told_apart_from_the_share_of_labels() {
     let number = |value: &Json| value.as_f64().unwrap();
@@ -90,7 +90,7 @@ fn a_lean_is_told_apart_from_the_share_of_labels() {
             );
             assert_eq!(judge["measured_by"], if both_orders { "both orders" } else { "labels" });
         }
-        // Who is always right leans to nothing.
+        // A judge that is always right has no bias.
         let folder = tempfile::tempdir().unwrap();
         let found = judged_of(folder.path(), 100, 85, "sim/perfect", &method);
         let bias = &found["judges"][0]["position_bias"];
@@ -139,7 +139,7 @@ fn wrong_wishes_are_told_what_there_is() {
     });
     fs::write(folder.path().join("wrong.yaml"), scenario.to_string()).unwrap();
     let (ok, _, errors) = polity(folder.path(), &["run", "wrong.yaml", "--out", "run"]);
-    assert!(!ok && errors.contains("judges compare pairs of answers"), "{errors}");
+    assert!(!ok && errors.contains("it compares pairs of answers"), "{errors}");
     let (ok, _, errors) = polity(folder.path(), &["agreement", "nowhere"]);
     assert!(!ok && errors.contains("nowhere"), "{errors}");
 }
@@ -164,11 +164,11 @@ fn a_model_scores_answers_and_its_work_is_not_the_methods() {
     };
     let (exact, _) = evaluated("exact", None);
     let (knows, notes) = evaluated("knows", Some("sim/perfect"));
-    // Who knows what is right scores as a comparison does, and the method's own calls are as many.
+    // Figures equal those of a comparison, and the method has the same number of calls.
     for key in ["accuracy", "low", "high", "calls", "unanswered"] {
         assert_eq!(knows[key], exact[key], "{key}");
     }
-    assert!(exact.get("scoring").is_none() && notes.contains("no part of the methods' own"), "{notes}");
+    assert!(exact.get("scoring").is_none() && notes.contains("do not count as use of the methods"), "{notes}");
     assert_eq!(knows["scoring"]["calls"], 20 - knows["unanswered"].as_u64().unwrap());
     let (guesses, _) = evaluated("guesses", Some("sim/small"));
     assert_ne!(guesses["accuracy"], exact["accuracy"], "a weak judge errs");
@@ -180,11 +180,11 @@ fn a_model_scores_answers_and_its_work_is_not_the_methods() {
         assert!(!ok);
         errors
     };
-    assert!(wrong("items.scorer=judge").contains("`judge: provider/model` belong together"));
+    assert!(wrong("items.scorer=judge").contains("`judge: provider/model` (the model that scores"));
     assert!(wrong("items.judge=sim/small").contains("`scorer: judge` and"));
 }
 
-/// A score that is waited for must not lose an item, whichever round its method ends in.
+/// An item whose score is awaited must not be lost, whichever round its method ends in.
 #[test]
 fn every_item_of_every_method_is_there_with_its_score() {
     let folder = tempfile::tempdir().unwrap();
@@ -203,13 +203,13 @@ fn every_item_of_every_method_is_there_with_its_score() {
             let args = [&args[..], &["--no-report", "--out", &out], sets].concat();
             let (ok, found, errors) = polity(folder.path(), &args);
             if !ok {
-                assert!(errors.contains("it can not work on item 0"), "{errors}");
+                assert!(errors.contains("it cannot work on item 0"), "{errors}");
                 continue;
             }
             tried += 1;
             let found: Json = serde_json::from_str(&found).unwrap();
             assert_eq!((&found["items"], &found["unscored"]), (&4.into(), &0.into()), "{name}: {errors}");
-            // Every question is in the table of calls, also those that came after the method's last round.
+            // Every question is in the table of calls, including those after the method's last round.
             let (ok, rows, errors) = polity(folder.path(), &["export", &out, "--table", "calls", "--format", "jsonl"]);
             assert!(ok, "{errors}");
             let (ok, items, errors) = polity(folder.path(), &["export", &out, "--table", "items", "--format", "jsonl"]);

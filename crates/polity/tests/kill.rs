@@ -1,4 +1,4 @@
-//! The command is killed at random moments, again and again, and resumed: nothing of it may show in the result.
+//! The command is killed at random moments, again and again, and resumed: the result must not show it.
 //!
 //! The long form: `bash scripts/campaigns.sh kills`.
 
@@ -10,10 +10,10 @@ use crate::harness::{
 };
 use crate::harness::{tables, team, write_scenario};
 use crate::hostile::{Hostile, When, act};
-use polity_driver::disk::RealDisk;
 use polity_kernel::ask::EffectId;
 use polity_kernel::event::Event;
 use polity_kernel::rng::{Draws, Stream};
+use polity_store::disk::RealDisk;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,15 +25,15 @@ use std::time::{Duration, Instant};
 /// When a process is killed.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// So long after its start.
+    /// This long after its start.
     After(Duration),
-    /// Once the journal is so long, in bytes.
+    /// Once the journal has this length, in bytes.
     Journal(u64),
-    /// Once there are so many files in the run folder.
+    /// Once the run folder has this many files.
     Files(usize),
 }
 
-/// In what state kills found the run.
+/// The state of the run at each kill.
 #[derive(Debug, Default)]
 struct Tally {
     kills: u32,
@@ -44,7 +44,7 @@ struct Tally {
     during_rounds: u32,
     /// Of those during rounds or before round 0: with answers that no complete round has used.
     answers_in_flight: u32,
-    /// Of those: with a snapshot to go on from.
+    /// Of those: with a snapshot to resume from.
     with_snapshot: u32,
     /// All rounds complete, the end not recorded.
     before_the_end: u32,
@@ -68,7 +68,7 @@ struct Case {
     wall: Duration,
     journal: u64,
     files: usize,
-    /// Whom it asks, where that is no simulated model in the process.
+    /// The provider, unless the model is simulated in the process.
     provider: Option<Hostile>,
 }
 
@@ -87,7 +87,7 @@ fn count_files(dir: &Path) -> usize {
     entries.flatten().map(|e| if e.path().is_dir() { count_files(&e.path()) } else { 1 }).sum()
 }
 
-/// What a killed process left in its journal.
+/// Returns the journal of a killed process.
 fn recorded(run: &Path) -> (Vec<Event>, bool) {
     match run.join("manifest.json").exists() {
         true => events(Arc::new(RealDisk), run).unwrap(),
@@ -95,7 +95,7 @@ fn recorded(run: &Path) -> (Vec<Event>, bool) {
     }
 }
 
-/// The command, and whom it asks.
+/// Creates the command and sets its provider.
 fn asking(args: &[&str], provider: Option<&Hostile>) -> Command {
     let mut command = command(args);
     if let Some(provider) = provider {
@@ -104,7 +104,7 @@ fn asking(args: &[&str], provider: Option<&Hostile>) -> Command {
     command
 }
 
-/// A provider that breaks off a request in ten.
+/// A provider that drops one in ten requests.
 fn faulty() -> Option<Hostile> {
     let acts = ["reset", "close", "500", "503-now", "429-soon", "cut-in-the-middle", "truncated"].map(act).to_vec();
     Some(Hostile::start(acts, When::Drawn(0.1, 5), Duration::from_millis(3)))
@@ -145,7 +145,7 @@ impl Case {
         }
     }
 
-    /// The arguments that begin the run, or go on with it.
+    /// Returns the arguments that start or resume the run.
     fn next<'a>(&'a self, run: &'a Path) -> Vec<&'a str> {
         match run.join("manifest.json").exists() {
             true => vec!["resume", arg(run)],
@@ -153,7 +153,7 @@ impl Case {
         }
     }
 
-    /// Starts a process, kills it at the moment, and says what it left.
+    /// Starts a process, kills it at the moment, and returns its state.
     fn kill(&self, run: &Path, moment: Moment, tally: &mut Tally) -> Vec<Event> {
         let resumed = run.join("manifest.json").exists();
         let began = Instant::now();
@@ -172,7 +172,7 @@ impl Case {
             }
             sleep(Duration::from_micros(100));
         };
-        // A process that has ended by itself is no longer there to be killed.
+        // The process may have ended by itself.
         let _ = child.kill();
         let output = child.wait_with_output().unwrap();
         let (left, torn) = recorded(run);
@@ -263,7 +263,7 @@ fn a_debate_survives_kills() {
     let mut scenario = team(&folder, "debate", 80, 8);
     // The first half of the items passes all rounds before the others begin: kills meet items ahead of the open round, and
     // rounds that complete one by one.
-    scenario["window"] = 40.into();
+    scenario["max_concurrent"] = 40.into();
     let case = Case::new("debate", &scenario, folder);
     assert!(case.answers >= 1500, "{} answers are too few to be killed among", case.answers);
     let (events, _) = recorded(&case.folder.join("whole"));
@@ -277,7 +277,7 @@ fn minds_at_a_faulty_provider_survive_kills() {
     let scenario = json!({
         "name": "minds", "seed": 4, "rounds": 4, "agents": 60, "model": "openai/medium",
         "world": {"kind": "guess-average"},
-        "cohorts": [{"policy": {"kind": "mind", "again": 2, "memory": {"tokens": 100}}}],
+        "cohorts": [{"policy": {"kind": "mind", "max_retries": 2, "memory": {"tokens": 100}}}],
         "metrics": [{"kind": "mean", "of": "guess"}],
         "snapshot": {"rounds": 1},
     });

@@ -1,24 +1,25 @@
-//! Questions with ladders against a model that answers in every way but the right one.
+//! Questions with retries and defaults, against a model that answers in every way but the right one.
 //!
 //! The long form: `bash scripts/campaigns.sh malformed`.
 
 use crate::harness;
 
 use crate::harness::{answers, assert_same_tables, engine, events, from_env, prepared, replay, run, scratch, tables};
-use polity_driver::disk::{Disk, SimDisk};
-use polity_driver::drive::Rungs;
-use polity_driver::models::openai::{Received, outcome, read_completion};
-use polity_driver::models::{Answering, Exchange, Provider, Providers, Trouble};
+use polity_driver::drive::Resolutions;
 use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::Faults;
-use polity_driver::tables::ColumnData;
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Answer, Effect, EffectId, Message, Outcome, Request, Role, Unanswered, Usage, Value, Want};
-use polity_kernel::ladder::Question;
-use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::ask::{
+    Answer, AskError, ChatMessage, Effect, EffectId, Outcome, Question, Request, ResponseFormat, Role, Usage, Value,
+};
+use polity_kernel::method::{Brief, Method, Records, TeamContext, Verdict};
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
+use polity_models::models::openai::{Received, outcome, read_completion};
+use polity_models::models::{Answering, Exchange, Provider, ProviderError, Providers};
+use polity_store::disk::{Disk, SimDisk};
+use polity_store::tables::ColumnData;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -29,29 +30,32 @@ use std::sync::{Arc, OnceLock};
 const OUT: &str = "run";
 const ROUNDS: u32 = 5;
 const SEED: u64 = 21;
-/// How often a question is put again.
+/// Number of retries.
 const AGAIN: u8 = 2;
 
 // ------------------------------------------------------------------ the questions
 
-/// What is asked each turn: a name, the form, and the value that holds when nothing helps, which no reply has.
-fn questions() -> [(&'static str, Want, Value); 4] {
+/// The questions of each turn: a name, the form, and the default, which no reply has.
+fn questions() -> [(&'static str, ResponseFormat, Value); 4] {
     let options = ["left", "right", "neither of them", "undecided"].map(String::from).to_vec();
-    let number = || Want::number(0.0, 60.0);
-    let whole = Want::Number { low: 1.0, high: 9.0, whole: true };
-    let record =
-        vec![("why".into(), Want::Text), ("sure".into(), number()), ("vote".into(), Want::Choice(options.clone()))];
-    let list = Want::List { of: Box::new(whole), least: 1, most: 4 };
+    let number = || ResponseFormat::number(0.0, 60.0);
+    let whole = ResponseFormat::Number { low: 1.0, high: 9.0, whole: true };
+    let record = vec![
+        ("why".into(), ResponseFormat::Text),
+        ("sure".into(), number()),
+        ("vote".into(), ResponseFormat::Choice(options.clone())),
+    ];
+    let list = ResponseFormat::List { of: Box::new(whole), least: 1, most: 4 };
     let nobody = Value::Record(vec![Value::Text("default".into()), Value::Number(59.875), Value::Choice(3)]);
     [
-        ("choice", Want::Choice(options), Value::Choice(3)),
+        ("choice", ResponseFormat::Choice(options), Value::Choice(3)),
         ("number", number(), Value::Number(59.875)),
-        ("record", Want::Record(record), nobody),
+        ("record", ResponseFormat::Record(record), nobody),
         ("list", list, Value::List(vec![Value::Number(9.0); 4])),
     ]
 }
 
-/// A number of a value, which an act can carry.
+/// Converts a value to a number that an act can carry.
 fn shown(value: &Value) -> f64 {
     match value {
         Value::Text(text) => text.len() as f64,
@@ -63,7 +67,7 @@ fn shown(value: &Value) -> f64 {
     }
 }
 
-/// A policy that puts all questions at once and does what they end in.
+/// A policy that asks all questions at once and acts on the results.
 struct Climber(u16);
 
 impl Policy for Climber {
@@ -73,25 +77,27 @@ impl Policy for Climber {
     /// Questions that ended in their defaults.
     type State = u32;
 
-    fn open(_: harness::Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        Ok(Climber(binding.number_act()?.0))
+    fn open(_: harness::Nothing, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        Ok(Climber(setup.number_act()?.0))
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) -> u32 {
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) -> u32 {
         0
     }
 
     async fn act(&self, state: &mut u32, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let question = |(name, want, default): (&str, Want, Value)| {
+        let question = |(name, response_format, default): (&str, ResponseFormat, Value)| {
             let words = format!("Agent {}, round {}: which {name}?", turn.who, turn.round);
-            let messages = vec![Message::text(Role::User, words)];
-            let request = Request { purpose: name.into(), ..Request::new("malformed/model", messages, want) };
-            Question { request, hidden: None, again: AGAIN, default }
+            let messages = vec![ChatMessage::text(Role::User, words)];
+            let request =
+                Request { purpose: name.into(), ..Request::new("malformed/model", messages, response_format) };
+            Question::new(request).retries(AGAIN).default(default)
         };
         let asked = questions().map(question).to_vec();
-        for settled in turn.settle_all(asked).await {
-            *state += u32::from(settled.defaulted.is_some());
-            turn.act(self.0, shown(&settled.value));
+        let defaults: Vec<Value> = asked.iter().filter_map(|question| question.default.clone()).collect();
+        for (heard, default) in turn.ask_all(asked).await.into_iter().zip(defaults) {
+            *state += u32::from(heard.is_err());
+            turn.act(self.0, shown(&heard.unwrap_or(default)));
         }
         Ok(())
     }
@@ -126,7 +132,7 @@ impl Ballot {
     }
 }
 
-/// A policy that asks for ballots; with `odd` for what can not be asked for.
+/// A policy that asks for ballots; with `odd`, for types that cannot be asked for.
 struct Voter {
     act: u16,
     odd: bool,
@@ -144,19 +150,19 @@ impl Policy for Voter {
     type Params = VoterParams;
     type State = ();
 
-    fn open(params: VoterParams, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        Ok(Voter { act: binding.number_act()?.0, odd: params.odd })
+    fn open(params: VoterParams, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        Ok(Voter { act: setup.number_act()?.0, odd: params.odd })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let messages = vec![Message::text(Role::User, format!("Agent {}, round {}: whom?", turn.who, turn.round))];
-        let request = Request::new("sim/perfect", messages, Want::Text);
+        let messages = vec![ChatMessage::text(Role::User, format!("Agent {}, round {}: whom?", turn.who, turn.round))];
+        let request = Request::new("sim/perfect", messages, ResponseFormat::Text);
         if self.odd {
             turn.ask_as::<Option<Ballot>>(request.clone()).await?.ok();
         }
-        let heard: Result<Ballot, Unanswered> = turn.ask_as(request).await?;
+        let heard: Result<Ballot, AskError> = turn.ask_as(request).await?;
         turn.act(self.act, heard.map_or(0.0, |ballot| ballot.number()));
         Ok(())
     }
@@ -175,11 +181,12 @@ impl Method for Jury {
         Ok(Jury)
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        for member in 0..desk.team.len() {
-            let ballot: Result<Ballot, _> =
-                desk.ask_as(Brief::new(member, vec![Message::text(Role::User, "Whom?")], Want::Text)).await?;
-            desk.record(member, 0, ballot.map_or("none".into(), |ballot| ballot.number().to_string()));
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        for member in 0..context.team.len() {
+            let ballot: Result<Ballot, _> = context
+                .ask_as(Brief::new(member, vec![ChatMessage::text(Role::User, "Whom?")], ResponseFormat::Text))
+                .await?;
+            context.record(member, 0, ballot.map_or("none".into(), |ballot| ballot.number().to_string()));
         }
         Ok(Verdict::default())
     }
@@ -198,24 +205,24 @@ fn registry() -> &'static Registry {
 
 // ------------------------------------------------------------------ the answers
 
-/// What must come of an answer.
+/// The expected result of an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Comes {
-    /// A reply as it came, with the value that was meant.
+    /// A valid reply with the intended value.
     Fit,
-    /// A reply that was mended, with the value that was meant.
+    /// A repaired reply with the intended value.
     Mended,
     /// Never a reply.
     Invalid,
     Refused,
     Failed,
-    /// Cut somewhere: no reply, or the value that was meant.
+    /// Cut off somewhere: no reply, or the intended value.
     Either,
 }
 
 use Comes::{Either, Failed, Fit, Invalid as Bad, Mended, Refused};
 
-/// Every way to answer, and what must come of it.
+/// Every way to answer, and the expected result.
 const WAYS: &[(&str, Comes)] = &[
     ("fit", Fit),
     ("in-its-envelope", Fit),
@@ -259,57 +266,65 @@ const WAYS: &[(&str, Comes)] = &[
     ("two-objects", Bad),
     ("two-values", Bad),
     ("not-utf-8", Bad),
-    ("control-letters", Bad),
+    ("control-messages", Bad),
     ("deep", Bad),
     ("huge", Bad),
 ];
 
-/// A model behind the wire of the real ones, of which every answer is made by the seed.
+/// A model behind the wire of the real ones, whose answers are generated from the seed.
 struct Malformed;
 
-/// A value as a model would write it in an object, and what it means.
-fn meant(want: &Want, draws: &mut Draws) -> Value {
-    match want {
-        Want::Text => Value::Text(["because", "it's \"so\", {really}", "ü🦀\n[1]"][draws.below(3) as usize].into()),
+/// A value as a model would write it in an object, and its meaning.
+fn meant(response_format: &ResponseFormat, draws: &mut Draws) -> Value {
+    match response_format {
+        ResponseFormat::Text => {
+            Value::Text(["because", "it's \"so\", {really}", "ü🦀\n[1]"][draws.below(3) as usize].into())
+        }
         // Not the last, which is the default.
-        Want::Choice(options) => Value::Choice(draws.below(options.len() as u64 - 1) as u32),
-        Want::Number { low, high, whole: true } => Value::Number(low + draws.below((high - low) as u64) as f64),
-        Want::Number { low, high, .. } => Value::Number((draws.range(*low, high - 1.0) * 100.0).round() / 100.0),
-        Want::List { of, least, most } => {
+        ResponseFormat::Choice(options) => Value::Choice(draws.below(options.len() as u64 - 1) as u32),
+        ResponseFormat::Number { low, high, whole: true } => {
+            Value::Number(low + draws.below((high - low) as u64) as f64)
+        }
+        ResponseFormat::Number { low, high, .. } => {
+            Value::Number((draws.range(*low, high - 1.0) * 100.0).round() / 100.0)
+        }
+        ResponseFormat::List { of, least, most } => {
             let n = u64::from(*least) + draws.below(u64::from(most - least) + 1);
             Value::List((0..n).map(|_| meant(of, draws)).collect())
         }
-        Want::Record(fields) => Value::Record(fields.iter().map(|(_, want)| meant(want, draws)).collect()),
-        Want::Vector => unreachable!("no ladder asks for a vector"),
+        ResponseFormat::Record(fields) => {
+            Value::Record(fields.iter().map(|(_, response_format)| meant(response_format, draws)).collect())
+        }
+        ResponseFormat::Vector => unreachable!("no ladder asks for a vector"),
     }
 }
 
-/// What an answer means, the way it is given in, and the HTTP response.
-fn answered(id: EffectId, want: &Want) -> (Value, usize, Received) {
-    let mut draws = Draws::new(SEED, Stream::Driver, id.round, id.actor * 64 + id.n);
+/// Returns the intended value of an answer, the way it is given in, and the HTTP response.
+fn answered(id: EffectId, response_format: &ResponseFormat) -> (Value, usize, Received) {
+    let mut draws = Draws::new(SEED, Stream::Driver, id.round, id.item.wrapping_mul(1 << 16) + id.actor * 64 + id.n);
     let mut way = draws.below(WAYS.len() as u64) as usize;
     if WAYS[way].0 == "huge" && draws.unit() > 0.1 {
         way = 0; // They take their time.
     }
-    let value = meant(want, &mut draws);
-    // Objects as the wire has them: what is none stands in one as `answer`.
-    let whole = match want {
-        Want::Record(_) => want.clone(),
-        _ => Want::Record(vec![("answer".into(), want.clone())]),
+    let value = meant(response_format, &mut draws);
+    // Objects are written as on the wire; other values are wrapped in one as `answer`.
+    let whole = match response_format {
+        ResponseFormat::Record(_) => response_format.clone(),
+        _ => ResponseFormat::Record(vec![("answer".into(), response_format.clone())]),
     };
-    let inside = match want {
-        Want::Record(_) => value.clone(),
+    let inside = match response_format {
+        ResponseFormat::Record(_) => value.clone(),
         _ => Value::Record(vec![value.clone()]),
     };
     let json = inside.to_json(&whole);
     let text = json.to_string();
-    let bare = match value.to_json(want) {
+    let bare = match value.to_json(response_format) {
         Json::String(text) => text,
         other => other.to_string(),
     };
     let open = text.strip_suffix('}').unwrap();
     let quoted = |open: &str, close: &str| {
-        // Texts of these kinds of quotes hold none of them.
+        // Texts with these kinds of quotes contain none of them.
         let plain = text.replace("it's \\\"so\\\"", "it is so");
         plain.split('"').enumerate().map(|(i, part)| [part, [open, close][i % 2]].concat()).collect::<String>()
     };
@@ -331,7 +346,7 @@ fn answered(id: EffectId, want: &Want) -> (Value, usize, Received) {
         }
         "bare-names" => content = Some(text.replace("\"answer\":", "answer:").replace("\"why\":", "why: ")),
         "a-comment" => content = Some(format!("{open} // that's {{it}}, \"I\" think\n}}")),
-        // A number that ends the reply may have been cut; a space shows that it was not.
+        // A number at the end of the reply may have been cut; a space shows that it was not.
         "last-brace-missing" => content = Some(format!("{open}\n")),
         "number-as-text" => {
             let as_text = |json: &Json| if json.is_number() { json!(json.to_string()) } else { json.clone() };
@@ -343,13 +358,13 @@ fn answered(id: EffectId, want: &Want) -> (Value, usize, Received) {
                 };
             }
             // A choice has no number.
-            let choice = matches!(want, Want::Choice(_));
+            let choice = matches!(response_format, ResponseFormat::Choice(_));
             content = Some(if choice { format!("**{}**.", bare.to_uppercase()) } else { json.to_string() });
         }
         "python" => content = Some(format!("{open}, \"sure_of_it\": True, \"else\": None}}")),
         "cut-anywhere" => {
-            let letters = draws.below(text.chars().count() as u64) as usize;
-            content = Some(text.chars().take(letters).collect());
+            let messages = draws.below(text.chars().count() as u64) as usize;
+            content = Some(text.chars().take(messages).collect());
         }
         "cut-in-a-value" => content = Some(open.trim_end_matches(['"', ']']).to_owned()),
         "length" => finish = "length",
@@ -362,7 +377,7 @@ fn answered(id: EffectId, want: &Want) -> (Value, usize, Received) {
         "tool-call" => {
             message["tool_calls"] = json!([{"id": "1", "function": {"name": "look_up", "arguments": text}}]);
         }
-        "refused" => message["refusal"] = json!("I can not help with that."),
+        "refused" => message["refusal"] = json!("I cannot help with that."),
         "filtered" => finish = "content_filter",
         "filtered-400" => {
             status = 400;
@@ -386,18 +401,18 @@ fn answered(id: EffectId, want: &Want) -> (Value, usize, Received) {
         "wrong-types" => content = Some(json!({"answer": {"x": 7}, "why": 1, "sure": [7], "vote": 2}).to_string()),
         "wrong-names" => content = Some(json!({"Answer": bare, "reason": "left", "sure ": 7}).to_string()),
         "out-of-bounds" => {
-            content = Some(match want {
-                Want::List { .. } => json!([1, 2, 10]).to_string(),
-                Want::Choice(_) => "centre".into(),
-                Want::Record(_) => json!({"why": "x", "sure": 60.5, "vote": "left"}).to_string(),
+            content = Some(match response_format {
+                ResponseFormat::List { .. } => json!([1, 2, 10]).to_string(),
+                ResponseFormat::Choice(_) => "centre".into(),
+                ResponseFormat::Record(_) => json!({"why": "x", "sure": 60.5, "vote": "left"}).to_string(),
                 _ => ["-1", "60.01", "1e9"][draws.below(3) as usize].into(),
             });
         }
         "not-finite" => {
             let none = ["NaN", "Infinity", "-Infinity", "1e999", "nan"][draws.below(5) as usize];
-            content = Some(match want {
-                Want::Record(_) => format!("{{\"why\": \"x\", \"sure\": {none}, \"vote\": \"left\"}}"),
-                Want::List { .. } => format!("[1, {none}]"),
+            content = Some(match response_format {
+                ResponseFormat::Record(_) => format!("{{\"why\": \"x\", \"sure\": {none}, \"vote\": \"left\"}}"),
+                ResponseFormat::List { .. } => format!("[1, {none}]"),
                 _ => none.into(),
             });
         }
@@ -408,7 +423,7 @@ fn answered(id: EffectId, want: &Want) -> (Value, usize, Received) {
         }
         "two-objects" => content = Some(format!("{text}\n{text}")),
         "not-utf-8" => {}
-        "control-letters" => {
+        "control-messages" => {
             content = Some((0..200).map(|_| char::from_u32(draws.below(0x300) as u32).unwrap_or(' ')).collect());
         }
         "deep" => content = Some(["[", "{\"answer\":", "[{'a':"][draws.below(3) as usize].repeat(20_000)),
@@ -454,13 +469,13 @@ impl Provider for Malformed {
 
     fn answer<'a>(&'a self, effect: &'a Effect, _: u64) -> Answering<'a> {
         Box::pin(async move {
-            let want = &effect.request.want;
-            let (_, _, received) = answered(effect.id, want);
+            let response_format = &effect.request.response_format;
+            let (_, _, received) = answered(effect.id, response_format);
             let outcome = match read_completion(&received) {
-                Ok(Ok(completion)) => outcome(want, &completion, &received.body),
+                Ok(Ok(completion)) => outcome(response_format, &completion, &received.body),
                 Ok(Err(outcome)) => outcome,
-                // A run tries such a call again, with pauses; here it has been tried in vain.
-                Err(Trouble::Retry { why, .. }) => Outcome::Failed { why },
+                // A run retries such a call, with pauses; here the retries have failed.
+                Err(ProviderError::Retry { why, .. }) => Outcome::Failed { why },
                 Err(trouble) => return Err(trouble),
             };
             Ok(Exchange { outcome, usage: Usage { tokens_in: 30, tokens_out: 10, ..Usage::default() } })
@@ -481,14 +496,14 @@ fn with(disk: Arc<dyn Disk>, shards: usize, faults: Option<Faults>) -> Engine<'s
     Engine { registry: registry(), providers, ..engine(disk, shards, faults) }
 }
 
-/// What the values of the acts must be and how many answers came to what, counted anew from the journal alone.
-fn counted(answers: &[Answer]) -> (Vec<f64>, Rungs) {
+/// Returns the expected values of the acts and counts of resolutions, recomputed from the journal alone.
+fn counted(answers: &[Answer]) -> (Vec<f64>, Resolutions) {
     let mut tries: BTreeMap<(u32, u32, String), Vec<&Answer>> = BTreeMap::new();
     for answer in answers {
         let question = (answer.id.round, answer.id.actor, answer.request.purpose.clone());
         tries.entry(question).or_default().push(answer);
     }
-    let (mut rungs, mut acts) = (Rungs::default(), BTreeMap::new());
+    let (mut resolutions, mut acts) = (Resolutions::default(), BTreeMap::new());
     for ((round, actor, purpose), tries) in tries {
         let place = questions().iter().position(|(name, ..)| *name == purpose).unwrap();
         let (_, _, default) = &questions()[place];
@@ -502,26 +517,26 @@ fn counted(answers: &[Answer]) -> (Vec<f64>, Rungs) {
                     assert_eq!(nth, last, "nothing is asked after a reply");
                     value = found;
                     match (repaired, nth) {
-                        (true, _) => rungs.repaired += 1,
-                        (false, 0) => rungs.fit += 1,
-                        (false, _) => rungs.reasked += 1,
+                        (true, _) => resolutions.repaired += 1,
+                        (false, 0) => resolutions.fit += 1,
+                        (false, _) => resolutions.reasked += 1,
                     }
                 }
-                Outcome::Invalid { .. } | Outcome::Refused { .. } if nth < last => rungs.again += 1,
+                Outcome::Invalid { .. } | Outcome::Refused { .. } if nth < last => resolutions.again += 1,
                 Outcome::Invalid { .. } | Outcome::Refused { .. } => {
                     assert_eq!(nth, usize::from(AGAIN), "it is put again as often as declared");
-                    rungs.default += 1;
+                    resolutions.default += 1;
                 }
                 Outcome::Failed { .. } => {
                     assert_eq!(nth, last);
-                    rungs.default += 1;
+                    resolutions.default += 1;
                 }
                 Outcome::Denied { why } => panic!("{why}"),
             }
         }
         acts.insert((round, actor, place), shown(value));
     }
-    (acts.into_values().collect(), rungs)
+    (acts.into_values().collect(), resolutions)
 }
 
 #[test]
@@ -541,10 +556,10 @@ fn every_answer_comes_to_what_it_is_and_every_question_to_a_value() {
     let all: Vec<Answer> = answers(&journal).into_values().flatten().collect();
     assert_eq!(summary.totals.answers, all.len() as u64);
 
-    // Every answer is what it was made to be, and no reply says what was not meant.
+    // Every answer is as generated, and no reply has an unintended value.
     let mut ways: BTreeMap<&str, [u64; 5]> = BTreeMap::new();
     for answer in &all {
-        let (value, way, received) = answered(answer.id, &answer.request.want);
+        let (value, way, received) = answered(answer.id, &answer.request.response_format);
         let (name, comes) = WAYS[way];
         let found = match &answer.outcome {
             Outcome::Reply { repaired, value: found, .. } => {
@@ -560,16 +575,16 @@ fn every_answer_comes_to_what_it_is_and_every_question_to_a_value() {
         let column = [Fit, Mended, Bad, Refused, Failed].iter().position(|comes| *comes == found).unwrap();
         ways.entry(name).or_default()[column] += 1;
     }
-    // Every rung is counted, and questions without a reply end in their declared defaults.
-    let (expected, rungs) = counted(&all);
-    assert_eq!(summary.totals.rungs, rungs);
+    // Every resolution is counted, and questions without a reply end in their declared defaults.
+    let (expected, resolutions) = counted(&all);
+    assert_eq!(summary.totals.resolutions, resolutions);
     assert!(
-        rungs.fit > 0
-            && rungs.repaired > 0
-            && rungs.reasked > 0
-            && rungs.again > 0
-            && rungs.default > 0
-            && rungs.none == 0
+        resolutions.fit > 0
+            && resolutions.repaired > 0
+            && resolutions.reasked > 0
+            && resolutions.again > 0
+            && resolutions.default > 0
+            && resolutions.none == 0
     );
     let tables = tables(disk.as_ref(), Path::new(OUT));
     let values = tables["acts"].iter().find(|(name, _)| name == "value").map(|(_, values)| values).unwrap();
@@ -582,25 +597,79 @@ fn every_answer_comes_to_what_it_is_and_every_question_to_a_value() {
     for (name, counts) in &ways {
         println!("{name:<20}{}", counts.iter().map(|n| format!("{n:>8}")).collect::<String>());
     }
-    println!("{} questions, {} answers, {rungs:?}", agents * ROUNDS * 4, all.len());
+    println!("{} questions, {} answers, {resolutions:?}", agents * ROUNDS * 4, all.len());
 
-    // Neither shards nor the order of arrival reach it, and it can be replayed.
+    // Neither shards nor the order of arrival affect it, and it can be replayed.
     for (shards, faults) in [(3, None), (1, Some(1)), (3, Some(2))] {
         let faults = faults.map(|seed| Faults { seed, failure: 0.2, repeat: 0.2 });
         let (again, other) = whole(&scenario, &folder, shards, faults);
-        assert_eq!((&again.digest, again.totals.rungs), (&summary.digest, rungs));
+        assert_eq!((&again.digest, again.totals.resolutions), (&summary.digest, resolutions));
         assert_same_tables(&harness::tables(other.as_ref(), Path::new(OUT)), &tables, "shards and arrival");
     }
     assert_eq!(replay(&with(disk, 2, None), Path::new(OUT)).unwrap().status, RunStatus::Same);
 }
 
-/// The value that was meant, in the words of the way: one changes a text so that it can be quoted otherwise.
+/// Returns the intended value as the given way writes it; one changes a text so that it can be quoted differently.
 fn alike(value: &Value, way: &str) -> Value {
     match value {
         Value::Text(text) if way.ends_with("-quotes") => Value::Text(text.replace("it's \"so\"", "it is so")),
         Value::Record(values) => Value::Record(values.iter().map(|value| alike(value, way)).collect()),
         value => value.clone(),
     }
+}
+
+/// Members of a team are asked again as often as the scenario says, each try recounted from the journal.
+#[test]
+fn members_of_teams_are_asked_again() {
+    let folder = scratch("ladder-team");
+    let ran = |retries: u8| {
+        let mut team = harness::team(&folder, "debate", 40, 2);
+        team["model"] = json!("malformed/model");
+        team["max_retries"] = json!(retries);
+        let (summary, disk) = whole(&team, &folder, 1, None);
+        assert_eq!(summary.status, RunStatus::Done);
+        let late = whole(&team, &folder, 1, Some(Faults { seed: 3, failure: 0.0, repeat: 0.2 })).0;
+        assert_eq!(late.digest, summary.digest, "when answers come changes nothing");
+        let replayed = replay(&with(disk.clone(), 1, None), Path::new(OUT)).unwrap();
+        assert_eq!(replayed.status, RunStatus::Same);
+        let journal = events(disk, Path::new(OUT)).unwrap().0;
+        let all: Vec<Answer> = answers(&journal).into_values().flatten().collect();
+        (summary.totals.resolutions, all)
+    };
+
+    let (once, all) = ran(0);
+    assert!(all.iter().all(|answer| answer.request.step.is_none()), "a question that is put once is as it was");
+    assert_eq!((once.again, once.reasked, once.default), (0, 0, 0));
+    assert!(once.none > 40 && once.fit > 10, "{once:?}");
+
+    let (again, all) = ran(2);
+    let mut expected = Resolutions::default();
+    for answer in &all {
+        let step = answer.request.step.unwrap();
+        assert_eq!((step.last, step.default), (step.nth == 2, false));
+        let words = answer.request.messages.iter().flat_map(|message| &message.parts).filter(|part| {
+            matches!(part, polity_kernel::ask::Part::Text(text) if text.starts_with("That reply cannot be used"))
+        });
+        assert_eq!(words.count(), usize::from(step.nth), "it is told what was wrong, each time");
+        match (&answer.outcome, step.nth) {
+            (Outcome::Reply { repaired: true, .. }, _) => expected.repaired += 1,
+            (Outcome::Reply { .. }, 0) => expected.fit += 1,
+            (Outcome::Reply { .. }, _) => expected.reasked += 1,
+            (Outcome::Invalid { .. } | Outcome::Refused { .. }, 0 | 1) => expected.again += 1,
+            _ => expected.none += 1,
+        }
+    }
+    assert_eq!(again, expected);
+    let tries = |nth: u8| all.iter().filter(|answer| answer.request.step.is_some_and(|step| step.nth == nth)).count();
+    assert_eq!((tries(1) + tries(2)) as u64, again.again, "every try that may be made again is");
+    let share = |resolutions: &Resolutions| resolutions.none as f64 / resolutions.ended() as f64;
+    assert!(again.reasked > 20 && share(&again) < 0.8 * share(&once), "{once:?}, {again:?}");
+
+    let mut team = harness::team(&folder, "debate", 3, 2);
+    team["max_retries"] = json!(11);
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
+    let why = run(&with(disk, 1, None), &prepared(&team, &folder), Path::new(OUT)).unwrap_err().to_string();
+    assert!(why.contains("max_retries") && why.contains("at most 10"), "{why}");
 }
 
 #[test]
@@ -615,7 +684,7 @@ fn answers_come_as_rust_types() {
     };
     let mut team = harness::team(&folder, "jury", 4, 1);
     team["model"] = json!("sim/perfect");
-    // What is right must be something that can be said.
+    // The right answer must be a possible answer.
     let items = r#"{"question": "Whom?", "answer": "new-face", "difficulty": 0}"#.to_string() + "\n";
     std::fs::write(folder.join("items.jsonl"), items.repeat(4)).unwrap();
     let engine = |disk: &Arc<dyn Disk>| Engine { registry: registry(), ..engine(disk.clone(), 2, None) };
@@ -623,7 +692,7 @@ fn answers_come_as_rust_types() {
     for scenario in [society(false), team] {
         let disk = disk();
         let summary = run(&engine(&disk), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
-        assert_eq!((summary.status, summary.totals.rungs.fit), (RunStatus::Done, summary.totals.answers));
+        assert_eq!((summary.status, summary.totals.resolutions.fit), (RunStatus::Done, summary.totals.answers));
         let tables = tables(disk.as_ref(), Path::new(OUT));
         let values: Vec<f64> = match tables["acts"].iter().find(|(name, _)| name == "value" || name == "text") {
             Some((_, ColumnData::F64(values))) => values.iter().flatten().copied().collect(),

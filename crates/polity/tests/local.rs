@@ -1,12 +1,12 @@
-//! Tiny random models inside the process: a society whose minds are one, a thousand decisions, and a platform whose posts have vectors by one; by
-//! shards, and replayed without their files.
+//! Tiny random models inside the process: a society of minds, a thousand decisions, and a platform with embedded posts; on several
+//! shards, and replayed without the models' files.
 
 use crate::bert::Bert;
 use crate::gguf::Tiny;
 use crate::harness::{OPTIONS, answers, choosers, engine, events, prepared, replay, run, scratch};
-use polity_driver::disk::{Disk, SimDisk};
 use polity_driver::run::RunStatus;
 use polity_kernel::ask::{Outcome, Value};
+use polity_store::disk::{Disk, SimDisk};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn a_thousand_decisions_are_valid_and_the_same_by_any_shards_and_without_the_fil
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
         let summary = run(&engine(disk.clone(), shards, None), &warm, Path::new(OUT)).unwrap();
         let totals = &summary.totals;
-        assert_eq!((totals.rungs.fit, totals.answers, totals.cost_usd), (1000, 1000, 0.0), "{totals:?}");
+        assert_eq!((totals.resolutions.fit, totals.answers, totals.cost_usd), (1000, 1000, 0.0), "{totals:?}");
         assert!(totals.tokens_in > 0 && totals.tokens_out > 0 && !summary.simulated);
         digests.push(summary.digest);
         if shards == 4 {
@@ -49,7 +49,7 @@ fn a_thousand_decisions_are_valid_and_the_same_by_any_shards_and_without_the_fil
             let sum = Command::new("sha256sum").arg(&path).output().unwrap().stdout;
             assert!(String::from_utf8(sum).unwrap().starts_with(&format!("{weights} ")), "{manifest}");
             assert_eq!(manifest["prices"][&model]["output"], 0.0, "{manifest}");
-            // Nobody is there to ask.
+            // No model is available.
             std::fs::remove_file(&path).unwrap();
             assert_eq!(replay(&engine(disk, 2, None), Path::new(OUT)).unwrap().status, RunStatus::Same);
         }
@@ -57,7 +57,7 @@ fn a_thousand_decisions_are_valid_and_the_same_by_any_shards_and_without_the_fil
     assert_eq!(digests[0], digests[1]);
 }
 
-/// Else the test above could not fail: held by words alone, the same model says nothing that fits.
+/// Control for the test above: prompted in words alone, the same model says nothing that fits.
 #[test]
 fn the_same_model_held_by_words_alone_says_nothing_that_fits() {
     let folder = scratch("local-words");
@@ -68,7 +68,7 @@ fn the_same_model_held_by_words_alone_says_nothing_that_fits() {
     scenario["rounds"] = 1.into();
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
     let summary = run(&engine(disk, 1, None), &prepared(&scenario, &folder), Path::new(OUT)).unwrap();
-    assert_eq!(summary.totals.rungs.default, 10, "{:?}", summary.totals.rungs);
+    assert_eq!(summary.totals.resolutions.default, 10, "{:?}", summary.totals.resolutions);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn posts_on_the_platform_have_vectors_by_a_folder_and_without_it_when_replayed()
         let texts = ["The dogs bark.", "A red house!", "dogs", "Who sees the house?"];
         let seed = |i: usize| json!({"author": i, "at": i / 2, "stance": 0.3, "topic": i, "text": texts[i % 4]});
         let scenario = json!({
-            "polity": 1, "name": "vectors", "seed": 2, "rounds": 8, "agents": 5000, "topology": {"kind": "barabasi-albert", "links": 4},
+            "polity": 2, "name": "vectors", "seed": 2, "rounds": 8, "agents": 5000, "topology": {"kind": "barabasi-albert", "links": 4},
             "world": {"kind": "platform", "hours": vec![0.3; 24], "embedding": embedding, "seeds": (0..12).map(seed).collect::<Vec<_>>()},
             "cohorts": [{"policy": {"kind": "user"}}],
         });
@@ -92,7 +92,7 @@ fn posts_on_the_platform_have_vectors_by_a_folder_and_without_it_when_replayed()
     for shards in [1, 2] {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
         let summary = run(&engine(disk.clone(), shards, None), &of(Some(name.clone())), Path::new(OUT)).unwrap();
-        assert_eq!((summary.totals.answers, summary.totals.rungs.fit, summary.totals.cost_usd), (12, 12, 0.0));
+        assert_eq!((summary.totals.answers, summary.totals.resolutions.fit, summary.totals.cost_usd), (12, 12, 0.0));
         digests.push(summary.digest);
         if shards == 2 {
             std::fs::remove_dir_all(&model).unwrap();

@@ -1,4 +1,4 @@
-//! The schema of scenarios, validation of folders, manual and completions, doctor: what the program says of itself.
+//! Tests of the schema of scenarios, validation of folders, manual and completions, doctor.
 
 use serde_json::{Value, json};
 use std::fs;
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// All scenarios of the repository that its program can run.
+/// Returns all scenarios of the repository that its program can run.
 fn scenarios() -> Vec<PathBuf> {
     fn below(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -49,7 +49,7 @@ fn the_schema_accepts_every_scenario_there_is() {
     let scenarios = scenarios();
     assert!(scenarios.len() > 10);
     for path in scenarios {
-        let (_, tree) = polity_driver::files::read_file(&path).unwrap();
+        let (_, tree) = polity_store::files::read_file(&path).unwrap();
         let wrong: Vec<String> =
             schema.iter_errors(&tree.to_json()).map(|e| format!("{}: {e}", e.instance_path())).collect();
         assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
@@ -61,7 +61,7 @@ fn the_schema_refuses_what_validate_refuses() {
     let schema = schema();
     let folder = tempfile::tempdir().unwrap();
     let good = json!({
-        "polity": 1, "rounds": 3, "agents": 10, "topology": {"kind": "ring", "neighbours": 2},
+        "polity": 2, "rounds": 3, "agents": 10, "topology": {"kind": "ring", "neighbours": 2},
         "world": {"kind": "opinion", "initial": {"value": 0.5}, "jitter": 0.1},
         "cohorts": [{"policy": {"kind": "degroot"}}],
         "metrics": [{"kind": "mean", "of": "opinion", "every": 2}],
@@ -85,7 +85,8 @@ fn the_schema_refuses_what_validate_refuses() {
     let wrong = [
         unknown,
         missing,
-        with("/polity", json!(2)),
+        with("/polity", json!(1)),
+        with("/polity", json!(3)),
         with("/rounds", json!("many")),
         with("/rounds", json!(-1)),
         with("/world", json!({"kind": "opinions"})),
@@ -104,7 +105,7 @@ fn the_schema_refuses_what_validate_refuses() {
         assert!(!ok, "validate takes {scenario}");
         assert!(!valid, "the schema takes {scenario}");
     }
-    // Names alone, where nothing needs to be set.
+    // Names alone, if nothing needs to be set.
     for bare in [with("/cohorts/0", json!({"policy": "degroot"})), with("/topology", json!("complete"))] {
         let (valid, ok, said) = check(&bare);
         assert!(valid && ok, "{said}");
@@ -145,7 +146,10 @@ fn a_newer_format_is_refused_before_its_unknown_keys() {
         let said = polity(folder.path(), &[verb, "it.yaml"]);
         assert_eq!(said.status.code(), Some(2));
         let said = text(&said.stderr);
-        assert!(said.contains("format 7, this build reads up to 1") && said.contains("use a newer polity"), "{said}");
+        assert!(
+            said.contains("format 7, but this build reads formats up to 2") && said.contains("use a newer polity"),
+            "{said}"
+        );
     }
     assert_eq!(fs::read_to_string(folder.path().join("it.yaml")).unwrap(), "never-heard-of: 1\npolity: 7\n");
 }
@@ -159,12 +163,12 @@ fn doctor_says_what_is_missing() {
         object["checks"].as_array().unwrap().iter().map(|check| check["check"].as_str().unwrap()).collect();
     assert!(checks.starts_with(&["version", "cores", "memory", "disk", "folder", "sandbox"]), "{checks:?}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
-    // A run makes its folder.
+    // A run creates its folder.
     assert_eq!(polity(folder.path(), &["doctor", "missing/too"]).status.code(), Some(0));
     fs::write(folder.path().join("file"), "").unwrap();
     let said = polity(folder.path(), &["doctor", "file"]);
     assert_eq!(said.status.code(), Some(4));
-    assert!(text(&said.stdout).contains("fail  folder       file can not be written"), "{}", text(&said.stdout));
+    assert!(text(&said.stdout).contains("fail  folder       file cannot be written"), "{}", text(&said.stdout));
 }
 
 #[test]
@@ -186,7 +190,7 @@ fn manual_and_completions_name_every_verb() {
         "validate",
         "new",
         "migrate",
-        "mock-provider",
+        "mock-server",
         "schema",
         "doctor",
         "completions",
@@ -203,7 +207,7 @@ fn manual_and_completions_name_every_verb() {
     assert!(!page.contains("reference"), "the verb for the book is hidden");
 }
 
-/// Standard error as objects, one a line.
+/// Returns standard error as objects, one per line.
 fn log(said: &Output) -> Vec<Value> {
     let lines = text(&said.stderr);
     let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -233,7 +237,7 @@ fn standard_error_is_one_object_a_line_where_that_is_asked() {
     let plain = polity(folder.path(), &["run", scenario, "--agents", "50", "--rounds", "3", "--json", "--out", "text"]);
     assert!(text(&plain.stderr).lines().all(|line| serde_json::from_str::<Value>(line).is_err()));
     assert_eq!(of(&plain)["digest"], of(&said)["digest"]);
-    // What goes wrong: in a scenario, a flag, a folder. The last line says how the process ends.
+    // Errors in a scenario, a flag, a folder. The last line says how the process ends.
     for (args, code) in [
         (vec!["run", scenario, "-P", "agents=none", "--log-format=json"], 2),
         (vec!["run", scenario, "--ronds", "3", "--log-format=json"], 2),
@@ -254,7 +258,7 @@ fn standard_error_is_one_object_a_line_where_that_is_asked() {
     assert!(log(&by_environment).iter().any(|line| line["level"] == "error"));
 }
 
-/// Whether something steers a terminal, or turns what it shows around.
+/// Returns whether a text has terminal control sequences or changes the direction of text.
 fn steers(shown: &str) -> bool {
     shown.chars().any(|c| c.is_control() && !"\n\t".contains(c) || "\u{202e}\u{2066}\u{200f}".contains(c))
 }
@@ -312,7 +316,7 @@ fn a_scenario_reads_what_lies_below_its_own_folder() {
         );
         fs::write(folder.join("a.yaml"), text).unwrap();
     };
-    // From wherever it is started: a folder that the user is in grants nothing.
+    // Independent of the current folder, which grants no access.
     let said = |args: &[&str]| {
         let said = polity(home.path(), args);
         (said.status.code(), text(&said.stderr) + &text(&said.stdout))
@@ -342,12 +346,12 @@ fn a_scenario_reads_what_lies_below_its_own_folder() {
             let _ = fs::remove_dir_all(home.path().join("run"));
         }
     }
-    // What the user names is the user's wish.
+    // Files named by the user are always allowed.
     scenario("none.csv", "think: no", "");
     let (code, told) =
         said(&["prompts", file, "-P", "population.file=../secret.csv", "-P", "population.persona=I am {who}"]);
     assert!(code == Some(0) && told.contains("the secret"), "{told}");
-    // Prompts and the arms of a design are held to the same.
+    // The same rules apply to prompts and the arms of a design.
     fs::write(folder.join("own.csv"), "who\nanna\nben\n").unwrap();
     scenario("own.csv", "prompts: {question: {file: ../secret.csv}}", "");
     assert_eq!(said(&["validate", file]).0, Some(2));
@@ -358,7 +362,7 @@ fn a_scenario_reads_what_lies_below_its_own_folder() {
         assert!(code == Some(2) && told.contains("--allow-read"), "{verb:?}: {told}");
         assert_eq!(said(&[verb, &allow].concat()).0, Some(0), "{verb:?}");
     }
-    // A mark above makes a project.
+    // A marker in a parent folder makes a project.
     fs::write(home.path().join(".polity-root"), "").unwrap();
     assert_eq!(said(&["validate", file]).0, Some(0));
 }

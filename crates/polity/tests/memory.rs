@@ -1,9 +1,9 @@
-//! Memory: what a scenario is estimated to take against what it takes, and what does not fit, refused before it is made.
+//! Memory: estimates of scenarios against their actual use, and refusal of those that do not fit before they are created.
 
-use polity_driver::files::yaml;
 use polity_driver::run::prepare;
 use polity_kernel::scenario::{MemoryBudget, assemble_within};
 use polity_kernel::transport::InMemory;
+use polity_store::files::yaml;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -12,7 +12,7 @@ fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The program under limits of the shell (`ulimit -v 3000000`), in kB.
+/// Runs the program under limits of the shell (`ulimit -v 3000000`), in kB.
 fn under(limits: &str, folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{limits}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_polity")]);
@@ -29,7 +29,7 @@ fn society(agents: u32, topology: &str, policy: &str) -> String {
     )
 }
 
-/// MB that a scenario in the repository's folder of scenarios takes, by estimate.
+/// Returns the estimated MB of a scenario in the repository's folder of scenarios.
 fn estimated(scenario: &str) -> f64 {
     let folder = root().join("scenarios");
     let prepared = prepare(yaml::parse(scenario).unwrap(), "test", folder.as_path(), "test", Vec::new()).unwrap();
@@ -71,7 +71,7 @@ fn estimates_are_near_what_is_taken() {
         let summary: Value = serde_json::from_str(text(&ran.stdout).lines().last().unwrap()).unwrap();
         let taken = summary["peak_memory_mb"].as_f64().unwrap();
         println!("{name}: {estimated:.0} MB estimated, {taken:.0} MB taken");
-        // What is small is no question.
+        // Small ones do not matter.
         let near = (0.5..=2.0).contains(&(estimated / taken));
         assert!(near || taken < 200.0, "{name}: {estimated:.0} MB estimated, {taken:.0} MB taken");
         std::fs::remove_dir_all(folder.path().join("out")).unwrap();
@@ -87,14 +87,14 @@ fn what_does_not_fit_is_refused_before_it_is_made() {
         let told = text(&said.stderr).replace(['\n', '│'], " ");
         (said.status.code(), told.split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    // An address space of 4 GB is enough to say no.
+    // An address space of 4 GB is enough to refuse it.
     let tight = "ulimit -v 4000000";
     let everybody = society(100_000, "{kind: complete}", "degroot");
     for (scenario, words) in [
         (everybody.as_str(), "at most 5.000e8 are allowed"),
-        (&society(20_000, "{kind: complete}", "degroot"), "are available: letters of a round "),
-        (&society(100_000_000, "{kind: grid, width: 10000}", "noise"), "are available: agents "),
-        (&society(100_000_000, "{kind: none}", "noise"), "are available: agents "),
+        (&society(20_000, "{kind: complete}", "degroot"), "is available: messages of a round "),
+        (&society(100_000_000, "{kind: grid, width: 10000}", "noise"), "is available: agents "),
+        (&society(100_000_000, "{kind: none}", "noise"), "is available: agents "),
         (&society(1_000_000, "{kind: erdos-renyi, mean_degree: 400}", "noise"), "there is memory for only"),
         (
             &society(1_000_000, "{kind: watts-strogatz, neighbours: 400, rewire: 0.1}", "noise"),
@@ -107,10 +107,10 @@ fn what_does_not_fit_is_refused_before_it_is_made() {
             assert!(!folder.path().join("out").exists(), "nothing has begun");
         }
     }
-    // The same by a flag, which is taken at its word.
+    // The same by a flag, which is not questioned.
     let many = society(1_000_000, "{kind: none}", "noise");
     let (code, words) = told("true", &many, &["--memory", "100"]);
-    assert!(code == Some(2) && words.contains("100 MB are available"), "{words}");
+    assert!(code == Some(2) && words.contains("100 MB is available"), "{words}");
     assert!(words.contains("--memory MB raises the limit"), "{words}");
     let (code, words) = told("true", &many, &["--memory", "1000"]);
     assert_eq!(code, Some(0), "{words}");

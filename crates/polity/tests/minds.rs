@@ -1,17 +1,17 @@
-//! Minds in whole runs: on any number of threads and shards, on a provider that is killed with, interviewed, replayed with the cable out.
+//! Tests of minds in whole runs: on any number of threads and shards, on a provider with kills, interviewed, replayed offline.
 //!
 //! The long forms: `bash scripts/campaigns.sh minds-kills walls`.
 
 use crate::harness::{
     answers, arg, assert_asked_once, assert_same_tables, contents, engine, events, from_env, run, scratch, tables,
 };
-use crate::standin::{CANARY, Standin, command, holding, last_line, polity, root, text};
-use polity_driver::disk::{Disk, RealDisk, SimDisk};
-use polity_driver::files::read_file;
+use crate::mock_server::{CANARY, MockServer, command, holding, last_line, polity, root, text};
 use polity_driver::run::{Prepared, prepare};
 use polity_driver::source::Faults;
 use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::tree::{Node, Value as Tree};
+use polity_store::disk::{Disk, RealDisk, SimDisk};
+use polity_store::files::read_file;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -67,7 +67,7 @@ fn one_flag_names_the_model_of_all() {
         assert!(ran.status.success(), "{name}: {}", text(&ran.stderr));
         let written = manifest(&folder.join(name));
         assert_eq!(written["models"], serde_json::json!(["sim/large"]), "{name}");
-        // What the manifest says of the flags makes the same run.
+        // The flags in the manifest make the same run.
         let edits: Vec<String> =
             written["edits"].as_array().unwrap().iter().map(|e| e.as_str().unwrap().into()).collect();
         let line = format!(
@@ -88,32 +88,32 @@ fn one_flag_names_the_model_of_all() {
 #[test]
 fn an_interview_leaves_the_run_as_it_is() {
     let folder = scratch("minds-interview");
-    let standin = Standin::start(&[]);
+    let mock_server = MockServer::start(&[]);
     let minds = scenario("guess-average-minds.yaml");
     let args =
         ["run", arg(&minds), "--model", "openai/medium", "--agents", "6", "--out", "run", "--no-report", "--json"];
-    assert!(polity(&folder, &args, &standin.variables()).status.success());
+    assert!(polity(&folder, &args, &mock_server.variables()).status.success());
     let before = contents(&folder.join("run"));
     let ask = |more: &[&str]| {
         let args = [&["interview", "run", "Why that number?", "--json"], more].concat();
-        polity(&folder, &args, &standin.variables())
+        polity(&folder, &args, &mock_server.variables())
     };
-    let calls = standin.count("answered");
+    let calls = mock_server.count("answered");
     let said = ask(&["--agent", "2", "--agent", "4", "--at", "3", "--out", "said.jsonl"]);
     assert!(said.status.success(), "{}", text(&said.stderr));
-    assert_eq!(standin.count("answered"), calls + 2, "an interview is two calls, and a run again is none");
+    assert_eq!(mock_server.count("answered"), calls + 2, "an interview is two calls, and a run again is none");
     let lines: Vec<Value> = text(&said.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2);
     assert_eq!((&lines[0]["agent"], &lines[0]["round"], &lines[0]["outcome"]), (&2.into(), &3.into(), &"reply".into()));
     assert!(lines[0]["tokens_in"].as_u64().unwrap() > 50, "{lines:?}");
     assert_eq!(std::fs::read_to_string(folder.join("said.jsonl")).unwrap(), text(&said.stdout));
     assert_eq!(contents(&folder.join("run")), before);
-    // What an agent has seen is in what it is told: later it knows more.
+    // An agent's prompt contains what it has seen, so it grows later.
     let tokens = |at: &str| last_line(&ask(&["--agent", "2", "--at", at]))["tokens_in"].as_u64().unwrap();
     assert!(tokens("0") < tokens("5"));
     for (more, words) in [
-        (vec!["--agent", "6"], "agents 0 to 5"),
-        (vec!["--agent", "1", "--at", "6"], "round 0 to 5"),
+        (vec!["--agent", "6"], "the agents are 0 to 5"),
+        (vec!["--agent", "1", "--at", "6"], "rounds 0 to 5"),
         (vec!["--agent", "1", "--out", "run/said.jsonl"], "lies in the run's folder"),
     ] {
         let refused = ask(&more);
@@ -127,26 +127,26 @@ fn an_interview_leaves_the_run_as_it_is() {
 #[test]
 fn minds_on_a_provider_replay_with_the_cable_out_and_no_key_is_anywhere() {
     let folder = scratch("minds-wire");
-    let standin = Standin::start(&["--fault", "500=0.1", "--fault", "wrong-schema=0.1", "--latency-ms", "2"]);
+    let mock_server = MockServer::start(&["--fault", "500=0.1", "--fault", "wrong-schema=0.1", "--latency-ms", "2"]);
     let minds = scenario("guess-average-minds.yaml");
     let args =
         ["run", arg(&minds), "--model", "openai/medium", "--agents", "20", "--rounds", "3", "--out", "run", "--json"];
-    let ran = polity(&folder, &args, &standin.variables());
+    let ran = polity(&folder, &args, &mock_server.variables());
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let summary = last_line(&ran);
     assert_eq!(summary["simulated"], false);
-    assert!(summary["rungs"]["again"].as_u64().unwrap() > 0, "{summary}");
-    // Every call has a row, with the tries that it took.
+    assert!(summary["resolutions"]["again"].as_u64().unwrap() > 0, "{summary}");
+    // Every call has a row, with its number of tries.
     let rows = calls(&folder, "run");
     assert_eq!(rows.len() as u64, summary["answers"].as_u64().unwrap());
     let retries: u64 = rows.iter().map(|row| row["retries"].as_u64().unwrap()).sum();
     assert!(retries > 0 && retries == summary["retries"].as_u64().unwrap(), "{summary}");
     assert!(rows.iter().all(|row| row["prompt"].as_str().unwrap().contains("Which number do you name?")));
-    drop(standin);
+    drop(mock_server);
     let replayed = polity(&folder, &["replay", "run", "--json"], &[]);
     assert_eq!(last_line(&replayed)["status"], "same", "{}", text(&replayed.stderr));
     assert_eq!(last_line(&replayed)["digest"], summary["digest"]);
-    assert_eq!(last_line(&replayed)["rungs"], summary["rungs"]);
+    assert_eq!(last_line(&replayed)["resolutions"], summary["resolutions"]);
     assert_eq!(holding(&folder, CANARY), [] as [PathBuf; 0]);
     for output in [&ran, &replayed] {
         assert!(!text(&output.stdout).contains(CANARY) && !text(&output.stderr).contains(CANARY));
@@ -162,7 +162,7 @@ fn calls(folder: &Path, run: &str) -> Vec<Value> {
 #[test]
 fn agents_that_share_an_answer_pay_for_it_once_and_each_has_a_row() {
     let folder = scratch("minds-shared");
-    let standin = Standin::start(&["--latency-ms", "50"]);
+    let mock_server = MockServer::start(&["--latency-ms", "50"]);
     let minds = scenario("guess-average-minds.yaml");
     let flags = ["-P", "cohorts.people.policy.shared=true", "-P", "cohorts.people.policy.prompts.persona=A player."];
     let args = [
@@ -170,12 +170,12 @@ fn agents_that_share_an_answer_pay_for_it_once_and_each_has_a_row() {
         &flags[..],
     ]
     .concat();
-    let ran = polity(&folder, &args, &standin.variables());
+    let ran = polity(&folder, &args, &mock_server.variables());
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let summary = last_line(&ran);
-    // Everybody is told the same.
+    // All agents get the same prompt.
     assert_eq!((&summary["answers"], &summary["calls"], &summary["cache_hits"]), (&30.into(), &1.into(), &29.into()));
-    assert_eq!((standin.count("answered"), &summary["tokens_in"]), (1, &standin.stats()["tokens_in"]));
+    assert_eq!((mock_server.count("answered"), &summary["tokens_in"]), (1, &mock_server.stats()["tokens_in"]));
     let rows = calls(&folder, "run");
     assert_eq!(rows.iter().filter(|row| row["shared"] == true).count(), 29);
     assert!(rows.iter().all(|row| row["tokens_in"] == summary["tokens_in"]));
@@ -192,7 +192,7 @@ fn until(process: &mut Child, patience: Duration, mut done: impl FnMut() -> bool
 fn a_killed_society_pays_for_no_recorded_answer_twice() {
     let folder = scratch("minds-kill");
     let minds = scenario("guess-average-minds.yaml");
-    // Every prompt is another one, so that the stand-in sees what is asked twice.
+    // All prompts differ, so that the mock server sees repeated questions.
     let unlike = "cohorts.people.policy.prompts.persona=You are number {{ agent }} in round {{ round }}.";
     let flags = |out: &'static str| {
         vec![
@@ -214,30 +214,30 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
             "8",
         ]
     };
-    let standin = Standin::start(&["--latency-ms", "20"]);
-    let whole = polity(&folder, &flags("whole"), &standin.variables());
+    let mock_server = MockServer::start(&["--latency-ms", "20"]);
+    let whole = polity(&folder, &flags("whole"), &mock_server.variables());
     assert!(whole.status.success(), "{}", text(&whole.stderr));
     let digest = last_line(&whole)["digest"].clone();
-    assert_eq!((standin.count("answered"), standin.count("repeated")), (300, 0));
-    let (kills, mut in_flight, mut lost) = (from_env("POLITY_STANDIN_KILLS", 3), 0, 0);
+    assert_eq!((mock_server.count("answered"), mock_server.count("repeated")), (300, 0));
+    let (kills, mut in_flight, mut lost) = (from_env("POLITY_MOCK_KILLS", 3), 0, 0);
     let mut draws = Draws::new(7, Stream::Driver, 0, 0);
     let mut killed = 0u32;
     while in_flight < u64::from(kills) {
-        let standin = Standin::start(&["--latency-ms", "20"]);
+        let mock_server = MockServer::start(&["--latency-ms", "20"]);
         let out = folder.join("run");
         let _ = std::fs::remove_dir_all(&out);
         let mut verb = flags("run");
         loop {
             // Some resumes are killed too; the last one of a run is not.
-            let at = standin.count("answered") + 20 + draws.below(140);
-            let mut process = command(&folder, &verb, &standin.variables())
+            let at = mock_server.count("answered") + 20 + draws.below(140);
+            let mut process = command(&folder, &verb, &mock_server.variables())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            until(&mut process, Duration::from_secs(60), || standin.count("answered") >= at);
+            until(&mut process, Duration::from_secs(60), || mock_server.count("answered") >= at);
             std::thread::sleep(Duration::from_micros(draws.below(20_000)));
-            let flying = standin.count("in_flight");
+            let flying = mock_server.count("in_flight");
             if process.try_wait().unwrap().is_some() {
                 break;
             }
@@ -247,9 +247,9 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
             in_flight += u64::from(flying > 0);
             verb = vec!["resume", "run", "--no-report", "--json", "--max-connections", "8"];
         }
-        // What was in flight is broken off with the process; what the stand-in had answered and the process had not yet read is lost.
+        // Requests in flight are lost with the process, as are answers of the mock server that it had not yet read.
         let before = events(Arc::new(RealDisk), &out).unwrap().0;
-        let resumed = polity(&folder, &["resume", "run", "--no-report", "--json"], &standin.variables());
+        let resumed = polity(&folder, &["resume", "run", "--no-report", "--json"], &mock_server.variables());
         if resumed.status.success() {
             assert_eq!(last_line(&resumed)["digest"], digest);
         }
@@ -257,13 +257,13 @@ fn a_killed_society_pays_for_no_recorded_answer_twice() {
         assert_asked_once(&before, &after, "a resume");
         assert_eq!(answers(&after).len(), 300);
         assert_same_tables(&tables(&RealDisk, &out), &tables(&RealDisk, &folder.join("whole")), "killed");
-        assert_eq!(standin.count("answered"), 300 + standin.count("repeated"));
-        lost += standin.count("repeated");
+        assert_eq!(mock_server.count("answered"), 300 + mock_server.count("repeated"));
+        lost += mock_server.count("repeated");
     }
     println!(
         "{killed} kills, {in_flight} with calls in flight; {lost} answers were under way to the process when it died, and were had again"
     );
-    // Each kill may meet answers between the stand-in's count and the journal: at most one a connection.
+    // Each kill may lose answers between the mock server's count and the journal: at most one per connection.
     assert!(lost <= 8 * u64::from(killed));
 }
 
@@ -276,7 +276,7 @@ fn a_loop_happy_society_stops_at_its_wall_by_the_providers_count() {
     let mut spent = Vec::new();
     for seed in 1..=seeds {
         let seed = seed.to_string();
-        let standin = Standin::start(&[
+        let mock_server = MockServer::start(&[
             "--seed",
             &seed,
             "--fault",
@@ -287,7 +287,7 @@ fn a_loop_happy_society_stops_at_its_wall_by_the_providers_count() {
             "truncated-json=0.05",
         ]);
         // It would think, act and chat for ever.
-        let questions = "cohorts.people.policy.questions=[{name: mood, ask: How are you?, want: text}, {name: sure, ask: Are you sure?, want: {choice: [yes, no]}}]";
+        let questions = "cohorts.people.policy.questions=[{name: mood, ask: How are you?, response_format: text}, {name: sure, ask: Are you sure?, response_format: {choice: [yes, no]}}]";
         let cost = limit.to_string();
         let args = [
             "run",
@@ -315,15 +315,15 @@ fn a_loop_happy_society_stops_at_its_wall_by_the_providers_count() {
             "--no-report",
             "--json",
         ];
-        let ran = polity(&folder, &args, &standin.variables());
+        let ran = polity(&folder, &args, &mock_server.variables());
         assert_eq!(ran.status.code(), Some(7), "{}", text(&ran.stderr));
-        let (told, counted) = (last_line(&ran), standin.stats()["cost_usd"].as_f64().unwrap());
+        let (told, counted) = (last_line(&ran), mock_server.stats()["cost_usd"].as_f64().unwrap());
         assert_eq!(told["status"], "budget");
-        assert!(counted <= limit, "seed {seed}: {counted} of {limit} dollars by the stand-in's count");
-        // It comes near the wall by the run's own count, which takes a try that broke off at its most.
+        assert!(counted <= limit, "seed {seed}: {counted} of {limit} dollars by the mock server's count");
+        // It comes near the hard limit by the run's own count, which counts an interrupted try at its maximum.
         let own = told["cost_usd"].as_f64().unwrap();
         assert!(counted <= own && own > 0.8 * limit, "seed {seed}: {own} and {counted} of {limit} dollars: {told}");
         spent.push(counted);
     }
-    println!("{seeds} seeds, a wall of {limit} dollars: {spent:?} by the stand-in's count");
+    println!("{seeds} seeds, a wall of {limit} dollars: {spent:?} by the mock server's count");
 }

@@ -1,18 +1,18 @@
-//! Money and traffic against a provider that keeps its own books: walls by its count, shared and kept answers, prices, outages.
+//! Money and scheduling against a provider with its own counts: hard limits by its count, shared and cached answers, prices, outages.
 
 use crate::harness;
 
 use crate::harness::{arg, askers, command, engine, prepared, said, scratch, team, write_scenario};
-use polity_driver::DriveError;
-use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::drive::Unwatched;
-use polity_driver::models::Providers;
-use polity_driver::models::keys::Secret;
-use polity_driver::models::openai::{OpenAi, Settings};
 use polity_driver::run::{Engine, RunStatus, Summary};
 use polity_driver::source::{Notes, Outside};
-use polity_driver::standin::{Faults, Options, Standin};
 use polity_kernel::scenario::Budget;
+use polity_models::mock_server::{Faults, MockServer, Options};
+use polity_models::models::Providers;
+use polity_models::models::keys::Secret;
+use polity_models::models::openai::{OpenAi, Settings};
+use polity_store::DriveError;
+use polity_store::disk::{Disk, RealDisk, SimDisk};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -30,9 +30,9 @@ fn evaluation(folder: &Path) -> Value {
     scenario
 }
 
-fn standin(faults: &[&str], seed: u64, latency_ms: u64) -> Standin {
+fn mock_server(faults: &[&str], seed: u64, latency_ms: u64) -> MockServer {
     let latency = Duration::from_millis(latency_ms);
-    Standin::start(Options { faults: Faults::read(faults).unwrap(), seed, latency, ..Options::default() }).unwrap()
+    MockServer::start(Options { faults: Faults::read(faults).unwrap(), seed, latency, ..Options::default() }).unwrap()
 }
 
 fn disk() -> Arc<dyn Disk> {
@@ -50,12 +50,12 @@ fn run(engine: &Engine<'_>, scenario: &Value, folder: &Path) -> Result<Summary, 
     engine.run(&prepared(scenario, folder), Path::new("run"), &mut Unwatched)
 }
 
-/// Two servers for the same, and the one that is asked dies in the middle of a round.
+/// Two servers for the same models; the one in use dies in the middle of a round.
 #[test]
 fn an_outage_of_one_of_two_servers_loses_no_turn() {
     let folder = scratch("money-failover");
-    let (first, second) = (standin(&[], 1, 30), standin(&[], 1, 0));
-    let places = [&first, &second].map(|standin| (standin.url(), Secret::new("a-key-for-tests")));
+    let (first, second) = (mock_server(&[], 1, 30), mock_server(&[], 1, 0));
+    let places = [&first, &second].map(|mock_server| (mock_server.url(), Secret::new("a-key-for-tests")));
     let provider = OpenAi::among(places.into()).unwrap();
     let provider = provider.with(Settings { timeout_ms: Some(3000), ..Settings::default() });
     let providers = Arc::new(Providers::of(vec![Box::new(provider)]));
@@ -70,14 +70,14 @@ fn an_outage_of_one_of_two_servers_loses_no_turn() {
         (running.join().unwrap(), counted)
     });
     let calls = 2 * (300 + 150);
-    assert_eq!((summary.status, summary.totals.calls, summary.totals.rungs.fit), (RunStatus::Done, calls, calls));
+    assert_eq!((summary.status, summary.totals.calls, summary.totals.resolutions.fit), (RunStatus::Done, calls, calls));
     assert!(second.stats().answered >= calls - dead - 40, "{:?} after {dead}", second.stats());
-    // The same numbers as from one server: the stand-in answers by the words alone.
+    // The same numbers as from one server: the mock server's answers depend on the words alone.
     let alone = run(&at(&second.url(), &disk(), Outside::default()), &askers(MODEL, 300, 2, false), &folder).unwrap();
     assert_eq!(alone.digest, summary.digest);
 }
 
-/// A wall that is passed by the count of the one who sends the bill is none.
+/// A limit must hold by the count of the provider, who sends the bill.
 #[test]
 fn a_wall_holds_by_the_providers_own_count() {
     let folder = scratch("money-wall");
@@ -85,32 +85,32 @@ fn a_wall_holds_by_the_providers_own_count() {
     let whole: Vec<f64> = scenarios
         .iter()
         .map(|scenario| {
-            let standin = standin(&[], 1, 0);
-            let summary = run(&at(&standin.url(), &disk(), Outside::default()), scenario, &folder).unwrap();
-            let stats = standin.stats();
+            let mock_server = mock_server(&[], 1, 0);
+            let summary = run(&at(&mock_server.url(), &disk(), Outside::default()), scenario, &folder).unwrap();
+            let stats = mock_server.stats();
             assert!((summary.totals.cost_usd - stats.cost_usd).abs() < 1e-9, "{} {stats:?}", summary.totals.cost_usd);
             stats.cost_usd
         })
         .collect();
     let one = |seed: u64, scenario: &Value, whole: f64| {
         let faults = ["429=0.1", "500=0.1", "cut-stream=0.15", "slow-drip=0.04", "hang=0.02", "truncated-json=0.05"];
-        let standin = standin(if seed.is_multiple_of(4) { &[] } else { &faults }, seed, 1);
+        let mock_server = mock_server(if seed.is_multiple_of(4) { &[] } else { &faults }, seed, 1);
         let disk = disk();
         let mut scenario = scenario.clone();
         let limit = whole * (0.2 + 0.04 * seed as f64);
         scenario["budget"] = json!({"cost_usd": limit});
         let held = |summary: &Summary, limit: f64| {
             let seed = format!("{} {seed} ({} rounds)", scenario["name"], summary.rounds);
-            let (theirs, ours) = (standin.stats().cost_usd, summary.totals.cost_usd);
+            let (theirs, ours) = (mock_server.stats().cost_usd, summary.totals.cost_usd);
             assert!(theirs <= limit * (1.0 + 1e-9), "seed {seed}: {theirs} of {limit} by the provider's count");
             assert!(ours <= limit * (1.0 + 1e-9), "seed {seed}: {ours} of {limit}");
             assert!(theirs <= ours * (1.0 + 1e-9), "seed {seed}: {theirs} there and {ours} here");
         };
-        let engine = at(&standin.url(), &disk, Outside::default());
+        let engine = at(&mock_server.url(), &disk, Outside::default());
         match run(&engine, &scenario, &folder) {
             Ok(summary) => {
                 held(&summary, limit);
-                // And once more when it goes on: what was charged is not forgotten.
+                // And again after a resume: earlier charges are not forgotten.
                 if summary.status == RunStatus::Budget && summary.rounds < 2 {
                     let more = limit * 1.3;
                     let budget = Budget { cost_usd: Some(more), ..Budget::default() };
@@ -119,9 +119,9 @@ fn a_wall_holds_by_the_providers_own_count() {
                 }
                 u32::from(summary.status == RunStatus::Budget || summary.totals.denied > 0)
             }
-            // Nobody answered a question five times on end: what was spent is within the wall all the same.
+            // A question failed five times in a row: spending is still within the limit.
             Err(DriveError::Lost(_)) => {
-                assert!(standin.stats().cost_usd <= limit * (1.0 + 1e-9), "seed {seed}");
+                assert!(mock_server.stats().cost_usd <= limit * (1.0 + 1e-9), "seed {seed}");
                 0
             }
             Err(error) => panic!("seed {seed}: {error}"),
@@ -139,18 +139,19 @@ fn a_wall_holds_by_the_providers_own_count() {
 #[test]
 fn questions_of_the_same_words_are_asked_once_while_they_are_under_way() {
     let folder = scratch("money-shared");
-    let standin = standin(&[], 1, 150);
-    let summary = run(&at(&standin.url(), &disk(), Outside::default()), &askers(MODEL, 30, 3, true), &folder).unwrap();
+    let mock_server = mock_server(&[], 1, 150);
+    let summary =
+        run(&at(&mock_server.url(), &disk(), Outside::default()), &askers(MODEL, 30, 3, true), &folder).unwrap();
     // In each round everybody asks the same, and then every other one the same again.
     assert_eq!((summary.totals.answers, summary.totals.calls, summary.totals.cache_hits), (3 * 45, 6, 3 * 45 - 6));
-    let stats = standin.stats();
+    let stats = mock_server.stats();
     assert_eq!((stats.calls, stats.repeated), (6, 0));
     assert!((stats.cost_usd - summary.totals.cost_usd).abs() < 1e-9, "what is shared costs once");
-    // Who asks alone gets the same, and a budget counts all of them, so that who is denied does not depend on what was under way.
+    // Separate questions get the same answers, and a budget counts all of them, so that denials do not depend on what was in flight.
     let mut scenario = askers(MODEL, 30, 3, true);
     scenario["budget"] = json!({"calls": 100});
     let digest = |connections| {
-        let engine = Engine { connections, ..at(&standin.url(), &disk(), Outside::default()) };
+        let engine = Engine { connections, ..at(&mock_server.url(), &disk(), Outside::default()) };
         let summary = run(&engine, &scenario, &folder).unwrap();
         (summary.digest, summary.totals.answers, summary.totals.denied)
     };
@@ -169,16 +170,16 @@ fn kept_answers_make_the_same_run_without_a_provider() {
     };
     for scenario in [askers(MODEL, 12, 2, false), evaluation(&folder)] {
         let _ = std::fs::remove_dir_all(&kept);
-        let standin = standin(&[], 1, 0);
-        let url = standin.url();
+        let mock_server = mock_server(&[], 1, 0);
+        let url = mock_server.url();
         let first = run(&at(&url, &disk(), outside()), &scenario, &folder).unwrap();
         assert_eq!((first.totals.calls, first.totals.cache_hits), (first.totals.answers, 0));
-        // Another price, another budget: the answers are the same, and so is who would be denied.
+        // Another price, another budget: the answers are the same, and so are the denials.
         let again = run(&at(&url, &disk(), outside()), &scenario, &folder).unwrap();
         assert_eq!(again.digest, first.digest);
         assert_eq!((again.totals.calls, again.totals.cache_hits), (0, first.totals.answers));
-        assert_eq!((again.totals.cost_usd, standin.stats().calls), (0.0, first.totals.calls));
-        // An entry that is damaged is asked for again, told of, and mended.
+        assert_eq!((again.totals.cost_usd, mock_server.stats().calls), (0.0, first.totals.calls));
+        // A damaged entry is asked for again, reported, and repaired.
         let entries = || {
             let folders = std::fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap().path());
             let files = folders.flat_map(|dir| std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()));
@@ -197,8 +198,8 @@ fn kept_answers_make_the_same_run_without_a_provider() {
         assert_eq!((mended.totals.calls, &mended.digest), (2, &first.digest));
         assert!(told.lock().unwrap().iter().any(|note| note.contains("damaged")), "{told:?}");
         assert_eq!(entries(), files);
-        // The provider is gone: with the cache nothing is missing, and a replay needs not even that.
-        drop(standin);
+        // The provider is gone: with the cache nothing is missing, and a replay does not even need that.
+        drop(mock_server);
         let last = disk();
         let without = run(&at(&url, &last, outside()), &scenario, &folder).unwrap();
         assert_eq!((without.totals.calls, &without.digest), (0, &first.digest));
@@ -226,7 +227,7 @@ fn simulated_models_neither_share_nor_keep_answers() {
 #[test]
 fn a_price_on_the_command_line_is_part_of_the_run() {
     let folder = scratch("money-price");
-    let standin = standin(&[], 1, 0);
+    let mock_server = mock_server(&[], 1, 0);
     let file = write_scenario(&folder, &{
         let mut scenario = evaluation(&folder);
         scenario.as_object_mut().unwrap().remove("prices");
@@ -235,25 +236,25 @@ fn a_price_on_the_command_line_is_part_of_the_run() {
     });
     let polity = |args: &[&str]| {
         let mut command = command(args);
-        command.env("OPENAI_BASE_URL", standin.url()).env("OPENAI_API_KEY", "a-key-for-tests");
+        command.env("OPENAI_BASE_URL", mock_server.url()).env("OPENAI_API_KEY", "a-key-for-tests");
         said(&command.output().unwrap())
     };
     let out = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-    // At an address that is not OpenAI's no price is known, and it is said what would be.
+    // At an address that is not OpenAI's no price is known, and the message says what to set.
     let refused = polity(&["run", arg(&file), "--max-cost", "1", "--out", &out("refused")]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.notes.contains("--price openai/gpt-4.1-mini=0.4,1.6,0.1"), "{}", refused.notes);
     let price = "openai/gpt-4.1-mini=0.4,1.6";
     let ran = polity(&["run", arg(&file), "--max-cost", "1", "--price", price, "--out", &out("ran")]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let stats = standin.stats();
+    let stats = mock_server.stats();
     let cost = (stats.tokens_in as f64 * 0.4 + stats.tokens_out as f64 * 1.6) / 1e6;
     assert!((ran.json["cost_usd"].as_f64().unwrap() - cost).abs() < 1e-9, "{ran:?}");
     let manifest: Value = serde_json::from_slice(&std::fs::read(folder.join("ran/manifest.json")).unwrap()).unwrap();
     let price = json!({"openai/gpt-4.1-mini": {"input": 0.4, "output": 1.6, "cached": null}});
     assert_eq!(manifest["prices"], price);
     assert_eq!(manifest["scenario"]["prices"]["openai/gpt-4.1-mini"]["input"], 0.4);
-    // The words with which it is made again are those.
+    // These words of the command reproduce it.
     let words: Vec<String> = manifest["edits"].as_array().unwrap().iter().map(|w| w.as_str().unwrap().into()).collect();
     let shell = format!(
         "{} run {} {} --out {} --json --no-report",
@@ -263,12 +264,12 @@ fn a_price_on_the_command_line_is_part_of_the_run() {
         out("again")
     );
     let mut sh = std::process::Command::new("sh");
-    sh.args(["-c", &shell]).env("OPENAI_BASE_URL", standin.url()).env("OPENAI_API_KEY", "a-key-for-tests");
+    sh.args(["-c", &shell]).env("OPENAI_BASE_URL", mock_server.url()).env("OPENAI_API_KEY", "a-key-for-tests");
     let again = said(&sh.output().unwrap());
     assert_eq!((again.code, again.text("digest")), (Some(0), ran.text("digest")), "{shell}: {again:?}");
     let second: Value = serde_json::from_slice(&std::fs::read(folder.join("again/manifest.json")).unwrap()).unwrap();
     assert_eq!((&second["prices"], &second["scenario"]), (&manifest["prices"], &manifest["scenario"]));
-    // A run that began without one goes on with one, and what it had is counted by it.
+    // A run that began without a cache continues with one, and its earlier use is counted.
     let began = polity(&["run", arg(&file), "--max-calls", "10", "--out", &out("began")]);
     assert_eq!((began.code, began.json["cost_usd"].as_f64()), (Some(7), Some(0.0)), "{began:?}");
     let price = ["--price", "openai/gpt-4.1-mini=0.4,1.6", "--max-calls", "1000", "--max-cost"];
@@ -287,10 +288,10 @@ fn a_price_on_the_command_line_is_part_of_the_run() {
     }
     let own =
         polity(&["run", arg(&file), "-P", "model=sim/medium", "--price", "sim/medium=1,2", "--out", &out("wrong")]);
-    assert!(own.code == Some(2) && own.notes.contains("tells itself"), "{own:?}");
+    assert!(own.code == Some(2) && own.notes.contains("reports the cost of calls itself"), "{own:?}");
 }
 
-/// The first note of a run beside that of its address, and after what time it came; the process is ended then.
+/// Returns the first note of a run, apart from that of its address, and its time; then the process is ended.
 fn first_note(url: &str, folder: &Path, name: &str) -> (String, Duration) {
     let file = write_scenario(folder, &evaluation(folder));
     let mut command = command(&["run", arg(&file), "--out", folder.join(name).to_str().unwrap()]);
@@ -298,7 +299,7 @@ fn first_note(url: &str, folder: &Path, name: &str) -> (String, Duration) {
     let began = Instant::now();
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let line = lines.find(|line| !line.contains("is asked at")).unwrap_or_default();
+    let line = lines.find(|line| !line.contains("uses the address")).unwrap_or_default();
     let took = began.elapsed();
     let _ = child.kill();
     let _ = child.wait();
@@ -308,15 +309,15 @@ fn first_note(url: &str, folder: &Path, name: &str) -> (String, Duration) {
 #[test]
 fn the_cause_of_an_outage_is_told_soon_though_nobody_draws_a_bar() {
     let folder = scratch("money-outage");
-    let closed = standin(&[], 1, 0).url();
+    let closed = mock_server(&[], 1, 0).url();
     let (line, took) = first_note(&closed, &folder, "closed");
-    assert!(line.contains("can not be reached") && took < Duration::from_secs(5), "{took:?} {line}");
+    assert!(line.contains("cannot be reached") && took < Duration::from_secs(5), "{took:?} {line}");
     for (fault, cause) in
         [("429", "limits the rate"), ("500", "status 500"), ("hang", "no news"), ("wrong-content-type", "web page")]
     {
-        let standin = standin(&[&format!("{fault}=1")], 1, 0);
-        let (line, took) = first_note(&standin.url(), &folder, fault);
-        // A little more than five seconds, for machines on which everything takes its time.
+        let mock_server = mock_server(&[&format!("{fault}=1")], 1, 0);
+        let (line, took) = first_note(&mock_server.url(), &folder, fault);
+        // A little more than five seconds, for slow machines.
         assert!(line.contains(cause) && took < Duration::from_secs(8), "{fault}: {took:?} {line}");
     }
 }
@@ -326,9 +327,9 @@ fn a_failing_cache_stops_no_run() {
     let folder = scratch("money-cache-fails");
     // A file is no folder.
     std::fs::write(folder.join("kept"), "x").unwrap();
-    let standin = standin(&[], 1, 0);
+    let mock_server = mock_server(&[], 1, 0);
     let outside = Outside { cache: Some(folder.join("kept")), ..Outside::default() };
-    let summary = run(&at(&standin.url(), &disk(), outside), &askers(MODEL, 6, 1, false), &folder).unwrap();
+    let summary = run(&at(&mock_server.url(), &disk(), outside), &askers(MODEL, 6, 1, false), &folder).unwrap();
     assert_eq!((summary.status, summary.totals.cache_hits), (RunStatus::Done, 0));
     assert!(RealDisk.exists(&folder.join("kept")).unwrap());
 }

@@ -1,22 +1,20 @@
-//! Populations that meet shares, graphs by attribute, validation and health: whole runs, and what wrong requests are told.
+//! Populations that meet shares, graphs by attribute, validation and health: whole runs, and messages on wrong requests.
 
 use crate::harness;
 
 use crate::harness::{
     Nothing, StopAfter, arg, assert_same_tables, engine, polity, prepared, replay, resume, rules, run, scratch, tables,
 };
-use polity_driver::disk::{RealDisk, SimDisk};
 use polity_driver::health::{Alarm, PARROTING, STUCK};
-use polity_driver::run::Engine;
-use polity_driver::run::RunStatus;
-use polity_driver::tables::ColumnData;
+use polity_driver::run::{Engine, RunStatus};
 use polity_kernel::Invalid;
-use polity_kernel::declare::DeclareSplit;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::ActionArgument;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::ActArgument;
-use polity_kernel::world::{Deeds, Future, Setup, SplitWorld};
+use polity_kernel::world::{AgentActions, DeclareSplit, Future, SplitWorld, WorldSetup};
+use polity_store::disk::{RealDisk, SimDisk};
+use polity_store::tables::ColumnData;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -24,7 +22,7 @@ use std::sync::{Arc, OnceLock};
 
 // ------------------------------------------------------------------ populations
 
-/// 60 people of two sexes, three parties and ages from 18 on, and what else the scenarios name.
+/// 60 people of two sexes, three parties and ages from 18 on, and further data of the scenarios.
 fn write_data(folder: &Path) {
     let mut people = String::from("sex,party,age,ties,weight\n");
     for i in 0..60 {
@@ -103,7 +101,7 @@ fn shares_are_met_and_told_whatever_interrupts_the_run() {
     assert_eq!(asked.len(), 7);
     assert!(asked.iter().zip(&obtained).all(|(a, o)| (a - o).abs() < 0.01), "{asked:?} {obtained:?}");
     assert_eq!(texts(column(&expected, "marginals", "level")), ["f", "m", "..40", "40..", "red", "green", "none"]);
-    // What the table says is what the agents are.
+    // The agents match the table.
     let parties = texts(column(&expected, "agents", "party"));
     let red = parties.iter().filter(|party| *party == "red").count();
     assert_eq!(red as f64 / 400.0, obtained[4]);
@@ -142,7 +140,7 @@ fn shares_are_met_and_told_whatever_interrupts_the_run() {
     }
 }
 
-/// A file sorted by sex: were it taken in order, each cohort would be of one sex.
+/// A file sorted by sex: taken in order, each cohort would be of one sex.
 #[test]
 fn cohorts_of_a_sorted_file_are_alike() {
     let folder = scratch("people-sorted");
@@ -161,10 +159,10 @@ fn cohorts_of_a_sorted_file_are_alike() {
     };
     let women = first_half(&scenario, "runs/mixed");
     assert!((13..=37).contains(&women), "{women} of 50");
-    // Ties given by agent are ties between these rows: they keep their places.
+    // Ties given by agent are ties between these rows: they keep their positions.
     scenario["topology"] = json!({"kind": "file", "path": "ties.csv"});
     assert_eq!(first_half(&scenario, "runs/ties"), 50);
-    // One cohort is the file as it is.
+    // A single cohort is the unchanged file.
     scenario["topology"] = json!({"kind": "none"});
     scenario["cohorts"] = json!([{"policy": {"kind": "degroot"}}]);
     assert_eq!(first_half(&scenario, "runs/one"), 50);
@@ -218,13 +216,16 @@ fn wrong_requests_are_told_with_their_place() {
             sex(json!({"f": 0.5, "m": 0.6})),
             vec!["population.marginals[0].shares", "the shares add up to 1.1, not to 1"],
         ),
-        (sex(json!({"f": -0.5, "m": 1.5})), vec!["population.marginals[0].shares.f", "a share lies between 0 and 1"]),
+        (
+            sex(json!({"f": -0.5, "m": 1.5})),
+            vec!["population.marginals[0].shares.f", "a share must be between 0 and 1"],
+        ),
         (sex(json!({"f": 0.5, "x": 0.5})), vec!["column `sex` has the value `m`, which has no share"]),
         (
             sex(json!({"f": 0.5, "m": 0.4, "x": 0.1})),
             vec!["population.marginals[0].shares.x", "no row has the level `x` of column `sex` (it has f, m)"],
         ),
-        (sex(json!({"f": "half", "m": 0.5})), vec!["shares.f", "a share is a number, found text `half`"]),
+        (sex(json!({"f": "half", "m": 0.5})), vec!["shares.f", "a share must be a number, found text `half`"]),
         (sex(json!({})), vec!["population.marginals[0].shares", "write `{LEVEL: SHARE, ...}`"]),
         (
             with(json!({"column": "sexx", "shares": {"f": 1}})),
@@ -264,7 +265,7 @@ fn wrong_requests_are_told_with_their_place() {
         (json!({"quotas": [{"sex": "f", "share": 1}]}), vec!["population.quotas", "add a `file`"]),
         (json!({}), vec!["population", "give a `file` with people, or `marginals`"]),
         (persona("You are {agee}."), vec!["population.persona", "did you mean `age`?"]),
-        (persona("You are {age."), vec!["population.persona", "stands alone"]),
+        (persona("You are {age."), vec!["population.persona", "is unmatched"]),
         (
             json!({"file": "people.csv", "persona": "{sex}", "labels": {"sex": {"f": "a woman"}}}),
             vec!["population.labels", "the value `m` of column `sex` has no label"],
@@ -301,11 +302,11 @@ fn wrong_requests_are_told_with_their_place() {
         ),
         (
             json!({"of": "opinion", "against": against("observed.csv", "word")}),
-            vec!["validate[0].against.column", "holds words, and `opinion` numbers"],
+            vec!["validate[0].against.column", "holds words, but `opinion` holds numbers"],
         ),
         (
             json!({"of": "sex", "against": against("observed.csv", "value")}),
-            vec!["validate[0].against.column", "holds numbers, and `sex` words"],
+            vec!["validate[0].against.column", "holds numbers, but `sex` holds words"],
         ),
         (
             json!({"of": "sex", "against": against("observed.csv", "word"), "distances": ["ks"]}),
@@ -321,7 +322,7 @@ fn wrong_requests_are_told_with_their_place() {
         ),
         (
             json!({"of": "opinion", "at": 5, "against": against("observed.csv", "value")}),
-            vec!["validate[0].at", "round 5 is never reached: the last of 5 is 4"],
+            vec!["validate[0].at", "round 5 is never reached: the last of 5 rounds is 4"],
         ),
         (
             json!({"of": "opinion", "at": "end", "against": against("observed.csv", "value")}),
@@ -342,13 +343,16 @@ fn wrong_requests_are_told_with_their_place() {
     scenarios.push((mixed, vec!["topology.by", "it mixes numbers and words: row 1, counted from 0, has `old`"]));
     let mut small = society(json!({"file": "people.csv"}));
     small["topology"] = json!({"kind": "homophily", "by": "age", "mean_degree": 10, "same": 1});
-    scenarios.push((small, vec!["topology.same", "10 ties inside a group are asked of each agent"]));
+    scenarios.push((small, vec!["topology.same", "each agent should have 10 ties inside its group"]));
     for counts in [[json!(10), json!(20)], [json!({"fixed": 10}), json!({"fixed": 20})]] {
         let mut counted = society(json!({"file": "people.csv"}));
         counted.as_object_mut().unwrap().remove("agents");
         counted["cohorts"] =
             counts.iter().map(|count| json!({"count": count, "policy": {"kind": "degroot"}})).collect();
-        scenarios.push((counted, vec!["cohorts", "the 10 + 20 of the cohorts, or the 60 rows", "add `agents`"]));
+        scenarios.push((
+            counted,
+            vec!["cohorts", "the cohorts have 10 + 20, but the population's file has 60 rows", "add `agents`"],
+        ));
     }
     let mut lonely = society(json!({"file": "people.csv"}));
     lonely["topology"]["same"] = json!(1.5);
@@ -382,37 +386,37 @@ impl SplitWorld for Hall {
     type Common = f64;
     type Tally = ();
 
-    fn open(_: Nothing, _: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
-        declare.action("say", ActArgument::Text, "speak");
+    fn open(_: Nothing, _: &WorldSetup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
+        declare.action("say", ActionArgument::Text, "speak");
         Ok(Hall)
     }
 
-    fn begin(&self) -> f64 {
+    fn init_common(&self) -> f64 {
         0.0
     }
 
-    fn seat(&self, _: Person<'_>, _: &mut Draws) -> f64 {
+    fn init_row(&self, _: Person<'_>, _: &mut Draws) -> f64 {
         0.0
     }
 
     fn tally(&self) {}
 
-    fn apply(&self, _: &f64, _: &mut f64, _: &Deeds<'_>, _: &mut (), _: &mut Future) {}
+    fn apply(&self, _: &f64, _: &mut f64, _: &AgentActions<'_>, _: &mut (), _: &mut Future) {}
 
     fn merge(&self, (): (), (): ()) {}
 
-    fn settle(&self, _: &mut f64, (): (), _: &mut Draws) -> Option<String> {
+    fn end_round(&self, _: &mut f64, (): (), _: &mut Draws) -> Option<String> {
         None
     }
 }
 
-/// Says something of its own, says what others say, or says nothing.
+/// Says something of its own, repeats others, or says nothing.
 struct Speaker(Speech);
 
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Speech {
-    /// Agents below this id repeat a sentence; the others have one of their own. Nobody speaks without it.
+    /// Agents below this id repeat a sentence; the others have one of their own. `None`: nobody speaks.
     parrots: Option<u32>,
 }
 
@@ -422,11 +426,11 @@ impl Policy for Speaker {
     type Params = Speech;
     type State = ();
 
-    fn open(params: Speech, _: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Speech, _: &PolicySetup<'_>) -> Result<Self, Invalid> {
         Ok(Speaker(params))
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         match self.0.parrots {
@@ -493,9 +497,9 @@ fn sick_runs_are_told_from_healthy_ones() {
     assert_eq!(alarm.threshold, PARROTING);
     assert_eq!(
         alarm.message,
-        "60 % of 40 texts repeat another agent's of the same round word for word (alarm at 50 %)"
+        "60 % of 40 texts repeat another agent's text of the same round word for word (alarm at 50 %)"
     );
-    // Everybody has the same opinion from the start: no variance, and nothing moves.
+    // Everybody has the same opinion from the start: no variance, and no change.
     let calm = |rounds: u32| {
         json!({
             "seed": 1, "rounds": rounds, "agents": 50, "world": {"kind": "opinion", "initial": {"value": 0.5}},
@@ -525,7 +529,7 @@ fn terminal_report_and_json_tell_the_health() {
     for words in ["marginals: ", "validation: opinion (last) against observed.csv:value: ks ", "health: no alarm"] {
         assert!(said.notes.contains(words), "{words} is not in {}", said.notes);
     }
-    // A report is made anew from the folder alone; `polity` of this file leaves it out.
+    // A report can be rewritten from the folder alone; `polity` of this file omits it.
     let made = std::process::Command::new(env!("CARGO_BIN_EXE_polity")).args(["report", arg(&out)]).output().unwrap();
     assert!(made.status.success());
     let page = fs::read_to_string(out.join("report.html")).unwrap();

@@ -1,19 +1,19 @@
-//! People in whole runs, and orders to runs under way: killed, answered while dead, timed out, asked over HTTP and in a terminal;
-//! paused, stopped, limited. Nothing of it may be asked twice, paid twice or show in a result.
+//! People in whole runs, and commands to runs in progress: killed, answered while dead, timed out, asked over HTTP and in a terminal;
+//! paused, stopped, limited. Nothing may be asked twice, paid twice or visible in a result.
 
-use crate::standin;
+use crate::mock_server;
 
 use crate::harness::{
     answers, assert_same_tables, engine, events, prepared, replay, run, scratch, tables, write_scenario,
 };
-use crate::standin::{Standin, command, last_line, polity, root, text};
+use crate::mock_server::{MockServer, command, last_line, polity, root, text};
 use polity_driver::control::recorded;
-use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::people::{Mailbox, Words};
 use polity_driver::run::RunStatus;
 use polity_driver::source::Faults;
 use polity_kernel::ask::Outcome;
 use polity_kernel::event::{Event, Order};
+use polity_store::disk::{Disk, RealDisk, SimDisk};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -24,13 +24,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Agents of a model, and Ann, the last one, who names 50 if she does not answer in time.
+/// Agents with a model, and Ann, the last one, who names 50 if she does not answer in time.
 fn game(model: &str, others: u32, rounds: u32) -> Value {
     json!({
         "name": "game", "seed": 1, "rounds": rounds, "agents": others + 1,
         "world": {"kind": "guess-average"},
         "cohorts": [
-            // Every prompt is another one, so that the stand-in sees what is asked twice.
+            // All prompts differ, so that the mock server sees repeated questions.
             {"name": "models", "share": 1.0, "policy": {
                 "kind": "mind", "model": model, "prompts": {"persona": "You are number {{ agent }} in round {{ round }}."},
             }},
@@ -44,7 +44,7 @@ fn guess(round: u64) -> &'static str {
     ["33", "20", "14.5", "9"][round as usize % 4]
 }
 
-/// A run as a process of its own, killed when it is dropped.
+/// A run in a process of its own, killed on drop.
 struct Process(Child);
 
 impl Process {
@@ -54,7 +54,7 @@ impl Process {
         Process(command.spawn().unwrap())
     }
 
-    /// Waits for what must come; the process must not end before.
+    /// Waits for an event; the process must not end before.
     fn until(&mut self, what: &str, mut done: impl FnMut() -> bool) {
         let began = Instant::now();
         while !done() {
@@ -64,7 +64,7 @@ impl Process {
         }
     }
 
-    /// As `kill -9` does.
+    /// Like `kill -9`.
     fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -78,7 +78,7 @@ impl Process {
         (serde_json::from_str(out.lines().last().unwrap_or_default()).unwrap_or_default(), notes, code)
     }
 
-    /// Answers whatever Ann is asked, until the run has ended.
+    /// Answers all questions to Ann, until the run has ended.
     fn answered(mut self, folder: &Path, run: &str) -> (Value, String, Option<i32>) {
         while self.0.try_wait().unwrap().is_none() {
             for question in pending(folder, run) {
@@ -98,7 +98,7 @@ impl Drop for Process {
     }
 }
 
-/// What is asked; nothing where the run is not there yet or no more.
+/// Returns the open questions; none if the run does not exist yet or any more.
 fn pending(folder: &Path, run: &str) -> Vec<Value> {
     let listed = polity(folder, &["answer", run, "--json"], &[]);
     match listed.status.success() {
@@ -128,21 +128,21 @@ fn a_question_survives_kill_9_and_what_is_around_it_happens_once() {
     let folder = scratch("people-kill");
     let file = write_scenario(&folder, &game("openai/medium", 9, 3));
     let file = file.to_str().unwrap();
-    let standin = Standin::start(&["--latency-ms", "5"]);
+    let mock_server = MockServer::start(&["--latency-ms", "5"]);
     let began =
-        |out| Process::start(&folder, &["run", file, "--out", out, "--max-connections", "1"], &standin.variables());
+        |out| Process::start(&folder, &["run", file, "--out", out, "--max-connections", "1"], &mock_server.variables());
     let (whole, ..) = began("whole").answered(&folder, "whole");
     assert_eq!(
         (&whole["status"], &whole["people"], &whole["calls"]),
         (&"done".into(), &3.into(), &27.into()),
         "{whole}"
     );
-    assert_eq!((standin.count("answered"), standin.count("repeated")), (27, 0));
+    assert_eq!((mock_server.count("answered"), mock_server.count("repeated")), (27, 0));
 
-    let standin = Standin::start(&["--latency-ms", "5"]);
+    let mock_server = MockServer::start(&["--latency-ms", "5"]);
     let mut first =
-        Process::start(&folder, &["run", file, "--out", "run", "--max-connections", "1"], &standin.variables());
-    // She holds no connection: with one of them everybody else is asked.
+        Process::start(&folder, &["run", file, "--out", "run", "--max-connections", "1"], &mock_server.variables());
+    // She occupies no connection: with only one, everybody else is still asked.
     first.until("the others' answers", || rows(&folder, "run") == 9 && pending(&folder, "run").len() == 1);
     first.kill();
     let asked = pending(&folder, "run");
@@ -153,27 +153,27 @@ fn a_question_survives_kill_9_and_what_is_around_it_happens_once() {
     );
     assert!(asked[0]["prompt"].as_str().unwrap().contains("Which number do you name?"), "{asked:?}");
 
-    // Killed once more, while it waits: the question stands there once, as it was.
-    let resume = || Process::start(&folder, &["resume", "run", "--max-connections", "1"], &standin.variables());
+    // Killed again while it waits: the question is there once, unchanged.
+    let resume = || Process::start(&folder, &["resume", "run", "--max-connections", "1"], &mock_server.variables());
     let mut second = resume();
     second.until("the lock", || !text(&ctl(&folder, "run", &["resume"]).stderr).contains("not under way"));
     second.kill();
     assert_eq!(pending(&folder, "run"), asked);
 
-    // Answered while nobody is there.
+    // Answered while no process runs.
     let given = answer(&folder, "run", &asked[0], &[guess(0)]);
     assert!(given.status.success() && text(&given.stderr).contains("polity resume run"), "{}", text(&given.stderr));
     let (resumed, notes, code) = resume().answered(&folder, "run");
     assert_eq!(code, Some(0), "{notes}");
     assert_eq!(resumed["digest"], whole["digest"]);
-    // The counter on the other side: every call was made once, whatever happened to the process.
-    assert_eq!((standin.count("answered"), standin.count("repeated")), (27, 0));
+    // The other side's counter: every call was made once, whatever happened to the process.
+    assert_eq!((mock_server.count("answered"), mock_server.count("repeated")), (27, 0));
     let answers = answers(&journal(&folder.join("run")));
     assert_eq!(answers.len(), 30);
     assert!(answers.values().all(|answers| answers.len() == 1));
     assert_same_tables(&tables(&RealDisk, &folder.join("run")), &tables(&RealDisk, &folder.join("whole")), "killed");
 
-    drop(standin);
+    drop(mock_server);
     let replayed = polity(&folder, &["replay", "run", "--json"], &[]);
     assert_eq!((&last_line(&replayed)["status"], &last_line(&replayed)["digest"]), (&"same".into(), &whole["digest"]));
     let interview = polity(&folder, &["interview", "run", "Why?", "--agent", "9"], &[("OPENAI_API_KEY", "x")]);
@@ -195,45 +195,45 @@ fn an_answer_is_checked_taken_once_and_refused_in_words() {
     refused(&["run", "0-0-3-0", "101"], 2, "101 lies outside 0 to 100. Wanted: a number from 0 to 100");
     refused(&["run", "0-0-3-0", "-1"], 2, "-1 lies outside 0 to 100");
     refused(&["run", "0-0-3-0", "many"], 2, "wanted a number");
-    refused(&["run", "0-0-3-0", "1", "2"], 2, "one answer is wanted, and there are 2");
+    refused(&["run", "0-0-3-0", "1", "2"], 2, "expected one answer, found 2");
     refused(&["run", "0-0-3-0"], 2, "no answer was given");
-    refused(&["run", "0-0-2-0", "5"], 2, "nobody is asked `0-0-2-0`");
-    refused(&["run", "../manifest", "5"], 2, "nobody is asked");
+    refused(&["run", "0-0-2-0", "5"], 2, "there is no open question `0-0-2-0`");
+    refused(&["run", "../manifest", "5"], 2, "there is no open question");
     refused(&["elsewhere", "0-0-3-0", "5"], 3, "elsewhere does not exist");
     assert_eq!(pending(&folder, "run"), std::slice::from_ref(&question));
-    // From standard input, where no value is named.
+    // From standard input, without a value on the command line.
     let mut asked = command(&folder, &["answer", "run", "0-0-3-0"], &[]);
     let mut asked = asked.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     asked.stdin.take().unwrap().write_all(b" 42 \n").unwrap();
     assert!(asked.wait().unwrap().success());
     let (summary, notes, _) = process.end();
     assert_eq!(summary["status"], "done", "{notes}");
-    assert!(notes.contains("human/ann is asked and the run waits: `polity answer run`"), "{notes}");
-    refused(&["run", "0-0-3-0", "43"], 2, "has ended; nobody is asked any more");
+    assert!(notes.contains("human/ann is asked, and the run waits: `polity answer run`"), "{notes}");
+    refused(&["run", "0-0-3-0", "43"], 2, "has ended; it accepts no more answers");
     refused(&["run"], 2, "has ended");
-    // Even if the journal's end is lost again, what was answered stays.
+    // Even if the end of the journal is lost again, answers are kept.
     let twice =
         Mailbox::of(Arc::new(RealDisk), &folder.join("run")).answer("0-0-3-0", &Words::Typed(&["43".into()]), "x");
-    assert!(twice.unwrap_err().to_string().contains("has its answer already, by polity answer: 42"));
+    assert!(twice.unwrap_err().to_string().contains("was already answered (by polity answer): 42"));
 }
 
 #[test]
 fn without_an_answer_in_time_the_declared_default_holds_and_the_journal_says_so() {
     let folder = scratch("people-timeout");
     let mut scenario = game("sim/medium", 3, 2);
-    scenario["people"] = json!({"timeout": "1s"});
+    scenario["humans"] = json!({"timeout": "1s"});
     let file = write_scenario(&folder, &scenario);
     let mut process = Process::start(&folder, &["run", file.to_str().unwrap(), "--out", "run"], &[]);
     let path = folder.join("run/people/0-0-3-0.question.json");
     process.until("a question", || path.exists());
     process.kill();
     let put = std::fs::read(&path).unwrap();
-    // The time goes on while nobody is there, from when the question was first put.
+    // Time continues while no process runs, from when the question was first asked.
     sleep(Duration::from_millis(1100));
     let (summary, notes, code) = Process::start(&folder, &["resume", "run"], &[]).end();
     assert_eq!(code, Some(0), "{notes}");
     assert_eq!(std::fs::read(&path).unwrap(), put);
-    assert_eq!((&summary["people"], &summary["rungs"]["default"]), (&2.into(), &2.into()), "{summary}");
+    assert_eq!((&summary["people"], &summary["resolutions"]["default"]), (&2.into(), &2.into()), "{summary}");
     let of_ann: Vec<_> =
         answers(&journal(&folder.join("run"))).into_values().flatten().filter(|a| a.id.actor == 3).collect();
     assert_eq!(of_ann.len(), 2);
@@ -251,8 +251,8 @@ fn without_an_answer_in_time_the_declared_default_holds_and_the_journal_says_so(
         .count();
     assert_eq!((ann, text(&acts.stdout).matches("50.0").count()), (2, 2), "{}", text(&acts.stdout));
     assert_eq!(last_line(&polity(&folder, &["replay", "run", "--json"], &[]))["digest"], summary["digest"]);
-    for (wrong, words) in [("24", "no length of time"), ("0s", "above 0 s")] {
-        scenario["people"] = json!({ "timeout": wrong });
+    for (wrong, words) in [("24", "not a length of time"), ("0s", "above 0 s")] {
+        scenario["humans"] = json!({ "timeout": wrong });
         let file = write_scenario(&folder, &scenario);
         let refused = polity(&folder, &["validate", file.to_str().unwrap()], &[]);
         assert!(text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
@@ -269,7 +269,10 @@ fn a_person_debates_with_models() {
     while process.0.try_wait().unwrap().is_none() {
         for question in pending(&folder, "run") {
             let unfit = answer(&folder, "run", &question, &["18"]);
-            assert!(text(&unfit.stderr).contains("2 values are wanted") || unfit.status.code() == Some(2), "{unfit:?}");
+            assert!(
+                text(&unfit.stderr).contains("expected 2 values, found 1") || unfit.status.code() == Some(2),
+                "{unfit:?}"
+            );
             let taken = answer(&folder, "run", &question, &["As I said, \"nine\" at two.", "18"]);
             assert!(taken.status.success(), "{}", text(&taken.stderr));
             read.push(question["prompt"].as_str().unwrap().to_string());
@@ -278,12 +281,12 @@ fn a_person_debates_with_models() {
     }
     let (summary, notes, code) = process.end();
     assert_eq!(code, Some(0), "{notes}");
-    // Two items, two rounds; in the second she reads the others and herself.
+    // Two items, two rounds; in the second she reads the others' answers and her own.
     assert_eq!((read.len(), &summary["people"]), (4, &4.into()));
     assert!(!read[0].contains("Others have worked"), "{read:?}");
     assert!(read[1].contains("Ada answers: ") && read[1].contains("You said:\nAnn answers: 18"), "{}", read[1]);
     let said = polity(&folder, &["export", "run", "--table", "messages", "--format", "jsonl"], &[]);
-    // On each item both others were shown what she said.
+    // On each item both others were shown her answer.
     let hers = text(&said.stdout).lines().filter(|line| line.contains("\"from\":2") && line.contains("\"18\"")).count();
     assert_eq!(hers, 4, "{}", text(&said.stdout));
     assert_eq!(last_line(&polity(&folder, &["replay", "run", "--json"], &[]))["status"], "same");
@@ -293,7 +296,7 @@ fn a_person_debates_with_models() {
 fn a_society_with_people_is_the_same_on_any_shards_and_arrivals() {
     let folder = scratch("people-shards");
     let mut scenario = game("sim/medium", 40, 3);
-    // As many calls as the models make: people are no calls, and the wall is where it was.
+    // As many calls as the models make: people are not calls, and the limit is unchanged.
     scenario["budget"] = json!({"calls": 120});
     let play = |shards: usize, faults: Option<u64>| {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::default());
@@ -326,7 +329,7 @@ fn a_society_with_people_is_the_same_on_any_shards_and_arrivals() {
     }
 }
 
-/// A request to a run that listens: its status and body.
+/// Sends a request to a run that listens; returns its status and body.
 fn http(address: &str, token: Option<&str>, request: &str, body: &str) -> (u16, Value) {
     let mut stream = TcpStream::connect(address).unwrap();
     let token = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
@@ -352,7 +355,7 @@ fn over_http_with_the_token_alone() {
         assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
     }
     let short = polity(&folder, &["run", file, "--out", "no", "--listen", "127.0.0.1:0"], &[("POLITY_TOKEN", "short")]);
-    assert!(text(&short.stderr).contains("16 letters"), "{}", text(&short.stderr));
+    assert!(text(&short.stderr).contains("16 ASCII characters"), "{}", text(&short.stderr));
     let mut process = Process::start(&folder, &["run", file, "--out", "run", "--listen", "127.0.0.1:0"], &[]);
     let mut line = String::new();
     let mut notes = BufReader::new(process.0.stderr.take().unwrap());
@@ -384,14 +387,14 @@ fn over_http_with_the_token_alone() {
         answers(&journal(&folder.join("run"))).into_values().flatten().find(|answer| answer.id.actor == 2).unwrap();
     assert!(matches!(of_ann.outcome, Outcome::Reply { ref raw, .. } if raw == "12.5"), "{of_ann:?}");
     // The token is in no file of the run.
-    assert_eq!(standin::holding(&folder.join("run"), &token), [] as [PathBuf; 0]);
+    assert_eq!(mock_server::holding(&folder.join("run"), &token), [] as [PathBuf; 0]);
 }
 
 #[test]
 fn in_a_terminal_it_asks_there() {
     let folder = scratch("people-terminal");
     let file = write_scenario(&folder, &game("sim/medium", 2, 2));
-    // What makes a terminal; where a machine has no such command, this is all that is not tested.
+    // Creates a terminal; on a machine without this command, only this part is not tested.
     let line = format!("{} run {} --out run --no-report", env!("CARGO_BIN_EXE_polity"), file.display());
     let mut script = std::process::Command::new("script");
     script.args(["-qec", &line, "/dev/null"]).current_dir(&folder).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -404,7 +407,7 @@ fn in_a_terminal_it_asks_there() {
     let mut seen = String::new();
     child.stdout.take().unwrap().read_to_string(&mut seen).unwrap();
     assert!(child.wait().unwrap().success(), "{seen}");
-    assert!(seen.contains("wanted: a number from 0 to 100") && seen.contains("this does not fit"), "{seen}");
+    assert!(seen.contains("expected: a number from 0 to 100") && seen.contains("the answer does not fit"), "{seen}");
     let raw: Vec<String> = answers(&journal(&folder.join("run")))
         .into_values()
         .flatten()
@@ -414,7 +417,7 @@ fn in_a_terminal_it_asks_there() {
     assert_eq!(raw, ["33", "20"]);
 }
 
-/// Models alone, in rounds that take a while.
+/// Models only, in rounds that take a while.
 fn slow(folder: &Path, agents: u32, rounds: u32) -> PathBuf {
     let mut scenario = game("openai/medium", agents, rounds);
     scenario["cohorts"].as_array_mut().unwrap().pop();
@@ -427,42 +430,42 @@ fn a_run_is_paused_told_to_go_on_and_stopped_and_nothing_shows() {
     let folder = scratch("ctl-pause");
     let file = slow(&folder, 40, 4);
     let file = file.to_str().unwrap();
-    let standin = Standin::start(&["--latency-ms", "1"]);
+    let mock_server = MockServer::start(&["--latency-ms", "1"]);
     let begin = |out| ["run", file, "--out", out, "--max-connections", "2"];
-    let whole = polity(&folder, &[&begin("whole")[..], &["--no-report", "--json"]].concat(), &standin.variables());
+    let whole = polity(&folder, &[&begin("whole")[..], &["--no-report", "--json"]].concat(), &mock_server.variables());
     let digest = last_line(&whole)["digest"].clone();
 
-    // Long enough that an order given by a busy machine still finds it under way.
-    let standin = Standin::start(&["--latency-ms", "60"]);
-    let mut process = Process::start(&folder, &begin("run"), &standin.variables());
-    process.until("calls", || standin.count("answered") >= 5);
+    // Long enough that a command from a busy machine still finds it running.
+    let mock_server = MockServer::start(&["--latency-ms", "60"]);
+    let mut process = Process::start(&folder, &begin("run"), &mock_server.variables());
+    process.until("calls", || mock_server.count("answered") >= 5);
     let paused = ctl(&folder, "run", &["pause"]);
     assert!(
-        paused.status.success() && text(&paused.stderr).contains("nothing new is asked"),
+        paused.status.success() && text(&paused.stderr).contains("no new calls are made"),
         "{}",
         text(&paused.stderr)
     );
-    let sent = standin.count("calls");
-    process.until("the calls in flight", || standin.count("in_flight") == 0);
-    // Within the round, too: of its calls only those are made that were on their way.
-    let then = standin.count("calls");
+    let sent = mock_server.count("calls");
+    process.until("the calls in flight", || mock_server.count("in_flight") == 0);
+    // Within the round, too: only calls already being sent are made.
+    let then = mock_server.count("calls");
     assert!(then <= sent + 2, "{sent} calls when it was paused, then {then}");
-    let (count, recorded_then) = (standin.count("calls"), rows(&folder, "run"));
+    let (count, recorded_then) = (mock_server.count("calls"), rows(&folder, "run"));
     sleep(Duration::from_millis(400));
-    assert_eq!((standin.count("calls"), rows(&folder, "run")), (count, recorded_then), "it stands still");
+    assert_eq!((mock_server.count("calls"), rows(&folder, "run")), (count, recorded_then), "it stands still");
     assert!(count < 160 && process.0.try_wait().unwrap().is_none());
-    // What was in flight when it was paused is recorded.
-    assert_eq!(recorded_then as u64, standin.count("answered"));
+    // What was in flight at the pause is recorded.
+    assert_eq!(recorded_then as u64, mock_server.count("answered"));
     assert!(ctl(&folder, "run", &["set", "max-connections=7"]).status.success());
     assert!(ctl(&folder, "run", &["resume"]).status.success());
-    process.until("more calls at once", || standin.count("most_in_flight") > 2);
+    process.until("more calls at once", || mock_server.count("most_in_flight") > 2);
     assert!(ctl(&folder, "run", &["stop"]).status.success());
     let (summary, notes, code) = process.end();
     assert_eq!((code, &summary["status"]), (Some(6), &"stopped".into()), "{notes}");
-    assert!(standin.count("most_in_flight") <= 7);
-    let (again, notes, _) = Process::start(&folder, &["resume", "run"], &standin.variables()).end();
+    assert!(mock_server.count("most_in_flight") <= 7);
+    let (again, notes, _) = Process::start(&folder, &["resume", "run"], &mock_server.variables()).end();
     assert_eq!(again["digest"], digest, "{notes}");
-    assert_eq!((standin.count("answered"), standin.count("repeated")), (160, 0));
+    assert_eq!((mock_server.count("answered"), mock_server.count("repeated")), (160, 0));
 
     let orders: Vec<String> = recorded(Arc::new(RealDisk), &folder.join("run"))
         .unwrap()
@@ -470,10 +473,10 @@ fn a_run_is_paused_told_to_go_on_and_stopped_and_nothing_shows() {
         .map(|order| order.order.to_string())
         .collect();
     assert_eq!(orders, ["pause", "set max-connections=7", "resume", "stop"]);
-    assert!(notes.contains("ordered while it was under way: pause, set max-connections=7, resume, stop"), "{notes}");
+    assert!(notes.contains("commands during the run: pause, set max-connections=7, resume, stop"), "{notes}");
     assert!(polity(&folder, &["report", "run"], &[]).status.success());
     let report = std::fs::read_to_string(folder.join("run/report.html")).unwrap();
-    assert!(report.contains("Ordered while it was under way") && report.contains("set max-connections=7"));
+    assert!(report.contains("Commands during the run") && report.contains("set max-connections=7"));
     for (run, words, code) in [("run", "is not under way", 2), ("nowhere", "does not exist", 3)] {
         let refused = ctl(&folder, run, &["pause"]);
         assert!(
@@ -490,56 +493,65 @@ fn a_limit_that_was_set_is_a_wall_at_once_and_after_a_crash() {
     let folder = scratch("ctl-limit");
     let file = slow(&folder, 60, 3);
     let file = file.to_str().unwrap();
-    let standin = Standin::start(&["--latency-ms", "1"]);
+    let mock_server = MockServer::start(&["--latency-ms", "1"]);
     let digest =
-        Process::start(&folder, &["run", file, "--out", "whole"], &standin.variables()).end().0["digest"].clone();
-    // Below what is spent: what has not been sent is not sent any more.
-    let standin = Standin::start(&["--latency-ms", "40"]);
+        Process::start(&folder, &["run", file, "--out", "whole"], &mock_server.variables()).end().0["digest"].clone();
+    // A limit below the spent amount: unsent calls are no longer sent.
+    let mock_server = MockServer::start(&["--latency-ms", "40"]);
     let mut process =
-        Process::start(&folder, &["run", file, "--out", "low", "--max-connections", "2"], &standin.variables());
-    process.until("calls", || standin.count("answered") >= 6);
+        Process::start(&folder, &["run", file, "--out", "low", "--max-connections", "2"], &mock_server.variables());
+    process.until("calls", || mock_server.count("answered") >= 6);
     let said = ctl(&folder, "low", &["set", "max-calls=3"]);
-    assert!(text(&said.stderr).contains("it stops, since the budget of the run is 3 calls"), "{}", text(&said.stderr));
+    assert!(
+        text(&said.stderr).contains("the run stops because the budget of the run is 3 calls"),
+        "{}",
+        text(&said.stderr)
+    );
     let (summary, notes, code) = process.end();
     assert_eq!((code, &summary["status"]), (Some(7), &"budget".into()), "{notes}");
-    let made = standin.count("answered");
+    let made = mock_server.count("answered");
     assert!((6..180).contains(&made) && summary["calls"] == made && summary["denied"] == 0, "{made}: {summary}");
-    let refused = polity(&folder, &["resume", "low", "--json"], &standin.variables());
+    let refused = polity(&folder, &["resume", "low", "--json"], &mock_server.variables());
     assert!(
-        refused.status.code() == Some(2) && text(&refused.stderr).contains("has used its budget up"),
+        refused.status.code() == Some(2) && text(&refused.stderr).contains("has used up its budget"),
         "{refused:?}"
     );
     let (summary, notes, code) =
-        Process::start(&folder, &["resume", "low", "--max-calls", "1000"], &standin.variables()).end();
+        Process::start(&folder, &["resume", "low", "--max-calls", "1000"], &mock_server.variables()).end();
     assert_eq!((code, &summary["status"]), (Some(0), &"done".into()), "{notes}");
-    assert_eq!((&summary["digest"], standin.count("repeated")), (&digest, 0), "nobody was denied");
+    assert_eq!((&summary["digest"], mock_server.count("repeated")), (&digest, 0), "nobody was denied");
 
-    // Above it, within a round whose calls were all let through: no more of them are made than fit now.
-    let standin = Standin::start(&["--latency-ms", "40"]);
+    // A limit above it, within a round whose calls were all admitted: only as many are made as still fit.
+    let mock_server = MockServer::start(&["--latency-ms", "40"]);
     let mut process =
-        Process::start(&folder, &["run", file, "--out", "middle", "--max-connections", "2"], &standin.variables());
-    process.until("calls", || standin.count("answered") >= 6);
+        Process::start(&folder, &["run", file, "--out", "middle", "--max-connections", "2"], &mock_server.variables());
+    process.until("calls", || mock_server.count("answered") >= 6);
     assert!(ctl(&folder, "middle", &["set", "max-calls=40"]).status.success());
     let (summary, notes, code) = process.end();
-    assert_eq!((code, standin.count("answered"), &summary["denied"]), (Some(7), 40, &20.into()), "{notes}");
+    assert_eq!((code, mock_server.count("answered"), &summary["denied"]), (Some(7), 40, &20.into()), "{notes}");
 
-    // Above it, on a run that had none; then the process is killed, and the wall stands.
-    let standin = Standin::start(&["--latency-ms", "40"]);
+    // A limit above it, on a run that had none; then the process is killed, and the limit remains.
+    let mock_server = MockServer::start(&["--latency-ms", "40"]);
     let mut process =
-        Process::start(&folder, &["run", file, "--out", "run", "--max-connections", "3"], &standin.variables());
-    process.until("calls", || standin.count("answered") >= 6);
+        Process::start(&folder, &["run", file, "--out", "run", "--max-connections", "3"], &mock_server.variables());
+    process.until("calls", || mock_server.count("answered") >= 6);
     let unpriced = ctl(&folder, "run", &["set", "max-cost=1"]);
-    assert!(text(&unpriced.stderr).contains("no price is known"), "{}", text(&unpriced.stderr));
+    assert!(
+        text(&unpriced.stderr).contains("the price of a model of this run is unknown"),
+        "{}",
+        text(&unpriced.stderr)
+    );
     assert!(ctl(&folder, "run", &["set", "max-calls=100"]).status.success());
-    process.until("more calls", || standin.count("answered") >= 12);
+    process.until("more calls", || mock_server.count("answered") >= 12);
     process.kill();
     let (summary, notes, code) =
-        Process::start(&folder, &["resume", "run", "--max-connections", "3"], &standin.variables()).end();
+        Process::start(&folder, &["resume", "run", "--max-connections", "3"], &mock_server.variables()).end();
     assert_eq!((code, &summary["status"]), (Some(7), &"budget".into()), "{notes}");
-    // What was sent before the kill may have been answered, and is counted: three at once, and those before whose answers were not yet kept.
+    // Calls sent before the kill may have been answered, and are counted: three at once, and earlier ones whose answers were not yet
+    // kept.
     let counted = summary["calls"].as_u64().unwrap() + summary["charged"].as_u64().unwrap();
     assert_eq!(counted, 100, "{summary}");
-    assert!(summary["charged"].as_u64() <= Some(6) && standin.count("answered") <= 100, "{summary}");
+    assert!(summary["charged"].as_u64() <= Some(6) && mock_server.count("answered") <= 100, "{summary}");
     let orders: Vec<Order> =
         recorded(Arc::new(RealDisk), &folder.join("run")).unwrap().into_iter().map(|order| order.order).collect();
     assert!(matches!(orders.as_slice(), [Order::Set { .. }]), "what was refused is not recorded: {orders:?}");
@@ -550,8 +562,18 @@ fn a_limit_that_was_set_is_a_wall_at_once_and_after_a_crash() {
 fn an_evaluation_takes_orders_too_and_a_stop_leaves_questions_pending() {
     let folder = scratch("ctl-evaluation");
     let file = root().join("scenarios/debate-person.yaml");
-    let args =
-        ["run", file.to_str().unwrap(), "--out", "run", "-P", "items.count=2", "-P", "window=2", "-P", "rounds=1"];
+    let args = [
+        "run",
+        file.to_str().unwrap(),
+        "--out",
+        "run",
+        "-P",
+        "items.count=2",
+        "-P",
+        "max_concurrent=2",
+        "-P",
+        "rounds=1",
+    ];
     let mut process = Process::start(&folder, &args, &[]);
     process.until("both questions", || pending(&folder, "run").len() == 2);
     let asked = pending(&folder, "run");
@@ -563,7 +585,7 @@ fn an_evaluation_takes_orders_too_and_a_stop_leaves_questions_pending() {
     for question in &asked {
         assert!(answer(&folder, "run", question, &["18", "so"]).status.success());
     }
-    // All calls of models were made before the limit was set; people are none.
+    // All model calls were made before the limit was set; people are not calls.
     let (summary, notes, code) = Process::start(&folder, &["resume", "run"], &[]).end();
     assert_eq!((code, &summary["people"], &summary["calls"]), (Some(0), &2.into(), &4.into()), "{notes}");
 }

@@ -1,33 +1,33 @@
-//! The platform as a whole command: tables read by another program, killed and resumed, by shards; minds among users by rules.
+//! Tests of the platform as a whole command: tables read by another program, killed and resumed, by shards; minds among rule-based users.
 //!
 //! The long form: `bash scripts/campaigns.sh platform`.
 
 use crate::harness;
-use crate::standin;
+use crate::mock_server;
 
 use crate::harness::{
     StopAfter, arg, assert_asked_once, assert_same_tables, command, engine, events, from_env, polity, prepared, resume,
     run, scratch, tables, write_scenario,
 };
-use crate::standin::Standin;
-use polity_driver::disk::{Disk, RealDisk, SimDisk};
+use crate::mock_server::MockServer;
 use polity_driver::drive::Stop;
 use polity_driver::run::Engine;
 use polity_driver::run::RunStatus;
 use polity_kernel::rng::{Draws, Stream};
+use polity_store::disk::{Disk, RealDisk, SimDisk};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the post from outside says.
+/// The text of the post from outside.
 const WORDS: &str = "They want to close the library on Mill Street.";
 
-/// People by rules on a graph, some of whom are minds: all of them write, react and follow.
+/// Rule-based people on a graph, some of whom are minds: all of them write, react and follow.
 fn society(agents: u32, minds: u32) -> Value {
     json!({
-        "polity": 1, "name": "platform", "seed": 4, "rounds": 12, "agents": agents, "model": "sim/medium",
+        "polity": 2, "name": "platform", "seed": 4, "rounds": 12, "agents": agents, "model": "sim/medium",
         "topology": {"kind": "barabasi-albert", "links": 4},
         "world": {"kind": "platform", "influence": true, "hours": vec![0.3; 24], "seeds": [{"author": 0, "stance": 0.5, "text": WORDS}]},
         "cohorts": [
@@ -128,7 +128,7 @@ fn minds_are_asked_only_when_they_look_and_do_one_thing() {
     let of_minds: Vec<&Value> = acts.iter().filter(|act| act["agent"].as_u64().unwrap() < 30).collect();
     assert!(of_minds.len() > 20, "{} acts of minds", of_minds.len());
     assert!(of_minds.iter().any(|act| act["kind"] == "comment" && act["text"].is_string()));
-    // Words are read: those of the post from outside, and what minds have written themselves.
+    // Minds read the words of the post from outside, and those of other minds.
     let prompts: Vec<String> = calls.iter().map(|call| call["prompt"].to_string()).collect();
     assert!(prompts.iter().any(|prompt| prompt.contains(WORDS)));
     let written = of_minds.iter().filter(|act| act["kind"] != "share").filter_map(|act| act["text"].as_str());
@@ -136,7 +136,7 @@ fn minds_are_asked_only_when_they_look_and_do_one_thing() {
         written.filter(|words| prompts.iter().any(|prompt| prompt.contains(&words[..words.len().min(60)]))).count();
     assert!(read > 0, "nobody has read what a mind wrote");
     println!("{calls_made} calls, {} acts of minds, of whose words {read} were read", of_minds.len());
-    // Acts name what was in the feed: nothing was refused.
+    // Actions name posts in the feed: none was refused.
     let metrics = rows(&out, "metrics");
     let refused = metrics.iter().filter(|row| row["name"] == "refused").map(|row| row["value"].as_f64().unwrap());
     assert_eq!(refused.sum::<f64>(), 0.0);
@@ -150,27 +150,27 @@ fn rows(run: &Path, table: &str) -> Vec<Value> {
     String::from_utf8(said.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What the program prints last of a verb, with the stand-in as its provider.
-fn asked_of(standin: &Standin, folder: &Path, args: &[&str]) -> Value {
-    let ended = standin::polity(folder, &[args, &["--no-report", "--json"]].concat(), &standin.variables());
-    assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
-    standin::last_line(&ended)
+/// Returns the last line of a verb's output, with the mock server as its provider.
+fn asked_of(mock_server: &MockServer, folder: &Path, args: &[&str]) -> Value {
+    let ended = mock_server::polity(folder, &[args, &["--no-report", "--json"]].concat(), &mock_server.variables());
+    assert!(ended.status.success(), "{}", mock_server::text(&ended.stderr));
+    mock_server::last_line(&ended)
 }
 
 #[test]
 fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
     let folder = scratch("platform-vectors");
-    let standin = Standin::start(&["--latency-ms", "5"]);
+    let mock_server = MockServer::start(&["--latency-ms", "5"]);
     let mut scenario = society(300, 30);
     scenario["model"] = json!("openai/medium");
     scenario["world"]["embedding"] = json!("openai/medium");
     let scenario = write_scenario(&folder, &scenario);
-    let play = |verb: &[&str]| asked_of(&standin, &folder, verb);
+    let play = |verb: &[&str]| asked_of(&mock_server, &folder, verb);
     let first = play(&["run", arg(&scenario), "--out", "one"]);
     let one = folder.join("one");
     let posts: Vec<Value> = rows(&one, "posts").into_iter().filter(|post| post["text"].is_string()).collect();
     let asked: Vec<Value> = rows(&one, "calls").into_iter().filter(|call| call["purpose"] == "embedding").collect();
-    // In the round after that in which they were written, in the name of whoever wrote them; those of the last round have no readers.
+    // In the round after they were written, in the name of their authors; those of the last round have no readers.
     let mut written: Vec<(u64, u64)> = Vec::new();
     for post in &posts {
         let (author, round) = (post["author"].as_u64().unwrap(), post["round"].as_u64().unwrap());
@@ -184,20 +184,20 @@ fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
     assert!(written.len() > 5, "{} posts with words", written.len());
     assert_eq!(calls, written);
     assert!(asked.iter().all(|call| call["outcome"] == "reply" && call["model"] == "openai/medium"));
-    assert_eq!(standin.count("repeated"), 0);
+    assert_eq!(mock_server.count("repeated"), 0);
 
     // By shards, with the provider gone, and killed.
     assert_eq!(play(&["run", arg(&scenario), "--out", "four", "--shards", "4"])["digest"], first["digest"]);
-    let gone = standin::polity(&folder, &["replay", "one", "--json"], &[]);
-    assert_eq!(standin::last_line(&gone)["digest"], first["digest"], "{}", standin::text(&gone.stderr));
+    let gone = mock_server::polity(&folder, &["replay", "one", "--json"], &[]);
+    assert_eq!(mock_server::last_line(&gone)["digest"], first["digest"], "{}", mock_server::text(&gone.stderr));
     let mut killed = 0;
     for (i, share) in [0.2, 0.5, 0.4].into_iter().enumerate() {
         let verb = if i == 0 { vec!["run", arg(&scenario), "--out", "dead"] } else { vec!["resume", "dead"] };
-        let before = standin.count("answered");
-        let mut process = standin::command(&folder, &verb, &standin.variables());
+        let before = mock_server.count("answered");
+        let mut process = mock_server::command(&folder, &verb, &mock_server.variables());
         let mut process = process.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let calls = (first["calls"].as_f64().unwrap() * share) as u64;
-        while process.try_wait().unwrap().is_none() && standin.count("answered") < before + calls {
+        while process.try_wait().unwrap().is_none() && mock_server.count("answered") < before + calls {
             std::thread::sleep(Duration::from_millis(1));
         }
         process.kill().unwrap();
@@ -207,7 +207,7 @@ fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
     assert_eq!(play(&["resume", "dead"])["digest"], first["digest"]);
     assert_same_tables(&tables(&RealDisk, &folder.join("dead")), &tables(&RealDisk, &one), "killed");
 
-    // What a model makes of words is not what hashes make of them.
+    // A model's vectors differ from hashes.
     let hashed = play(&["run", arg(&scenario), "--out", "hashed", "-P", "world.embedding=null"]);
     assert_ne!(hashed["digest"], first["digest"]);
     std::fs::remove_dir_all(&folder).unwrap();
@@ -216,14 +216,14 @@ fn words_have_vectors_by_a_model_which_is_asked_once_a_post() {
 #[test]
 fn another_model_reads_all_live_posts_anew_whenever_it_comes() {
     let folder = scratch("platform-change");
-    let standin = Standin::start(&[]);
+    let mock_server = MockServer::start(&[]);
     let mut scenario = society(300, 30);
     scenario["model"] = json!("openai/medium");
     scenario["world"]["embedding"] = json!("openai/medium");
     scenario["changes"] =
         json!([{"at": 5, "set": {"world.embedding": "openai/large"}}, {"at": 9, "set": {"world.embedding": null}}]);
     let scenario = write_scenario(&folder, &scenario);
-    let first = asked_of(&standin, &folder, &["run", arg(&scenario), "--out", "one"]);
+    let first = asked_of(&mock_server, &folder, &["run", arg(&scenario), "--out", "one"]);
     let of = |run: &str, model: &str, round: u64| {
         let calls = rows(&folder.join(run), "calls").into_iter().filter(|call| call["purpose"] == "embedding");
         calls.filter(|call| call["model"] == model && call["round"] == round).count()
@@ -238,7 +238,7 @@ fn another_model_reads_all_live_posts_anew_whenever_it_comes() {
         (9..12).map(|round| of("one", "openai/large", round) + of("one", "openai/medium", round)).sum::<usize>(),
         0
     );
-    let four = asked_of(&standin, &folder, &["run", arg(&scenario), "--out", "four", "--shards", "4"]);
+    let four = asked_of(&mock_server, &folder, &["run", arg(&scenario), "--out", "four", "--shards", "4"]);
     assert_eq!(four["digest"], first["digest"]);
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -275,17 +275,20 @@ fn a_run_whose_model_of_vectors_changes_goes_on_from_every_border() {
 #[test]
 fn vectors_are_never_asked_for_in_batches() {
     let folder = scratch("platform-batches");
-    let standin = Standin::start(&[]);
+    let mock_server = MockServer::start(&[]);
     let mut scenario = society(100, 10);
     scenario["rounds"] = json!(4);
     scenario["model"] = json!("openai/medium");
     let plain = write_scenario(&folder, &scenario);
     let play = |file: &Path, out: &str, more: &[&str]| {
-        let mut command =
-            standin::command(&folder, &["run", arg(file), "--out", out, "--no-report", "--json"], &standin.variables());
+        let mut command = mock_server::command(
+            &folder,
+            &["run", arg(file), "--out", out, "--no-report", "--json"],
+            &mock_server.variables(),
+        );
         let ended = command.args(more).env("POLITY_BATCH_PAUSE_MS", "5").output().unwrap();
-        assert!(ended.status.success(), "{}", standin::text(&ended.stderr));
-        standin::last_line(&ended)
+        assert!(ended.status.success(), "{}", mock_server::text(&ended.stderr));
+        mock_server::last_line(&ended)
     };
     for (embedding, sends) in [("openai/large", true), ("openai/medium", false)] {
         let set = format!("world.embedding={embedding}");
@@ -307,29 +310,29 @@ fn models_that_make_no_vectors_are_refused_before_the_run() {
     let folder = scratch("platform-refused");
     let scenario = write_scenario(&folder, &society(20, 2));
     for (model, words) in [
-        ("human/ann", "makes no vectors"),
-        ("tool/python", "makes no vectors"),
+        ("human/ann", "makes no embeddings"),
+        ("tool/python", "makes no embeddings"),
         ("anthropic/claude-haiku-4-5", "openai/text-embedding-3-small"),
         ("ann", "provider/model"),
         ("sim/none", "there is no model"),
     ] {
         let set = format!("world.embedding={model}");
         let args = ["run", arg(&scenario), "--out", "run", "-P", &set];
-        let refused = standin::polity(&folder, &args, &[("ANTHROPIC_API_KEY", standin::CANARY)]);
-        let said = standin::text(&refused.stderr);
+        let refused = mock_server::polity(&folder, &args, &[("ANTHROPIC_API_KEY", mock_server::CANARY)]);
+        let said = mock_server::text(&refused.stderr);
         assert!(refused.status.code() == Some(2) && said.contains(words), "{model}: {said}");
         assert!(!folder.join("run").exists(), "{model}");
     }
     let both = ["run", arg(&scenario), "-P", "world.embedding=sim/medium", "-P", "world.wording=0"];
-    let refused = standin::text(&standin::polity(&folder, &both, &[]).stderr);
-    assert!(refused.contains("count for nothing"), "{refused}");
+    let refused = mock_server::text(&mock_server::polity(&folder, &both, &[]).stderr);
+    assert!(refused.contains("have no effect"), "{refused}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn without_vectors_words_are_hashed() {
     let folder = scratch("platform-none");
-    // Rules alone, and posts from outside: whatever is asked is a vector.
+    // Rules alone, and posts from outside: all questions are for vectors.
     let mut scenario = society(300, 0);
     scenario["cohorts"] = json!([{"policy": {"kind": "user"}}]);
     let seed =
@@ -337,16 +340,16 @@ fn without_vectors_words_are_hashed() {
     scenario["world"]["seeds"] = (0..8).map(seed).collect();
     ran(&write_scenario(&folder, &scenario), &folder.join("plain"), &[]);
     scenario["world"]["embedding"] = json!("openai/medium");
-    // It answers, and never with a vector.
-    let standin = Standin::start(&["--fault", "wrong-schema=1"]);
+    // It answers, but never with a vector.
+    let mock_server = MockServer::start(&["--fault", "wrong-schema=1"]);
     let scenario = write_scenario(&folder, &scenario);
-    let said = asked_of(&standin, &folder, &["run", arg(&scenario), "--out", "none"]);
+    let said = asked_of(&mock_server, &folder, &["run", arg(&scenario), "--out", "none"]);
     assert_eq!(said["calls"], json!(8));
-    // The state also holds whom it asks, so digests differ; what everybody does is the same.
+    // The state also holds the model's name, so digests differ; everybody's actions are the same.
     for table in ["acts", "posts", "metrics"] {
         assert_eq!(rows(&folder.join("none"), table), rows(&folder.join("plain"), table), "{table}");
     }
     let calls = rows(&folder.join("none"), "calls");
-    assert!(calls.iter().all(|call| call["outcome"] == "invalid" && call["rung"] == "default"), "{calls:?}");
+    assert!(calls.iter().all(|call| call["outcome"] == "invalid" && call["resolution"] == "default"), "{calls:?}");
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Whole runs on a disk that loses power, at every operation that changes it, each in several states that the disk may be in then.
+//! Whole runs on a disk that loses power, at every operation that changes it, each in several possible states of the disk.
 //!
 //! The long form: `bash scripts/campaigns.sh power-loss`.
 
@@ -7,15 +7,15 @@ use crate::harness::{
     prepared, replay, resume,
 };
 use crate::harness::{rules, run, scratch, tables, team, village};
-use polity_driver::disk::{Disk, SimDisk};
-use polity_driver::models::{Answering, Exchange, Provider, Providers};
 use polity_driver::run::{Engine, Prepared, RunStatus};
 use polity_driver::source::Faults;
-use polity_driver::tables::ColumnData;
 use polity_driver::verify::verify;
 use polity_kernel::ask::{Effect, Outcome, Request, Usage, Value};
 use polity_kernel::event::Event;
 use polity_kernel::rng::{Draws, Stream};
+use polity_models::models::{Answering, Exchange, Provider, Providers};
+use polity_store::disk::{Disk, SimDisk};
+use polity_store::tables::ColumnData;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,12 +49,12 @@ fn shared(disk: &SimDisk) -> Arc<dyn Disk> {
     Arc::new(disk.clone())
 }
 
-/// What a process finds on a disk; an empty journal where there is none.
+/// Returns what a process finds on a disk; an empty journal if there is none.
 fn recorded(disk: &SimDisk) -> Vec<Event> {
     events(shared(disk), out()).map_or(Vec::new(), |(events, _)| events)
 }
 
-/// What is wrong with the run on a disk.
+/// Returns what is wrong with the run on a disk.
 fn faults(disk: &SimDisk) -> Vec<String> {
     let found = verify(&shared(disk), out(), &|_, _| Ok(Vec::new())).unwrap();
     let faults = found.iter().flat_map(|verified| &verified.faults);
@@ -82,16 +82,16 @@ impl Case {
         disk
     }
 
-    /// Goes on with what is on a disk, to the end, and compares with the run that nothing interrupted.
+    /// Continues from a disk's contents to the end, and compares with the uninterrupted run.
     fn check(&self, disk: &SimDisk, what: &str, tally: &mut Tally) {
         let began = disk.exists(&out().join("manifest.json")).unwrap();
         let before = recorded(disk);
-        // What a crash leaves is not taken for damage. A journal that is not closed is told of; whether it was cut nobody knows.
+        // A crash is not reported as damage. A journal that is not closed is reported, since a cut cannot be ruled out.
         let over = matches!(before.last(), Some(Event::Ended { .. }));
         let mut faults = if began { self::faults(disk) } else { Vec::new() };
         faults.retain(|fault| !over || !fault.contains("its journal is not closed"));
         assert_eq!(faults, Vec::<String>::new(), "{what}");
-        // Another number of shards than before: a resume must not care.
+        // Another number of shards than before: a resume must not depend on it.
         let engine = engine(shared(disk), 3 - self.shards.min(2), self.faults);
         let summary = match resume(&engine, out()) {
             Ok(summary) => {
@@ -104,7 +104,7 @@ impl Case {
                 assert!(!began, "{what}: a run with a manifest was refused: {text}");
                 assert!(text.contains("holds no run that began") || text.contains("does not exist"), "{what}: {text}");
                 tally.begun_anew += 1;
-                run(&engine, &self.prepared, out()).unwrap_or_else(|e| panic!("{what}: it can not begin again: {e}"))
+                run(&engine, &self.prepared, out()).unwrap_or_else(|e| panic!("{what}: it cannot begin again: {e}"))
             }
         };
         assert_eq!((summary.status, summary.digest.as_str()), (RunStatus::Done, self.digest.as_str()), "{what}");
@@ -125,7 +125,7 @@ impl Case {
         for at in &points {
             let disk = self.crashed(*at);
             let killed = disk.after_kill();
-            // A second crash while the first is being mended.
+            // A second crash during the recovery from the first.
             let mut draws = Draws::new(*at, Stream::Driver, 0, 0);
             if draws.chance(0.3) && killed.exists(&out().join("manifest.json")).unwrap() {
                 let again = disk.after_kill();
@@ -248,7 +248,7 @@ fn a_team() {
     Case::new(prepared(&team(&folder, "council", 6, 2), &folder), 1, misbehaving()).survives("council");
 }
 
-/// What a crash left can be replayed as far as it came.
+/// A crashed run can be replayed up to the crash.
 #[test]
 fn a_crashed_run_can_be_replayed() {
     let folder = scratch("power-replay");
@@ -273,7 +273,7 @@ fn a_crashed_run_can_be_replayed() {
     assert!(replayed > 20, "{replayed}");
 }
 
-/// A provider that never says the same twice, as real ones do: what was lost can not come back by asking again.
+/// A provider whose answers never repeat, like real ones: a lost answer cannot be recovered by asking again.
 #[derive(Default)]
 struct Dice(AtomicU64);
 
@@ -334,7 +334,7 @@ fn answers_that_can_not_be_had_again() {
             let after = recorded(&disk);
             assert_eq!(before, after[..before.len()], "crash at {at}: the record only grows");
             assert_asked_once(&before, &after, &format!("crash at {at}"));
-            // The tables tell of the rounds that the journal tells of, and both follow from the answers.
+            // The tables cover the rounds of the journal, and both follow from the answers.
             let digests: Vec<Option<String>> = after
                 .iter()
                 .filter_map(|event| match event {

@@ -1,21 +1,21 @@
-//! The sandbox of `tool/python`: programs that mean harm, sandboxes whose run is killed, tools in whole runs.
+//! Tests of the sandbox of `tool/python`: malicious programs, sandboxes whose run is killed, tools in whole runs.
 
 use crate::harness;
 
 use crate::harness::{assert_same_tables, engine, events, leaves, prepared, replay, resume, run, scratch, tables};
 use futures_util::future::join_all;
-use polity_driver::disk::RealDisk;
-use polity_driver::models::{Provider, Providers, Trouble};
 use polity_driver::run::{Engine, RunStatus};
-use polity_driver::tools::python::{Limits, Python};
-use polity_driver::tools::{Tool, Tools, Working};
 use polity_kernel::Invalid;
 use polity_kernel::ask::tool::{Ended, Ran};
-use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Message, Outcome, Request, Role, Usage, Want};
-use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
+use polity_kernel::ask::{Answer, Asker, ChatMessage, Effect, EffectId, Outcome, Request, ResponseFormat, Role, Usage};
+use polity_kernel::method::{Brief, Method, Records, TeamContext, Verdict};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::scenario::Budget;
+use polity_models::models::{Provider, ProviderError, Providers};
+use polity_models::tools::python::{Limits, Python};
+use polity_models::tools::{Tool, Tools, Working};
+use polity_store::disk::RealDisk;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -37,13 +37,13 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     RUNTIME.block_on(work)
 }
 
-/// The tool as it is shipped.
+/// The default tool.
 fn standard() -> &'static Tools {
     static TOOLS: LazyLock<Tools> = LazyLock::new(Tools::standard);
     &TOOLS
 }
 
-/// With more time, for programs that come to another limit: how fast they do is the machine's matter, which may have much else to do.
+/// With more time, for programs that reach another limit: their speed depends on the machine and its load.
 fn patient() -> &'static Tools {
     static TOOLS: LazyLock<Tools> = LazyLock::new(|| {
         let limits = Limits { seconds: 100, ..Limits::STANDARD };
@@ -66,12 +66,12 @@ fn effect(request: Request) -> Effect {
     Effect { id, request, hidden: None, default: None }
 }
 
-/// Runs programs, all at once as far as the tool lets them; each answer is a reply without a cost.
+/// Runs programs, in parallel as far as the tool allows; each answer is a reply without a cost.
 fn all(tools: &Tools, programs: &[String]) -> Vec<Ran> {
     tools.check(Ran::PYTHON).unwrap_or_else(|why| panic!("{why}"));
     let effects: Vec<Effect> = programs.iter().map(|program| effect(Ran::request(program.as_str()))).collect();
     let exchanges = block_on(join_all(effects.iter().map(|effect| tools.answer(effect, 0))));
-    let ran = |exchange: Result<polity_driver::models::Exchange, Trouble>| {
+    let ran = |exchange: Result<polity_models::models::Exchange, ProviderError>| {
         let exchange = exchange.unwrap_or_else(|trouble| panic!("{trouble}"));
         assert_eq!(exchange.usage, Usage { latency_ms: exchange.usage.latency_ms, ..Usage::default() });
         let Outcome::Reply { value, raw, repaired: false } = exchange.outcome else { panic!("{exchange:?}") };
@@ -86,7 +86,7 @@ fn python(program: impl Into<String>) -> Ran {
     all(standard(), &[program.into()]).remove(0)
 }
 
-/// Each program ends as it is said to; all that do not are told.
+/// Checks that each program ends as expected; reports all that do not.
 #[track_caller]
 fn ends(tools: &Tools, cases: &[(&str, Ended)]) -> Vec<Ran> {
     let programs: Vec<String> = cases.iter().map(|(program, _)| (*program).into()).collect();
@@ -113,7 +113,7 @@ fn ends_are_told_apart_and_what_is_printed_is_kept() {
             ("import os; os.kill(os.getpid(), 9)", Ended::Killed),
             ("import ctypes; ctypes.string_at(0)", Ended::Killed),
             ("import os; os.write(1, b'a\\xff\\0b')", Ended::Finished),
-            // What it can write to, but its own streams, is not believed.
+            // Output to files other than its own streams is not trusted.
             (
                 "import os\nfor fd in range(3, 256):\n  try: os.write(fd, b'finished')\n  except OSError: pass\n1 / 0",
                 Ended::Failed,
@@ -145,7 +145,7 @@ fn ends_are_told_apart_and_what_is_printed_is_kept() {
     assert!(ran[3].errors.starts_with(trace), "{}", ran[3].errors);
     assert!(ran[3].errors.ends_with("ZeroDivisionError: division by zero\n"), "{}", ran[3].errors);
     assert_eq!((kept(9), kept(12)), ((0, "a\u{fffd}\0b"), (0, "thread\nlate\n")));
-    // What others need does work: processes, pools, shared locks, lines between a program's own processes.
+    // Legitimate features work: processes, pools, shared locks, pipes between a program's own processes.
     let pool = "import multiprocessing as m\ndef f(x): return x * x\nif __name__ == '__main__':\n  for how in ('fork', 'spawn'):\n    \
                 with m.get_context(how).Pool(2) as pool: print(pool.map(f, range(4)))";
     let pipe = "import multiprocessing as m\na, b = m.Pipe()\np = m.Process(target=lambda: b.send('own')); p.start(); print(a.recv()); p.join()";
@@ -194,7 +194,7 @@ fn programs_that_take_too_much_are_stopped_and_told_by_what() {
         &[
             ("import os\nwhile True: os.fork()", Ended::TooManyProcesses),
             ("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", Ended::TooManyProcesses),
-            // Which process fails first, and how many are left when it is looked, is a matter of speed.
+            // Which process fails first, and how many are left when it is checked, depends on speed.
             (gone, Ended::TooManyProcesses),
             (gone_programs, Ended::TooManyProcesses),
             (
@@ -225,7 +225,7 @@ fn programs_that_take_too_much_are_stopped_and_told_by_what() {
                 Ended::TooMuchMemory,
             ),
             (many, Ended::TooMuchMemory),
-            // What several have of one another counts once.
+            // Memory shared between processes counts once.
             (shared, Ended::Finished),
             // Memory that no limit would count.
             ("import os; os.memfd_create('x')", Ended::Forbidden),
@@ -260,7 +260,7 @@ fn programs_that_take_too_much_are_stopped_and_told_by_what() {
 fn nothing_outside_is_written_or_read() {
     let folder = scratch("sandbox-outside");
     let own = tempfile::tempdir().unwrap();
-    // Both could be read and written by anybody.
+    // Both can be read and written by anybody.
     for folder in [&folder, own.path()] {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
         fs::write(folder.join("secret"), "canary").unwrap();
@@ -277,7 +277,7 @@ fn nothing_outside_is_written_or_read() {
     for path in paths.iter().filter(|path| !path.ends_with("secret")) {
         assert!(!path.exists(), "{} was written", path.display());
     }
-    // Its own /tmp is no other's.
+    // Its /tmp is private.
     let evil = Path::new("/tmp").join(&name);
     assert_eq!(python(format!("open({evil:?}, 'w').write('evil')")).ended, Ended::Finished);
     assert!(!evil.exists());
@@ -294,7 +294,7 @@ fn nothing_outside_is_written_or_read() {
             ("print(open('/etc/shadow').read())", Ended::Forbidden),
             (&format!("import os; print(os.listdir({home:?}))"), Ended::Forbidden),
             ("print(open('/proc/1/environ').read())", Ended::Forbidden),
-            // Where they are missing in a folder of its own nothing tells that they were meant to be outside.
+            // If they are missing in a private folder, nothing shows that they were meant to be outside.
             (&link, Ended::Failed),
             (&near, Ended::Failed),
             (
@@ -334,7 +334,7 @@ fn nobody_outside_is_reached() {
             ),
             ("import socket; socket.getaddrinfo('example.com', 80)", Ended::Forbidden),
             ("import urllib.request; urllib.request.urlopen('http://example.com', timeout=3)", Ended::Forbidden),
-            // Virtual machines' sockets to their host know no namespace.
+            // Sockets of virtual machines to their host are not covered by namespaces.
             ("import socket; socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)", Ended::Forbidden),
             ("import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", Ended::Forbidden),
         ],
@@ -343,12 +343,12 @@ fn nobody_outside_is_reached() {
     all_addresses.set_nonblocking(true).unwrap();
     unix.set_nonblocking(true).unwrap();
     assert!(tcp.accept().is_err() && all_addresses.accept().is_err() && unix.accept().is_err(), "somebody came");
-    // The listener can be reached: from outside of the sandbox somebody does come.
+    // The listener is reachable from outside of the sandbox.
     let here = Command::new("python3").args(["-c", &near]).status().unwrap();
     assert!(here.success() && tcp.accept().is_ok());
 }
 
-/// Memory that the kernel holds for a program and that no limit counts.
+/// Kernel memory that a program uses and that no limit counts is bounded.
 #[test]
 fn what_the_kernel_would_hold_is_bounded() {
     let families =
@@ -365,7 +365,7 @@ fn what_the_kernel_would_hold_is_bounded() {
         assert_eq!(ran.output, "[Errno 1] Operation not permitted\n");
     }
     let server = "import socket; socket.create_server(('127.0.0.1', 0))";
-    // Pairs within the program are counted, in whichever process they are, or on their way between two.
+    // Pairs within the program are counted, in any of its processes, or in transit between two.
     let hundreds = "import socket, time\nall = [socket.socketpair() for _ in range(60)]\ntime.sleep(20)";
     let processes = "import os, socket, time\nfor _ in range(60):\n  if os.fork() == 0:\n    all = []\n    while True:\n      try: all.append(socket.socketpair())\n      except OSError: time.sleep(9)\n\
                      \n      for s in all[-1]:\n        s.setblocking(False)\n        try:\n          while True: s.send(b'x' * 65536)\n        except BlockingIOError: pass\ntime.sleep(20)";
@@ -396,7 +396,7 @@ fn what_the_kernel_would_hold_is_bounded() {
     }
 }
 
-/// What the machine's owner keeps beside its programs.
+/// Only programs are visible of the system, not the owner's other files.
 #[test]
 fn of_the_system_only_programs_are_shown() {
     let ran = python(
@@ -423,15 +423,15 @@ fn only_a_program_can_be_asked_for() {
     let trouble = |request: Request| block_on(standard().answer(&effect(request), 0)).unwrap_err();
     let good = Ran::request("print(1)");
     for request in [
-        Request { want: Want::Text, ..good.clone() },
+        Request { response_format: ResponseFormat::Text, ..good.clone() },
         Request { messages: Arc::new(Vec::new()), ..good.clone() },
         Request {
-            messages: Arc::new(vec![Message::text(Role::System, "x"), Message::text(Role::User, "y")]),
+            messages: Arc::new(vec![ChatMessage::text(Role::System, "x"), ChatMessage::text(Role::User, "y")]),
             ..good.clone()
         },
-        Request { messages: Arc::new(vec![Message::text(Role::Assistant, "x")]), ..good.clone() },
+        Request { messages: Arc::new(vec![ChatMessage::text(Role::Assistant, "x")]), ..good.clone() },
     ] {
-        assert!(matches!(trouble(request), Trouble::Never { .. }));
+        assert!(matches!(trouble(request), ProviderError::Never { .. }));
     }
     let providers = Providers::standard();
     let error = |model: &str| providers.for_model(model).map(Provider::name).unwrap_err();
@@ -460,7 +460,7 @@ fn without_a_sandbox_nothing_runs_and_it_is_said_what_is_missing() {
         status == "warn" && message.contains("`bwrap` is not installed (on Debian and Ubuntu: apt install bubblewrap"),
         "{message}"
     );
-    // One that is not allowed to, and one that would run programs without any walls.
+    // One that is not permitted, and one that would run programs without isolation.
     let bwrap = folder.path().join("bwrap");
     let pretend = |script: &str| {
         fs::write(&bwrap, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -477,7 +477,7 @@ fn without_a_sandbox_nothing_runs_and_it_is_said_what_is_missing() {
 
 // ------------------------------------------------------------------ whole runs
 
-/// A team of one, a tool: the question is a program, the answer what it prints.
+/// A team of one with a tool: the question is a program, the answer its output.
 struct Runner;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -494,13 +494,13 @@ impl Method for Runner {
         Ok(Runner)
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let program = Message::text(Role::User, desk.item.question.clone());
-        let ran = desk.ask_as::<Ran>(Brief::new(0, vec![program], Ran::want())).await?;
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let program = ChatMessage::text(Role::User, context.item.question.clone());
+        let ran = context.ask_as::<Ran>(Brief::new(0, vec![program], Ran::response_format())).await?;
         let answer = ran
             .map(|ran| format!("{}: {}", ran.ended.name(), ran.output.trim()))
             .map_err(|why| Fault(why.to_string()))?;
-        desk.record(0, 0, answer.clone());
+        context.record(0, 0, answer.clone());
         Ok(Verdict { answer: Some(answer) })
     }
 }
@@ -525,7 +525,7 @@ fn scenario(folder: &Path, programs: &[String]) -> Value {
     })
 }
 
-/// What a run has heard, by item.
+/// Returns the answers of a run, by item.
 fn answers(run: &Path) -> Vec<Answer> {
     let (events, _) = events(Arc::new(RealDisk), run).unwrap();
     let each = |answers: Vec<Answer>| <[Answer; 1]>::try_from(answers).unwrap();
@@ -545,8 +545,8 @@ impl Tool for Never {
         "python"
     }
 
-    fn gives(&self) -> Want {
-        Ran::want()
+    fn gives(&self) -> ResponseFormat {
+        Ran::response_format()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -574,10 +574,10 @@ fn what_programs_gave_is_journaled_replayed_and_never_run_again() {
     let kept = answers(&whole);
     assert_eq!((summary.totals.answers, kept.len()), (14, 14));
     assert!(!summary.simulated && kept.iter().all(|answer| answer.usage.cost_usd == 0.0));
-    // With nobody to ask.
+    // With no tool available.
     let again = replay(&runner(Tools::of(vec![Box::new(Never)])), &whole).unwrap();
     assert_eq!(again.digest, summary.digest);
-    // Resumed without the record of its end: what is journaled, the clock's words among it, is not run again.
+    // Resumed without the record of its end: journaled answers, including their times, are not run again.
     harness::copy_folder(&whole, &cut);
     fs::remove_file(cut.join("journal/00000002.journal")).unwrap();
     let journal = cut.join("journal/00000001.journal");
@@ -595,7 +595,7 @@ fn calls_of_tools_have_a_limit_of_their_own() {
     let programs: Vec<String> = (0..8).map(|i| format!("print({i} * 42, end='')")).collect();
     let limited = |limit: Option<u64>| {
         let mut scenario = scenario(&folder, &programs);
-        // No limit on models is in the way of a tool.
+        // Limits on models do not affect tools.
         scenario["budget"] = json!({"calls": 0, "cost_usd": 0});
         if let Some(limit) = limit {
             scenario["budget"]["tool_calls"] = json!(limit);
@@ -607,7 +607,7 @@ fn calls_of_tools_have_a_limit_of_their_own() {
     let stopped = run(&engine, &limited(Some(3)), &folder.join("limited")).unwrap();
     assert_eq!((free.status, free.totals.tools), (RunStatus::Done, 8));
     assert_eq!((stopped.status, stopped.totals.tools), (RunStatus::Budget, 3), "{stopped:?}");
-    assert_eq!(stopped.reason.as_deref(), Some("the budget of the run is 3 calls of tools, and 3 are made"));
+    assert_eq!(stopped.reason.as_deref(), Some("the budget of the run is 3 tool calls, of which 3 have been made"));
     let more = Engine { budget: Budget { tool_calls: Some(8), ..Budget::default() }, ..runner(Tools::standard()) };
     let resumed = resume(&more, &folder.join("limited")).unwrap();
     assert_eq!((resumed.status, resumed.totals.tools, resumed.digest), (RunStatus::Done, 8, free.digest));
@@ -628,7 +628,7 @@ fn what_scores_an_answer_is_no_call_of_the_team() {
 
 const RUN: &str = "POLITY_SANDBOX_RUN";
 
-/// No test but the process that the next one kills.
+/// Not a test, but the process that the next test kills.
 #[test]
 fn a_run_that_is_killed() {
     let Some(folder) = std::env::var_os(RUN).map(PathBuf::from) else { return };
@@ -639,7 +639,7 @@ fn a_run_that_is_killed() {
     let _ = run(&runner(Tools::of(vec![Box::new(Python::with(limits))])), &scenario, &folder.join("run"));
 }
 
-/// Processes below this one, with the times at which they began, so that none is taken for another.
+/// Returns the processes below this one, with their start times, so that they are not confused.
 fn below(root: u32) -> BTreeSet<(u32, String)> {
     let all: Vec<(u32, u32, String)> = fs::read_dir("/proc")
         .unwrap()
@@ -654,7 +654,7 @@ fn below(root: u32) -> BTreeSet<(u32, String)> {
     found
 }
 
-/// Its id, its parent's, and when it began.
+/// Returns its id, its parent's, and its start time.
 fn process(pid: u32) -> Option<(u32, u32, String)> {
     let mut stat = String::new();
     fs::File::open(format!("/proc/{pid}/stat")).ok()?.read_to_string(&mut stat).ok()?;
@@ -695,7 +695,7 @@ fn a_killed_run_leaves_nothing_behind() {
         assert!(began.elapsed() < Duration::from_secs(20), "left behind: {left:?}");
         sleep(Duration::from_millis(20));
     }
-    // The run goes on; what was journaled is not run again, and the other program now has its end.
+    // The run continues; journaled programs are not run again, and the other program now ends.
     let summary = resume(
         &runner(Tools::of(vec![Box::new(Python::with(Limits { seconds: 1, ..Limits::STANDARD }))])),
         &folder.join("run"),
@@ -706,7 +706,7 @@ fn a_killed_run_leaves_nothing_behind() {
     assert_eq!((summary.totals.answers, ended(0), ended(1)), (2, Ok(Ended::Finished), Ok(Ended::TooLong)));
 }
 
-/// Whether the first program's answer is in the journal.
+/// Returns whether the first program's answer is in the journal.
 fn journaled(run: &Path) -> bool {
     let read = events(Arc::new(RealDisk), run).ok();
     read.is_some_and(|(events, _)| !harness::answers(&events).is_empty())

@@ -1,15 +1,15 @@
-//! Scores of programs: HumanEval by its tests, and programs that would pass tests without doing what is asked.
+//! Scores of programs: HumanEval by its tests, and programs that would pass tests without solving the task.
 
 use crate::harness::{engine, prepared, run, scratch, tables};
 use futures_util::future::join_all;
-use polity_driver::disk::RealDisk;
-use polity_driver::models::{Answering, Exchange, Provider, Providers};
 use polity_driver::run::Engine;
-use polity_driver::tables::ColumnData;
-use polity_driver::tools::Tools;
 use polity_kernel::ask::tool::{Ended, Ran};
-use polity_kernel::ask::{Asker, Effect, EffectId, Outcome, Request, Usage, Value, Want};
+use polity_kernel::ask::{Asker, Effect, EffectId, Outcome, Request, ResponseFormat, Usage, Value};
 use polity_kernel::items::{Program, Tested, program};
+use polity_models::models::{Answering, Exchange, Provider, Providers};
+use polity_models::tools::Tools;
+use polity_store::disk::RealDisk;
+use polity_store::tables::ColumnData;
 use serde_json::{Value as Json, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Runs programs with their tests, as many at once as the tool lets.
+/// Runs programs with their tests, in parallel as far as the tool allows.
 fn all(tested: &[Tested]) -> Vec<Ran> {
     static TOOLS: LazyLock<Tools> = LazyLock::new(Tools::standard);
     TOOLS.check(Ran::PYTHON).unwrap_or_else(|why| panic!("{why}"));
@@ -69,7 +69,7 @@ fn humaneval_is_solved_by_its_solutions_and_by_nothing_else() {
             }
         }
     }
-    // A whole program in a fence, with what its beginning imports.
+    // A whole program in a code fence, including the imports of its beginning.
     let whole: Vec<Tested> = items
         .iter()
         .map(|(program, solution)| program.scored(&format!("Here:\n```python\n{}{solution}```\n", program.prompt)))
@@ -77,10 +77,10 @@ fn humaneval_is_solved_by_its_solutions_and_by_nothing_else() {
     assert!(all(&whole).iter().all(Ran::is_right));
 }
 
-/// What a program could look for: it stands in the tests alone.
+/// A secret that a program could look for: it is only in the tests.
 const CANARY: &str = "canary-5f2e9c417ab3";
 
-/// A function that is easily written, with tests that use what a program could have replaced.
+/// A simple function, with tests that use objects a program could have replaced.
 fn adder() -> Program {
     let tests = format!(
         "import math\n\
@@ -96,27 +96,27 @@ fn adder() -> Program {
     program("def add(a, b):\n    \"\"\"Sum of a and b.\"\"\"\n", "add", &tests, "    return a + b\n")
 }
 
-/// A program that does the right thing, though in an unusual way.
+/// Programs that are correct, though in an unusual way.
 const HONEST: &[&str] = &[
     "    return a + b\n",
     "    print('working'); return a + b\n",
     "```python\nimport functools\n@functools.lru_cache(maxsize=None)\ndef plus(a, b): return a + b\ndef add(a, b):\n    return a + b if type(a) is list else plus(a, b)\n```",
-    // With processes, threads and files of its own.
+    // With its own processes, threads and files.
     "    import multiprocessing\n    with multiprocessing.Pool(1) as pool: return pool.apply(sum, [[b], a]) if type(a) is int else a + b\n",
     "    import threading\n    out = []\n    t = threading.Thread(target=lambda: out.append(a + b)); t.start(); t.join(); return out[0]\n",
     "    open('/tmp/note', 'a').write('x'); return a + b\n",
-    // Values of types made from plain ones arrive as plain ones.
+    // Values of types derived from plain ones arrive as plain ones.
     "    import enum\n    class N(int): pass\n    class L(list): pass\n    kinds = {int: N, list: L}\n    return kinds.get(type(a), type(a))(a + b)\n",
-    // It changes what it is given, which is its own copy.
+    // It changes its argument, which is its own copy.
     "    if type(a) is list: a += b; b.clear(); return a\n    return a + b\n",
     "    import sys; sys.stdout = None; return a + b\n",
 ];
 
-/// Programs that do not add, and would be taken for such that do.
+/// Programs that do not add, but try to pass the tests.
 const FORGED: &[&str] = &[
-    // The tests' own last words, read from the program's file.
+    // The tests' own last output, read from the program's file.
     "    pass\nimport os, re\ntry: w = re.findall('got to its end [0-9a-f]{32}', open('/tmp/program.py').read())[-1]\nexcept IndexError: w = 'got to its end'\nos.write(1, ('\\n' + w + '\\n').encode()); os._exit(0)\n",
-    // Leaving early, with a good status.
+    // Early exit, with a success status.
     "    import sys; sys.exit(0)\n",
     "    import os; os._exit(0)\n",
     "    raise SystemExit\n",
@@ -137,7 +137,7 @@ const FORGED: &[&str] = &[
     "    class Any(float):\n        def __sub__(self, other): return 0\n        def __eq__(self, other): return True\n    return Any(9)\n",
     "    class Any(dict):\n        def __eq__(self, other): return True\n        def items(self): return [(1, 2)]\n    return Any()\n",
     "    class Meta(type):\n        def __eq__(self, other): return True\n        __hash__ = type.__hash__\n        def __instancecheck__(self, it): return True\n    class Any(metaclass=Meta): pass\n    return Any\n",
-    // No value at all, and exceptions that end loops or are more than that.
+    // No value at all, and exceptions that end loops or do not derive from `Exception`.
     "    yield a + b\n",
     "    if a == 0: raise StopIteration\n    if type(a) is int and a < 5 and a == b and a != 2: return -1\n    return a + b\n",
     "    if a == 0: raise type('Stop', (StopIteration,), {})\n    return a + b if a != b or a in (2, 8, 10) else -1\n",
@@ -146,7 +146,7 @@ const FORGED: &[&str] = &[
     "    raise type('E', (ValueError,), {'__str__': lambda self: 1 / 0, 'args': property(lambda self: 1 / 0)})\n",
     "    raise OSError(10 ** 6, 'x' * 10 ** 6, 'y', None, 'z')\n",
     "    def deeper(n): return deeper(n + 1)\n    return deeper(0)\n",
-    // Values without end.
+    // Values of unbounded size.
     "    return 10 ** 10_000_000\n",
     "    return 1 << 8 * 20_000_000\n",
     "    x = []\n    for _ in range(100_000): x = [x]\n    return x\n",
@@ -154,24 +154,24 @@ const FORGED: &[&str] = &[
     "    x = {}; x[0] = x; return x\n",
     "    return 'x' * 100_000_000\n",
     "    return [None] * 10_000_000\n",
-    // What is written later, by whoever is left.
+    // Output written later, by remaining processes or handlers.
     "    return 0\nimport atexit, os\natexit.register(lambda: os.write(1, b'{\"ended\": \"finished\", \"status\": 0}'))\n",
     "    return 0\nimport threading, os, time\ndef later():\n  while True:\n    for fd in range(1, 128):\n      try: os.write(fd, b'{\"passed\": true}\\n')\n      except OSError: pass\n    time.sleep(0.001)\nthreading.Thread(target=later, daemon=True).start()\n",
     "    return 0\nimport os, time\nif os.fork() == 0:\n  os.setsid()\n  if os.fork(): os._exit(0)\n  while True:\n    for fd in range(1, 128):\n      try: os.write(fd, b'{\"passed\": true}\\n')\n      except OSError: pass\n    time.sleep(0.001)\n",
-    // Files that are loaded in the place of others.
+    // Files that are loaded instead of others.
     "    return 0\nimport os\nbad = 'import os, builtins\\nbuiltins.all = lambda *_: True\\nsqrt = lambda x: 4.0\\nos.write(1, b\"loaded\")\\nos._exit(0)\\n'\nfor name in 'math sitecustomize usercustomize traceback linecache io random tokenize re json struct codecs encodings'.split(): open('/tmp/' + name + '.py', 'w').write(bad)\nos.makedirs('/tmp/.local/lib/python3/site-packages', exist_ok=True)\nopen('/tmp/.local/lib/python3/site-packages/x.pth', 'w').write('import os; os._exit(0)')\nopen('/tmp/<tests>', 'w').write(bad); open('/tmp/tests.py', 'w').write(bad)\n",
-    // Into other processes: signals, debuggers, limits, descriptors.
+    // Attacks on other processes: signals, debuggers, limits, descriptors.
     "    return 0\nimport os, signal\nfor pid in [*range(2, 12), -1, *range(-12, -1)]:\n  for sign in (signal.SIGKILL, signal.SIGSTOP, signal.SIGINT, signal.SIGUSR1):\n    if pid != os.getpid() and pid != -os.getpid():\n      try: os.kill(pid, sign); print('GOT IN', pid, sign)\n      except OSError: pass\n",
     "    return 0\nimport ctypes, os, signal\nlibc = ctypes.CDLL(None)\nfor pid in range(2, 12):\n  if pid == os.getpid(): continue\n  try:\n    fd = os.pidfd_open(pid); signal.pidfd_send_signal(fd, 9); print('GOT IN', pid)\n  except OSError: pass\n  try:\n    fd = os.open(f'/proc/{pid}', os.O_RDONLY); signal.pidfd_send_signal(fd, 9); print('GOT IN', pid)\n  except OSError: pass\n  for call in (62, 200):\n    if libc.syscall(call, pid, 9) == 0: print('GOT IN', pid, call)\n  if libc.syscall(234, pid, pid, 9) == 0: print('GOT IN', pid)\n  if libc.ptrace(16, pid, 0, 0) == 0: print('GOT IN', pid)\n",
     "    return 0\nimport fcntl, os, signal\nr, w = os.pipe()\nfor pid in range(1, 12):\n  if pid != os.getpid():\n    for call in (fcntl.F_SETOWN, 15):\n      try:\n        fcntl.fcntl(r, call, pid if call == fcntl.F_SETOWN else bytes([1, 0, 0, 0, pid, 0, 0, 0]))\n        fcntl.fcntl(r, 10, signal.SIGKILL); fcntl.fcntl(r, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)\n        os.write(w, b'x'); print('GOT IN', pid)\n      except OSError: pass\n",
     "    return 0\nimport resource\nfor pid in range(1, 12):\n  for limit in (resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_NOFILE):\n    try:\n      if pid != __import__('os').getpid(): resource.prlimit(pid, limit, (0, 0)); print('GOT IN', pid)\n    except OSError: pass\n",
     "    return 0\nimport os\nfor pid in range(1, 12):\n  for name in ('mem', 'fd/0', 'fd/3', 'fd/4', 'fd/5', 'environ', 'maps', 'auxv', 'cwd', 'root/tmp', '!mem', '!fd/5', '!oom_score_adj', '!clear_refs', '!comm'):\n    if pid != os.getpid():\n      try: print('GOT IN', pid, name, os.open(f'/proc/{pid}/' + name.strip('!'), os.O_WRONLY if name[0] == '!' else os.O_RDONLY))\n      except OSError: pass\n",
-    // The tests, wherever they might be read.
+    // The tests, in any place where they could be read.
     "    import gc, inspect, sys\n    found = [str(x) for x in gc.get_objects() if isinstance(x, (str, bytes, dict, tuple, list))]\n    frame = sys._getframe()\n    while frame: found += [str(frame.f_locals), str(frame.f_globals), str(frame.f_code.co_consts)]; frame = frame.f_back\n    print([x for x in found if 'cana' + 'ry' in x and 'cana' not in inspect.getsource(add)])\n    return 0\n",
-    "    import re\n    want = b'cana' + b'ry-[0-9a-f]{12}'\n    mem = open('/proc/self/mem', 'rb', 0)\n    for line in open('/proc/self/maps'):\n        low, high = (int(x, 16) for x in line.split()[0].split('-'))\n        try:\n            mem.seek(low); print(re.findall(want, mem.read(high - low)) or '', end='')\n        except (OSError, OverflowError, ValueError): pass\n    return 0\n",
+    "    import re\n    response_format = b'cana' + b'ry-[0-9a-f]{12}'\n    mem = open('/proc/self/mem', 'rb', 0)\n    for line in open('/proc/self/maps'):\n        low, high = (int(x, 16) for x in line.split()[0].split('-'))\n        try:\n            mem.seek(low); print(re.findall(response_format, mem.read(high - low)) or '', end='')\n        except (OSError, OverflowError, ValueError): pass\n    return 0\n",
     "    import os\n    for pid in os.listdir('/proc'):\n        for name in ('cmdline', 'comm', 'environ', 'status', 'stat', 'limits', 'mountinfo'):\n            try: print(open(f'/proc/{pid}/{name}', 'rb').read())\n            except OSError: pass\n    return 0\n",
     "    import os\n    for fd in os.listdir('/proc/self/fd'):\n        try:\n            fd = os.open('/proc/self/fd/' + fd, os.O_RDONLY | os.O_NONBLOCK); print(os.read(fd, 1_000_000))\n        except OSError: pass\n    return 0\n",
-    // Its line to the tests: answers that nobody asked for, twice, too long, cut, of no kind, by another process.
+    // Its connection to the tests: answers that are unsolicited, duplicate, too long, truncated, malformed, or from another process.
     "    return 0\nimport os\nfor fd in range(3, 128):\n  try: os.write(fd, bytes([0, 0, 0, 13]) + bytes(8) + b'T\\0\\0\\0\\0')\n  except OSError: pass\n",
     "    import sys\n    f = sys._getframe()\n    while 'answers' not in f.f_locals: f = f.f_back\n    for _ in range(3): f.f_globals['send'](f.f_locals['answers'], f.f_locals.get('mark', bytes(8)), ('value', a))\n    return 0\n",
     "    import sys, os\n    f = sys._getframe()\n    while 'answers' not in f.f_locals: f = f.f_back\n    if a != 1: os.write(f.f_locals['answers'], b'\\xff' * 50_000_000)\n    return a + b\n",
@@ -181,7 +181,7 @@ const FORGED: &[&str] = &[
     "    import os\n    if os.fork() == 0: return 3\n    os.wait(); return 0\n",
     "    import os, time\n    if os.fork(): os._exit(0)\n    time.sleep(0.1); return a + b\n",
     "    import os; os.closerange(3, 128); return a + b\n",
-    // What would make the sandbox break, so that nothing could be said.
+    // Attempts to break the sandbox, so that there is no result.
     "    import fcntl, os\n    for fd in (1, 2): fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND)\n    try:\n        while True: os.write(2, b'x' * 4096)\n    except BlockingIOError: return 0\n",
     "    import os; os.closerange(0, 128); os._exit(0)\n",
     "    import os\n    while True:\n        try: os.fork()\n        except OSError: return 0\n",
@@ -210,7 +210,7 @@ fn no_program_passes_tests_but_by_its_results() {
 
 #[test]
 fn what_crosses_is_what_was_given() {
-    // Every kind of plain data, there and back, equal and of the same type.
+    // Every kind of plain data survives a round trip, equal and of the same type.
     let same = "import math\n\
         big = 7 ** 10_000\n\
         values = [None, True, False, 0, -1, 255, -256, big, -big, 0.1, -0.0, math.inf, 5e-324, 1j, complex(-0.0, math.inf), '', 'a\\0\\u20ac\\U0001f600', '\\ud800',\n\
@@ -237,7 +237,7 @@ fn what_crosses_is_what_was_given() {
     let threads = "import threading\nfound = []\ndef ask(i): found.append(twice(i) == 2 * i)\n\
         all = [threading.Thread(target=lambda i=i: [ask(i) for _ in range(50)]) for i in range(8)]\n\
         for t in all: t.start()\nfor t in all: t.join()\nassert found == [True] * 400";
-    // Exceptions come as what they are among the built-in ones.
+    // Exceptions arrive as their built-in types.
     let raises = "for name, kind in (('key', KeyError), ('own', ValueError), ('zero', ZeroDivisionError), ('stop', RuntimeError), ('unicode', UnicodeDecodeError), ('file', FileNotFoundError)):\n    \
             try: fail(name)\n    \
             except Exception as error: assert type(error) is kind, (name, error)\n    \
@@ -259,7 +259,7 @@ fn how_tests_end_is_told() {
     let zero = "def f(x):\n    return 1 / x\n";
     let cases = [
         (told(zero, "assert f(1) == 1\nassert f(2) == 1\n"), Ended::Failed, "assert f(2) == 1"),
-        // The program's trace, and where it was asked.
+        // The program's trace, and the line that called it.
         (told(zero, "f(0)"), Ended::Failed, "line 2, in f\n    return 1 / x"),
         (told(zero, "f(0)"), Ended::Failed, "It came from the program"),
         (told(zero, "g(0)"), Ended::Failed, "NameError: name 'g' is not defined"),
@@ -282,7 +282,7 @@ fn how_tests_end_is_told() {
             Ended::Failed,
             "The program's process answered out of turn.",
         ),
-        // Tests may end as a runner of tests does.
+        // Tests may exit like a test runner.
         (told("", "import sys; sys.exit(0); assert False"), Ended::Finished, ""),
         (told("", "import sys; sys.exit(3)"), Ended::Failed, "SystemExit: 3"),
         (told("", "import os; os._exit(0)"), Ended::Failed, "The tests left before their end."),
@@ -310,7 +310,7 @@ fn how_tests_end_is_told() {
             Ended::Finished,
             "Ran 1 test",
         ),
-        // They have no more than programs have.
+        // They have the same permissions as programs.
         (told("", "open('/etc/shadow')"), Ended::Failed, "FileNotFoundError"),
         (told("", "import socket; socket.socket()"), Ended::Failed, "PermissionError"),
     ];
@@ -319,17 +319,17 @@ fn how_tests_end_is_told() {
         assert!(ran.ended == *ended && ran.errors.contains(words), "{tested:?}\n{ran:?}");
         assert!(!ran.errors.contains("<string>"), "{}", ran.errors);
     }
-    // What is printed is the program's, and then the tests'.
+    // Printed output is the program's, then the tests'.
     let printed = all(&[told("print('program')\ndef f(): print('called')", "print('tests'); f()")]).remove(0);
     assert_eq!((printed.ended, printed.output.as_str()), (Ended::Finished, "program\ncalled\ntests\n"));
-    // Also through a stream that the program does not want to wait for, however fast it is read.
+    // Also through a non-blocking stream of the program, however fast it is read.
     let hurried = told("import os\nos.set_blocking(1, False)\ndef f(): return 900_000", "print('x' * f())");
     for ran in all(&vec![hurried; 12]) {
         assert_eq!((ran.ended, ran.output.len()), (Ended::Finished, 900_001), "{}", ran.errors);
     }
 }
 
-/// A model that has the same answer to everything.
+/// A model that always gives the same answer.
 struct Model(&'static str);
 
 impl Provider for Model {
@@ -352,8 +352,8 @@ impl Provider for Model {
     fn answer<'a>(&'a self, effect: &'a Effect, _: u64) -> Answering<'a> {
         Box::pin(async move {
             let text = || Value::Text(self.0.to_owned());
-            let value = match &effect.request.want {
-                Want::Record(fields) => Value::Record(fields.iter().map(|_| text()).collect()),
+            let value = match &effect.request.response_format {
+                ResponseFormat::Record(fields) => Value::Record(fields.iter().map(|_| text()).collect()),
                 _ => text(),
             };
             Ok(Exchange {
@@ -382,7 +382,7 @@ fn a_model_that_forges_is_right_on_nothing() {
         let ColumnData::Bool(correct) = correct else { panic!("{correct:?}") };
         correct.clone()
     };
-    let forged = "import os,re; w=(re.findall(\"got to its end [0-9a-f]{32}\",open(\"/tmp/program.py\").read())+[\"\"])[-1]; \
+    let forged = "import os,re; w=([\"\"]+re.findall(\"got to its end [0-9a-f]{32}\",open(\"/tmp/program.py\").read()))[-1]; \
                   os.write(1,(\"\\n\"+w+\"\\n\").encode()); os._exit(0)";
     assert_eq!(correct("forged", forged), vec![Some(false); 20]);
     let early = "    import os, sys; print('all tests pass'); sys.stdout.flush(); os._exit(0)";

@@ -1,4 +1,4 @@
-//! Sweeps: their tables against runs made alone and against statistics written down plainly, kills, parallelism, bad designs, limits;
+//! Tests of sweeps: their tables against runs made alone and against plainly written statistics, kills, parallelism, bad designs, limits;
 //! and the comparison of runs.
 //!
 //! The long form: `bash scripts/campaigns.sh sweep-kills`.
@@ -9,10 +9,10 @@ use crate::harness::{
     Said, arg, assert_same_tables, command, engine, from_env, polity, rules, said, scratch, tables, team,
 };
 use crate::harness::{prepared, write_scenario};
-use polity_driver::DriveError;
-use polity_driver::disk::{Disk, RealDisk, SimDisk};
 use polity_driver::sweep::{self, Limits, WatchSweep};
 use polity_kernel::rng::{Draws, Stream};
+use polity_store::DriveError;
+use polity_store::disk::{Disk, RealDisk, SimDisk};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -52,7 +52,7 @@ fn done(folder: &Path, scenario: &Value, name: &str, more: &[&str]) -> (PathBuf,
     (out, said)
 }
 
-/// The rows of a CSV file by column.
+/// Returns the rows of a CSV file by column.
 fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(path).unwrap();
     let cells = |line: &str| {
@@ -71,7 +71,7 @@ fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
     lines.map(|line| names.iter().cloned().zip(cells(line)).collect()).collect()
 }
 
-/// Everything in a sweep's folder that must not depend on how it came about.
+/// Everything in a sweep's folder that must not depend on how it was made.
 fn outcome(sweep: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     for name in ["sweep.json", "runs.csv", "summary.csv", "contrasts.csv"] {
@@ -84,7 +84,7 @@ fn outcome(sweep: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// The object on the last line, less what may differ.
+/// The object on the last line, without what may differ.
 fn steady(said: &Said) -> Value {
     let mut json = said.json.clone();
     for key in ["wall_seconds", "peak_memory_mb", "sweep", "jobs"] {
@@ -119,14 +119,14 @@ fn a_sweep_says_what_its_runs_say_alone() {
             polity(&["run", arg(&file), "--out", arg(&alone), "-P", &set[0], "-P", &set[1], "--seed", &row["seed"]]);
         assert_eq!(run.text("digest"), row["digest"], "{row:?}");
         let metrics = &tables(&RealDisk, &alone)["metrics"];
-        let (polity_driver::tables::ColumnData::Text(names), polity_driver::tables::ColumnData::F64(values)) =
+        let (polity_store::tables::ColumnData::Text(names), polity_store::tables::ColumnData::F64(values)) =
             (&metrics[1].1, &metrics[2].1)
         else {
             panic!("{metrics:?}")
         };
         let last = names.iter().zip(values).rfind(|(name, _)| name.as_deref() == Some("guess.mean")).unwrap();
         assert_eq!(row["value"].parse::<f64>().ok(), *last.1, "{row:?}");
-        // It is the same run as in the sweep, but for what is recorded.
+        // Except for what is recorded, it is the same run as in the sweep.
         let within = out.join("runs").join(&row["arm"]).join(&row["seed"]);
         let (within, mut alone) = (tables(&RealDisk, &within), tables(&RealDisk, &alone));
         assert!(alone.remove("acts").is_some() && alone.remove("agents").is_some());
@@ -189,7 +189,7 @@ fn means_intervals_and_contrasts_are_those_of_the_table() {
         close(row, "high", high);
         assert_eq!(row["n"], "8");
     }
-    // What is printed is what is written.
+    // The printed values are those in the files.
     let printed = said.json["arms"].as_array().unwrap();
     assert_eq!(printed.len(), summary.len());
     for (printed, row) in printed.iter().zip(&summary) {
@@ -259,7 +259,7 @@ fn arms_with_seeds_of_their_own_are_compared_by_their_own_variances() {
     assert_eq!((contrasts[0]["paired"].as_str(), contrasts[0]["verdict"].as_str()), ("false", "stable"));
     // Read over the last two of four rounds.
     let metrics = harness::tables(&RealDisk, &out.join("runs/control/7"))["metrics"].clone();
-    let (polity_driver::tables::ColumnData::Text(names), polity_driver::tables::ColumnData::F64(values)) =
+    let (polity_store::tables::ColumnData::Text(names), polity_store::tables::ColumnData::F64(values)) =
         (&metrics[1].1, &metrics[2].1)
     else {
         panic!("{metrics:?}")
@@ -276,7 +276,7 @@ fn a_team_is_swept_over_models() {
     scenario["design"] = json!({"factors": {"model": ["sim/small", "sim/large"]}, "seeds": 3});
     let (out, said) = done(&folder, &scenario, "sweep", &[]);
     assert_eq!(said.json["simulated"], true);
-    // The items lie in the sweep's folder: it can go on without its scenario.
+    // The items are in the sweep's folder, so it can continue without its scenario.
     fs::remove_file(folder.join("items.jsonl")).unwrap();
     fs::remove_dir_all(out.join("runs/model=sim")).ok();
     fs::remove_dir_all(folders(&out).pop().unwrap()).unwrap();
@@ -349,7 +349,7 @@ fn a_sweep_survives_kills() {
                 }
                 sleep(Duration::from_micros(200));
             }
-            // SIGKILL; a process that has ended by itself is no longer there.
+            // SIGKILL; the process may have ended by itself.
             let _ = child.kill();
             child.wait().unwrap();
             kills += 1;
@@ -383,12 +383,12 @@ fn ctrl_c_stops_a_sweep_that_goes_on() {
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let stopped = said(&child.wait_with_output().unwrap());
     assert_eq!((stopped.code, stopped.text("status")), (Some(6), "stopped"), "{stopped:?}");
-    assert!(stopped.json["done"].as_u64() < Some(24) && stopped.notes.contains("go on with: polity resume"));
+    assert!(stopped.json["done"].as_u64() < Some(24) && stopped.notes.contains("continue with: polity resume"));
     let locked = fs::File::open(out.join("lock")).unwrap();
     locked.lock().unwrap();
     let refused = polity(&["resume", arg(&out)]);
     assert_eq!(refused.code, Some(3), "{refused:?}");
-    assert!(refused.notes.contains("another process works on"), "{refused:?}");
+    assert!(refused.notes.contains("another process is working on"), "{refused:?}");
     drop(locked);
     let resumed = polity(&["resume", arg(&out)]);
     assert_eq!(steady(&resumed), steady(&like));
@@ -417,11 +417,11 @@ fn wrong_designs_are_shown_where_they_are_wrong() {
         ("design: {arms: {a: {}, b: {rounds: 2}}, seeds: 1}", "7:16", "the arms `a` and `b` are the same scenario"),
         ("design: {read: {round: 9}, seeds: 1}", "7:16", "round 9 is never reached"),
         ("design: {read: {mean_of_last: 9}, seeds: 1}", "7:16", "which is fewer than 9"),
-        ("design: {factors: {rounds: [1, 1.0]}, seeds: 1}", "7:32", "is there twice"),
+        ("design: {factors: {rounds: [1, 1.0]}, seeds: 1}", "7:32", "is listed twice"),
         (
             "design: {factors: {\"cohorts[0].policy.mean\": [1], cohorts.all.policy: [level-k]}, seeds: 1}",
             "7:51",
-            "`cohorts.all.policy`, or a part of it, already",
+            "`cohorts.all.policy`, or a part of it",
         ),
         ("design: {arms: {a: {rounds: two}}, seeds: 1}", "7:29", "expected a whole number, found text `two`"),
     ];
@@ -440,7 +440,7 @@ fn wrong_designs_are_shown_where_they_are_wrong() {
     fs::write(&file, base).unwrap();
     let none = polity(&["sweep", arg(&file), "--out", arg(&folder.join("out"))]);
     assert!(none.code == Some(2) && none.text("error").contains("there is no `design:`"), "{none:?}");
-    // What a factor or a list of seeds overrules is no edit.
+    // An edit that a factor or the list of seeds overrides is refused.
     fs::write(&file, format!("{base}design: {{factors: {{world.fraction: [0.5, 0.7]}}, seeds: [3, 4]}}\n")).unwrap();
     for (edit, message) in
         [(["-P", "world.fraction=0.2"], "sets `world.fraction` in every arm"), (["--seed", "9"], "lists its seeds")]
@@ -472,7 +472,7 @@ fn a_metric_that_no_run_measures_is_told_and_the_folder_is_free_again() {
     assert!(said.json["arms"].as_array().unwrap().iter().all(|row| row["metric"] == "target"));
     let (_, again) = sweep_of(&folder, &scenario, "sweep", &[]);
     assert!(again.code == Some(3) && again.notes.contains("already holds a sweep; resume it"), "{again:?}");
-    // A run that can not go on is named.
+    // A run that cannot be resumed is named.
     let run = folders(&out).pop().unwrap();
     let journal = run.join("journal/00000001.journal");
     let whole = fs::read(&journal).unwrap();
@@ -483,7 +483,7 @@ fn a_metric_that_no_run_measures_is_told_and_the_folder_is_free_again() {
     assert!(stopped.code == Some(3) && stopped.notes.contains(&format!("in the run {}", run.display())), "{stopped:?}");
     fs::write(&journal, whole).unwrap();
     assert_eq!(polity(&["resume", arg(&out)]).text("status"), "done");
-    // What a run lacks is not a value that it does not have, and what is whole is not written again.
+    // Missing metrics of a run are an error, and complete files are not rewritten.
     let written = fs::metadata(out.join("summary.csv")).unwrap().modified().unwrap();
     fs::rename(run.join("tables/metrics"), run.join("tables/elsewhere")).unwrap();
     let lost = polity(&["resume", arg(&out)]);
@@ -492,7 +492,7 @@ fn a_metric_that_no_run_measures_is_told_and_the_folder_is_free_again() {
     fs::rename(run.join("tables/elsewhere"), run.join("tables/metrics")).unwrap();
     assert_eq!(polity(&["resume", arg(&out)]).text("status"), "done");
     assert_eq!(fs::metadata(out.join("summary.csv")).unwrap().modified().unwrap(), written);
-    // A run of something else is not taken for one of its own.
+    // A run of another scenario is not mistaken for its own.
     let file = write_scenario(&folder, &rules(20, 5));
     fs::remove_dir_all(&run).unwrap();
     assert_eq!(polity(&["run", arg(&file), "--out", arg(&run)]).code, Some(0));
@@ -506,8 +506,9 @@ fn memory_and_jobs_are_bounded() {
     let (out, said) = sweep_of(&folder, &design(50_000, 1), "sweep", &["--memory", "60"]);
     assert_eq!((said.code, out.exists()), (Some(2), false), "{said:?}");
     let told = said.text("error").replace(['\n', '│'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("it needs about 85 MB of memory, and 60 MB are available"), "{told}");
-    // 40 MB for the process and twice 1 MB, the least that is reckoned for a run, fit; a third run does not (what the first run is measured to take can only lower that).
+    assert!(told.contains("it needs about 85 MB of memory, but only 60 MB is available"), "{told}");
+    // 40 MB for the process and twice the minimum of 1 MB per run fit; a third run does not (the measurement of the first run can only
+    // reduce that).
     let (_, said) = done(&folder, &design(30, 1), "small", &["--memory", "42", "--jobs", "3"]);
     assert!(said.json["jobs"].as_u64() <= Some(2), "{said:?}");
 }
@@ -529,12 +530,12 @@ fn a_sweep_that_does_not_fit_the_disk_is_refused() {
     let resume = |disk: &SimDisk| sweep::resume(&engine(Arc::new(disk.clone()), 1, None), out, limits, &mut Quiet);
     let whole = SimDisk::default();
     let like = begin(&whole).unwrap();
-    // Before it begins: 18 runs of at least 32 kB.
+    // Before the start: 18 runs of at least 32 kB.
     let disk = SimDisk::default();
     disk.set_capacity(500_000);
     let refused = begin(&disk).unwrap_err();
     let text = refused.to_string();
-    assert!(text.contains("the 18 runs of this design need at least about 576 kB, and 500 kB are free"), "{text}");
+    assert!(text.contains("the 18 runs of this design need at least about 576 kB, but only 500 kB are free"), "{text}");
     assert!(matches!(&refused, DriveError::Disk { source, .. } if source.kind() == std::io::ErrorKind::StorageFull));
     assert!(!disk.exists(out).unwrap(), "nothing was written");
     // After the first run: something else has filled the disk meanwhile.
@@ -548,13 +549,13 @@ fn a_sweep_that_does_not_fit_the_disk_is_refused() {
     }
     let full = engine(Arc::new(disk.clone()), 1, None);
     let refused = sweep::begin(&full, &scenario, out, limits, &mut Fill(&disk)).unwrap_err().to_string();
-    assert!(refused.contains("1 of 18 runs are done; by what they take the others need about"), "{refused}");
+    assert!(refused.contains("1 of 18 runs are done; judging by their size, the others need about"), "{refused}");
     assert!(refused.contains("polity resume sweep"), "{refused}");
-    // There is room again: it goes on to the same end.
+    // With free space again, it continues to the same end.
     disk.set_capacity(u64::MAX);
     let resumed = resume(&disk).unwrap();
     assert_eq!((&resumed.digest, &resumed.arms, &resumed.contrasts), (&like.digest, &like.arms, &like.contrasts));
-    // What a run or a table finds full is said, and goes on too.
+    // A full disk in a run or a table is reported, and the sweep can be resumed, too.
     for capacity in [30_000, 1_160_000] {
         let disk = SimDisk::default();
         let first = begin(&disk).unwrap();

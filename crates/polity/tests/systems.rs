@@ -1,4 +1,5 @@
-//! `polity systems`: reading errors with their places, findings, checks made twice, killed and resumed, mechanisms broken, the table in the book.
+//! Tests of `polity systems`: reading errors with their places, findings, checks repeated, killed and resumed, broken mechanisms, the
+//! table in the book.
 //!
 //! `POLITY_SYSTEMS=all cargo test -p polity --test all systems::` breaks the mechanisms of all systems with all their items.
 
@@ -43,7 +44,7 @@ fn systems(folder: &Path, args: &[&str]) -> Said {
     }
 }
 
-/// What a check found, without its folder.
+/// Returns the findings of a check, without its folder.
 fn check(folder: &Path, args: &[&str], out: &Path) -> Said {
     let args: Vec<&str> =
         ["check"].iter().chain(args).copied().chain(["--json", "--out", out.to_str().unwrap()]).collect();
@@ -101,7 +102,7 @@ claims:
 ";
 
 const SCENARIO: &str = "\
-polity: 1
+polity: 2
 rounds: 1
 agents: 5
 model: sim/medium
@@ -109,7 +110,7 @@ method: {kind: self-consistency}
 items: {file: items.jsonl, answer: answer, difficulty: difficulty, count: 8}
 ";
 
-/// A folder with a small system of its own, `systems/voting`, whose file is changed.
+/// Creates a folder with a small system of its own, `systems/voting`, whose file is changed.
 fn own(name: &str, change: impl Fn(String) -> String) -> PathBuf {
     let folder = scratch(name);
     let voting = folder.join("systems/voting");
@@ -154,7 +155,7 @@ fn every_row_of_the_index_is_listed_and_only_what_is_there_has_claims() {
     }
 }
 
-/// Every system of which a run can show something has a mechanism that a claim of it stands on, and all arms and breaks can be run.
+/// Every system with runs has a mechanism on which one of its claims depends, and all arms and breaks can be run.
 #[test]
 fn every_system_has_a_mechanism_to_break_and_all_arms_can_be_run() {
     for row in systems(&root(), &["list", "--json"]).json.as_array().unwrap() {
@@ -177,7 +178,10 @@ fn unknown_names_are_told_the_nearest() {
     assert!(said.notes.contains("no system `dylam`, did you mean `dylan`?"), "{said:?}");
     let folder = own("names", |text| text);
     let said = systems(&folder, &["check", "9"]);
-    assert!(said.code == Some(2) && said.notes.contains("`9` is planned: no code of this build is Later"), "{said:?}");
+    assert!(
+        said.code == Some(2) && said.notes.contains("`9` is only planned: this build does not implement Later"),
+        "{said:?}"
+    );
     let said = systems(&folder, &["show", "7", "--json"]);
     assert_eq!((said.code, said.json["system"].as_str()), (Some(0), Some("voting")), "{said:?}");
     let said = systems(&folder, &["show", "Later", "--json"]);
@@ -227,7 +231,7 @@ fn mistakes_are_told_with_their_places() {
         (
             "    is: more",
             "    is: more\n    reproduces: false",
-            "says what was measured",
+            "must say what was measured",
             3 + line("- name: ahead") - 3,
         ),
         ("few: {arm: many,", "few: {arm: some,", "no arm `some`", line("few:")),
@@ -246,7 +250,7 @@ fn mistakes_are_told_with_their_places() {
     let index = folder.join("systems/index.tsv");
     let text = fs::read_to_string(&index).unwrap();
     for (from, to, told) in [
-        ("9\tLater", "6\tLater", "line 3: ids rise"),
+        ("9\tLater", "6\tLater", "line 3: ids must increase"),
         ("9\tLater", "Later", "line 3: it has 4 cells, not 5"),
         ("id\tname", "name\tid", "its first line must be the columns id, name"),
     ] {
@@ -261,7 +265,7 @@ fn mistakes_in_arms_are_told_before_anything_runs() {
     let cases = [
         ("set: {agents: 1}", "set: {agent: 1}", "unknown key `agent`; did you mean `agents`?"),
         ("set: {agents: 1}", "set: {method.kid: 1}", "method.kid"),
-        ("simulated: true", "simulated: false", "its arm `many` asks simulated models"),
+        ("simulated: true", "simulated: false", "its arm `many` calls simulated models"),
         ("one: {scenario: scenario.yaml", "one: {scenario: other.yaml", "there is no file"),
     ];
     for (i, (from, to, told)) in cases.into_iter().enumerate() {
@@ -271,14 +275,14 @@ fn mistakes_in_arms_are_told_before_anything_runs() {
         assert!(said.code == Some(2) && said.notes.contains(told), "{to}: {said:?}");
         assert!(!out.exists());
     }
-    // Nor is one called simulated of which no arm asks.
+    // A model is called simulated only if an arm uses it.
     let folder = own("arm-rules", |text| text.replace("metric: accuracy", "metric: calls"));
-    let rules = "polity: 1\nagents: 5\nrounds: 2\nworld: {kind: opinion}\ncohorts: [{policy: voter}]\n";
+    let rules = "polity: 2\nagents: 5\nrounds: 2\nworld: {kind: opinion}\ncohorts: [{policy: voter}]\n";
     fs::write(folder.join("systems/voting/scenario.yaml"), rules).unwrap();
     let said = check(&folder, &["voting"], &folder.join("out"));
-    let told = "it says `simulated: true`, and none of its arms asks simulated models";
+    let told = "it says `simulated: true`, but none of its arms calls simulated models";
     assert!(said.code == Some(2) && said.notes.contains(told), "{said:?}");
-    // What is measured is known once something has run.
+    // The available metrics are known once something has run.
     let folder = own("arm-metric", |text| text.replace("metric: accuracy", "metric: acuracy"));
     let said = check(&folder, &["voting", "--quick"], &folder.join("out"));
     assert!(said.code == Some(2) && said.notes.contains("measures `acuracy`, did you mean `accuracy`?"), "{said:?}");
@@ -294,7 +298,7 @@ fn the_schema_takes_every_system_and_refuses_what_is_none() {
     for entry in fs::read_dir(root().join("systems")).unwrap() {
         let path = entry.unwrap().path().join("system.yaml");
         if path.is_file() {
-            let (_, tree) = polity_driver::files::read_file(&path).unwrap();
+            let (_, tree) = polity_store::files::read_file(&path).unwrap();
             let wrong: Vec<String> =
                 schema.iter_errors(&tree.to_json()).map(|e| format!("{}: {e}", e.instance_path())).collect();
             assert!(wrong.is_empty(), "{}: {wrong:?}", path.display());
@@ -302,7 +306,7 @@ fn the_schema_takes_every_system_and_refuses_what_is_none() {
         }
     }
     assert!(taken >= 15);
-    let good = polity_driver::files::yaml::parse(SYSTEM).unwrap().to_json();
+    let good = polity_store::files::yaml::parse(SYSTEM).unwrap().to_json();
     assert!(schema.is_valid(&good));
     for (path, value) in
         [("/year", json!("new")), ("/seeds", json!(2)), ("/claims/0/is", json!("bigger")), ("/arms/one", json!({}))]
@@ -315,7 +319,7 @@ fn the_schema_takes_every_system_and_refuses_what_is_none() {
 
 // ------------------------------------------------------------------ what is found
 
-/// Every file of every run, but what holds times.
+/// Every file of every run, except those with times.
 fn runs(out: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for run in fs::read_dir(out.join("voting")).unwrap().map(|entry| entry.unwrap().path()) {
@@ -335,24 +339,24 @@ fn a_check_says_what_is_found_twice_the_same_and_where_other_models_differ() {
     let second = check(&folder, &["voting", "--breaks", "--jobs", "3"], &folder.join("second"));
     assert_eq!((first.code, &first.json), (Some(0), &second.json), "{first:?}");
     assert_eq!(runs(&folder.join("first")), runs(&folder.join("second")));
-    // 6 seeds of two arms with four draws each; those of the break besides, of one arm.
+    // 6 seeds of two arms with four draws each; plus those of the break, of one arm.
     assert_eq!(first.json["runs"], 6 * (2 * 4 + 1));
     let calls = claim(&first, "more-calls");
     assert_eq!(calls["expected"], "calls of many to that of one: 4.9 to 5.1");
     assert_eq!((&calls["measured"], &calls["low"], &calls["high"]), (&json!(5.0), &json!(5.0), &json!(5.0)));
     assert_eq!((calls["verdict"].as_str(), &calls["simulated"]), (Some("holds"), &json!(true)));
     assert_eq!(calls["draws"].as_array().unwrap().len(), 3);
-    // The mechanism is broken: three calls are not five.
+    // With the broken mechanism, three calls are not five.
     assert_eq!(
         (&calls["breaks"][0]["measured"], calls["breaks"][0]["verdict"].as_str()),
         (&json!(3.0), Some("does not hold"))
     );
-    // What was run is read and not run again: the same command in the folder of the first.
+    // Finished runs are read, not run again: the same command in the folder of the first.
     let before = fs::metadata(folder.join("first/voting")).unwrap().modified().unwrap();
     let again = check(&folder, &["voting", "--breaks"], &folder.join("first"));
     assert_eq!(again.json, first.json);
     assert_eq!(fs::metadata(folder.join("first/voting")).unwrap().modified().unwrap(), before);
-    // Draws of the models are other models.
+    // Draws of the models are different models.
     let accuracy = claim(&first, "ahead");
     let measured: BTreeSet<String> =
         accuracy["draws"].as_array().unwrap().iter().map(|draw| draw["measured"].to_string()).collect();
@@ -367,7 +371,7 @@ fn claims_that_are_not_as_expected_have_an_exit_code_of_their_own() {
     assert_eq!((said.code, said.json["failed"].as_u64()), (Some(9), Some(1)), "{said:?}");
     assert_eq!(claim(&said, "more-calls")["verdict"], "does not hold");
     assert!(said.notes.contains("<- expected to hold"), "{said:?}");
-    // Said not to reproduce, and does not: that is as expected, and said.
+    // Declared as not reproducing, and it does not: reported as expected.
     let known = |text: String| {
         text.replace("than: 5\n", "than: 4\n    reproduces: false\n    found: 5\n    why: five are asked\n")
     };
@@ -380,20 +384,20 @@ fn claims_that_are_not_as_expected_have_an_exit_code_of_their_own() {
         (report["verdict"].as_str(), &report["found"], &report["reproduces"]),
         (Some("does not hold"), &json!(5.0), &json!(false))
     );
-    assert!(said.notes.contains("does not hold, as is known") && said.notes.contains("five are asked"), "{said:?}");
-    // Said not to reproduce, and holds: that must not go unseen.
+    assert!(said.notes.contains("does not hold, as expected") && said.notes.contains("five are asked"), "{said:?}");
+    // Declared as not reproducing, but it holds: this must be reported.
     let folder = own("silently", |text| without(known(text)).replace("than: 4", "than: 5"));
     let said = check(&folder, &["voting"], &folder.join("out"));
-    assert!(said.code == Some(9) && said.notes.contains("<- said not to reproduce"), "{said:?}");
-    // Few items find much by chance.
+    assert!(said.code == Some(9) && said.notes.contains("<- marked as not reproducing"), "{said:?}");
+    // Few items give many chance findings.
     let said = check(&folder, &["voting", "--quick"], &folder.join("quick"));
-    assert!(said.code == Some(0) && said.notes.contains("holds, though it is said not to reproduce"), "{said:?}");
-    // A break that changes nothing breaks nothing.
+    assert!(said.code == Some(0) && said.notes.contains("holds, although it is marked as not reproducing"), "{said:?}");
+    // A break that changes nothing has no effect.
     let folder = own("unbroken", |text| {
         text.replace("few: {arm: many, set: {agents: 3}}", "few: {arm: many, set: {agents: 5}}")
     });
     let said = check(&folder, &["voting", "--quick", "--breaks"], &folder.join("out"));
-    assert!(said.code == Some(9) && said.notes.contains("<- holds with its mechanism broken"), "{said:?}");
+    assert!(said.code == Some(9) && said.notes.contains("<- holds although its mechanism is broken"), "{said:?}");
 }
 
 #[test]
@@ -428,7 +432,7 @@ fn a_check_that_is_killed_goes_on_where_it_was() {
     assert_eq!(runs(&out), runs(&folder.join("whole")));
 }
 
-/// No mechanism, no claim: with every break that a system names, its claim is not found to hold, where it is without.
+/// With every break that a system names, its claim must not hold, if it holds without.
 #[test]
 fn a_broken_mechanism_turns_its_claim_red() {
     let folder = scratch("breaks");

@@ -1,11 +1,11 @@
-//! What `polity new` writes works: the templates are compiled here and conform. `scripts/new-crate-check.sh` builds whole crates.
-//! `POLITY_BLESS=1` writes the goldens of the templates anew.
+//! Crates made by `polity new` work: the templates are compiled here and conform. `scripts/new-crate-check.sh` builds whole crates.
+//! `POLITY_BLESS=1` rewrites the goldens of the templates.
 
-#[path = "../src/cli/new/templates/method/src/lib.rs"]
+#[path = "../../polity-cli/src/new/templates/method/src/lib.rs"]
 mod ballot;
-#[path = "../src/cli/new/templates/policy/src/lib.rs"]
+#[path = "../../polity-cli/src/new/templates/policy/src/lib.rs"]
 mod midway;
-#[path = "../src/cli/new/templates/world/src/lib.rs"]
+#[path = "../../polity-cli/src/new/templates/world/src/lib.rs"]
 mod pasture;
 
 use polity::conformance::own_leaves;
@@ -16,18 +16,18 @@ macro_rules! template {
     ($folder:literal) => {
         LeafFiles {
             prompts: &[],
-            readme: include_str!(concat!("../src/cli/new/templates/", $folder, "/README.md")),
-            scenario: include_str!(concat!("../src/cli/new/templates/", $folder, "/scenario.yaml")),
-            golden: include_str!(concat!("../src/cli/new/templates/", $folder, "/golden.json")),
+            readme: include_str!(concat!("../../polity-cli/src/new/templates/", $folder, "/README.md")),
+            scenario: include_str!(concat!("../../polity-cli/src/new/templates/", $folder, "/scenario.yaml")),
+            golden: include_str!(concat!("../../polity-cli/src/new/templates/", $folder, "/golden.json")),
             cite: "",
-            folder: concat!(env!("CARGO_MANIFEST_DIR"), "/src/cli/new/templates/", $folder),
+            folder: concat!(env!("CARGO_MANIFEST_DIR"), "/../polity-cli/src/new/templates/", $folder),
         }
     };
 }
 
 #[test]
 fn templates_conform() {
-    // Here and not by their own `registry()`: the folder of the crate is another one.
+    // Here and not by their own `registry()`, since the crate's folder differs.
     let mut registry: Registry = polity::registry();
     registry.split_world::<pasture::Pasture>(template!("world"));
     registry.policy::<midway::Midway>(template!("policy"));
@@ -57,7 +57,7 @@ fn a_leaf_with_the_name_of_a_built_in_one_is_noticed() {
     assert!(own_leaves(&registry).iter().any(|failure| failure.contains("has a leaf of this name")));
 }
 
-/// A leaf called like one of the box.
+/// A leaf with the name of a built-in one.
 struct Noise;
 
 impl polity::kernel::policy::Policy for Noise {
@@ -66,11 +66,11 @@ impl polity::kernel::policy::Policy for Noise {
     type Params = midway::Params;
     type State = ();
 
-    fn open(_: midway::Params, _: &polity::kernel::policy::Binding<'_>) -> Result<Self, polity::kernel::Invalid> {
+    fn open(_: midway::Params, _: &polity::kernel::policy::PolicySetup<'_>) -> Result<Self, polity::kernel::Invalid> {
         Ok(Noise)
     }
 
-    fn born(&self, _: polity::kernel::policy::Person<'_>, _: &mut polity::kernel::rng::Draws) {}
+    fn init_state(&self, _: polity::kernel::policy::Person<'_>, _: &mut polity::kernel::rng::Draws) {}
 
     async fn act(
         &self,

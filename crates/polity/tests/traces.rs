@@ -1,9 +1,9 @@
-//! What `--otlp` sends, read by a receiver: names, parents and attributes against `polity calls` and the run's summary; receivers that are
-//! gone, refuse, hang or are busy; nothing at all where nobody asked.
+//! Tests of `--otlp` with a receiver: names, parents and attributes against `polity calls` and the run's summary; receivers that are
+//! gone, refuse, hang or are busy; nothing at all if not requested.
 
-use crate::standin;
+use crate::mock_server;
 
-use crate::standin::{Standin, last_line, polity, root, text};
+use crate::mock_server::{MockServer, last_line, polity, root, text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,19 +11,19 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// How a receiver behaves.
+/// A receiver's behaviour.
 #[derive(Clone, Copy, PartialEq)]
 enum Manner {
     Takes,
     Refuses,
     Hangs,
-    /// Has no time for the first two requests.
+    /// Rejects the first two requests as busy.
     Busy,
-    /// Takes all but one span of each request.
+    /// Accepts all but one span of each request.
     Partly,
 }
 
-/// Paths with headers, and bodies, of what was taken.
+/// Paths with headers, and bodies, of accepted requests.
 type Taken = Mutex<Vec<(String, Vec<u8>)>>;
 
 /// A receiver of OTLP over HTTP on this machine.
@@ -49,13 +49,13 @@ impl Receiver {
         receiver
     }
 
-    /// Requests as they came.
+    /// Returns the received requests.
     fn requests(&self) -> Vec<(String, Value)> {
         let taken = self.taken.lock().unwrap();
         taken.iter().map(|(head, body)| (head.clone(), read("Request", body))).collect()
     }
 
-    /// All spans.
+    /// Returns all spans.
     fn spans(&self) -> Vec<Span> {
         let requests = self.requests();
         for (head, request) in &requests {
@@ -114,8 +114,8 @@ fn serve(stream: TcpStream, manner: Manner, taken: &Taken) {
     }
 }
 
-/// The fields of OTLP's messages, as the files `trace.proto`, `common.proto`, `resource.proto` and `trace_service.proto` number them: in the
-/// words of its JSON, with the type of what they hold (`*`: repeated).
+/// The fields of OTLP's messages, numbered as in the files `trace.proto`, `common.proto`, `resource.proto` and `trace_service.proto`: the
+/// names of its JSON, with the type of their contents (`*`: repeated).
 const FIELDS: &[(&str, u64, &str, &str)] = &[
     ("Request", 1, "resourceSpans", "*ResourceSpans"),
     ("ResourceSpans", 1, "resource", "Resource"),
@@ -144,7 +144,7 @@ const FIELDS: &[(&str, u64, &str, &str)] = &[
     ("AnyValue", 4, "doubleValue", "double"),
 ];
 
-/// A message of OTLP as its JSON. Whatever is not in the table is an error.
+/// Converts an OTLP message to its JSON. Anything that is not in the table is an error.
 fn read(message: &str, mut bytes: &[u8]) -> Value {
     fn varint(bytes: &mut &[u8]) -> u64 {
         let length = bytes.iter().position(|byte| *byte < 0x80).unwrap() + 1;
@@ -196,7 +196,7 @@ fn read(message: &str, mut bytes: &[u8]) -> Value {
     Value::Object(object)
 }
 
-/// Attributes as plain JSON.
+/// Converts attributes to plain JSON.
 fn plain(attributes: &Value) -> BTreeMap<String, Value> {
     let value = |value: &Value| match value.as_object().unwrap().iter().next().unwrap() {
         (kind, Value::String(text)) if kind == "intValue" => json!(text.parse::<i64>().unwrap()),
@@ -259,7 +259,7 @@ impl Span {
     }
 }
 
-/// What `polity calls` says, by (item, round, agent, n).
+/// Returns the output of `polity calls`, by (item, round, agent, n).
 fn calls(folder: &Path, run: &str) -> BTreeMap<[u64; 4], Value> {
     let said = polity(folder, &["calls", run, "--json", "--full"], &[]);
     let row = |line: &str| {
@@ -270,7 +270,7 @@ fn calls(folder: &Path, run: &str) -> BTreeMap<[u64; 4], Value> {
     text(&said.stdout).lines().map(row).collect()
 }
 
-/// Spans against the journal: their shape, and every number of every call. Returns the spans of calls.
+/// Checks spans against the journal: their shape, and every number of every call. Returns the spans of calls.
 fn check(spans: &[Span], summary: &Value, calls: &BTreeMap<[u64; 4], Value>) -> Vec<Span> {
     let ids: BTreeSet<&str> = spans.iter().map(|span| span.id.as_str()).collect();
     assert_eq!(ids.len(), spans.len(), "no id twice");
@@ -313,7 +313,7 @@ fn check(spans: &[Span], summary: &Value, calls: &BTreeMap<[u64; 4], Value>) -> 
             ("llm.model_name", json!(model)),
             ("gen_ai.agent.id", json!(call["agent"].to_string())),
             ("polity.outcome", call["outcome"].clone()),
-            ("polity.rung", call["rung"].clone()),
+            ("polity.resolution", call["resolution"].clone()),
             ("polity.attempt", call["attempt"].clone()),
             ("polity.retries", call["retries"].clone()),
             ("polity.shared", call["shared"].clone()),
@@ -325,7 +325,7 @@ fn check(spans: &[Span], summary: &Value, calls: &BTreeMap<[u64; 4], Value>) -> 
         if call["purpose"] != "" {
             assert_eq!(span.get("polity.purpose"), &call["purpose"]);
         }
-        // What was paid once is told once.
+        // A single payment is reported once.
         let paid = |key: &str| if call["shared"] == true { Value::Null } else { call[key].clone() };
         for (name, key) in [
             ("gen_ai.usage.input_tokens", "tokens_in"),
@@ -379,7 +379,7 @@ fn spans_of_a_society_are_its_calls_and_say_no_word_of_them() {
         assert_eq!(span.start, span.end, "a simulated model takes no time of the clock");
         assert!(span.attributes.keys().all(|name| !name.contains("messages") && !name.contains(".value")));
     }
-    // Whatever the attribute: no prompt and no answer.
+    // Without the flag: no prompt and no answer in any attribute.
     let sent: String = receiver.requests().iter().map(|(_, request)| request.to_string()).collect();
     for call in calls.values() {
         for key in ["prompt", "answer"] {
@@ -395,20 +395,20 @@ fn spans_of_an_evaluation_on_a_provider_hold_what_was_said_where_that_is_asked()
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let receiver = Receiver::start(Manner::Takes);
-    let standin = Standin::start(&["--fault", "500=0.2", "--latency-ms", "5"]);
+    let mock_server = MockServer::start(&["--fault", "500=0.2", "--latency-ms", "5"]);
     let debate = scenario("debate.yaml");
     let run = ["run", &debate, "-P", "model=openai/medium", "-P", "items.count=4", "--price", "openai/medium=1,2"];
     let flags = ["--no-report", "--json", "--out", "run", "--otlp", &receiver.url, "--otlp-content"];
-    let said = polity(folder, &[&run[..], &flags].concat(), &standin.variables());
+    let said = polity(folder, &[&run[..], &flags].concat(), &mock_server.variables());
     assert!(said.status.success(), "{}", text(&said.stderr));
     let calls = calls(folder, "run");
     let spans = check(&receiver.spans(), &last_line(&said), &calls);
-    let port: u64 = standin.url.trim_end_matches("/v1").rsplit(':').next().unwrap().parse().unwrap();
+    let port: u64 = mock_server.url.trim_end_matches("/v1").rsplit(':').next().unwrap().parse().unwrap();
     for span in &spans {
         let number = |name: &str| span.get(name).as_u64().unwrap();
         let call = &calls[&[number("polity.item"), number("polity.round"), number("polity.agent"), number("polity.n")]];
         assert_eq!((span.get("server.address"), span.get("server.port")), (&json!("127.0.0.1"), &json!(port)));
-        // Where all tries failed, the words are the error's and no model's.
+        // If all tries failed, the text is the error's, not a model's.
         let said = if call["outcome"] == "failed" { &Value::Null } else { &call["answer"] };
         assert_eq!((span.get("input.value"), span.get("output.value")), (&call["prompt"], said));
         assert_eq!(span.get("llm.output_messages.0.message.content"), said);
@@ -421,13 +421,15 @@ fn spans_of_an_evaluation_on_a_provider_hold_what_was_said_where_that_is_asked()
         if call["shared"] == false {
             let took = (span.end - span.start) as f64 / 1e6;
             assert!((took - call["latency_ms"].as_f64().unwrap()).abs() < 0.001, "a call takes its latency");
-            // Where all tries failed nothing was paid, and what costs nothing has no cost.
+            // If all tries failed nothing was paid, and free calls have no cost.
             let cost = if call["outcome"] == "failed" { &Value::Null } else { &call["cost_usd"] };
             assert_eq!(span.get("llm.cost.total"), cost);
         }
     }
-    // The key is nowhere.
-    assert!(receiver.requests().iter().all(|(head, request)| !format!("{head}{request}").contains(standin::CANARY)));
+    // The key is not in any request.
+    assert!(
+        receiver.requests().iter().all(|(head, request)| !format!("{head}{request}").contains(mock_server::CANARY))
+    );
 }
 
 #[test]
@@ -447,9 +449,9 @@ fn a_stopped_run_an_interview_and_each_run_of_a_sweep_have_a_trace() {
         roots.map(|span| span.get("polity.status").as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(statuses(&spans), ["budget"]);
-    // What was denied was not asked.
+    // Denied calls were not asked.
     assert_eq!(spans.iter().filter(|span| span.name.starts_with("chat ")).count(), 15);
-    // The process that goes on tells what it asks, in a trace of its own and the same session.
+    // The resumed process reports its calls, in a trace of its own and the same session.
     let resumed =
         polity(folder, &[&["resume", "run", "--max-calls", "1000", "--no-report", "--json"][..], &told].concat(), &[]);
     assert!(resumed.status.success(), "{}", text(&resumed.stderr));
@@ -470,7 +472,7 @@ fn a_stopped_run_an_interview_and_each_run_of_a_sweep_have_a_trace() {
     let last = spans.last().unwrap();
     assert_eq!(last.get("polity.status"), "interview");
     assert_eq!(spans.iter().filter(|span| span.parent.as_ref() == Some(&last.id)).count(), 2);
-    // A sweep: a trace a run.
+    // A sweep: one trace per run.
     let receiver = Receiver::start(Manner::Takes);
     let swept = [&["sweep", &minds, "--out", "sweep", "--seeds", "2", "--otlp", &receiver.url][..], &small].concat();
     let said = polity(folder, &swept, &[]);
@@ -495,18 +497,18 @@ fn receivers_in_trouble_are_told_once_and_touch_no_run() {
     let (digest, quiet) = run("takes", &takes.url);
     assert!(!quiet.contains("traces:"), "{quiet}");
     let all = takes.spans().len();
-    // A slash at the end is no other address.
+    // A trailing slash does not change the address.
     let busy = Receiver::start(Manner::Busy);
     let (same, said) = run("busy", &format!("{}/", busy.url));
     assert_eq!(same, digest);
     assert_eq!(busy.spans().len(), all, "what was put off arrives: {said}");
-    assert_eq!(said.matches("it answers 503").count(), 1, "{said}");
+    assert_eq!(said.matches("it answered 503").count(), 1, "{said}");
     assert!(!said.contains("did not reach"), "{said}");
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for (name, url, cause) in [
-        ("refuses", Receiver::start(Manner::Refuses).url, "it answers 400"),
+        ("refuses", Receiver::start(Manner::Refuses).url, "it answered 400"),
         ("hangs", Receiver::start(Manner::Hangs).url, "it took longer than 5 s at the end"),
-        ("gone", format!("http://{gone}"), "can not be reached"),
+        ("gone", format!("http://{gone}"), "cannot be reached"),
     ] {
         let (same, said) = run(name, &url);
         assert_eq!(same, digest, "{name}");
@@ -541,5 +543,5 @@ fn without_the_flag_nobody_is_told_whatever_the_environment_says() {
     assert!(said.status.success(), "{}", text(&said.stderr));
     check(&receiver.spans(), &last_line(&said), &calls(folder, "env"));
     assert!(receiver.requests().iter().all(|(head, _)| head.contains("x-canary: secret-5ecre7")));
-    assert_eq!(standin::holding(&folder.join("env"), "5ecre7"), [] as [std::path::PathBuf; 0]);
+    assert_eq!(mock_server::holding(&folder.join("env"), "5ecre7"), [] as [std::path::PathBuf; 0]);
 }

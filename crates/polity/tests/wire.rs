@@ -1,13 +1,14 @@
-//! The OpenAI wire from end to end: the official Python client against the stand-in, and whole runs against it through the provider.
+//! End-to-end tests of the OpenAI wire: the official Python client against the mock server, and whole runs against it through the
+//! provider.
 
-use crate::standin::{CANARY, Standin, holding, last_line, polity, root, text};
+use crate::mock_server::{CANARY, MockServer, holding, last_line, polity, root, text};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Clients, and what each must have shown.
+/// Clients, and what each must show.
 const CLIENTS: &[(&str, &[&str])] = &[
     (
         "openai_client.py",
@@ -38,22 +39,22 @@ fn the_official_python_clients_are_served() {
         return;
     }
     assert!(script.status.success(), "{}", text(&script.stderr));
-    let standin = Standin::start(&[]);
+    let mock_server = MockServer::start(&[]);
     // They take a second to start: all at once.
     let printed = std::thread::scope(|scope| {
-        let standin = &standin;
+        let mock_server = &mock_server;
         let serving: Vec<_> =
-            CLIENTS.iter().map(|(client, parts)| scope.spawn(move || served(standin, client, parts))).collect();
+            CLIENTS.iter().map(|(client, parts)| scope.spawn(move || served(mock_server, client, parts))).collect();
         serving.into_iter().map(|serving| serving.join().unwrap()).collect::<String>()
     });
     println!("{printed}");
 }
 
-fn served(standin: &Standin, client: &str, parts: &[&str]) -> String {
+fn served(mock_server: &MockServer, client: &str, parts: &[&str]) -> String {
     let said = Command::new(root().join("target/venv/bin/python"))
         .arg(root().join("crates/polity/tests/clients").join(client))
-        .envs(standin.everywhere())
-        // A stand-in on this machine is not behind a proxy.
+        .envs(mock_server.everywhere())
+        // A mock server on this machine is not behind a proxy.
         .env("NO_PROXY", "127.0.0.1")
         .output()
         .unwrap();
@@ -71,14 +72,14 @@ fn a_provider_that_is_gone_or_refuses_stops_a_run_that_goes_on_later() {
     let folder = folder.path();
     let scenario = root().join("scenarios/debate.yaml");
     let scenario = scenario.to_str().unwrap();
-    let standin = Standin::start(&[]);
+    let mock_server = MockServer::start(&[]);
     let whole = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=2", "--out", "whole", "--json"];
-    let variables = [("OPENAI_BASE_URL", standin.url.as_str()), ("OPENAI_API_KEY", CANARY)];
+    let variables = [("OPENAI_BASE_URL", mock_server.url.as_str()), ("OPENAI_API_KEY", CANARY)];
     let digest = last_line(&polity(folder, &whole, &variables))["digest"].clone();
-    let refusing = Standin::start(&["--fault", "401=1"]);
-    let gone = Standin::start(&[]).url.clone();
+    let refusing = MockServer::start(&["--fault", "401=1"]);
+    let gone = MockServer::start(&[]).url.clone();
     for (name, url, cause) in
-        [("refused", refusing.url.as_str(), "OPENAI_API_KEY"), ("gone", gone.as_str(), "can not be reached")]
+        [("refused", refusing.url.as_str(), "OPENAI_API_KEY"), ("gone", gone.as_str(), "cannot be reached")]
     {
         let run = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=2", "--out", name, "--json"];
         let stopped = polity(folder, &run, &[("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", CANARY)]);
@@ -89,7 +90,7 @@ fn a_provider_that_is_gone_or_refuses_stops_a_run_that_goes_on_later() {
         let resumed = polity(folder, &["resume", name, "--json"], &variables);
         assert_eq!(last_line(&resumed)["digest"], digest, "{name}: {}", text(&resumed.stderr));
     }
-    // What has no price can not be held by a wall of dollars.
+    // Without a price, a limit in dollars cannot be enforced.
     let run = ["run", scenario, "-P", "model=openai/medium", "--max-cost", "1", "--out", "priced", "--json"];
     let refused = polity(folder, &run, &variables);
     assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains("--max-tokens"));
@@ -104,9 +105,9 @@ fn a_run_on_a_provider_replays_without_it_and_holds_no_key() {
     let folder = folder.path();
     let scenario = root().join("scenarios/debate.yaml");
     let scenario = scenario.to_str().unwrap();
-    // Errors now and then, which are asked again: the run must not notice.
-    let standin = Standin::start(&["--fault", "500=0.2", "--latency-ms", "5"]);
-    let variables = [("OPENAI_BASE_URL", standin.url.as_str()), ("OPENAI_API_KEY", CANARY)];
+    // Occasional errors, which are retried: the run must not be affected.
+    let mock_server = MockServer::start(&["--fault", "500=0.2", "--latency-ms", "5"]);
+    let variables = [("OPENAI_BASE_URL", mock_server.url.as_str()), ("OPENAI_API_KEY", CANARY)];
     let run = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=2", "--out", "run", "--json"];
     let ran = polity(folder, &run, &variables);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
@@ -114,11 +115,11 @@ fn a_run_on_a_provider_replays_without_it_and_holds_no_key() {
     assert_eq!((summary["status"].as_str(), summary["simulated"].as_bool()), (Some("done"), Some(false)));
     assert_eq!(summary["answers"], 18, "two items, three members, three rounds");
     assert!(summary["tokens_in"].as_u64().unwrap() > 0 && summary["tokens_out"].as_u64().unwrap() > 0);
-    let stats = standin.stats();
+    let stats = mock_server.stats();
     assert_eq!((&stats["answered"], &stats["in_flight"]), (&Value::from(18), &Value::from(0)), "{stats}");
     assert!(stats["faults"]["500"].as_u64().unwrap() > 0 && stats["cost_usd"].as_f64().unwrap() > 0.0, "{stats}");
     assert_eq!((&stats["tokens_in"], &stats["tokens_out"]), (&summary["tokens_in"], &summary["tokens_out"]));
-    drop(standin);
+    drop(mock_server);
     let replayed = polity(folder, &["replay", "run", "--json"], &[]);
     assert!(replayed.status.success(), "{}", text(&replayed.stderr));
     let replay = last_line(&replayed);
@@ -128,9 +129,9 @@ fn a_run_on_a_provider_replays_without_it_and_holds_no_key() {
     for output in [&ran, &replayed] {
         assert!(!text(&output.stdout).contains(CANARY) && !text(&output.stderr).contains(CANARY));
     }
-    // A key that the server refuses and repeats: nothing holds it.
-    let standin = Standin::start(&["--fault", "401=1"]);
-    let variables = [("OPENAI_BASE_URL", standin.url.as_str()), ("OPENAI_API_KEY", CANARY)];
+    // A key that the server refuses and repeats is kept nowhere.
+    let mock_server = MockServer::start(&["--fault", "401=1"]);
+    let variables = [("OPENAI_BASE_URL", mock_server.url.as_str()), ("OPENAI_API_KEY", CANARY)];
     let run = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=1", "--out", "refused", "--json"];
     let ran = polity(folder, &run, &variables);
     assert!(!text(&ran.stdout).contains(CANARY) && !text(&ran.stderr).contains(CANARY));
@@ -138,21 +139,21 @@ fn a_run_on_a_provider_replays_without_it_and_holds_no_key() {
     assert!(text(&ran.stderr).contains("does not accept the key"), "{}", text(&ran.stderr));
 }
 
-/// Which acts come of it differs from wire to wire: the stand-in answers the bytes of a request, and these do.
+/// The resulting acts differ between wires, since the mock server's answers depend on the bytes of a request.
 #[test]
 fn a_run_on_any_wire_is_counted_replayed_without_it_and_holds_no_key() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = root().join("scenarios/debate.yaml");
-    let standin = Standin::start(&["--fault", "500=0.1"]);
+    let mock_server = MockServer::start(&["--fault", "500=0.1"]);
     for model in ["anthropic/medium", "google/medium", "gemini/medium", "ollama/medium", "openai-responses/medium"] {
         let out = model.replace('/', "-");
-        let before = standin.stats();
+        let before = mock_server.stats();
         let run = ["run", scenario.to_str().unwrap(), "-P", &format!("model={model}"), "-P", "items.count=2"];
-        let ran = polity(folder.path(), &[&run[..], &["--out", &out, "--json"]].concat(), &standin.everywhere());
+        let ran = polity(folder.path(), &[&run[..], &["--out", &out, "--json"]].concat(), &mock_server.everywhere());
         assert!(ran.status.success(), "{model}: {}", text(&ran.stderr));
         let summary = last_line(&ran);
         assert_eq!((&summary["answers"], &summary["simulated"]), (&Value::from(18), &Value::from(false)), "{model}");
-        let stats = standin.stats();
+        let stats = mock_server.stats();
         for count in ["tokens_in", "tokens_out"] {
             let counted = stats[count].as_u64().unwrap() - before[count].as_u64().unwrap();
             assert_eq!(summary[count], counted, "{model}, {count}");
@@ -168,7 +169,7 @@ fn a_run_on_any_wire_is_counted_replayed_without_it_and_holds_no_key() {
 fn what_models_offer_is_asked_once_when_a_run_begins() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = root().join("scenarios/debate.yaml");
-    let standin = Standin::start(&[]);
+    let mock_server = MockServer::start(&[]);
     let capabilities = |out: &str| -> Value {
         let manifest = std::fs::read(folder.path().join(out).join("manifest.json")).unwrap();
         serde_json::from_slice::<Value>(&manifest).unwrap()["capabilities"].clone()
@@ -186,7 +187,7 @@ fn what_models_offer_is_asked_once_when_a_run_begins() {
         ("ollama/medium", true, Value::from(true), Value::from(200_000)),
     ] {
         let out = model.replace('/', "-");
-        assert!(run(model, &out, &standin.everywhere()).status.success());
+        assert!(run(model, &out, &mock_server.everywhere()).status.success());
         let found = &capabilities(&out)[model];
         assert_eq!(
             (&found["known"], &found["schema"], &found["context"]),
@@ -199,13 +200,13 @@ fn what_models_offer_is_asked_once_when_a_run_begins() {
     // Simulated models are not asked.
     assert!(run("sim/medium", "sim", &[]).status.success());
     assert_eq!(capabilities("sim"), Value::Null);
-    // A server that is not there changes nothing but what is known; the run goes on where it is, and does not ask again.
-    let gone = Standin::start(&[]).root().to_string();
+    // A missing server affects only the available information; the run continues, and does not ask again.
+    let gone = MockServer::start(&[]).root().to_string();
     let stopped = run("ollama/medium", "gone", &[("OLLAMA_HOST", gone.as_str())]);
     assert_eq!(stopped.status.code(), Some(8), "{}", text(&stopped.stderr));
     let found = capabilities("gone");
     assert_eq!((&found["ollama/medium"]["known"], &found["ollama/medium"]["schema"]), (&false.into(), &true.into()));
-    assert!(polity(folder.path(), &["resume", "gone"], &standin.everywhere()).status.success());
+    assert!(polity(folder.path(), &["resume", "gone"], &mock_server.everywhere()).status.success());
     assert_eq!(capabilities("gone"), found);
 }
 
@@ -237,17 +238,17 @@ fn a_missing_key_is_told_before_the_run_and_found_in_a_file_above() {
     let said = run(&[("OPENAI_API_KEY", "none"), ("OPENAI_BASE_URL", "localhost:8000/v1")], "none");
     assert_eq!(said.status.code(), Some(2));
     assert!(text(&said.stderr).contains("OPENAI_BASE_URL"), "{}", text(&said.stderr));
-    let standin = Standin::start(&[]);
-    let file = format!("OPENAI_API_KEY='{CANARY}'\nexport OPENAI_BASE_URL=\"{}\"\n", standin.url);
+    let mock_server = MockServer::start(&[]);
+    let file = format!("OPENAI_API_KEY='{CANARY}'\nexport OPENAI_BASE_URL=\"{}\"\n", mock_server.url);
     std::fs::write(folder.path().join(".env"), file).unwrap();
     let said = run(&[], "found");
     assert!(said.status.success(), "{}", text(&said.stderr));
-    // The environment wins over the file.
+    // The environment takes precedence over the file.
     let said = run(&[("OPENAI_API_KEY", "")], "none");
     assert_eq!(said.status.code(), Some(2));
 }
 
-/// A server that answers every question with this status and body, and knows nothing of its models.
+/// A server that answers every question with this status and body, and has no information on its models.
 fn answering(status: u16, body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -271,14 +272,14 @@ fn answering(status: u16, body: String) -> String {
     };
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            // Who asks may be gone.
+            // The client may be gone.
             let _ = answer(&mut stream.unwrap());
         }
     });
     url
 }
 
-/// Whether something steers a terminal, or turns what it shows around.
+/// Returns whether a text has terminal control sequences or changes the direction of text.
 fn steers(shown: &str) -> bool {
     shown.chars().any(|c| c.is_control() && !"\n\t".contains(c) || "\u{202e}\u{2066}\u{200f}".contains(c))
 }
@@ -313,7 +314,7 @@ fn a_server_cannot_steer_the_terminal() {
         let shown = text(&polity(folder.path(), &[&["calls", "answered"], more].concat(), &[]).stdout);
         assert!(!steers(&shown) && shown.contains("exe.txt"), "{more:?}: {shown:?}");
     }
-    // Data in a file or a pipe are as they are: JSON by its own escapes, CSV by its bytes.
+    // Data in a file or a pipe is unchanged: JSON by its own escapes, CSV by its bytes.
     let export = |format: &str| {
         let args = ["export", "answered", "--table", "calls", "--format", format];
         text(&polity(folder.path(), &args, &[]).stdout)
@@ -340,7 +341,7 @@ fn a_key_is_not_sent_to_an_address_that_a_file_names() {
         let args = ["run", scenario, "-P", "model=openai/medium", "-P", "items.count=1", "--no-report", "--out", out];
         polity(&deep, &args, variables)
     };
-    let (evil, own) = (Standin::start(&[]), Standin::start(&[]));
+    let (evil, own) = (MockServer::start(&[]), MockServer::start(&[]));
     let key = ("OPENAI_API_KEY", CANARY);
     put(format!("OPENAI_BASE_URL={}\n", evil.url), 0o600);
     let said = run(&[key], "a");
@@ -348,33 +349,33 @@ fn a_key_is_not_sent_to_an_address_that_a_file_names() {
     assert_eq!(said.status.code(), Some(2), "{told}");
     assert!(told.contains(file.to_str().unwrap()) && told.contains("OPENAI_API_KEY in the environment"), "{told}");
     assert_eq!(evil.count("calls"), 0);
-    // An address of one's own is told, once, and takes the key.
+    // A custom address is reported once, and gets the key.
     let said = run(&[key, ("OPENAI_BASE_URL", &own.url)], "b");
     let told = text(&said.stderr);
     assert!(said.status.success(), "{told}");
-    assert_eq!(told.matches(&format!("is asked at {}", own.url)).count(), 1, "{told}");
+    assert_eq!(told.matches(&format!("uses the address {}", own.url)).count(), 1, "{told}");
     assert!(told.contains("OPENAI_BASE_URL in the environment") && !told.contains("can be read on the way"), "{told}");
-    // A file that others can write is none, and is named.
+    // A file that others can write is ignored, and named.
     put(format!("OPENAI_BASE_URL={}\nOPENAI_API_KEY=from-the-file\n", evil.url), 0o666);
     let said = run(&[("OPENAI_BASE_URL", &own.url)], "c");
     let told = text(&said.stderr);
     assert_eq!(said.status.code(), Some(2), "{told}");
-    assert!(told.contains("is ignored: others can write it") && told.contains(file.to_str().unwrap()), "{told}");
+    assert!(told.contains("is ignored: others can write to it") && told.contains(file.to_str().unwrap()), "{told}");
     let said = run(&[key, ("OPENAI_BASE_URL", &own.url)], "c");
     assert!(said.status.success() && text(&said.stderr).contains("is ignored"), "{}", text(&said.stderr));
     assert_eq!(evil.count("calls"), 0);
-    // With its own key it is asked, whatever key the environment holds, and told.
+    // With its own key it is asked, whatever key the environment holds, and this is reported.
     put(format!("OPENAI_BASE_URL={}\nOPENAI_API_KEY=from-the-file\n", evil.url), 0o600);
     let said = run(&[key], "d");
     let told = text(&said.stderr);
     assert!(said.status.success(), "{told}");
     assert!(told.contains(&format!("OPENAI_BASE_URL in `{}`", file.display())), "{told}");
     assert!(evil.count("calls") > 0);
-    // On other machines a key travels as it is without encryption; nothing is asked here.
+    // A key for another machine without encryption is reported; nothing is asked here.
     let scenario = scenario.to_str().unwrap();
     let estimate = ["estimate", scenario, "-P", "model=openai/medium", "-P", "items.count=1", "--no-ask"];
     let said = polity(&deep, &estimate, &[key, ("OPENAI_BASE_URL", "http://models.invalid/v1")]);
-    assert!(text(&said.stderr).contains("http://models.invalid/v1 is another machine"), "{}", text(&said.stderr));
+    assert!(text(&said.stderr).contains("http://models.invalid/v1 is on another machine"), "{}", text(&said.stderr));
     let said = polity(&deep, &estimate, &[key, ("OPENAI_BASE_URL", "https://models.invalid/v1")]);
     assert!(!text(&said.stderr).contains("another machine"), "{}", text(&said.stderr));
 }
@@ -383,7 +384,7 @@ fn a_key_is_not_sent_to_an_address_that_a_file_names() {
 fn without_certificates_http_works_and_https_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = root().join("scenarios/debate.yaml");
-    let standin = Standin::start(&[]);
+    let mock_server = MockServer::start(&[]);
     let run = |base: &str, out: &str| {
         let nowhere = folder.path().join("nowhere");
         let nowhere = nowhere.to_str().unwrap();
@@ -398,9 +399,9 @@ fn without_certificates_http_works_and_https_says_what_is_missing() {
             ["run", scenario, "-P", "model=openai/m", "-P", "items.count=1", "--no-report", "--json", "--out", out];
         polity(folder.path(), &args, &variables)
     };
-    let ran = run(&standin.url, "http");
+    let ran = run(&mock_server.url, "http");
     assert!(last_line(&ran)["tokens_out"].as_u64().is_some_and(|tokens| tokens > 0), "{}", text(&ran.stderr));
-    let said = run(&standin.url.replace("http:", "https:"), "https");
+    let said = run(&mock_server.url.replace("http:", "https:"), "https");
     assert_eq!(said.status.code(), Some(2));
     assert!(text(&said.stderr).contains("ca-certificates"), "{}", text(&said.stderr));
 }
@@ -409,13 +410,13 @@ fn without_certificates_http_works_and_https_says_what_is_missing() {
 fn wrong_flags_of_the_stand_in_say_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
     let said = |flags: &[&str]| {
-        let output = polity(folder.path(), &[&["mock-provider"], flags].concat(), &[]);
+        let output = polity(folder.path(), &[&["mock-server"], flags].concat(), &[]);
         assert_eq!(output.status.code(), Some(2));
         text(&output.stderr)
     };
     assert!(said(&["--fault", "50=1"]).contains("slow-drip"));
     assert!(said(&["--model", "sim/medum"]).contains("did you mean `sim/medium`?"));
-    let taken = Standin::start(&[]);
+    let taken = MockServer::start(&[]);
     let port = taken.url.trim_end_matches("/v1").rsplit(':').next().unwrap();
     assert!(said(&["--port", port]).contains(&format!("port {port}")));
 }
@@ -423,8 +424,8 @@ fn wrong_flags_of_the_stand_in_say_what_there_is() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_the_stand_in() {
-    let mut standin = Standin::start(&[]);
-    let id = standin.process.id().to_string();
+    let mut mock_server = MockServer::start(&[]);
+    let id = mock_server.process.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    assert!(standin.process.wait().unwrap().success());
+    assert!(mock_server.process.wait().unwrap().success());
 }

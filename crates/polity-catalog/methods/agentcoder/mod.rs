@@ -1,9 +1,12 @@
-//! A programmer, a designer of tests who never sees the program, and an executor, until the tests pass. See README.md for the source and what is reproduced.
+//! A programmer, a test designer who never sees the program, and an executor, until the tests pass. See README.md for the source and what
+//! is reproduced.
 
 use crate::team::{ANSWERS, propose, refine, repair, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::tool::Ran;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use schemars::JsonSchema;
@@ -18,7 +21,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Whether a program that fails is mended; without it the first one stands (the ablation).
+    /// Repair a program that fails; otherwise the first one is final (the ablation).
     repair: bool,
 }
 
@@ -41,8 +44,8 @@ impl Method for AgentCoder {
     const SUMMARY: &'static str =
         "Programmer, independent test designer and executor loop until the tests pass (AgentCoder)";
     const RECORDS: &'static [Records] = &ANSWERS;
-    const USUAL: Usual = Usual { members: 1, rounds: 5 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 5 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Centralised,
         strategy: Strategy::Role,
@@ -58,22 +61,22 @@ impl Method for AgentCoder {
     fn suits(item: &polity_kernel::items::Item) -> Result<(), &'static str> {
         match item.program {
             Some(_) => Ok(()),
-            None => Err("it writes programs; items of the shape `humaneval` want one"),
+            None => Err("it writes programs and needs items of the shape `humaneval`"),
         }
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let (designer, executor) = (desk.cast("test designer"), desk.cast("test executor"));
-        let Some(mut held) = propose(desk, PROGRAM).await.into_iter().next().flatten() else {
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let (designer, executor) = (context.cast("test designer"), context.cast("test executor"));
+        let Some(mut held) = propose(context, PROGRAM).await.into_iter().next().flatten() else {
             return Ok(Verdict::default());
         };
         if !self.params.repair {
             return Ok(verdict(Some(held.answer)));
         }
-        let Some(tests) = repair::tests(desk, designer).await else { return Ok(verdict(Some(held.answer))) };
+        let Some(tests) = repair::tests(context, designer).await else { return Ok(verdict(Some(held.answer))) };
         for _ in 0..self.most {
-            match repair::tried(desk, executor, &held, &tests).await {
-                Some(finding) if !finding.right => held = refine::revise(desk, 0, held, &finding).await,
+            match repair::tried(context, executor, &held, &tests).await {
+                Some(finding) if !finding.right => held = refine::revise(context, 0, held, &finding).await,
                 _ => break,
             }
         }

@@ -5,7 +5,9 @@ use crate::team::{ANSWERS, Stand, judge, refine, solve, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::items::judged;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use schemars::JsonSchema;
@@ -20,11 +22,11 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Drafts of roles and plan at most, each after the observers' remarks.
+    /// Maximum number of drafts of roles and plan, each after the observers' remarks.
     drafts: u32,
-    /// Tries of a step at most, each after a check of the last.
+    /// Maximum number of tries per step, each after a check of the previous one.
     tries: u32,
-    /// Roles at most.
+    /// Maximum number of roles.
     roles: u32,
 }
 
@@ -34,10 +36,10 @@ impl Default for Params {
     }
 }
 
-/// Roles that are made for the question.
+/// Roles created for the question.
 pub struct AutoAgents(Params);
 
-/// A role, as the planner invents it.
+/// A role invented by the planner.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 struct Expert {
     name: String,
@@ -62,7 +64,7 @@ impl Document for Draft {
     const TITLE: &'static str = "Roles and plan";
 }
 
-/// What is known between steps.
+/// The state between steps.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     draft: Option<Draft>,
@@ -79,11 +81,11 @@ const WORK: &str = include_str!("prompts/work.md");
 impl Method for AutoAgents {
     const NAME: &'static str = "autoagents";
     const SUMMARY: &'static str =
-        "A planner invents roles and a plan, observers criticise them, the roles then work step by step (AutoAgents)";
+        "A planner invents roles and a plan, observers criticise them, then the roles work step by step (AutoAgents)";
     const RECORDS: &'static [Records] =
-        &[ANSWERS[0], ANSWERS[1], Records { name: "roles", doc: "roles and plan that the question is worked on with" }];
-    const USUAL: Usual = Usual { members: 1, rounds: 5 };
-    const FORM: Option<Form> = Some(Form {
+        &[ANSWERS[0], ANSWERS[1], Records { name: "roles", doc: "the roles and the plan for the question" }];
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 5 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Hierarchical,
         strategy: Strategy::Model,
@@ -98,11 +100,11 @@ impl Method for AutoAgents {
         Ok(AutoAgents(params))
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let mut state: State = desk.restore()?.unwrap_or_default();
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let mut state: State = context.restore()?.unwrap_or_default();
         if state.draft.is_none() {
-            state.draft = self.drafted(desk).await?;
-            desk.end_round(&state).await?;
+            state.draft = self.drafted(context).await?;
+            context.end_round(&state).await?;
         }
         let draft = state.draft.clone().unwrap_or(Draft { roles: Vec::new(), steps: Vec::new() });
         // A plan without steps is one step.
@@ -113,31 +115,31 @@ impl Method for AutoAgents {
             let told = role.map_or(String::new(), |role| format!("You are {}: {}\n", role.name, role.expertise));
             let mut shown: Vec<Part> = state.done.iter().map(Stand::said).collect();
             shown.push(Part::Text(format!("{told}Your step: {}", step.task)));
-            let brief = to_solve(desk, 0, &shown, WORK).sample(state.step);
-            if let Some(first) = solve(desk, vec![brief]).await.into_iter().next().flatten() {
-                let observer = desk.cast("action observer");
-                let (held, _) = refine::until_it_passes(desk, 0, observer, first, self.0.tries - 1).await;
+            let brief = to_solve(context, 0, &shown, WORK).sample(state.step);
+            if let Some(first) = solve(context, vec![brief]).await.into_iter().next().flatten() {
+                let observer = context.cast("action observer");
+                let (held, _) = refine::until_it_passes(context, 0, observer, first, self.0.tries - 1).await;
                 state.done.push(held);
             }
             state.step += 1;
-            desk.end_round(&state).await?;
+            context.end_round(&state).await?;
         }
         Ok(verdict(state.done.last().map(|stand| stand.answer.clone())))
     }
 }
 
 impl AutoAgents {
-    /// Roles and plan, drafted anew with the remarks of the two observers until both pass them or no more drafts are allowed.
-    async fn drafted(&self, desk: &mut Desk<'_>) -> Result<Option<Draft>, Fault> {
-        let planner = desk.cast("planner");
-        let observers = [desk.cast("agent observer"), desk.cast("plan observer")];
+    /// Drafts roles and plan, again after the remarks of the two observers until both accept or no more drafts are allowed.
+    async fn drafted(&self, context: &mut TeamContext<'_>) -> Result<Option<Draft>, Fault> {
+        let planner = context.cast("planner");
+        let observers = [context.cast("agent observer"), context.cast("plan observer")];
         let (mut remarks, mut held): (Vec<Part>, Option<Draft>) = (Vec::new(), None);
         for n in 0..self.0.drafts {
             let order = format!("{} Invent at most {} roles.", PLANNER.trim_end(), self.0.roles);
-            let Some(draft) = document::<Draft>(desk, planner, &remarks, &order).await? else { break };
+            let Some(draft) = document::<Draft>(context, planner, &remarks, &order).await? else { break };
             remarks = vec![shown(&draft)];
             if let Some(Part::Text(text)) = remarks.first() {
-                desk.record(planner, ROLES, text.clone());
+                context.record(planner, ROLES, text.clone());
             }
             held = Some(draft);
             if n + 1 == self.0.drafts {
@@ -147,10 +149,10 @@ impl AutoAgents {
             for (observer, of) in observers.into_iter().zip(["roles", "steps"]) {
                 let text = serde_json::to_string(&held).unwrap_or_default();
                 let proposal = Stand { by: "Planner".into(), answer: text, reasons: String::new() };
-                let brief = judge::to_check(desk, observer, &proposal, &OBSERVER.replace("OF", of)).sample(n);
-                match desk.ask(brief).await.ok().as_ref().and_then(judged) {
+                let brief = judge::to_check(context, observer, &proposal, &OBSERVER.replace("OF", of)).sample(n);
+                match context.ask(brief).await.ok().as_ref().and_then(judged) {
                     Some((false, words)) => remarks.push(Part::Text(format!("Remarks on the {of}: {words}"))),
-                    // Without a judgement there is nothing to mend it by.
+                    // Without a judgement there is no basis for a revision.
                     _ => passed += 1,
                 }
             }

@@ -2,7 +2,9 @@
 
 use crate::team::{ANSWERS, Stand, judge, propose, verdict};
 use polity_kernel::Invalid;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use schemars::JsonSchema;
@@ -17,7 +19,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Whether answers meet in pairs, each judged in both orders, instead of all at once.
+    /// Compare answers in pairs, each judged in both orders, instead of all at once.
     tournament: bool,
 }
 
@@ -28,11 +30,11 @@ const STEPS: &str = include_str!("prompts/steps.md");
 
 impl Method for BestOfN {
     const NAME: &'static str = "best-of-n";
-    const SUMMARY: &'static str = "Many answers, each alone; a judge names the best";
+    const SUMMARY: &'static str = "Many independent answers; a judge picks the best";
     const SHORT: Option<&'static str> = Some("bon");
     const RECORDS: &'static [Records] = &ANSWERS;
-    const USUAL: Usual = Usual { members: 5, rounds: 1 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 5, rounds: 1 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Competition,
         structure: Structure::Centralised,
         strategy: Strategy::Role,
@@ -44,14 +46,14 @@ impl Method for BestOfN {
         Ok(BestOfN(params))
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let stands: Vec<Stand> = propose(desk, STEPS).await.into_iter().flatten().collect();
-        let by = desk.cast("judge");
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let stands: Vec<Stand> = propose(context, STEPS).await.into_iter().flatten().collect();
+        let by = context.cast("judge");
         let best = match self.0.tournament {
-            true => judge::tournament(desk, by, &stands).await,
-            false => judge::best(desk, by, &stands).await,
+            true => judge::tournament(context, by, &stands).await,
+            false => judge::best(context, by, &stands).await,
         };
-        // Without a judgement the first answer stands.
+        // Without a judgement the first answer is kept.
         Ok(verdict(best.and_then(|i| stands.get(i)).or(stands.first()).map(|stand| stand.answer.clone())))
     }
 }

@@ -2,21 +2,16 @@
 
 use crate::team::{ANSWERS, propose, verdict};
 use polity_kernel::Invalid;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
-use polity_kernel::registry::{LeafFiles, Registry};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity_kernel::registry::{LeafFiles, NoParams, Registry};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<ChainOfThought>(files);
 }
-
-/// It has no parameters.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {}
 
 /// Reasons, then an answer.
 pub struct ChainOfThought;
@@ -28,21 +23,21 @@ impl Method for ChainOfThought {
     const SUMMARY: &'static str = "One member reasons step by step, then answers";
     const SHORT: Option<&'static str> = Some("single");
     const RECORDS: &'static [Records] = &ANSWERS;
-    const USUAL: Usual = Usual { members: 1, rounds: 1 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 1 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Single,
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
-    type Params = Params;
+    type Params = NoParams;
 
-    fn open(_: Params, _: usize, _: u32) -> Result<Self, Invalid> {
+    fn open(_: NoParams, _: usize, _: u32) -> Result<Self, Invalid> {
         Ok(ChainOfThought)
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let stands = propose(desk, STEPS).await;
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let stands = propose(context, STEPS).await;
         Ok(verdict(stands.into_iter().next().flatten().map(|stand| stand.answer)))
     }
 }

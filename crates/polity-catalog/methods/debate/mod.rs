@@ -1,10 +1,13 @@
 //! Multiagent debate: answer alone, then read the others and think again. See README.md for the source and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::{ANSWER, ANSWERS, Stand, judge, solve, to_solve, verdict, vote};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Message, Part, Role};
+use polity_kernel::ask::{ChatMessage, Part, Role};
 use polity_kernel::method::{
-    Brief, Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -16,14 +19,14 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<Debate>(files);
 }
 
-/// How the team's answer is made of the members' last answers.
+/// How the team's answer follows from the members' last answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregate {
-    /// The answer of most members; of equally many, the one whose first supporter comes first in the team.
+    /// The most common answer; ties go to the one whose first supporter comes first in the team.
     #[default]
     Majority,
-    /// The one that a judge finds best: the member with the role `judge`, else the first.
+    /// The answer that a judge finds best. The judge is the member with the role `judge`, else the first.
     Judge,
 }
 
@@ -31,11 +34,11 @@ pub enum Aggregate {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// End as soon as every member has the same answer, instead of working all rounds.
+    /// Stop as soon as every member has the same answer, instead of working all rounds.
     stop_when_agreed: bool,
-    /// Show the others' reasons, not their answers alone.
+    /// Show the others' reasons with their answers.
     show_reasons: bool,
-    /// How the team's answer is made of the members' last answers.
+    /// How the team's answer follows from the members' last answers.
     aggregate: Aggregate,
 }
 
@@ -59,10 +62,10 @@ const AGAIN: &str = include_str!("prompts/again.md");
 impl Method for Debate {
     const NAME: &'static str = "debate";
     const SUMMARY: &'static str =
-        "Everybody answers alone, then reads the others and answers again (multiagent debate)";
+        "Everybody answers alone, then reads the others' answers and answers again (multiagent debate)";
     const RECORDS: &'static [Records] = &ANSWERS;
-    const USUAL: Usual = Usual { members: 3, rounds: 2 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 2 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Coopetition,
         structure: Structure::Decentralised,
         strategy: Strategy::Rule,
@@ -74,59 +77,60 @@ impl Method for Debate {
         Ok(Debate { params, rounds })
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let members = desk.workers();
-        let mut stands: Vec<Option<Stand>> = desk.restore()?.unwrap_or_else(|| vec![None; members.len()]);
-        while desk.round() < self.rounds && !(self.params.stop_when_agreed && vote::unanimous(desk.item, &stands)) {
-            let briefs = (0..members.len()).map(|place| self.brief(desk, &members, &stands, place)).collect();
-            for (place, said) in solve(desk, briefs).await.into_iter().enumerate() {
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let members = context.workers();
+        let mut stands: Vec<Option<Stand>> = context.restore()?.unwrap_or_else(|| vec![None; members.len()]);
+        while context.round() < self.rounds && !(self.params.stop_when_agreed && vote::unanimous(context.item, &stands))
+        {
+            let briefs = (0..members.len()).map(|place| self.brief(context, &members, &stands, place)).collect();
+            for (place, said) in solve(context, briefs).await.into_iter().enumerate() {
                 match (said, &stands[place]) {
                     (Some(said), _) => stands[place] = Some(said),
-                    // Who gives no answer holds on to the last one.
-                    (None, Some(held)) => desk.record(members[place], ANSWER, &held.answer),
+                    // A member without an answer keeps its last one.
+                    (None, Some(held)) => context.record(members[place], ANSWER, &held.answer),
                     (None, None) => {}
                 }
             }
-            desk.end_round(&stands).await?;
+            context.end_round(&stands).await?;
         }
         let held: Vec<Stand> = stands.iter().flatten().cloned().collect();
         let judged = match self.params.aggregate {
             Aggregate::Majority => None,
             Aggregate::Judge => {
-                let by = desk.cast("judge");
-                judge::best(desk, by, &held).await
+                let by = context.cast("judge");
+                judge::best(context, by, &held).await
             }
         };
         let judged = judged.and_then(|i| held.get(i)).map(|stand| stand.answer.clone());
-        Ok(verdict(judged.or_else(|| vote::plurality(desk.item, &stands))))
+        Ok(verdict(judged.or_else(|| vote::plurality(context.item, &stands))))
     }
 }
 
 impl Debate {
-    /// What a member is asked, and a note of whom it is shown.
-    fn brief(&self, desk: &mut Desk<'_>, members: &[usize], stands: &[Option<Stand>], place: usize) -> Brief {
+    /// Builds a member's question, and records whose answers it is shown.
+    fn brief(&self, context: &mut TeamContext<'_>, members: &[usize], stands: &[Option<Stand>], place: usize) -> Brief {
         let member = members[place];
-        let mut brief = to_solve(desk, member, &[], ALONE);
-        if desk.round() == 0 {
+        let mut brief = to_solve(context, member, &[], ALONE);
+        if context.round() == 0 {
             return brief;
         }
         if let Some(before) = &stands[place] {
             brief.messages.push(before.own());
         }
         let mut parts = vec![Part::Text(OTHERS.trim_end().into())];
-        for other in desk.hears(member) {
+        for other in context.hears(member) {
             let Some(stand) = members.iter().position(|m| *m == other).and_then(|place| stands[place].as_ref()) else {
                 continue;
             };
             let reasons = if self.params.show_reasons { stand.reasons.clone() } else { String::new() };
-            desk.tell(other, member, stand.answer.clone());
+            context.tell(other, member, stand.answer.clone());
             parts.push(Stand { reasons, ..stand.clone() }.said());
         }
         if parts.len() == 1 {
             parts = vec![Part::Text(NOBODY.trim_end().into())];
         }
         parts.push(Part::Text(AGAIN.trim_end().into()));
-        brief.messages.push(Message { role: Role::User, parts });
+        brief.messages.push(ChatMessage { role: Role::User, parts });
         brief
     }
 }

@@ -1,9 +1,11 @@
-//! A discussion in one of four paradigms, ended by agreement, by a vote or by a judge. See README.md for the source and what is reproduced.
+//! A discussion in one of four paradigms, ended by agreement, a vote or a judge. See README.md for the source and what is reproduced.
 
 use crate::team::discuss::{Paradigm, Table, Words, speak};
 use crate::team::{ANSWER, ANSWERS, Stand, judge, verdict, vote};
 use polity_kernel::Invalid;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use schemars::JsonSchema;
@@ -14,18 +16,18 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<Discussion>(files);
 }
 
-/// How a discussion comes to an answer.
+/// How a discussion reaches an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
-    /// As soon as all agree in the first five turns or among at most three, later three quarters.
+    /// When all agree, in the first four turns or with at most three members; otherwise when three quarters agree.
     #[default]
     HybridConsensus,
-    /// As soon as half of all agree.
+    /// When half of all agree.
     MajorityConsensus,
-    /// As soon as 66 % agree.
+    /// When 66 % agree.
     SupermajorityConsensus,
-    /// As soon as all agree.
+    /// When all agree.
     UnanimityConsensus,
     /// After three turns each names the best final answer.
     SimpleVoting,
@@ -41,18 +43,18 @@ pub enum Decision {
 
 /// Turns before a vote.
 const VOTE_TURN: u32 = 3;
-/// Marks that ballots are made of.
+/// Range of marks for ballots.
 const MARKS: (f64, f64) = (0.0, 10.0);
 
 /// Parameters of a discussion.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Who speaks when, and who hears it.
+    /// The order of speakers and hearers.
     paradigm: Paradigm,
-    /// How it comes to an answer.
+    /// How the discussion reaches an answer.
     decision: Decision,
-    /// How often the ring goes round in a turn of the paradigm `debate`.
+    /// Number of rounds of the ring per turn in the paradigm `debate`.
     debate_rounds: u32,
 }
 
@@ -74,14 +76,14 @@ const DRAFT: u16 = 2;
 impl Method for Discussion {
     const NAME: &'static str = "discussion";
     const SUMMARY: &'static str =
-        "Turns of a discussion (memory, report, relay, debate) until agreement, a vote or a judge (MALLM)";
+        "A discussion in turns (memory, report, relay, debate) until agreement, a vote or a judge (MALLM)";
     const RECORDS: &'static [Records] = &[
         ANSWERS[0],
         ANSWERS[1],
-        Records { name: "draft", doc: "the proposal on the table at the end of a turn, by whom it was put there" },
+        Records { name: "draft", doc: "the current proposal at the end of a turn, under the member who made it" },
     ];
-    const USUAL: Usual = Usual { members: 3, rounds: 10 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 10 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Decentralised,
         strategy: Strategy::Role,
@@ -94,42 +96,42 @@ impl Method for Discussion {
         Ok(Discussion { params, turns })
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let members = desk.workers();
-        let mut table: Table = desk.restore()?.unwrap_or_else(|| Table::of(members.len()));
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let members = context.workers();
+        let mut table: Table = context.restore()?.unwrap_or_else(|| Table::of(members.len()));
         let slots = self.params.paradigm.slots(members.len(), self.params.debate_rounds);
         let voting = self.share(1, members.len()).is_none();
         let turns = if voting { self.turns.min(VOTE_TURN) } else { self.turns };
-        while desk.round() < turns {
+        while context.round() < turns {
             for slot in &slots {
-                speak(desk, &members, slot, &mut table, Words::default()).await;
-                if self.share(desk.round() + 1, members.len()).is_some_and(|share| table.agreed(share)) {
+                speak(context, &members, slot, &mut table, Words::default()).await;
+                if self.share(context.round() + 1, members.len()).is_some_and(|share| table.agreed(share)) {
                     return Ok(verdict(table.draft.map(|draft| draft.answer)));
                 }
             }
             if let Some(draft) = &table.draft {
-                let by = desk.team.iter().position(|member| member.name == draft.by).unwrap_or(0);
-                desk.record(by, DRAFT, &draft.answer);
+                let by = context.team.iter().position(|member| member.name == draft.by).unwrap_or(0);
+                context.record(by, DRAFT, &draft.answer);
             }
-            desk.end_round(&table).await?;
+            context.end_round(&table).await?;
         }
         let stands: Vec<Stand> = table.stands.iter().flatten().cloned().collect();
         let decided = match self.params.decision {
             Decision::Judge => {
-                let by = desk.cast("judge");
-                judge::best(desk, by, &stands).await
+                let by = context.cast("judge");
+                judge::best(context, by, &stands).await
             }
-            _ if voting => self.voted(desk, &members, &stands).await,
-            // What was on the table last, as the paper's code has it.
+            _ if voting => self.voted(context, &members, &stands).await,
+            // The last draft, as in the paper's code.
             _ => return Ok(verdict(table.draft.map(|draft| draft.answer))),
         };
         let answer = decided.and_then(|i| stands.get(i)).map(|stand| stand.answer.clone());
-        Ok(verdict(answer.or_else(|| vote::plurality(desk.item, &table.stands))))
+        Ok(verdict(answer.or_else(|| vote::plurality(context.item, &table.stands))))
     }
 }
 
 impl Discussion {
-    /// The share that has to agree in a turn (from 1) for the discussion to end; `None` where a vote or a judge decides.
+    /// Returns the share that must agree in a turn (from 1) to end the discussion; `None` if a vote or a judge decides.
     fn share(&self, turn: u32, members: usize) -> Option<f64> {
         match self.params.decision {
             Decision::HybridConsensus if turn < 5 || members <= 3 => Some(1.0),
@@ -141,13 +143,13 @@ impl Discussion {
         }
     }
 
-    /// Everybody marks all final answers; the decision protocol says what the marks count.
-    async fn voted(&self, desk: &mut Desk<'_>, members: &[usize], stands: &[Stand]) -> Option<usize> {
+    /// Everybody marks all final answers; the decision protocol converts the marks to votes.
+    async fn voted(&self, context: &mut TeamContext<'_>, members: &[usize], stands: &[Stand]) -> Option<usize> {
         if stands.is_empty() {
             return None;
         }
-        let briefs = members.iter().map(|voter| judge::to_mark(desk, *voter, stands, MARKS.0, MARKS.1)).collect();
-        let marks = desk.ask_all(briefs).await.into_iter().filter_map(|heard| judge::marked(&heard.ok()?));
+        let briefs = members.iter().map(|voter| judge::to_mark(context, *voter, stands, MARKS.0, MARKS.1)).collect();
+        let marks = context.ask_all(briefs).await.into_iter().filter_map(|heard| judge::marked(&heard.ok()?));
         let ballot = |marks: Vec<f64>| match self.params.decision {
             Decision::RankedVoting => vote::ranks(&marks),
             Decision::CumulativeVoting => vote::shares(&marks),
@@ -156,7 +158,7 @@ impl Discussion {
         };
         let ballots: Vec<Vec<f64>> = marks.map(ballot).collect();
         let winner = vote::most_points(&ballots, stands.len())?;
-        desk.record(members[winner.min(members.len() - 1)], ANSWER, &stands[winner].answer);
+        context.record(members[winner.min(members.len() - 1)], ANSWER, &stands[winner].answer);
         Some(winner)
     }
 }

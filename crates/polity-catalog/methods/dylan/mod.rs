@@ -1,10 +1,11 @@
-//! A network of members over rounds, in which the weak are dropped, agreement ends the work, and importance is propagated back. See README.md for the source and what is reproduced.
+//! A network of members over rounds: weak members are dropped, agreement ends the work, and importance is propagated back. See README.md
+//! for the source and what is reproduced.
 
 use crate::team::{ANSWERS, Stand, form, judge, stand, talk, verdict, vote};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Part, Value, Want};
+use polity_kernel::ask::{Part, ResponseFormat, Value};
 use polity_kernel::method::{
-    Brief, Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -20,9 +21,9 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// How many go on from the third round on, chosen by a ranker; without it all do.
+    /// Number of members kept from the third round on, chosen by a ranker; by default, all.
     keep: Option<u32>,
-    /// Whether more than two thirds with one answer end the work.
+    /// Stop when more than two thirds have the same answer.
     stop_early: bool,
 }
 
@@ -43,7 +44,7 @@ pub struct Dylan {
 struct Node {
     member: usize,
     stand: Stand,
-    /// Marks that it gave those of the round before: (place among them, share of 1).
+    /// Its marks for members of the previous round: (index among them, share of 1).
     edges: Vec<(usize, f64)>,
 }
 
@@ -54,14 +55,14 @@ const WEIGH: &str = include_str!("prompts/weigh.md");
 
 impl Method for Dylan {
     const NAME: &'static str = "dylan";
-    const SUMMARY: &'static str = "A network over rounds: marks for the round before, the weak dropped, early consensus, importance scores (DyLAN)";
+    const SUMMARY: &'static str = "A network over rounds: marks for the previous round, weak members dropped, early consensus, importance scores (DyLAN)";
     const RECORDS: &'static [Records] = &[
         ANSWERS[0],
         ANSWERS[1],
         Records { name: "importance", doc: "the member's importance for the answer, summed over rounds" },
     ];
-    const USUAL: Usual = Usual { members: 4, rounds: 3 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 4, rounds: 3 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Decentralised,
         strategy: Strategy::Role,
@@ -72,90 +73,92 @@ impl Method for Dylan {
     fn open(params: Params, members: usize, rounds: u32) -> Result<Self, Invalid> {
         match params.keep {
             Some(k) if k == 0 || k as usize > members => {
-                Err(Invalid { key: "keep".into(), message: format!("1 to {members} members go on, not {k}") })
+                Err(Invalid { key: "keep".into(), message: format!("1 to {members} members can be kept, not {k}") })
             }
             _ => Ok(Dylan { params, rounds }),
         }
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let members = desk.workers();
-        let mut layers: Vec<Vec<Node>> = desk.restore()?.unwrap_or_default();
-        while desk.round() < self.rounds {
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let members = context.workers();
+        let mut layers: Vec<Vec<Node>> = context.restore()?.unwrap_or_default();
+        while context.round() < self.rounds {
             let before: Vec<Stand> = layers.last().into_iter().flatten().map(|node| node.stand.clone()).collect();
-            let active = self.active(desk, &members, layers.last().map(Vec::as_slice)).await;
+            let active = self.active(context, &members, layers.last().map(Vec::as_slice)).await;
             let mut layer: Vec<Node> = Vec::new();
-            for member in shuffled(desk, &active) {
-                layer.extend(node(desk, member, &before).await);
-                if let Some(answer) = self.consensus(desk, &layer, active.len()) {
+            for member in shuffled(context, &active) {
+                layer.extend(node(context, member, &before).await);
+                if let Some(answer) = self.consensus(context, &layer, active.len()) {
                     layers.push(layer);
-                    record_importance(desk, &layers, &answer);
+                    record_importance(context, &layers, &answer);
                     return Ok(verdict(Some(answer)));
                 }
             }
             layers.push(layer);
-            desk.end_round(&layers).await?;
+            context.end_round(&layers).await?;
         }
         let last: Vec<Option<Stand>> =
             layers.last().into_iter().flatten().map(|node| Some(node.stand.clone())).collect();
-        let answer = vote::plurality(desk.item, &last);
+        let answer = vote::plurality(context.item, &last);
         if let Some(answer) = &answer {
-            record_importance(desk, &layers, answer);
+            record_importance(context, &layers, answer);
         }
         Ok(verdict(answer))
     }
 }
 
 impl Dylan {
-    /// Who works in this round: all in the first two, then those whom a ranker finds best.
-    async fn active(&self, desk: &mut Desk<'_>, members: &[usize], last: Option<&[Node]>) -> Vec<usize> {
-        let (Some(last), Some(keep)) = (last.filter(|last| desk.round() >= 2 && last.len() > 3), self.params.keep)
+    /// Returns the members that work in this round: all in the first two, then those a ranker finds best.
+    async fn active(&self, context: &mut TeamContext<'_>, members: &[usize], last: Option<&[Node]>) -> Vec<usize> {
+        let (Some(last), Some(keep)) = (last.filter(|last| context.round() >= 2 && last.len() > 3), self.params.keep)
         else {
             return members.to_vec();
         };
         let stands: Vec<Stand> = last.iter().map(|node| node.stand.clone()).collect();
-        let ranker = desk.cast("ranker");
-        let Some(marks) = judge::marks(desk, ranker, &stands, 1.0, 5.0).await else { return members.to_vec() };
+        let ranker = context.cast("ranker");
+        let Some(marks) = judge::marks(context, ranker, &stands, 1.0, 5.0).await else { return members.to_vec() };
         let mut order: Vec<usize> = (0..last.len()).collect();
         order.sort_by(|a, b| marks[*b].total_cmp(&marks[*a]));
         order.into_iter().take(keep as usize).map(|i| last[i].member).collect()
     }
 
-    /// The answer that more than two thirds of all who work in this round have given already.
-    fn consensus(&self, desk: &Desk<'_>, layer: &[Node], active: usize) -> Option<String> {
+    /// Returns the answer that more than two thirds of this round's members have already given.
+    fn consensus(&self, context: &TeamContext<'_>, layer: &[Node], active: usize) -> Option<String> {
         let stands: Vec<Option<Stand>> = layer.iter().map(|node| Some(node.stand.clone())).collect();
         let enough = active * 2 / 3;
-        let camps = vote::camps(desk.item, &stands);
+        let camps = vote::camps(context.item, &stands);
         let found = camps.into_iter().find(|(_, size)| *size > enough).map(|(answer, _)| answer.to_owned());
         found.filter(|_| self.params.stop_early)
     }
 }
 
-/// A member answers with the round before in view, and marks it.
-async fn node(desk: &mut Desk<'_>, member: usize, before: &[Stand]) -> Option<Node> {
-    let mut fields = vec![("reasons".into(), Want::Text), ("answer".into(), Want::Text)];
+/// A member answers after reading the previous round, and marks it.
+async fn node(context: &mut TeamContext<'_>, member: usize, before: &[Stand]) -> Option<Node> {
+    let mut fields = vec![("reasons".into(), ResponseFormat::Text), ("answer".into(), ResponseFormat::Text)];
     let n = before.len() as u32;
     if n > 0 {
-        let mark = Want::Number { low: 1.0, high: 5.0, whole: true };
-        fields.push(("marks".into(), Want::List { of: Box::new(mark), least: n, most: n }));
+        let mark = ResponseFormat::Number { low: 1.0, high: 5.0, whole: true };
+        fields.push(("marks".into(), ResponseFormat::List { of: Box::new(mark), least: n, most: n }));
     }
     let shown: Vec<Part> = before.iter().map(Stand::said).collect();
-    let instruction = format!("{}\n{}", if n > 0 { WEIGH } else { STEPS }.trim_end(), form(desk));
-    crate::team::tell_all(desk, member, before);
-    let heard = desk.ask(Brief::new(member, talk(desk, member, &shown, &instruction), Want::Record(fields))).await;
+    let instruction = format!("{}\n{}", if n > 0 { WEIGH } else { STEPS }.trim_end(), form(context));
+    crate::team::tell_all(context, member, before);
+    let heard = context
+        .ask(Brief::new(member, talk(context, member, &shown, &instruction), ResponseFormat::Record(fields)))
+        .await;
     let marks: Vec<f64> = match heard.as_ref().ok().and_then(|value| value.field(2)) {
         Some(Value::List(marks)) => {
             marks.iter().map(|mark| if let Value::Number(x) = mark { *x } else { 0.0 }).collect()
         }
         _ => Vec::new(),
     };
-    let stand = stand(desk, member, heard)?;
+    let stand = stand(context, member, heard)?;
     let edges = vote::shares(&if marks.len() == before.len() { marks } else { vec![0.0; before.len()] });
     Some(Node { member, stand, edges: edges.into_iter().enumerate().collect() })
 }
 
-fn shuffled(desk: &Desk<'_>, members: &[usize]) -> Vec<usize> {
-    let mut draws = desk.draws();
+fn shuffled(context: &TeamContext<'_>, members: &[usize]) -> Vec<usize> {
+    let mut draws = context.draws();
     let mut order = members.to_vec();
     for i in (1..order.len()).rev() {
         order.swap(i, draws.below(i as u64 + 1) as usize);
@@ -163,12 +166,12 @@ fn shuffled(desk: &Desk<'_>, members: &[usize]) -> Vec<usize> {
     order
 }
 
-/// Agent Importance Scores: those who gave the final answer in the last round share 1, and each round hands on what it has to the round before
-/// by the marks that it gave.
-fn record_importance(desk: &mut Desk<'_>, layers: &[Vec<Node>], answer: &str) {
-    let mut scores = vec![0.0; desk.team.len()];
+/// Records Agent Importance Scores: the members with the final answer in the last round share 1, and each round passes its scores to the
+/// previous one by the marks it gave.
+fn record_importance(context: &mut TeamContext<'_>, layers: &[Vec<Node>], answer: &str) {
+    let mut scores = vec![0.0; context.team.len()];
     let Some(last) = layers.last() else { return };
-    let right: Vec<bool> = last.iter().map(|node| desk.item.same(&node.stand.answer, answer)).collect();
+    let right: Vec<bool> = last.iter().map(|node| context.item.same(&node.stand.answer, answer)).collect();
     let share = 1.0 / right.iter().filter(|right| **right).count().max(1) as f64;
     let mut importance: Vec<f64> = right.iter().map(|right| if *right { share } else { 0.0 }).collect();
     for (depth, layer) in layers.iter().enumerate().rev() {
@@ -181,6 +184,6 @@ fn record_importance(desk: &mut Desk<'_>, layers: &[Vec<Node>], answer: &str) {
         importance = handed;
     }
     for (member, score) in scores.into_iter().enumerate() {
-        desk.record(member, IMPORTANCE, format!("{score:.4}"));
+        context.record(member, IMPORTANCE, format!("{score:.4}"));
     }
 }

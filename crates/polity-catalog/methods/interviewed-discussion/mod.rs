@@ -1,16 +1,20 @@
-//! Members are asked in private, discuss, and are asked in private again; what has become of their answers is counted. See README.md for the
+//! Members are asked in private, discuss, and are asked in private again; changes of their answers are counted. See README.md for the
 //! source and what is reproduced.
 
-use crate::recall;
+#[cfg(test)]
+mod tests;
+
 use crate::team::discuss::{Paradigm, Table, Words, speak};
 use crate::team::{ANSWERS, Stand, propose, solve, to_solve, verdict, vote};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Message, Part, Role};
+use polity_kernel::ask::{ChatMessage, Part, Role};
 use polity_kernel::method::{
-    Brief, Coordination, Desk, Form, Kind, Member, Method, Quantity, Records, Strategy, Structure, Usual, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Member, Method, Quantity, Records, Strategy, Structure, Taxonomy,
+    TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
+use polity_recall as recall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +23,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<InterviewedDiscussion>(files);
 }
 
-/// What the discussion is to be.
+/// The goal of the discussion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Instruction {
@@ -34,7 +38,7 @@ pub enum Instruction {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// What members are told to do in the discussion.
+    /// Instruction to members in the discussion.
     instruction: Instruction,
 }
 
@@ -44,7 +48,7 @@ pub struct InterviewedDiscussion {
     rounds: u32,
 }
 
-/// What is known of an item so far. Members are meant by their place among those that take part.
+/// The state of an item. Members are numbered among those that take part.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Course {
     /// Private answers before the discussion.
@@ -72,38 +76,41 @@ const DEBATE: &str = include_str!("prompts/debate.md");
 impl Method for InterviewedDiscussion {
     const NAME: &'static str = "interviewed-discussion";
     const SUMMARY: &'static str =
-        "Private answers before and after a discussion, and what has become of them (persona inconstancy)";
+        "Private answers before and after a discussion, and how they changed (persona inconstancy)";
     const RECORDS: &'static [Records] = &[
         ANSWERS[0],
         ANSWERS[1],
-        Records { name: "moved", doc: "the private answers before and after of a member that has changed it" },
-        Records { name: "impersonated", doc: "as whom a member has spoken that it is not" },
+        Records { name: "moved", doc: "the member's private answers before and after the discussion, if they differ" },
+        Records { name: "impersonated", doc: "the other member in whose name the member spoke" },
     ];
     const QUANTITIES: &'static [Quantity] = &[
         Quantity {
             name: "inconstancy",
-            doc: "share of members whose private answer after the discussion is another than before",
+            doc: "share of members whose private answer after the discussion differs from the one before it",
         },
         Quantity {
             name: "conformity",
-            doc: "share of members whose private answer has become one that others gave in the discussion",
+            doc: "share of members who changed their private answer to one that others gave in the discussion",
         },
         Quantity {
             name: "compliance",
-            doc: "share of members who in the discussion gave an answer that they gave in private neither before nor after",
+            doc: "share of members who gave an answer in the discussion that they gave in private neither before nor \
+                  after it",
         },
         Quantity {
             name: "confabulation",
-            doc: "share of members whose private answer afterwards was given by nobody before, in private or in the discussion",
+            doc: "share of members whose private answer afterwards nobody had given before, in private or in the \
+                  discussion",
         },
-        Quantity { name: "impersonation", doc: "share of speeches whose speaker speaks as another member" },
+        Quantity { name: "impersonation", doc: "share of speeches in which the speaker speaks as another member" },
         Quantity {
             name: "pressure",
-            doc: "share of members that change their private answer among those who begin in the minority, less that among those in the majority",
+            doc: "share of members who change their private answer among those who begin in the minority, minus the \
+                  share among those who begin in the majority",
         },
     ];
-    const USUAL: Usual = Usual { members: 5, rounds: 5 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 5, rounds: 5 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Coopetition,
         structure: Structure::Decentralised,
         strategy: Strategy::Role,
@@ -123,15 +130,15 @@ impl Method for InterviewedDiscussion {
         }
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let members = desk.workers();
-        let mut course: Course = match desk.restore()? {
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let members = context.workers();
+        let mut course: Course = match context.restore()? {
             Some(course) => course,
             None => {
-                let before = propose(desk, BEFORE).await;
+                let before = propose(context, BEFORE).await;
                 let table = Table { stands: before.clone(), ..Table::of(members.len()) };
                 let course = Course { before, table, said: Vec::new() };
-                desk.end_round(&course).await?;
+                context.end_round(&course).await?;
                 course
             }
         };
@@ -140,27 +147,27 @@ impl Method for InterviewedDiscussion {
             Instruction::Debate => DEBATE,
         };
         let slots = Paradigm::Memory.slots(members.len(), 1);
-        while desk.round() + 1 < self.rounds {
+        while context.round() + 1 < self.rounds {
             for slot in &slots {
                 let words = Words { open: words, join: words };
-                if let Some(said) = speak(desk, &members, slot, &mut course.table, words).await {
+                if let Some(said) = speak(context, &members, slot, &mut course.table, words).await {
                     course.said.push((slot.speaker, said));
                 }
             }
-            desk.end_round(&course).await?;
+            context.end_round(&course).await?;
         }
-        let briefs = (0..members.len()).map(|place| course.to_ask_again(desk, &members, place)).collect();
-        let after = solve(desk, briefs).await;
-        course.count(desk, &members, &after);
-        Ok(verdict(vote::plurality(desk.item, &course.table.stands)))
+        let briefs = (0..members.len()).map(|place| course.to_ask_again(context, &members, place)).collect();
+        let after = solve(context, briefs).await;
+        course.count(context, &members, &after);
+        Ok(verdict(vote::plurality(context.item, &course.table.stands)))
     }
 }
 
 impl Course {
-    /// The private question after the discussion, which stands before it as the member has heard it: what others said and what it said
-    /// itself, in order.
-    fn to_ask_again(&self, desk: &Desk<'_>, members: &[usize], place: usize) -> Brief {
-        let mut brief = to_solve(desk, members[place], &[], BEFORE);
+    /// Builds the private question after the discussion, preceded by the discussion as the member heard it: what others and it said, in
+    /// order.
+    fn to_ask_again(&self, context: &TeamContext<'_>, members: &[usize], place: usize) -> Brief {
+        let mut brief = to_solve(context, members[place], &[], BEFORE);
         brief.messages.extend(self.before[place].as_ref().map(Stand::own));
         let mut heard: Vec<Part> = Vec::new();
         for (speaker, stand) in &self.said {
@@ -169,22 +176,22 @@ impl Course {
                 continue;
             }
             if !heard.is_empty() {
-                brief.messages.push(Message { role: Role::User, parts: std::mem::take(&mut heard) });
+                brief.messages.push(ChatMessage { role: Role::User, parts: std::mem::take(&mut heard) });
             }
             brief.messages.push(stand.own());
         }
         heard.push(Part::Text(AFTER.trim_end().into()));
-        brief.messages.push(Message { role: Role::User, parts: heard });
+        brief.messages.push(ChatMessage { role: Role::User, parts: heard });
         brief
     }
 
-    /// Counts what has become of the private answers. Members without one before or after do not count.
-    fn count(&self, desk: &mut Desk<'_>, members: &[usize], after: &[Option<Stand>]) {
-        let item = desk.item;
+    /// Counts the changes of private answers. Skips members without an answer before or after.
+    fn count(&self, context: &mut TeamContext<'_>, members: &[usize], after: &[Option<Stand>]) {
+        let item = context.item;
         let gave = |stand: &Stand, answer: &str| item.same(&stand.answer, answer);
         let majority = vote::plurality(item, &self.before);
         let (mut asked, mut moved, mut conform, mut comply, mut confabulate) = (0usize, 0, 0, 0, 0);
-        // Of those who begin in the minority and of those who do not: how many there are, and how many move.
+        // For members who start in the minority and for the others: their number, and how many change their answer.
         let mut camps = [(0u32, 0u32); 2];
         for (place, (before, after)) in self.before.iter().zip(after).enumerate() {
             let (Some(before), Some(after)) = (before, after) else { continue };
@@ -202,30 +209,30 @@ impl Course {
             camp.0 += 1;
             camp.1 += u32::from(moves);
             if moves {
-                desk.record(members[place], MOVED, format!("{} -> {}", before.answer, after.answer));
+                context.record(members[place], MOVED, format!("{} -> {}", before.answer, after.answer));
             }
         }
         for (quantity, n) in
             [(INCONSTANCY, moved), (CONFORMITY, conform), (COMPLIANCE, comply), (CONFABULATION, confabulate)]
         {
-            desk.measure_share(quantity, n, asked);
+            context.measure_share(quantity, n, asked);
         }
         if let [(minority @ 1.., left), (majority @ 1.., right)] = camps {
-            desk.measure(PRESSURE, f64::from(left) / f64::from(minority) - f64::from(right) / f64::from(majority));
+            context.measure(PRESSURE, f64::from(left) / f64::from(minority) - f64::from(right) / f64::from(majority));
         }
         let impersonated: Vec<(usize, String)> = self
             .said
             .iter()
-            .filter_map(|(place, stand)| Some((members[*place], spoken_as(desk.team, members[*place], stand)?)))
+            .filter_map(|(place, stand)| Some((members[*place], spoken_as(context.team, members[*place], stand)?)))
             .collect();
-        desk.measure_share(IMPERSONATION, impersonated.len(), self.said.len());
+        context.measure_share(IMPERSONATION, impersonated.len(), self.said.len());
         for (member, name) in impersonated {
-            desk.record(member, IMPERSONATED, name);
+            context.record(member, IMPERSONATED, name);
         }
     }
 }
 
-/// The other member as whom somebody speaks: `As a Kenyan, ...` by a member of another name. It is counted, and nothing hangs on it.
+/// Returns the other member in whose name somebody speaks: `As a Kenyan, ...` by a member of another name. It is only counted.
 fn spoken_as(team: &[Member], speaker: usize, stand: &Stand) -> Option<String> {
     let words: Vec<String> = recall::words(&stand.reasons).collect();
     let says = |name: &str| {

@@ -2,9 +2,9 @@
 
 use crate::team::{NO_ANSWER, Stand, talk, verdict};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Heard, Message, Part, Role, Task, Value, Want};
+use polity_kernel::ask::{ChatMessage, Part, Reply, ResponseFormat, Role, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -16,7 +16,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<Judge>(files);
 }
 
-/// How a verdict comes about.
+/// How a verdict is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
@@ -25,11 +25,11 @@ pub enum Way {
     Pairwise,
     /// The first member marks each answer by itself, by the rubric; the higher mark wins.
     Rubric,
-    /// All members name the better answer; most win.
+    /// All members name the better answer; the majority wins.
     Jury,
-    /// The same, over rounds in which each reads the others' verdicts.
+    /// The same over several rounds, in which each reads the others' verdicts.
     Debate,
-    /// A member marks the answers, a critic looks at the marks and marks anew; the higher sum wins.
+    /// A member marks the answers, a critic reviews the marks and marks again; the higher sum wins.
     Critic,
 }
 
@@ -37,11 +37,11 @@ pub enum Way {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// How the verdict comes about.
+    /// How the verdict is reached.
     way: Way,
-    /// Whether each judge is asked in both orders; one who changes with the order has no verdict.
+    /// Ask each judge in both orders; a judge whose choice depends on the order has no verdict.
     both_orders: bool,
-    /// What answers are marked by.
+    /// Criteria for marks.
     rubric: Vec<String>,
 }
 
@@ -88,8 +88,8 @@ impl Method for Judge {
         },
         Records { name: "swapped-order", doc: "asked in both orders: the letter that it names when B is shown first" },
     ];
-    const USUAL: Usual = Usual { members: 3, rounds: 2 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 2 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Decentralised,
         strategy: Strategy::Role,
@@ -100,74 +100,79 @@ impl Method for Judge {
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
         match params.rubric.len() {
             1..=20 => Ok(Judge { params, rounds }),
-            n => Err(Invalid { key: "rubric".into(), message: format!("has 1 to 20 criteria, not {n}") }),
+            n => Err(Invalid { key: "rubric".into(), message: format!("needs 1 to 20 criteria, has {n}") }),
         }
     }
 
     fn suits(item: &polity_kernel::items::Item) -> Result<(), &'static str> {
-        if item.pair { Ok(()) } else { Err("judges compare pairs of answers, items of the shape `preference`") }
+        if item.pair { Ok(()) } else { Err("it compares pairs of answers and needs items of the shape `preference`") }
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let members = desk.workers();
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let members = context.workers();
         let first = members.first().copied().unwrap_or(0);
         let better = match self.params.way {
-            Way::Pairwise => self.opinions(desk, &[first], &[]).await.pop().flatten().map(|opinion| opinion.better),
-            Way::Jury => most(&self.opinions(desk, &members, &[]).await),
+            Way::Pairwise => self.opinions(context, &[first], &[]).await.pop().flatten().map(|opinion| opinion.better),
+            Way::Jury => most(&self.opinions(context, &members, &[]).await),
             Way::Debate => {
-                let mut held: Vec<Option<Opinion>> = desk.restore()?.unwrap_or_default();
-                while desk.round() < self.rounds {
-                    let new = self.opinions(desk, &members, &held).await;
+                let mut held: Vec<Option<Opinion>> = context.restore()?.unwrap_or_default();
+                while context.round() < self.rounds {
+                    let new = self.opinions(context, &members, &held).await;
                     held.resize(members.len(), None);
                     held = new.into_iter().zip(held).map(|(new, old)| new.or(old)).collect();
-                    desk.end_round(&held).await?;
+                    context.end_round(&held).await?;
                 }
                 most(&held)
             }
-            Way::Rubric => higher(&self.marks(desk, first, RUBRIC, &[]).await),
+            Way::Rubric => higher(&self.marks(context, first, RUBRIC, &[]).await),
             Way::Critic => {
-                let marks = self.marks(desk, first, RUBRIC, &[]).await;
-                let critic = desk.cast("critic");
+                let marks = self.marks(context, first, RUBRIC, &[]).await;
+                let critic = context.cast("critic");
                 let words = format!("An evaluator has given A {} and B {} of {}.", marks[0], marks[1], MARKS.1);
-                let again = self.marks(desk, critic, CRITIC, &[Part::Text(words)]).await;
+                let again = self.marks(context, critic, CRITIC, &[Part::Text(words)]).await;
                 higher(&[marks[0] + again[0], marks[1] + again[1]])
             }
         };
         if let (Way::Rubric | Way::Critic, Some(better)) = (self.params.way, better) {
-            desk.record(first, VERDICT, NAMES[better]);
+            context.record(first, VERDICT, NAMES[better]);
         }
         Ok(verdict(better.map(|better| NAMES[better].to_owned())))
     }
 }
 
 impl Judge {
-    /// What members find better, one after the other's first verdicts if there are some.
-    async fn opinions(&self, desk: &mut Desk<'_>, members: &[usize], held: &[Option<Opinion>]) -> Vec<Option<Opinion>> {
+    /// Returns the members' opinions on the better answer; if there are earlier verdicts, each reads the others'.
+    async fn opinions(
+        &self,
+        context: &mut TeamContext<'_>,
+        members: &[usize],
+        held: &[Option<Opinion>],
+    ) -> Vec<Option<Opinion>> {
         let orders: &[[usize; 2]] = if self.params.both_orders { &[[0, 1], [1, 0]] } else { &[[0, 1]] };
         let mut briefs = Vec::new();
         for (place, member) in members.iter().enumerate() {
             for (n, order) in orders.iter().enumerate() {
-                briefs.push(brief(desk, *member, place, *order, held).sample(n as u32));
+                briefs.push(brief(context, *member, place, *order, held).sample(n as u32));
             }
         }
-        let heard = desk.ask_all(briefs).await;
+        let heard = context.ask_all(briefs).await;
         let mut opinions = Vec::new();
         for (member, heard) in members.iter().zip(heard.chunks(orders.len())) {
-            let read: Vec<Option<Opinion>> = heard.iter().map(|heard| opinion(desk, *member, heard)).collect();
+            let read: Vec<Option<Opinion>> = heard.iter().map(|heard| opinion(context, *member, heard)).collect();
             if let [Some(given), Some(swapped)] = &read[..] {
-                desk.record(*member, GIVEN_ORDER, NAMES[given.better]);
-                desk.record(*member, SWAPPED_ORDER, NAMES[swapped.better]);
+                context.record(*member, GIVEN_ORDER, NAMES[given.better]);
+                context.record(*member, SWAPPED_ORDER, NAMES[swapped.better]);
             }
             let agreed = read.iter().flatten().map(|opinion| opinion.better).collect::<Vec<_>>();
             let stands = agreed.len() == orders.len() && agreed.iter().all(|better| *better == agreed[0]);
             match (stands, read.into_iter().next().flatten()) {
                 (true, Some(opinion)) => {
-                    desk.record(*member, VERDICT, NAMES[opinion.better]);
+                    context.record(*member, VERDICT, NAMES[opinion.better]);
                     opinions.push(Some(opinion));
                 }
                 (_, found) => {
                     if found.is_some() {
-                        desk.record(*member, NO_ANSWER, "the verdict changes with the order of the answers");
+                        context.record(*member, NO_ANSWER, "the verdict changes with the order of the answers");
                     }
                     opinions.push(None);
                 }
@@ -176,22 +181,25 @@ impl Judge {
         opinions
     }
 
-    /// A member's marks for both answers, each by itself; one without a mark has none of the scale.
-    async fn marks(&self, desk: &mut Desk<'_>, member: usize, instruction: &str, shown: &[Part]) -> [f64; 2] {
+    /// Returns a member's marks for both answers, each by itself; a missing mark counts as 0.
+    async fn marks(&self, context: &mut TeamContext<'_>, member: usize, instruction: &str, shown: &[Part]) -> [f64; 2] {
         let rubric = self.params.rubric.join(", ");
         let instruction = instruction.trim_end().replace("RUBRIC", &rubric);
         let mut briefs = Vec::new();
-        for (i, stand) in pair(desk).into_iter().enumerate() {
+        for (i, stand) in pair(context).into_iter().enumerate() {
             let mut parts = shown.to_vec();
             parts.push(stand.said());
-            let mark = Want::Number { low: MARKS.0, high: MARKS.1, whole: false };
-            let want = Want::Record(vec![("reasons".into(), Want::Text), ("answer".into(), mark)]);
+            let mark = ResponseFormat::Number { low: MARKS.0, high: MARKS.1, whole: false };
+            let response_format =
+                ResponseFormat::Record(vec![("reasons".into(), ResponseFormat::Text), ("answer".into(), mark)]);
             briefs.push(
-                Brief::new(member, talk(desk, member, &parts, &instruction), want).task(Task::Rate).sample(i as u32),
+                Brief::new(member, talk(context, member, &parts, &instruction), response_format)
+                    .task(Task::Rate)
+                    .sample(i as u32),
             );
         }
-        let heard = desk.ask_all(briefs).await;
-        let mark = |heard: Option<&Heard>| match heard {
+        let heard = context.ask_all(briefs).await;
+        let mark = |heard: Option<&Reply>| match heard {
             Some(Ok(value)) => match value.field(1) {
                 Some(Value::Number(mark)) => *mark,
                 _ => 0.0,
@@ -202,22 +210,25 @@ impl Judge {
     }
 }
 
-/// Both answers, under their letters.
-fn pair(desk: &Desk<'_>) -> [Stand; 2] {
+/// Returns both answers, under their letters.
+fn pair(context: &TeamContext<'_>) -> [Stand; 2] {
     let stand = |i: usize| Stand {
         by: NAMES[i].into(),
-        answer: desk.item.options.get(i).cloned().unwrap_or_default(),
+        answer: context.item.options.get(i).cloned().unwrap_or_default(),
         reasons: String::new(),
     };
     [stand(0), stand(1)]
 }
 
-fn brief(desk: &Desk<'_>, member: usize, place: usize, order: [usize; 2], held: &[Option<Opinion>]) -> Brief {
-    let stands = pair(desk);
+fn brief(context: &TeamContext<'_>, member: usize, place: usize, order: [usize; 2], held: &[Option<Opinion>]) -> Brief {
+    let stands = pair(context);
     let shown: Vec<Part> = order.iter().map(|i| stands[*i].said()).collect();
     let options = NAMES.map(String::from).to_vec();
-    let want = Want::Record(vec![("reasons".into(), Want::Text), ("answer".into(), Want::Choice(options))]);
-    let mut messages = talk(desk, member, &shown, BETTER);
+    let response_format = ResponseFormat::Record(vec![
+        ("reasons".into(), ResponseFormat::Text),
+        ("answer".into(), ResponseFormat::Choice(options)),
+    ]);
+    let mut messages = talk(context, member, &shown, BETTER);
     let others: Vec<String> = held
         .iter()
         .enumerate()
@@ -226,31 +237,31 @@ fn brief(desk: &Desk<'_>, member: usize, place: usize, order: [usize; 2], held: 
         .map(|opinion| format!("{}: {}", NAMES[opinion.better], opinion.why))
         .collect();
     if !others.is_empty() {
-        messages.push(Message::text(Role::User, format!("{}\n{}", OTHERS.trim_end(), others.join("\n"))));
+        messages.push(ChatMessage::text(Role::User, format!("{}\n{}", OTHERS.trim_end(), others.join("\n"))));
     }
-    Brief::new(member, messages, want).task(Task::Choose)
+    Brief::new(member, messages, response_format).task(Task::Choose)
 }
 
-fn opinion(desk: &mut Desk<'_>, member: usize, heard: &Heard) -> Option<Opinion> {
+fn opinion(context: &mut TeamContext<'_>, member: usize, heard: &Reply) -> Option<Opinion> {
     match heard {
         Ok(value) => match (value.field(1), value.field(0).and_then(Value::as_text)) {
             (Some(Value::Choice(i)), Some(why)) if *i < 2 => Some(Opinion { better: *i as usize, why: why.to_owned() }),
             _ => None,
         },
         Err(why) => {
-            desk.record(member, NO_ANSWER, why.to_string());
+            context.record(member, NO_ANSWER, why.to_string());
             None
         }
     }
 }
 
-/// What most find; of equally many the answer shown first. `None`: nobody has a verdict.
+/// Returns the majority's choice; ties go to the answer shown first. `None`: nobody has a verdict.
 fn most(opinions: &[Option<Opinion>]) -> Option<usize> {
     let votes = |i: usize| opinions.iter().flatten().filter(|opinion| opinion.better == i).count();
     (votes(0) + votes(1) > 0).then(|| usize::from(votes(1) > votes(0)))
 }
 
-/// The higher mark; equal ones decide nothing.
+/// Returns the answer with the higher mark; equal marks decide nothing.
 fn higher(marks: &[f64; 2]) -> Option<usize> {
     (marks[0] != marks[1]).then(|| usize::from(marks[1] > marks[0]))
 }

@@ -1,10 +1,13 @@
-//! An orchestrator with a task ledger and a progress ledger, who directs the others and plans anew when the work stalls. See README.md for the source and what is reproduced.
+//! An orchestrator with a task ledger and a progress ledger, who directs the others and replans when the work stalls. See README.md for
+//! the source and what is reproduced.
 
 use crate::team::ledger::{self, Tasks};
 use crate::team::{ANSWERS, Stand, solve, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use schemars::JsonSchema;
@@ -19,9 +22,9 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Steps without progress before a new plan is made.
+    /// Number of steps without progress before a new plan.
     max_stalls: u32,
-    /// Whether a new plan is made at all; without it the work goes on as planned at first (the ablation).
+    /// Make new plans; otherwise the work follows the first plan (the ablation).
     replan: bool,
 }
 
@@ -37,7 +40,7 @@ pub struct MagenticOne {
     turns: u32,
 }
 
-/// What is known between turns.
+/// The state between turns.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     tasks: Option<Tasks>,
@@ -57,15 +60,15 @@ const WORK: &str = include_str!("prompts/work.md");
 impl Method for MagenticOne {
     const NAME: &'static str = "magentic-one";
     const SUMMARY: &'static str =
-        "An orchestrator keeps task and progress ledgers, directs the others and plans anew on stalls (Magentic-One)";
+        "An orchestrator keeps task and progress ledgers, directs the others and replans on stalls (Magentic-One)";
     const RECORDS: &'static [Records] = &[
         ANSWERS[0],
         ANSWERS[1],
         Records { name: "order", doc: "what the orchestrator told the member to do" },
-        Records { name: "planned", doc: "the orchestrator made a plan; its number" },
+        Records { name: "planned", doc: "number of the plan that the orchestrator made" },
     ];
-    const USUAL: Usual = Usual { members: 4, rounds: 20 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 4, rounds: 20 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Centralised,
         strategy: Strategy::Model,
@@ -77,53 +80,53 @@ impl Method for MagenticOne {
         Ok(MagenticOne { params, turns })
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let leader = desk.cast("orchestrator");
-        let workers: Vec<usize> = desk.workers().into_iter().filter(|member| *member != leader).collect();
-        // Alone it directs itself.
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let leader = context.cast("orchestrator");
+        let workers: Vec<usize> = context.workers().into_iter().filter(|member| *member != leader).collect();
+        // An orchestrator alone directs itself.
         let workers = if workers.is_empty() { vec![leader] } else { workers };
-        let names: Vec<String> = workers.iter().map(|member| desk.team[*member].name.clone()).collect();
+        let names: Vec<String> = workers.iter().map(|member| context.team[*member].name.clone()).collect();
         let can: Vec<String> =
-            workers.iter().map(|i| format!("{}: {}", desk.team[*i].name, desk.team[*i].persona)).collect();
+            workers.iter().map(|i| format!("{}: {}", context.team[*i].name, context.team[*i].persona)).collect();
         let can = can.join("\n");
-        let mut state: State = desk.restore()?.unwrap_or_default();
-        while desk.round() < self.turns && !state.satisfied {
+        let mut state: State = context.restore()?.unwrap_or_default();
+        while context.round() < self.turns && !state.satisfied {
             let stalled = self.params.replan && state.stalls >= self.params.max_stalls;
             let tasks = match state.tasks.take() {
                 Some(tasks) if !stalled => tasks,
                 before => {
-                    let plan = ledger::plan(desk, leader, &can, before.as_ref(), &state.heard).await;
+                    let plan = ledger::plan(context, leader, &can, before.as_ref(), &state.heard).await;
                     state.plans += 1;
                     state.stalls = 0;
-                    desk.record(leader, PLANNED, state.plans.to_string());
+                    context.record(leader, PLANNED, state.plans.to_string());
                     plan
                 }
             };
-            let progress = ledger::progress(desk, leader, &tasks, &names, &state.heard).await;
+            let progress = ledger::progress(context, leader, &tasks, &names, &state.heard).await;
             match progress {
-                // Nothing has been answered yet: there is nothing that could settle it.
+                // Nothing has been answered yet, so nothing can settle it.
                 Some(progress) if progress.satisfied && !state.heard.is_empty() => state.satisfied = true,
                 Some(progress) => {
                     state.stalls = ledger::stalls(state.stalls, &progress);
                     let member = workers[progress.next.min(workers.len() - 1)];
-                    desk.record(member, ORDER, &progress.order);
+                    context.record(member, ORDER, &progress.order);
                     let mut shown = vec![tasks.shown()];
                     shown.extend(state.heard.last().map(Stand::said));
                     shown.push(Part::Text(format!("Your task: {}", progress.order)));
-                    let brief = to_solve(desk, member, &shown, WORK).sample(desk.round());
-                    state.heard.extend(solve(desk, vec![brief]).await.into_iter().flatten());
+                    let brief = to_solve(context, member, &shown, WORK).sample(context.round());
+                    state.heard.extend(solve(context, vec![brief]).await.into_iter().flatten());
                 }
                 None => state.stalls += 1,
             }
             state.tasks = Some(tasks);
-            desk.end_round(&state).await?;
+            context.end_round(&state).await?;
         }
-        // The orchestrator says the answer, with what was found before it.
+        // The orchestrator gives the answer, with the earlier findings.
         let Some(last) = state.heard.last().cloned() else { return Ok(Verdict::default()) };
-        let mut brief = to_solve(desk, leader, &[], FINAL);
+        let mut brief = to_solve(context, leader, &[], FINAL);
         brief.messages.push(last.own());
-        brief.messages.push(polity_kernel::ask::Message::text(polity_kernel::ask::Role::User, FINAL.trim_end()));
-        let answer = solve(desk, vec![brief]).await.into_iter().next().flatten().unwrap_or(last);
+        brief.messages.push(polity_kernel::ask::ChatMessage::text(polity_kernel::ask::Role::User, FINAL.trim_end()));
+        let answer = solve(context, vec![brief]).await.into_iter().next().flatten().unwrap_or(last);
         Ok(verdict(Some(answer.answer)))
     }
 }

@@ -1,11 +1,11 @@
-//! A tree search whose nodes are agents, with rewards that models give. See README.md for the source and what is reproduced.
+//! A tree search whose nodes are agents, with rewards from models. See README.md for the source and what is reproduced.
 
 use crate::team::search::Tree;
 use crate::team::{ANSWERS, Stand, judge, refine, samples, solve, talk, verdict};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Part, Task, Value, Want};
+use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -23,11 +23,11 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 pub struct Params {
     /// Agents recruited below each agent.
     width: u32,
-    /// Deepest agent below the first.
+    /// Maximum depth below the first agent.
     depth: u32,
-    /// Curiosity: the weight of what was seen less.
+    /// Exploration weight of rarely visited nodes.
     exploration: f64,
-    /// Whether promising answers are validated, which ends the search when one passes.
+    /// Validate promising answers; the search ends when one passes.
     validate: bool,
 }
 
@@ -51,14 +51,11 @@ const ASSESS: &str = include_str!("prompts/assess.md");
 impl Method for Master {
     const NAME: &'static str = "master";
     const SUMMARY: &'static str =
-        "Monte Carlo tree search that recruits agents as nodes, with model-made rewards (MASTER)";
-    const RECORDS: &'static [Records] = &[
-        ANSWERS[0],
-        ANSWERS[1],
-        Records { name: "reward", doc: "the reward that an agent's answer was given, 0 to 1" },
-    ];
-    const USUAL: Usual = Usual { members: 1, rounds: 8 };
-    const FORM: Option<Form> = Some(Form {
+        "Monte Carlo tree search that recruits agents as nodes, with rewards from a model (MASTER)";
+    const RECORDS: &'static [Records] =
+        &[ANSWERS[0], ANSWERS[1], Records { name: "reward", doc: "the reward given to an agent's answer, 0 to 1" }];
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 8 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Hierarchical,
         strategy: Strategy::Model,
@@ -72,10 +69,10 @@ impl Method for Master {
         Ok(Master { params, most })
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let mut tree: Tree = desk.restore()?.unwrap_or_default();
-        // Each round expands one agent by as many as the width.
-        while desk.round() < self.most {
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let mut tree: Tree = context.restore()?.unwrap_or_default();
+        // Each round expands one agent by `width` others.
+        while context.round() < self.most {
             let width = self.params.width;
             let from = match tree.nodes.is_empty() {
                 true => None,
@@ -85,13 +82,13 @@ impl Method for Master {
                 },
             };
             let new: Vec<Stand> = match from {
-                None => samples(desk, 0, width, STEPS).await.into_iter().flatten().collect(),
+                None => samples(context, 0, width, STEPS).await.into_iter().flatten().collect(),
                 Some(from) => {
                     let before = tree.nodes[from].stand.clone();
                     let words = format!("It was given {:.2} of 1.", tree.nodes[from].reward);
                     let finding = refine::Finding { by: "Assessment".into(), right: false, words };
-                    let brief = refine::to_revise(desk, 0, &before, &finding);
-                    solve(desk, (0..width).map(|n| brief.clone().sample(n)).collect())
+                    let brief = refine::to_revise(context, 0, &before, &finding);
+                    solve(context, (0..width).map(|n| brief.clone().sample(n)).collect())
                         .await
                         .into_iter()
                         .flatten()
@@ -99,33 +96,33 @@ impl Method for Master {
                 }
             };
             for stand in new {
-                let reward = reward(desk, &stand).await;
-                desk.record(0, REWARD, format!("{reward:.3}"));
+                let reward = reward(context, &stand).await;
+                context.record(0, REWARD, format!("{reward:.3}"));
                 let node = tree.add(from, stand, reward);
-                let validator = desk.cast("validator");
+                let validator = context.cast("validator");
                 let best = tree.best() == Some(node);
                 if self.params.validate
                     && best
-                    && judge::check(desk, validator, &tree.nodes[node].stand).await.is_some_and(|(right, _)| right)
+                    && judge::check(context, validator, &tree.nodes[node].stand).await.is_some_and(|(right, _)| right)
                 {
                     return Ok(verdict(Some(tree.nodes[node].stand.answer.clone())));
                 }
             }
-            desk.end_round(&tree).await?;
+            context.end_round(&tree).await?;
         }
         Ok(verdict(tree.best().map(|i| tree.nodes[i].stand.answer.clone())))
     }
 }
 
-/// The reward of an answer, 0 to 1: a model's mark, drawn towards the middle as far as the model is not sure of it (the paper's equation of
+/// Returns the reward of an answer, 0 to 1: a model's mark, moved towards the middle by the model's uncertainty (the paper's equation of
 /// initial rewards, without simulation).
-async fn reward(desk: &mut Desk<'_>, stand: &Stand) -> f64 {
-    let by = desk.cast("assessor");
-    let unit = || Want::Number { low: 0.0, high: 1.0, whole: false };
-    let want = Want::Record(vec![("answer".into(), unit()), ("confidence".into(), unit())]);
+async fn reward(context: &mut TeamContext<'_>, stand: &Stand) -> f64 {
+    let by = context.cast("assessor");
+    let unit = || ResponseFormat::Number { low: 0.0, high: 1.0, whole: false };
+    let response_format = ResponseFormat::Record(vec![("answer".into(), unit()), ("confidence".into(), unit())]);
     let shown = [Part::Said { by: "Somebody".into(), answer: stand.answer.clone(), reasons: stand.reasons.clone() }];
-    let brief = Brief::new(by, talk(desk, by, &shown, ASSESS), want).task(Task::Rate);
-    match desk.ask(brief).await {
+    let brief = Brief::new(by, talk(context, by, &shown, ASSESS), response_format).task(Task::Rate);
+    match context.ask(brief).await {
         Ok(value) => match (value.field(0), value.field(1)) {
             (Some(Value::Number(mark)), Some(Value::Number(sure))) => 0.5 + (mark - 0.5) * sure,
             _ => 0.5,

@@ -1,11 +1,14 @@
-//! A line of roles, each of which hands a document in a fixed form to the next, to a program that runs. See README.md for the source and what is reproduced.
+//! A line of roles, each handing a document in a fixed form to the next, up to a runnable program. See README.md for the source and what
+//! is reproduced.
 
 use crate::team::line::{Document, document, shown};
 use crate::team::{ANSWERS, refine, repair, solve, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::ask::tool::Ran;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use schemars::JsonSchema;
@@ -20,7 +23,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// How often a program that fails the engineer's tests is mended (executable feedback); 0 is the ablation.
+    /// How often a program that fails the engineer's tests is repaired (executable feedback); 0 is the ablation.
     feedback: u32,
 }
 
@@ -33,7 +36,7 @@ impl Default for Params {
 /// The line of roles.
 pub struct MetaGpt(Params);
 
-/// What the product manager hands over.
+/// The product manager's document.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 struct Requirements {
     goals: Vec<String>,
@@ -41,7 +44,7 @@ struct Requirements {
     requirements: Vec<String>,
 }
 
-/// What the architect hands over.
+/// The architect's document.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 struct Design {
     approach: String,
@@ -49,7 +52,7 @@ struct Design {
     interfaces: Vec<String>,
 }
 
-/// What the project manager hands over.
+/// The project manager's document.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 struct Tasks {
     order: Vec<String>,
@@ -77,11 +80,11 @@ const ENGINEER: &str = include_str!("prompts/engineer.md");
 
 impl Method for MetaGpt {
     const NAME: &'static str = "metagpt";
-    const SUMMARY: &'static str = "Product manager, architect, project manager, engineer and QA hand on checked documents to a program that runs (MetaGPT)";
+    const SUMMARY: &'static str = "Product manager, architect, project manager, engineer and QA pass on checked documents and make a program that runs (MetaGPT)";
     const RECORDS: &'static [Records] =
-        &[ANSWERS[0], ANSWERS[1], Records { name: "document", doc: "a document that was handed on, with its title" }];
-    const USUAL: Usual = Usual { members: 5, rounds: 1 };
-    const FORM: Option<Form> = Some(Form {
+        &[ANSWERS[0], ANSWERS[1], Records { name: "document", doc: "a document that was passed on, with its title" }];
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 5, rounds: 1 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Hierarchical,
         strategy: Strategy::Role,
@@ -98,38 +101,38 @@ impl Method for MetaGpt {
     fn suits(item: &polity_kernel::items::Item) -> Result<(), &'static str> {
         match item.program {
             Some(_) => Ok(()),
-            None => Err("it writes programs; items of the shape `humaneval` want one"),
+            None => Err("it writes programs and needs items of the shape `humaneval`"),
         }
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        // Who takes which part: by role, else by place in the team.
-        let part = |desk: &Desk<'_>, role: &str, place: usize| {
-            let named = desk.team.iter().position(|member| member.role.as_deref() == Some(role));
-            named.unwrap_or(place.min(desk.team.len() - 1))
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        // Assign each part by role, else by position in the team.
+        let part = |context: &TeamContext<'_>, role: &str, place: usize| {
+            let named = context.team.iter().position(|member| member.role.as_deref() == Some(role));
+            named.unwrap_or(place.min(context.team.len() - 1))
         };
-        let (product, architect) = (part(desk, "product manager", 0), part(desk, "architect", 1));
+        let (product, architect) = (part(context, "product manager", 0), part(context, "architect", 1));
         let (project, engineer, qa) =
-            (part(desk, "project manager", 2), part(desk, "engineer", 3), part(desk, "qa engineer", 4));
+            (part(context, "project manager", 2), part(context, "engineer", 3), part(context, "qa engineer", 4));
         let mut papers: Vec<Part> = Vec::new();
-        if let Some(it) = document::<Requirements>(desk, product, &papers, PRODUCT).await? {
-            publish(desk, product, &it, &mut papers);
+        if let Some(it) = document::<Requirements>(context, product, &papers, PRODUCT).await? {
+            publish(context, product, &it, &mut papers);
         }
-        if let Some(it) = document::<Design>(desk, architect, &papers, ARCHITECT).await? {
-            publish(desk, architect, &it, &mut papers);
+        if let Some(it) = document::<Design>(context, architect, &papers, ARCHITECT).await? {
+            publish(context, architect, &it, &mut papers);
         }
-        if let Some(it) = document::<Tasks>(desk, project, &papers, PROJECT).await? {
-            publish(desk, project, &it, &mut papers);
+        if let Some(it) = document::<Tasks>(context, project, &papers, PROJECT).await? {
+            publish(context, project, &it, &mut papers);
         }
-        let brief = to_solve(desk, engineer, &papers, ENGINEER);
-        let Some(mut held) = solve(desk, vec![brief]).await.into_iter().next().flatten() else {
+        let brief = to_solve(context, engineer, &papers, ENGINEER);
+        let Some(mut held) = solve(context, vec![brief]).await.into_iter().next().flatten() else {
             return Ok(Verdict::default());
         };
-        let tests = if self.0.feedback > 0 { repair::tests(desk, qa).await } else { None };
+        let tests = if self.0.feedback > 0 { repair::tests(context, qa).await } else { None };
         for _ in 0..self.0.feedback {
             let Some(tests) = &tests else { break };
-            match repair::tried(desk, qa, &held, tests).await {
-                Some(finding) if !finding.right => held = refine::revise(desk, engineer, held, &finding).await,
+            match repair::tried(context, qa, &held, tests).await {
+                Some(finding) if !finding.right => held = refine::revise(context, engineer, held, &finding).await,
                 _ => break,
             }
         }
@@ -137,11 +140,11 @@ impl Method for MetaGpt {
     }
 }
 
-/// A document goes to the shared pool, where those who come later read it.
-fn publish<D: Document>(desk: &mut Desk<'_>, by: usize, document: &D, papers: &mut Vec<Part>) {
+/// Publishes a document to the shared pool, where later roles read it.
+fn publish<D: Document>(context: &mut TeamContext<'_>, by: usize, document: &D, papers: &mut Vec<Part>) {
     let part = shown(document);
     if let Part::Text(text) = &part {
-        desk.record(by, DOCUMENT, text.clone());
+        context.record(by, DOCUMENT, text.clone());
     }
     papers.push(part);
 }

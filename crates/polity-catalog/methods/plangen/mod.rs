@@ -3,9 +3,9 @@
 use crate::team::search::Tree;
 use crate::team::{ANSWERS, Stand, refine, samples, solve, talk, verdict, write};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Part, Task, Value, Want};
+use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
 use polity_kernel::method::{
-    Brief, Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -21,14 +21,14 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Search {
-    /// The selection agent chooses by upper confidence bounds.
+    /// Chosen by the selection agent, by upper confidence bounds.
     #[default]
     Selected,
-    /// Samples; the one with the highest mark.
+    /// Samples; the highest mark wins.
     BestOfN,
-    /// A tree: the best answer so far is thought through anew.
+    /// A tree: the best answer so far is always developed further.
     TreeOfThought,
-    /// Reward-balanced search: answers are gone on from as often as their marks are worth.
+    /// Reward-balanced search: answers are developed further in proportion to their marks.
     Rebase,
 }
 
@@ -40,11 +40,11 @@ const WAYS: [Search; 3] = [Search::BestOfN, Search::TreeOfThought, Search::Rebas
 pub struct Params {
     /// The way to search.
     search: Search,
-    /// Answers made in one go of a search.
+    /// Number of answers per pass of a search.
     samples: u32,
-    /// Whether constraints are written first and answers verified against them; without it they are verified against the question.
+    /// Write constraints first and verify answers against them; otherwise they are verified against the question.
     constraints: bool,
-    /// An answer with this mark (of 100) is taken at once.
+    /// Accept an answer with this mark (of 100) at once.
     accept: f64,
 }
 
@@ -60,12 +60,12 @@ pub struct PlanGen {
     rounds: u32,
 }
 
-/// What is known between rounds.
+/// The state between rounds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     constraints: String,
     best: Option<(Stand, f64)>,
-    /// Of each way: goes, and the sum of the best marks of each, as shares of the scale.
+    /// For each search: its passes, and the sum of their best marks, as shares of the scale.
     tried: [(u32, f64); 3],
 }
 
@@ -76,10 +76,10 @@ const STEPS: &str = include_str!("prompts/steps.md");
 impl Method for PlanGen {
     const NAME: &'static str = "plangen";
     const SUMMARY: &'static str =
-        "Constraints, verification against them, and a choice of search by instance (PlanGEN)";
+        "Constraints, verification against them, and a search method chosen per instance (PlanGEN)";
     const RECORDS: &'static [Records] = &ANSWERS;
-    const USUAL: Usual = Usual { members: 1, rounds: 3 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 3 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Centralised,
         strategy: Strategy::Role,
@@ -93,18 +93,18 @@ impl Method for PlanGen {
         Ok(PlanGen { params, rounds })
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let mut state: State = desk.restore()?.unwrap_or_default();
-        while desk.round() < self.rounds && state.best.as_ref().is_none_or(|(_, mark)| *mark < self.params.accept) {
-            if desk.round() == 0 && self.params.constraints {
-                let by = desk.cast("constraint");
-                state.constraints = write(desk, by, &[], CONSTRAINTS).await.unwrap_or_default();
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let mut state: State = context.restore()?.unwrap_or_default();
+        while context.round() < self.rounds && state.best.as_ref().is_none_or(|(_, mark)| *mark < self.params.accept) {
+            if context.round() == 0 && self.params.constraints {
+                let by = context.cast("constraint");
+                state.constraints = write(context, by, &[], CONSTRAINTS).await.unwrap_or_default();
             }
-            let way = self.way(&state, desk.round());
+            let way = self.way(&state, context.round());
             let found = match WAYS[way] {
-                Search::TreeOfThought => self.tree(desk, &state.constraints).await,
-                Search::Rebase => self.rebase(desk, &state.constraints).await,
-                _ => self.best_of_n(desk, &state.constraints).await,
+                Search::TreeOfThought => self.tree(context, &state.constraints).await,
+                Search::Rebase => self.rebase(context, &state.constraints).await,
+                _ => self.best_of_n(context, &state.constraints).await,
             };
             if let Some((stand, mark)) = found {
                 state.tried[way].0 += 1;
@@ -113,14 +113,14 @@ impl Method for PlanGen {
                     state.best = Some((stand, mark));
                 }
             }
-            desk.end_round(&state).await?;
+            context.end_round(&state).await?;
         }
         Ok(verdict(state.best.map(|(stand, _)| stand.answer)))
     }
 }
 
 impl PlanGen {
-    /// The way to go next: the one that was asked for, or the highest upper confidence bound (UCB1); untried ways come first, in their order.
+    /// Returns the next search: the configured one, or the highest upper confidence bound (UCB1); untried ones first, in order.
     fn way(&self, state: &State, round: u32) -> usize {
         if let Some(way) = WAYS.iter().position(|way| *way == self.params.search) {
             return way;
@@ -132,36 +132,38 @@ impl PlanGen {
         (0..WAYS.len()).rev().max_by(|a, b| bound(state.tried[*a]).total_cmp(&bound(state.tried[*b]))).unwrap_or(0)
     }
 
-    async fn best_of_n(&self, desk: &mut Desk<'_>, constraints: &str) -> Option<(Stand, f64)> {
-        let stands: Vec<Stand> = samples(desk, 0, self.params.samples, STEPS).await.into_iter().flatten().collect();
-        let marks = verified(desk, constraints, &stands).await;
+    async fn best_of_n(&self, context: &mut TeamContext<'_>, constraints: &str) -> Option<(Stand, f64)> {
+        let stands: Vec<Stand> = samples(context, 0, self.params.samples, STEPS).await.into_iter().flatten().collect();
+        let marks = verified(context, constraints, &stands).await;
         best(stands, marks)
     }
 
-    /// As many answers as samples: at first three, then always one that goes on from the most promising.
-    async fn tree(&self, desk: &mut Desk<'_>, constraints: &str) -> Option<(Stand, f64)> {
+    /// Generates as many answers as samples: three at first, then always one developed from the most promising.
+    async fn tree(&self, context: &mut TeamContext<'_>, constraints: &str) -> Option<(Stand, f64)> {
         let mut tree = Tree::default();
         let first: Vec<Stand> =
-            samples(desk, 0, self.params.samples.min(3), STEPS).await.into_iter().flatten().collect();
-        let marks = verified(desk, constraints, &first).await;
+            samples(context, 0, self.params.samples.min(3), STEPS).await.into_iter().flatten().collect();
+        let marks = verified(context, constraints, &first).await;
         for (stand, (mark, _)) in first.into_iter().zip(marks) {
             tree.add(None, stand, (mark + 100.0) / 200.0);
         }
         for _ in 3..self.params.samples {
             let Some(from) = tree.promising(0.0, 2, 3) else { break };
-            let stand = self.next(desk, constraints, &tree.nodes[from].stand).await?;
-            let mark =
-                verified(desk, constraints, std::slice::from_ref(&stand)).await.first().map_or(0.0, |(mark, _)| *mark);
+            let stand = self.next(context, constraints, &tree.nodes[from].stand).await?;
+            let mark = verified(context, constraints, std::slice::from_ref(&stand))
+                .await
+                .first()
+                .map_or(0.0, |(mark, _)| *mark);
             tree.add(Some(from), stand, (mark + 100.0) / 200.0);
         }
         tree.best().map(|i| (tree.nodes[i].stand.clone(), tree.nodes[i].reward * 200.0 - 100.0))
     }
 
-    /// Half of the samples first; the other half go on from them, shared out by softmax of their marks.
-    async fn rebase(&self, desk: &mut Desk<'_>, constraints: &str) -> Option<(Stand, f64)> {
+    /// Generates half of the samples first; the others develop these, distributed by softmax of their marks.
+    async fn rebase(&self, context: &mut TeamContext<'_>, constraints: &str) -> Option<(Stand, f64)> {
         let half = self.params.samples.div_ceil(2);
-        let mut stands: Vec<Stand> = samples(desk, 0, half, STEPS).await.into_iter().flatten().collect();
-        let mut marks = verified(desk, constraints, &stands).await;
+        let mut stands: Vec<Stand> = samples(context, 0, half, STEPS).await.into_iter().flatten().collect();
+        let mut marks = verified(context, constraints, &stands).await;
         let weights: Vec<f64> = marks.iter().map(|(mark, _)| libm::exp(mark / 20.0)).collect();
         let sum: f64 = weights.iter().sum();
         let budget = self.params.samples - half;
@@ -175,20 +177,20 @@ impl PlanGen {
             }
         }
         for stand in more {
-            if let Some(next) = self.next(desk, constraints, &stand).await {
-                marks.extend(verified(desk, constraints, std::slice::from_ref(&next)).await);
+            if let Some(next) = self.next(context, constraints, &stand).await {
+                marks.extend(verified(context, constraints, std::slice::from_ref(&next)).await);
                 stands.push(next);
             }
         }
         best(stands, marks)
     }
 
-    /// An answer that goes on from another, with what its verification found.
-    async fn next(&self, desk: &mut Desk<'_>, constraints: &str, from: &Stand) -> Option<Stand> {
-        let (mark, words) = verified(desk, constraints, std::slice::from_ref(from)).await.into_iter().next()?;
+    /// Returns an answer developed from another and its verification.
+    async fn next(&self, context: &mut TeamContext<'_>, constraints: &str, from: &Stand) -> Option<Stand> {
+        let (mark, words) = verified(context, constraints, std::slice::from_ref(from)).await.into_iter().next()?;
         let finding = refine::Finding { by: "Verification".into(), right: mark > 0.0, words };
-        let brief = refine::to_revise(desk, 0, from, &finding).sample(desk.round());
-        solve(desk, vec![brief]).await.into_iter().next().flatten()
+        let brief = refine::to_revise(context, 0, from, &finding).sample(context.round());
+        solve(context, vec![brief]).await.into_iter().next().flatten()
     }
 }
 
@@ -200,11 +202,12 @@ fn best(stands: Vec<Stand>, marks: Vec<(f64, String)>) -> Option<(Stand, f64)> {
     })
 }
 
-/// The verification agent's mark for each answer, -100 to 100, and what it found; without a mark an answer is worth 0.
-async fn verified(desk: &mut Desk<'_>, constraints: &str, stands: &[Stand]) -> Vec<(f64, String)> {
-    let by = desk.cast("verification");
-    let mark = Want::Number { low: -100.0, high: 100.0, whole: true };
-    let want = || Want::Record(vec![("answer".into(), mark.clone()), ("reasons".into(), Want::Text)]);
+/// Returns the verification agent's mark for each answer, -100 to 100, and its findings; a missing mark counts as 0.
+async fn verified(context: &mut TeamContext<'_>, constraints: &str, stands: &[Stand]) -> Vec<(f64, String)> {
+    let by = context.cast("verification");
+    let mark = ResponseFormat::Number { low: -100.0, high: 100.0, whole: true };
+    let response_format =
+        || ResponseFormat::Record(vec![("answer".into(), mark.clone()), ("reasons".into(), ResponseFormat::Text)]);
     let briefs = stands
         .iter()
         .enumerate()
@@ -214,10 +217,10 @@ async fn verified(desk: &mut Desk<'_>, constraints: &str, stands: &[Stand]) -> V
                 shown.push(Part::Text(format!("Constraints:\n{constraints}")));
             }
             shown.push(stand.named("Somebody").said());
-            Brief::new(by, talk(desk, by, &shown, VERIFY), want()).task(Task::Rate).sample(n as u32)
+            Brief::new(by, talk(context, by, &shown, VERIFY), response_format()).task(Task::Rate).sample(n as u32)
         })
         .collect();
-    let heard = desk.ask_all(briefs).await;
+    let heard = context.ask_all(briefs).await;
     let read = |value: Value| match (value.field(0), value.field(1).and_then(Value::as_text)) {
         (Some(Value::Number(mark)), Some(words)) => Some((*mark, words.to_owned())),
         _ => None,

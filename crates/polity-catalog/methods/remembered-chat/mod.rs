@@ -1,17 +1,17 @@
-//! Members chat on a question; afterwards they are asked afresh, with what is found in the chat's records. See README.md for the source and
-//! what is reproduced.
+//! Members chat about a question. Later they are asked afresh, with passages retrieved from the chat's records. See README.md for the
+//! source and what is reproduced.
 
-use crate::recall;
 use crate::team::discuss::{Paradigm, Slot, Table, Words, to_speak};
 use crate::team::{ANSWERS, Stand, judge, solve, tell_all, to_solve, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::items::{Item, judged};
 use polity_kernel::method::{
-    Coordination, Desk, Form, Kind, Method, Quantity, Records, Strategy, Structure, Usual, Verdict,
+    Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
+use polity_recall as recall;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +24,9 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Passages of the chat that are shown to whoever is asked afterwards, those that are most like the question; 0: none.
+    /// Number of chat passages shown to members when asked later, chosen by similarity to the question; 0: none.
     recall: u32,
-    /// Whether who misleads gives reasons; else it only asserts.
+    /// Let an adversarial member give reasons. Otherwise it only asserts.
     evidence: bool,
 }
 
@@ -36,23 +36,23 @@ impl Default for Params {
     }
 }
 
-/// A chat, and what is left of it.
+/// A chat, and what is remembered of it.
 pub struct RememberedChat {
     params: Params,
     rounds: u32,
 }
 
-/// What is known of an item so far.
+/// The state of an item.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Course {
     table: Table,
-    /// All that was said, in order: what the records hold.
+    /// All that was said, in order: the content of the records.
     said: Vec<Stand>,
-    /// What the guardian knows itself.
+    /// The guardian's own knowledge.
     known: Option<Stand>,
 }
 
-/// Who watches over the chat.
+/// The role that watches over the chat.
 const GUARDIAN: &str = "guardian";
 /// Indices of [`Method::QUANTITIES`].
 const SPREAD: u16 = 0;
@@ -68,25 +68,25 @@ const REMEMBER: &str = include_str!("prompts/remember.md");
 
 impl Method for RememberedChat {
     const NAME: &'static str = "remembered-chat";
-    const SUMMARY: &'static str = "A chat in which a false answer may spread; afterwards members are asked afresh with the chat's records (knowledge flooding)";
+    const SUMMARY: &'static str = "A chat in which a false answer may spread; afterwards members are asked again with the chat's records (knowledge flooding)";
     const RECORDS: &'static [Records] = &[
         ANSWERS[0],
         ANSWERS[1],
-        Records { name: "warning", doc: "what the guardian tells all of answers that it has found wrong" },
+        Records { name: "warning", doc: "what the guardian tells everybody about answers that it found wrong" },
     ];
     const QUANTITIES: &'static [Quantity] = &[
         Quantity { name: "spread", doc: "share of the benign members whose last answer in the chat is the false one" },
         Quantity {
             name: "persistence",
-            doc: "share of the benign members who give the false answer when they are asked afresh, after the chat",
+            doc: "share of the benign members who give the false answer when they are asked again after the chat",
         },
         Quantity {
             name: "recalled-false",
-            doc: "share of the passages found in the records that stand for the false answer",
+            doc: "share of the passages found in the records that give the false answer",
         },
     ];
-    const USUAL: Usual = Usual { members: 5, rounds: 4 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 5, rounds: 4 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Coopetition,
         structure: Structure::Decentralised,
         strategy: Strategy::Role,
@@ -98,93 +98,100 @@ impl Method for RememberedChat {
         match rounds {
             0 | 1 => Err(Invalid {
                 key: String::new(),
-                message: "the last round is the one after the chat: set `rounds: 2` or more".into(),
+                message: "the last round comes after the chat: set `rounds: 2` or more".into(),
             }),
             rounds => Ok(RememberedChat { params, rounds }),
         }
     }
 
     fn suits(item: &Item) -> Result<(), &'static str> {
-        if item.lure.is_some() { Ok(()) } else { Err("a false answer: name its column as `items.lure`") }
+        if item.distractor.is_some() {
+            Ok(())
+        } else {
+            Err("it needs a false answer: name its column in `items.distractor`")
+        }
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let members = desk.workers();
-        let guardian = desk.team.iter().position(|member| member.role.as_deref() == Some(GUARDIAN));
-        let mut course: Course = match desk.restore()? {
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let members = context.workers();
+        let guardian = context.team.iter().position(|member| member.role.as_deref() == Some(GUARDIAN));
+        let mut course: Course = match context.restore()? {
             Some(course) => course,
             None => Course { table: Table::of(members.len()), ..Course::default() },
         };
         let slots = Paradigm::Memory.slots(members.len(), 1);
-        while desk.round() + 1 < self.rounds {
+        while context.round() + 1 < self.rounds {
             if let (Some(guardian), None) = (guardian, &course.known) {
-                course.known = solve(desk, vec![to_solve(desk, guardian, &[], KNOW)]).await.pop().flatten();
+                course.known = solve(context, vec![to_solve(context, guardian, &[], KNOW)]).await.pop().flatten();
             }
             let before = course.said.len();
             for slot in &slots {
-                self.speak(desk, &members, slot, &mut course).await;
+                self.speak(context, &members, slot, &mut course).await;
             }
             if let Some(guardian) = guardian {
-                course.warn(desk, guardian, before).await;
+                course.warn(context, guardian, before).await;
             }
             let held = members.iter().zip(&course.table.stands);
-            let benign = held.filter(|(member, _)| !desk.team[**member].misleads).filter_map(|(_, held)| held.clone());
-            measure(desk, SPREAD, &benign.collect::<Vec<_>>());
-            desk.end_round(&course).await?;
+            let benign =
+                held.filter(|(member, _)| !context.team[**member].adversarial).filter_map(|(_, held)| held.clone());
+            measure(context, SPREAD, &benign.collect::<Vec<_>>());
+            context.end_round(&course).await?;
         }
-        let benign: Vec<usize> = members.into_iter().filter(|member| !desk.team[*member].misleads).collect();
-        let found = self.found(desk, &course.said);
-        measure(desk, RECALLED, &found);
+        let benign: Vec<usize> = members.into_iter().filter(|member| !context.team[*member].adversarial).collect();
+        let found = self.found(context, &course.said);
+        measure(context, RECALLED, &found);
         let shown: Vec<Part> = found.iter().map(Stand::said).collect();
-        let briefs = benign.iter().map(|member| to_solve(desk, *member, &shown, REMEMBER)).collect();
-        benign.iter().for_each(|member| tell_all(desk, *member, &found));
-        let answers = solve(desk, briefs).await;
-        measure(desk, PERSISTENCE, &answers.iter().flatten().cloned().collect::<Vec<_>>());
-        Ok(verdict(vote::plurality(desk.item, &answers)))
+        let briefs = benign.iter().map(|member| to_solve(context, *member, &shown, REMEMBER)).collect();
+        benign.iter().for_each(|member| tell_all(context, *member, &found));
+        let answers = solve(context, briefs).await;
+        measure(context, PERSISTENCE, &answers.iter().flatten().cloned().collect::<Vec<_>>());
+        Ok(verdict(vote::plurality(context.item, &answers)))
     }
 }
 
 impl RememberedChat {
-    /// One speech. Who misleads is told which answer to stand for.
-    async fn speak(&self, desk: &mut Desk<'_>, members: &[usize], slot: &Slot, course: &mut Course) {
+    /// Runs one speech. An adversarial member is told which answer to defend.
+    async fn speak(&self, context: &mut TeamContext<'_>, members: &[usize], slot: &Slot, course: &mut Course) {
         let member = members[slot.speaker];
-        let misleads = desk.team[member].misleads;
-        let convinced = desk.item.lure.as_ref().filter(|_| misleads);
-        let convinced = convinced.map_or(String::new(), |lure| CONVINCED.replace("FALSE", &format!("`{lure}`")));
+        let adversarial = context.team[member].adversarial;
+        let convinced = context.item.distractor.as_ref().filter(|_| adversarial);
+        let convinced =
+            convinced.map_or(String::new(), |distractor| CONVINCED.replace("FALSE", &format!("`{distractor}`")));
         let words = format!("{convinced}{CHAT}");
         let words = Words { open: &words, join: &words };
-        let brief = to_speak(desk, members, slot, &mut course.table, words);
-        let Some(mut said) = solve(desk, vec![brief]).await.pop().flatten() else { return };
-        if misleads && !self.params.evidence {
+        let brief = to_speak(context, members, slot, &mut course.table, words);
+        let Some(mut said) = solve(context, vec![brief]).await.pop().flatten() else { return };
+        if adversarial && !self.params.evidence {
             said.reasons.clear();
         }
-        course.table.said(desk, slot, said.clone());
+        course.table.said(context, slot, said.clone());
         course.said.push(said);
     }
 
-    /// The passages of the records that are most like the question.
-    fn found(&self, desk: &Desk<'_>, said: &[Stand]) -> Vec<Stand> {
+    /// Returns the passages of the records most similar to the question.
+    fn found(&self, context: &TeamContext<'_>, said: &[Stand]) -> Vec<Stand> {
         let texts: Vec<String> =
             said.iter().map(|stand| format!("{}: {} {}", stand.by, stand.reasons, stand.answer)).collect();
-        let found = recall::nearest(&desk.item.question, texts.iter().map(String::as_str), self.params.recall as usize);
+        let found =
+            recall::nearest(&context.item.question, texts.iter().map(String::as_str), self.params.recall as usize);
         found.into_iter().filter_map(|i| said.get(i).cloned()).collect()
     }
 }
 
 impl Course {
-    /// The guardian checks what was said since, and tells all what it has found wrong and what it knows itself. What agrees with that is not
-    /// checked, and each answer is checked once a round.
-    async fn warn(&mut self, desk: &mut Desk<'_>, guardian: usize, since: usize) {
+    /// The guardian checks new answers, and tells all members what it found wrong and what it knows. Answers that agree with its own are
+    /// not checked, and each answer is checked once per round.
+    async fn warn(&mut self, context: &mut TeamContext<'_>, guardian: usize, since: usize) {
         let Some(known) = self.known.clone() else { return };
         let mut doubtful: Vec<Stand> = Vec::new();
         for stand in self.said.iter().skip(since) {
-            let listed = doubtful.iter().chain([&known]).any(|other| desk.item.same(&other.answer, &stand.answer));
+            let listed = doubtful.iter().chain([&known]).any(|other| context.item.same(&other.answer, &stand.answer));
             if !listed {
                 doubtful.push(stand.clone());
             }
         }
-        let briefs = doubtful.iter().map(|stand| judge::to_check(desk, guardian, stand, VERIFY)).collect();
-        let heard = desk.ask_all(briefs).await;
+        let briefs = doubtful.iter().map(|stand| judge::to_check(context, guardian, stand, VERIFY)).collect();
+        let heard = context.ask_all(briefs).await;
         let wrong: Vec<String> = doubtful
             .iter()
             .zip(&heard)
@@ -197,15 +204,15 @@ impl Course {
             return;
         }
         let warning = Stand { reasons: format!("{}\n{}", wrong.join("\n"), known.reasons), ..known };
-        desk.record(guardian, WARNING, &warning.reasons);
+        context.record(guardian, WARNING, &warning.reasons);
         self.table.heard.iter_mut().for_each(|heard| heard.push(warning.clone()));
         self.said.push(warning);
     }
 }
 
-/// The share of these that stand for the false answer; of none there is no share.
-fn measure(desk: &mut Desk<'_>, quantity: u16, stands: &[Stand]) {
-    let Some(lure) = &desk.item.lure else { return };
-    let false_ones = stands.iter().filter(|stand| desk.item.same(&stand.answer, lure)).count();
-    desk.measure_share(quantity, false_ones, stands.len());
+/// Records the share of these that give the false answer; nothing if there are none.
+fn measure(context: &mut TeamContext<'_>, quantity: u16, stands: &[Stand]) {
+    let Some(distractor) = &context.item.distractor else { return };
+    let false_ones = stands.iter().filter(|stand| context.item.same(&stand.answer, distractor)).count();
+    context.measure_share(quantity, false_ones, stands.len());
 }

@@ -2,21 +2,16 @@
 
 use crate::team::{ANSWERS, propose, verdict, vote};
 use polity_kernel::Invalid;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
-use polity_kernel::registry::{LeafFiles, Registry};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity_kernel::registry::{LeafFiles, NoParams, Registry};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<SelfConsistency>(files);
 }
-
-/// It has no parameters.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {}
 
 /// Many answers, and the most frequent.
 pub struct SelfConsistency;
@@ -25,24 +20,24 @@ const STEPS: &str = include_str!("prompts/steps.md");
 
 impl Method for SelfConsistency {
     const NAME: &'static str = "self-consistency";
-    const SUMMARY: &'static str = "Many answers, each alone; the most frequent wins";
+    const SUMMARY: &'static str = "Many independent answers; the most frequent wins";
     const SHORT: Option<&'static str> = Some("sc");
     const RECORDS: &'static [Records] = &ANSWERS;
-    const USUAL: Usual = Usual { members: 8, rounds: 1 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 8, rounds: 1 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Decentralised,
         strategy: Strategy::Rule,
         coordination: Coordination::Static,
     });
-    type Params = Params;
+    type Params = NoParams;
 
-    fn open(_: Params, _: usize, _: u32) -> Result<Self, Invalid> {
+    fn open(_: NoParams, _: usize, _: u32) -> Result<Self, Invalid> {
         Ok(SelfConsistency)
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let stands = propose(desk, STEPS).await;
-        Ok(verdict(vote::plurality(desk.item, &stands)))
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let stands = propose(context, STEPS).await;
+        Ok(verdict(vote::plurality(context.item, &stands)))
     }
 }

@@ -2,21 +2,16 @@
 
 use crate::team::{ANSWERS, propose, refine, verdict};
 use polity_kernel::Invalid;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
-use polity_kernel::registry::{LeafFiles, Registry};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity_kernel::registry::{LeafFiles, NoParams, Registry};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.method::<SelfRefine>(files);
 }
-
-/// It has no parameters.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {}
 
 /// An answer, feedback on it, another one.
 pub struct SelfRefine {
@@ -29,25 +24,25 @@ impl Method for SelfRefine {
     const NAME: &'static str = "self-refine";
     const SUMMARY: &'static str = "One member answers, looks for its own mistakes and tries again";
     const RECORDS: &'static [Records] = &ANSWERS;
-    const USUAL: Usual = Usual { members: 1, rounds: 4 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 4 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
         structure: Structure::Single,
         strategy: Strategy::Role,
         coordination: Coordination::Static,
     });
-    type Params = Params;
+    type Params = NoParams;
 
-    fn open(_: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
+    fn open(_: NoParams, _: usize, rounds: u32) -> Result<Self, Invalid> {
         Ok(SelfRefine { most: rounds })
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let critic = desk.cast("critic");
-        let Some(first) = propose(desk, STEPS).await.into_iter().next().flatten() else {
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let critic = context.cast("critic");
+        let Some(first) = propose(context, STEPS).await.into_iter().next().flatten() else {
             return Ok(Verdict::default());
         };
-        let (held, _) = refine::until_it_passes(desk, 0, critic, first, self.most).await;
+        let (held, _) = refine::until_it_passes(context, 0, critic, first, self.most).await;
         Ok(verdict(Some(held.answer)))
     }
 }

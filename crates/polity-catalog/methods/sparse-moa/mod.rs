@@ -1,9 +1,12 @@
-//! A mixture of agents in which a judge passes on only the best proposals and a moderator ends early. See README.md for the source and what is reproduced.
+//! A mixture of agents in which a judge passes on only the best proposals and a moderator can stop early. See README.md for the source
+//! and what is reproduced.
 
 use crate::team::{ANSWERS, Stand, judge, layers, verdict, write};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
-use polity_kernel::method::{Coordination, Desk, Form, Kind, Method, Records, Strategy, Structure, Usual, Verdict};
+use polity_kernel::method::{
+    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use schemars::JsonSchema;
@@ -20,9 +23,9 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 pub struct Params {
     /// Proposals that the judge passes on.
     keep: u32,
-    /// Whether the moderator may end before the last layer.
+    /// Let the moderator stop before the last layer.
     stop_early: bool,
-    /// Whether members are given roles, which one of them writes.
+    /// Give members roles, written by one of them.
     roles: bool,
 }
 
@@ -32,13 +35,13 @@ impl Default for Params {
     }
 }
 
-/// A mixture that passes on little.
+/// A mixture that passes on few proposals.
 pub struct SparseMoa {
     params: Params,
     layers: u32,
 }
 
-/// What is known between layers.
+/// The state between layers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     roles: Vec<String>,
@@ -54,8 +57,8 @@ impl Method for SparseMoa {
         "A mixture of agents where a judge passes on the best proposals and a moderator stops early (SMoA)";
     const SHORT: Option<&'static str> = Some("smoa");
     const RECORDS: &'static [Records] = &ANSWERS;
-    const USUAL: Usual = Usual { members: 4, rounds: 3 };
-    const FORM: Option<Form> = Some(Form {
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 4, rounds: 3 };
+    const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Coopetition,
         structure: Structure::Centralised,
         strategy: Strategy::Role,
@@ -77,15 +80,15 @@ impl Method for SparseMoa {
         }
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let members = desk.workers();
-        let (by, aggregator) = (desk.cast("judge"), desk.cast("aggregator"));
-        let mut state: State = desk.restore()?.unwrap_or_default();
-        while desk.round() < self.layers - 1 && !state.ended {
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let members = context.workers();
+        let (by, aggregator) = (context.cast("judge"), context.cast("aggregator"));
+        let mut state: State = context.restore()?.unwrap_or_default();
+        while context.round() < self.layers - 1 && !state.ended {
             if self.params.roles && state.roles.is_empty() {
                 for n in 0..members.len() {
                     let order = format!("{}\nIt is member {} of {}.", ROLE.trim_end(), n + 1, members.len());
-                    state.roles.push(write(desk, by, &[], &order).await.unwrap_or_default());
+                    state.roles.push(write(context, by, &[], &order).await.unwrap_or_default());
                 }
             }
             let shown: Vec<Part> = state.proposals.iter().map(Stand::said).collect();
@@ -94,27 +97,27 @@ impl Method for SparseMoa {
                 .enumerate()
                 .map(|(n, member)| {
                     let role = state.roles.get(n).map_or(String::new(), |role| format!("Your part: {role}\n"));
-                    crate::team::to_solve(desk, *member, &shown, &format!("{role}{}", layers::SYNTHESISE))
+                    crate::team::to_solve(context, *member, &shown, &format!("{role}{}", layers::SYNTHESISE))
                 })
                 .collect();
-            let proposals: Vec<Stand> = crate::team::solve(desk, briefs).await.into_iter().flatten().collect();
-            state.proposals = self.kept(desk, by, proposals).await;
+            let proposals: Vec<Stand> = crate::team::solve(context, briefs).await.into_iter().flatten().collect();
+            state.proposals = self.kept(context, by, proposals).await;
             if self.params.stop_early
                 && let Some(best) = state.proposals.first().cloned()
             {
-                let moderator = desk.cast("moderator");
-                state.ended = judge::check(desk, moderator, &best).await.is_some_and(|(right, _)| right);
+                let moderator = context.cast("moderator");
+                state.ended = judge::check(context, moderator, &best).await.is_some_and(|(right, _)| right);
             }
-            desk.end_round(&state).await?;
+            context.end_round(&state).await?;
         }
-        Ok(verdict(layers::aggregate(desk, aggregator, &state.proposals).await.map(|stand| stand.answer)))
+        Ok(verdict(layers::aggregate(context, aggregator, &state.proposals).await.map(|stand| stand.answer)))
     }
 }
 
 impl SparseMoa {
-    /// The proposals with the highest marks, the best first; of equals the first.
-    async fn kept(&self, desk: &mut Desk<'_>, by: usize, proposals: Vec<Stand>) -> Vec<Stand> {
-        let Some(marks) = judge::marks(desk, by, &proposals, 1.0, 10.0).await else { return proposals };
+    /// Returns the proposals with the highest marks, best first; ties go to the earlier.
+    async fn kept(&self, context: &mut TeamContext<'_>, by: usize, proposals: Vec<Stand>) -> Vec<Stand> {
+        let Some(marks) = judge::marks(context, by, &proposals, 1.0, 10.0).await else { return proposals };
         let mut order: Vec<usize> = (0..proposals.len()).collect();
         order.sort_by(|a, b| marks[*b].total_cmp(&marks[*a]));
         order.into_iter().take(self.params.keep as usize).map(|i| proposals[i].clone()).collect()

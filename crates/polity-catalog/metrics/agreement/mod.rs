@@ -2,19 +2,12 @@
 
 use polity_kernel::Invalid;
 use polity_kernel::metric::{Metric, Source};
-use polity_kernel::registry::{LeafFiles, Registry};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity_kernel::registry::{LeafFiles, NoParams, Registry};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.metric::<Agreement>(files);
 }
-
-/// There is nothing to set.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
 
 /// The share of agents that have the most common value.
 pub struct Agreement;
@@ -22,11 +15,11 @@ pub struct Agreement;
 impl Metric for Agreement {
     const NAME: &'static str = "agreement";
     const SUMMARY: &'static str = "Share of agents that have the most common value";
-    type Params = Params;
-    /// (value, how often), ascending.
+    type Params = NoParams;
+    /// (value, count), ascending.
     type Fold = Vec<(f64, u64)>;
 
-    fn open(_: Params, _: &Source<'_>) -> Result<Self, Invalid> {
+    fn open(_: NoParams, _: &Source<'_>) -> Result<Self, Invalid> {
         Ok(Agreement)
     }
 

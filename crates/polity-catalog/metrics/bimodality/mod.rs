@@ -2,19 +2,13 @@
 
 use polity_kernel::Invalid;
 use polity_kernel::metric::{Metric, Source};
-use polity_kernel::registry::{LeafFiles, Registry};
-use schemars::JsonSchema;
+use polity_kernel::registry::{LeafFiles, NoParams, Registry};
 use serde::{Deserialize, Serialize};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.metric::<Bimodality>(files);
 }
-
-/// Nothing to set.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Params {}
 
 /// The bimodality coefficient.
 pub struct Bimodality;
@@ -32,17 +26,17 @@ pub struct Moments {
 impl Metric for Bimodality {
     const NAME: &'static str = "bimodality";
     const SUMMARY: &'static str = "Sarle's bimodality coefficient: 1 for two points, 0.33 for a normal distribution";
-    type Params = Params;
+    type Params = NoParams;
     type Fold = Moments;
 
-    fn open(_: Params, _: &Source<'_>) -> Result<Self, Invalid> {
+    fn open(_: NoParams, _: &Source<'_>) -> Result<Self, Invalid> {
         Ok(Bimodality)
     }
 
     fn fold(&self, values: &[f64]) -> Moments {
         let Some(first) = values.first() else { return Moments::default() };
         let n = values.len() as f64;
-        // From the first on, so that equal values have no deviation at all.
+        // Relative to the first value, so that equal values have no deviation at all.
         let mean = first + values.iter().map(|value| value - first).sum::<f64>() / n;
         let mut moments = Moments { n, mean, ..Moments::default() };
         for value in values {

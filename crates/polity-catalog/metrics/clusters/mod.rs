@@ -15,14 +15,14 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Neighbouring values farther apart than this belong to different groups; in units of the quantity. Without it, a
-    /// hundredth of the range.
+    /// Neighbouring values farther apart than this belong to different groups; in units of the quantity. By default, a hundredth of the
+    /// range.
     gap: Option<f64>,
     /// Groups with a smaller share of the agents do not count; 0 to 1.
     share: f64,
-    /// Cells of the grid; 2 to 4000. Distances are told apart down to the width of a cell.
+    /// Cells of the grid; 2 to 4000. Their width is the resolution of distances.
     cells: usize,
-    /// The ends of the grid; without them, the range that the world declares for the quantity.
+    /// The ends of the grid; by default, the range that the world declares for the quantity.
     range: Option<(f64, f64)>,
 }
 
@@ -37,7 +37,7 @@ pub struct Clusters {
     low: f64,
     high: f64,
     cells: usize,
-    /// Cells of one group are at most so many steps apart.
+    /// Maximum distance between cells of one group, in cells.
     reach: usize,
     share: f64,
 }
@@ -55,7 +55,8 @@ impl Metric for Clusters {
         Invalid::within(2..=4000, "cells", cells)?;
         Invalid::within(0.0..=1.0, "share", share)?;
         let Some((low, high)) = range.or(source.range) else {
-            let message = format!("the world declares no range for `{}`; give one, `range: [0, 1]`", source.name);
+            let message =
+                format!("the world declares no range for `{}`; give one, such as `range: [0, 1]`", source.name);
             return invalid("range", message);
         };
         if !(low < high && (high - low).is_finite()) {
@@ -77,7 +78,7 @@ impl Metric for Clusters {
         let mut counts = vec![0; self.cells];
         let scale = self.cells as f64 / (self.high - self.low);
         for value in values {
-            // The cast takes everything below the range to 0; the last cell takes everything above it and its own upper end.
+            // The cast moves everything below the range to 0; the last cell takes everything above it and its own upper end.
             let cell = ((value - self.low) * scale) as usize;
             counts[cell.min(self.cells - 1)] += 1;
         }

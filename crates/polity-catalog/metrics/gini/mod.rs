@@ -2,19 +2,12 @@
 
 use polity_kernel::Invalid;
 use polity_kernel::metric::{Metric, Source};
-use polity_kernel::registry::{LeafFiles, Registry};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity_kernel::registry::{LeafFiles, NoParams, Registry};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.metric::<Gini>(files);
 }
-
-/// There is nothing to set.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
 
 /// The Gini index.
 pub struct Gini;
@@ -22,11 +15,11 @@ pub struct Gini;
 impl Metric for Gini {
     const NAME: &'static str = "gini";
     const SUMMARY: &'static str = "Gini index of inequality";
-    type Params = Params;
+    type Params = NoParams;
     /// The values in sorted runs.
     type Fold = Vec<Vec<f64>>;
 
-    fn open(_: Params, source: &Source<'_>) -> Result<Self, Invalid> {
+    fn open(_: NoParams, source: &Source<'_>) -> Result<Self, Invalid> {
         match source.range {
             Some((low, _)) if low < 0.0 => Err(Invalid {
                 key: String::new(),

@@ -17,7 +17,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 pub struct Params {
     /// Number of bins; 1 to 1000.
     bins: usize,
-    /// Where the first bin begins and the last one ends; without it, the range that the world declares for the quantity.
+    /// Lower end of the first bin and upper end of the last one; by default, the range that the world declares for the quantity.
     range: Option<(f64, f64)>,
 }
 
@@ -46,13 +46,14 @@ impl Metric for Histogram {
         let Params { bins, range } = params;
         Invalid::within(1..=1000, "bins", bins)?;
         let Some((low, high)) = range.or(source.range) else {
-            let message = format!("the world declares no range for `{}`; give one, `range: [0, 1]`", source.name);
+            let message =
+                format!("the world declares no range for `{}`; give one, such as `range: [0, 1]`", source.name);
             return invalid("range", message);
         };
         if !(low < high && (high - low).is_finite()) {
             return invalid("range", format!("must be two numbers, the smaller first, is [{low}, {high}]"));
         }
-        // Names of one width, so that they sort like the bins.
+        // Names of equal length, so that they sort like the bins.
         let width = (bins - 1).to_string().len().max(2);
         Ok(Histogram { low, high, names: (0..bins).map(|bin| format!("b{bin:0width$}")).collect() })
     }
@@ -62,7 +63,7 @@ impl Metric for Histogram {
         let mut counts = vec![0; bins];
         let scale = bins as f64 / (self.high - self.low);
         for value in values {
-            // The cast takes everything below the range to 0; the last bin takes everything above it and its own upper end.
+            // The cast moves everything below the range to 0; the last bin takes everything above it and its own upper end.
             let bin = ((value - self.low) * scale) as usize;
             counts[bin.min(bins - 1)] += 1;
         }

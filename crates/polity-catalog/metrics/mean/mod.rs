@@ -2,19 +2,12 @@
 
 use polity_kernel::Invalid;
 use polity_kernel::metric::{Metric, Source};
-use polity_kernel::registry::{LeafFiles, Registry};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use polity_kernel::registry::{LeafFiles, NoParams, Registry};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.metric::<Mean>(files);
 }
-
-/// There is nothing to set.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Params {}
 
 /// The arithmetic mean.
 pub struct Mean;
@@ -22,11 +15,11 @@ pub struct Mean;
 impl Metric for Mean {
     const NAME: &'static str = "mean";
     const SUMMARY: &'static str = "Arithmetic mean";
-    type Params = Params;
+    type Params = NoParams;
     /// Sum and number of values.
     type Fold = (f64, u64);
 
-    fn open(_: Params, _: &Source<'_>) -> Result<Self, Invalid> {
+    fn open(_: NoParams, _: &Source<'_>) -> Result<Self, Invalid> {
         Ok(Mean)
     }
 

@@ -31,18 +31,18 @@ pub struct Quantiles {
     at: Vec<f64>,
 }
 
-/// A number's bits, put so that they sort like the numbers.
+/// Maps a number to bits that sort like the numbers.
 fn key(value: f64) -> u64 {
     let bits = value.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// The number that has a key.
+/// Returns the number of a key.
 fn number(key: u64) -> f64 {
     f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
 }
 
-/// The leading bits of a key by which values are first told apart: sign, exponent and 4 bits of the fraction.
+/// Number of leading bits of a key that choose its bucket: sign, exponent and 4 bits of the fraction.
 const BUCKET_BITS: u32 = 16;
 
 /// Runs that one task counts.
@@ -52,11 +52,11 @@ fn bucket(key: u64) -> usize {
     (key >> (u64::BITS - BUCKET_BITS)) as usize
 }
 
-/// The values that stand at `ranks` (ascending, different, each below the number of values) when all are sorted. One pass counts
-/// the values by bucket, a second collects those of the buckets where ranks lie; only these are searched.
+/// Returns the values at `ranks` (ascending, different, each below the number of values) in sorted order. One pass counts the values by
+/// bucket, a second collects those of the buckets with ranks; only these are searched.
 fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
     if runs.iter().map(Vec::len).sum::<usize>() <= 1 << BUCKET_BITS {
-        // Fewer values than buckets: there is nothing to gain.
+        // Fewer values than buckets: nothing to gain.
         let mut keys: Vec<u64> = runs.iter().flatten().map(|value| key(*value)).collect();
         return search(&mut keys, ranks.iter().copied()).collect();
     }
@@ -72,7 +72,7 @@ fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
         left
     };
     let counts = runs.par_chunks(TASK).map(count).reduce(|| vec![0; 1 << BUCKET_BITS], add);
-    // Of each bucket where ranks lie: their places in it.
+    // For each bucket with ranks: their positions in it.
     let mut parts: Vec<Vec<usize>> = Vec::new();
     let mut part_of = vec![u8::MAX; 1 << BUCKET_BITS];
     let mut ranks = ranks.iter().copied().peekable();
@@ -108,11 +108,11 @@ fn at_ranks(runs: &[Vec<f64>], ranks: &[usize]) -> Vec<f64> {
     found
 }
 
-/// The values at ascending places of the sorted keys.
+/// Returns the values at ascending positions of the sorted keys.
 fn search(keys: &mut [u64], places: impl Iterator<Item = usize>) -> impl Iterator<Item = f64> {
     let mut done = 0;
     places.map(move |place| {
-        // What earlier searches left to the left is no greater.
+        // Values that earlier searches left to the left are no greater.
         let key = *keys[done..].select_nth_unstable(place - done).1;
         done = place;
         number(key)
@@ -135,10 +135,10 @@ impl Metric for Quantiles {
         for (i, share) in at.iter().enumerate() {
             Invalid::within(0.0..=1.0, &format!("at[{i}]"), *share)?;
             if at[..i].contains(share) {
-                return invalid(format!("at[{i}]"), format!("{share} stands there twice; take one out"));
+                return invalid(format!("at[{i}]"), format!("{share} appears twice; remove one"));
             }
         }
-        // Adding zero makes -0 and 0 one name.
+        // Adding zero gives -0 and 0 the same name.
         Ok(Quantiles { at: at.into_iter().map(|share| share + 0.0).collect() })
     }
 
@@ -153,7 +153,7 @@ impl Metric for Quantiles {
 
     fn finish(&self, runs: Vec<Vec<f64>>, write: &mut dyn FnMut(&str, f64)) {
         let Some(last) = runs.iter().map(Vec::len).sum::<usize>().checked_sub(1) else { return };
-        // Where each quantile lies: a rank, and a part of the way to the next.
+        // Position of each quantile: a rank, and a fraction of the way to the next.
         let spots: Vec<(usize, f64)> = self
             .at
             .iter()
@@ -169,7 +169,7 @@ impl Metric for Quantiles {
         let value = |rank: usize| values[ranks.partition_point(|other| *other < rank)];
         for (share, (rank, part)) in self.at.iter().zip(spots) {
             let (low, high) = (value(rank), value((rank + 1).min(last)));
-            // Between equal values there is no way to go, also when both are infinite.
+            // Do not interpolate between equal values, also when both are infinite.
             let quantile = if part == 0.0 || low == high { low } else { low + part * (high - low) };
             if !quantile.is_nan() {
                 write(&format!("q{share}"), quantile);

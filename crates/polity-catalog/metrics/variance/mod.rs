@@ -11,11 +11,11 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.metric::<Variance>(files);
 }
 
-/// What the variance is of.
+/// Parameters of the variance.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Takes the agents for a sample and divides by their number less one; otherwise they are everybody.
+    /// Treat the agents as a sample and divide by their number minus one; otherwise they are the whole population.
     sample: bool,
 }
 

@@ -1,10 +1,10 @@
 //! Learning direction: move from the last guess towards what would have won. See README.md for the source and the equations.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -38,25 +38,25 @@ impl Policy for Adaptive {
     const NAME: &'static str = "adaptive";
     const SUMMARY: &'static str = "Move the last guess towards the announced target";
     type Params = Params;
-    /// The last guess; NaN would be no plain value, so the first round is told by `None`.
+    /// The last guess; `None` in the first round, since NaN is not a plain value.
     type State = Option<f64>;
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         Invalid::within(0.0..=1.0, "rate", params.rate)?;
-        let slot = |name| binding.number(name);
+        let slot = |name| setup.number(name);
         Ok(Adaptive {
             rate: params.rate,
             slots: [slot("low")?, slot("high")?, slot("announced")?, slot("last-target")?],
-            act: binding.number_act()?.0,
+            act: setup.number_act()?.0,
         })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) -> Option<f64> {
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) -> Option<f64> {
         None
     }
 
     async fn act(&self, last: &mut Option<f64>, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let [low, high, announced, target] = self.slots.map(|slot| turn.sight.number(slot));
+        let [low, high, announced, target] = self.slots.map(|slot| turn.observation.number(slot));
         let guess = match *last {
             None => turn.draws.range(low, high),
             Some(guess) if announced > 0.0 => guess + self.rate * (target.clamp(low, high) - guess),

@@ -1,10 +1,10 @@
 //! Fly with the neighbours, towards them, but not too near. See README.md.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -13,15 +13,15 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.policy::<Boid>(files);
 }
 
-/// Weights of what a bird wants.
+/// Weights of a bird's goals.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Of the mean way to the neighbours.
+    /// Weight of the mean direction to the neighbours.
     cohere: f64,
-    /// Of the way from those that are too near.
+    /// Weight of the direction away from neighbours that are too near.
     separate: f64,
-    /// Of the neighbours' mean heading.
+    /// Weight of the neighbours' mean heading.
     align: f64,
 }
 
@@ -47,29 +47,29 @@ impl Policy for Boid {
     type Params = Params;
     type State = ();
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         for (key, value) in [("cohere", params.cohere), ("separate", params.separate), ("align", params.align)] {
             if !(value >= 0.0 && value.is_finite()) {
                 return Err(Invalid { key: key.into(), message: format!("must be 0 or more, is {value}") });
             }
         }
-        let both = |x, y| Ok::<_, Invalid>([binding.number(x)?, binding.number(y)?]);
+        let both = |x, y| Ok::<_, Invalid>([setup.number(x)?, setup.number(y)?]);
         Ok(Boid {
             params,
             heading: both("heading-x", "heading-y")?,
             align: both("match-x", "match-y")?,
             cohere: both("cohere-x", "cohere-y")?,
             apart: both("apart-x", "apart-y")?,
-            acts: [binding.act("head-x")?.0, binding.act("head-y")?.0],
+            acts: [setup.act("head-x")?.0, setup.act("head-y")?.0],
         })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let Params { cohere, separate, align } = self.params;
         for axis in 0..2 {
-            let see = |slots: &[NumberSlot; 2]| turn.sight.number(slots[axis]);
+            let see = |slots: &[NumberSlot; 2]| turn.observation.number(slots[axis]);
             let wanted = cohere * see(&self.cohere) + separate * see(&self.apart) + align * see(&self.align);
             let heading = see(&self.heading) + wanted;
             turn.act(self.acts[axis], heading);

@@ -1,10 +1,10 @@
-//! Bounded confidence in pairs: those who meet and are near each other approach. See README.md for the source, the equations
+//! Bounded confidence in pairs: two agents that meet and are close move towards each other. See README.md for the source, the equations
 //! and how pairs are found.
 
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream, philox};
-use polity_kernel::sight::NumberSlot;
 use polity_kernel::topology::Topology;
 use polity_kernel::{AgentId, Invalid};
 use schemars::JsonSchema;
@@ -30,7 +30,7 @@ fn half() -> f64 {
     0.5
 }
 
-/// Meets one other agent a round and approaches it when it is near.
+/// Meets one other agent per round and moves towards it if it is close.
 pub struct DeffuantWeisbuch {
     epsilon: f64,
     mu: f64,
@@ -40,11 +40,10 @@ pub struct DeffuantWeisbuch {
     high: f64,
 }
 
-/// Whom an agent would meet in a round. Two meet when each is the other's choice.
+/// Returns the agent that an agent would meet in a round. Two meet if each is the other's choice.
 ///
-/// When everybody hears everybody the choices are a random matching of all. On a graph every tie has a random priority, the same
-/// seen from both ends, and each agent chooses the first of its ties: the pairs are the ties that come before all ties that
-/// they touch.
+/// If all hear each other, the choices are a random matching of all. On a graph every tie has a random priority, the same from both ends,
+/// and each agent chooses its tie with the first priority. The pairs are the ties that come before all ties that they touch.
 pub fn choice(topology: &Topology, seed: u64, round: u32, who: AgentId) -> Option<AgentId> {
     if let Some(matching) = topology.matching(seed, round) {
         return matching.partner(who);
@@ -58,29 +57,30 @@ pub fn choice(topology: &Topology, seed: u64, round: u32, who: AgentId) -> Optio
 
 impl Policy for DeffuantWeisbuch {
     const NAME: &'static str = "deffuant-weisbuch";
-    const SUMMARY: &'static str = "Meet one other a round and approach it when it is near (bounded confidence)";
+    const SUMMARY: &'static str =
+        "Meet one other agent per round and approach its opinion if it is near (bounded confidence)";
     type Params = Params;
     type State = ();
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let Params { epsilon, mu } = params;
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
             return Err(Invalid { key: "epsilon".into(), message: format!("must be 0 or more, is {epsilon}") });
         }
         if !(mu > 0.0 && mu <= 0.5) {
-            return Err(Invalid { key: "mu".into(), message: format!("must lie above 0 and up to 0.5, is {mu}") });
+            return Err(Invalid { key: "mu".into(), message: format!("must be above 0 and at most 0.5, is {mu}") });
         }
-        let (act, low, high) = binding.number_act()?;
-        Ok(DeffuantWeisbuch { epsilon, mu, opinion: binding.number("opinion")?, act, low, high })
+        let (act, low, high) = setup.number_act()?;
+        Ok(DeffuantWeisbuch { epsilon, mu, opinion: setup.number("opinion")?, act, low, high })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let (who, seed, round) = (turn.who, turn.seed(), turn.round);
-        let own = turn.sight.number(self.opinion);
+        let own = turn.observation.number(self.opinion);
         let mut new = own;
-        // A letter from the agent chosen in the last round says that the choice was mutual: it is sent to nobody else.
+        // A message from the agent chosen in the last round means that the choice was mutual: it is sent to nobody else.
         if let Some(last) = round.checked_sub(1)
             && !turn.inbox().is_empty()
             && let Some(partner) = choice(turn.topology(), seed, last, who)

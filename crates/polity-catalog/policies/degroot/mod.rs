@@ -1,10 +1,10 @@
 //! Repeated averaging. See README.md for the source and the equations.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Weight of the own opinion; 0 to 1. The opinions heard share the rest equally.
+    /// Weight of one's own opinion; 0 to 1. The opinions heard share the rest equally.
     self_weight: f64,
 }
 
@@ -39,26 +39,26 @@ pub struct DeGroot {
 
 impl Policy for DeGroot {
     const NAME: &'static str = "degroot";
-    const SUMMARY: &'static str = "Average the own opinion with those heard";
+    const SUMMARY: &'static str = "Average one's own opinion with those heard";
     type Params = Params;
     type State = ();
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let weight = params.self_weight;
         Invalid::within(0.0..=1.0, "self_weight", weight)?;
-        let (act, low, high) = binding.number_act()?;
-        Ok(DeGroot { others: 1.0 - weight, opinion: binding.number("opinion")?, act, low, high })
+        let (act, low, high) = setup.number_act()?;
+        Ok(DeGroot { others: 1.0 - weight, opinion: setup.number("opinion")?, act, low, high })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     fn tells_neighbours(&self) -> bool {
         true
     }
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let own = turn.sight.number(self.opinion);
-        // Differences from the own opinion are summed, not opinions: so agreement is kept to the last bit.
+        let own = turn.observation.number(self.opinion);
+        // Sums differences from the own opinion, not opinions, to preserve agreement to the last bit.
         let (sum, n) = turn.inbox().numbers().fold((0.0, 0u32), |(sum, n), (_, other)| (sum + (other - own), n + 1));
         let new = if n > 0 { (own + self.others * (sum / f64::from(n))).clamp(self.low, self.high) } else { own };
         turn.act(self.act, new);

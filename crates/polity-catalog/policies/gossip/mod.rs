@@ -1,10 +1,10 @@
-//! Talks with whoever is there, and passes on the news that it remembers. See README.md for the source.
+//! Talk with people nearby, and pass on remembered news. See README.md for the source.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::{NumberSlot, TableSlot};
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{NumberSlot, TableSlot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,13 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Probability of talking with somebody who is there, in a round; 0 to 1.
+    /// Probability of talking with somebody nearby, per round; 0 to 1.
     talk: f64,
     /// Probability that news comes up in a talk; 0 to 1.
     tell: f64,
-    /// Rounds for which news is remembered after it was last heard or told. 0: it is not; what one has from the start one always knows.
+    /// Rounds for which news is remembered after it was last heard or told; 0: not at all. News known from the start is never forgotten.
     memory: u32,
-    /// Probability of saying, when asked, that one knows of news that one does not remember; 0 to 1.
+    /// Probability of claiming, when asked, to know news that one does not remember; 0 to 1.
     invent: f64,
 }
 
@@ -45,7 +45,7 @@ pub struct Gossip {
     know: u16,
 }
 
-/// News that somebody remembers.
+/// A remembered piece of news.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remembered {
     news: u32,
@@ -55,20 +55,20 @@ pub struct Remembered {
 
 impl Policy for Gossip {
     const NAME: &'static str = "gossip";
-    const SUMMARY: &'static str = "Talks with whoever is there, and passes on the news that it remembers";
+    const SUMMARY: &'static str = "Talk with whoever is there, and pass on the news that one remembers";
     type Params = Params;
     /// Ascending by news.
     type State = Vec<Remembered>;
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         for (key, part) in [("talk", params.talk), ("tell", params.tell), ("invent", params.invent)] {
             Invalid::within(0.0..=1.0, key, part)?;
         }
-        let table = |name, column| binding.table(name, [column]).map(|(slot, [column])| (slot, column));
-        let act = |name| binding.act(name).map(|(kind, _)| kind);
+        let table = |name, column| setup.table(name, [column]).map(|(slot, [column])| (slot, column));
+        let act = |name| setup.act(name).map(|(kind, _)| kind);
         Ok(Gossip {
             params,
-            news: binding.number("news")?,
+            news: setup.number("news")?,
             present: table("present", "person")?,
             own: table("own", "news")?,
             heard: table("heard", "news")?,
@@ -78,15 +78,15 @@ impl Policy for Gossip {
         })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) -> Vec<Remembered> {
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) -> Vec<Remembered> {
         Vec::new()
     }
 
     async fn act(&self, remembered: &mut Vec<Remembered>, turn: &mut Turn<'_>) -> Result<(), Fault> {
         let Params { talk, tell, memory, invent } = self.params;
-        let (sight, round) = (turn.sight, turn.round);
+        let (observation, round) = (turn.observation, turn.round);
         if memory > 0 {
-            for row in sight.table(self.heard.0) {
+            for row in observation.table(self.heard.0) {
                 let news = row[self.heard.1] as u32;
                 match remembered.binary_search_by_key(&news, |one| one.news) {
                     Ok(at) => remembered[at].last = round,
@@ -95,14 +95,14 @@ impl Policy for Gossip {
             }
         }
         remembered.retain(|one| round - one.last <= memory);
-        let mut known: Vec<u32> = sight.table(self.own.0).map(|row| row[self.own.1] as u32).collect();
+        let mut known: Vec<u32> = observation.table(self.own.0).map(|row| row[self.own.1] as u32).collect();
         known.extend(remembered.iter().map(|one| one.news));
         known.sort_unstable();
         known.dedup();
-        let there = sight.table(self.present.0);
+        let there = observation.table(self.present.0);
         if there.len() > 0 && turn.draws.chance(talk) {
             let pick = turn.draws.below(there.len() as u64) as usize;
-            if let Some(row) = sight.table(self.present.0).nth(pick) {
+            if let Some(row) = observation.table(self.present.0).nth(pick) {
                 turn.act(self.talk, row[self.present.1]);
                 for news in &known {
                     if turn.draws.chance(tell) {
@@ -113,7 +113,7 @@ impl Policy for Gossip {
                 }
             }
         }
-        for news in 0..turn.sight.number(self.news) as u32 {
+        for news in 0..turn.observation.number(self.news) as u32 {
             let knows = known.binary_search(&news).is_ok();
             if knows || invent > 0.0 && turn.draws.chance(invent) {
                 turn.act(self.know, f64::from(news));

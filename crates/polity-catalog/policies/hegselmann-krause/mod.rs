@@ -1,10 +1,10 @@
-//! Bounded confidence, all at once: the mean of all opinions near the own. See README.md for the source and the equations.
+//! Bounded confidence, all at once: the mean of all opinions near one's own. See README.md for the source and the equations.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
-    /// Opinions farther away than this are not listened to; in units of the scale, 0 or more.
+    /// Opinions farther away than this are ignored; in units of the scale, 0 or more.
     epsilon: f64,
 }
 
@@ -32,28 +32,28 @@ pub struct HegselmannKrause {
 
 impl Policy for HegselmannKrause {
     const NAME: &'static str = "hegselmann-krause";
-    const SUMMARY: &'static str = "Take the mean of all opinions near the own (bounded confidence)";
+    const SUMMARY: &'static str = "Take the mean of all opinions near one's own (bounded confidence)";
     type Params = Params;
     type State = ();
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let epsilon = params.epsilon;
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
             return Err(Invalid { key: "epsilon".into(), message: format!("must be 0 or more, is {epsilon}") });
         }
-        let (act, low, high) = binding.number_act()?;
-        Ok(HegselmannKrause { epsilon, opinion: binding.number("opinion")?, act, low, high })
+        let (act, low, high) = setup.number_act()?;
+        Ok(HegselmannKrause { epsilon, opinion: setup.number("opinion")?, act, low, high })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     fn tells_neighbours(&self) -> bool {
         true
     }
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let own = turn.sight.number(self.opinion);
-        // The own opinion is one of those near it. Differences from it are summed, so that agreement is kept to the last bit.
+        let own = turn.observation.number(self.opinion);
+        // The own opinion is one of those near it. Summing differences from it preserves agreement to the last bit.
         let (sum, n) =
             turn.inbox().numbers().map(|(_, other)| other - own).fold((0.0, 1u32), |(sum, n), difference| {
                 if difference.abs() <= self.epsilon { (sum + difference, n + 1) } else { (sum, n) }

@@ -1,16 +1,16 @@
-//! What somebody remembers: the newest facts word for word, what came before in summaries.
+//! A person's memory: the newest facts word for word, earlier ones in summaries.
 
 use polity_kernel::rng::Draws;
 use serde::{Deserialize, Serialize};
 
-/// A fact and what it is taken for.
+/// A fact and its remembered value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     pub fact: u32,
     pub value: u32,
 }
 
-/// How much is remembered, and how well.
+/// Size and quality of the memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
     /// Facts in clear memory.
@@ -19,21 +19,21 @@ pub struct Size {
     pub fuzzy: usize,
     /// Probability that a summary gets a fact wrong.
     pub blur: f64,
-    /// Values that a fact may have.
+    /// Number of possible values of a fact.
     pub values: u32,
 }
 
-/// A mixed memory, both parts from the oldest to the newest.
+/// A mixed memory, both parts from oldest to newest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// The last facts that came, as they came; one may stand there several times.
+    /// The latest facts, unchanged; a fact may occur several times.
     clear: Vec<Known>,
     /// Each fact once.
     fuzzy: Vec<Known>,
 }
 
 impl Memory {
-    /// Takes a fact in. What no longer fits into clear memory is summed up, what no longer fits there is lost.
+    /// Adds a fact. What no longer fits into clear memory is summarised; what no longer fits there is lost.
     pub fn take(&mut self, known: Known, size: &Size, draws: &mut Draws) {
         self.clear.push(known);
         while self.clear.len() > size.clear {
@@ -54,7 +54,7 @@ impl Memory {
         }
     }
 
-    /// What a fact is taken for: as it stands in clear memory, else in fuzzy memory.
+    /// Returns the remembered value of a fact, from clear memory, else from fuzzy memory.
     #[must_use]
     pub fn find(&self, fact: u32) -> Option<u32> {
         let newest = self.clear.iter().rev().chain(self.fuzzy.iter().rev());

@@ -1,14 +1,14 @@
-//! Asks acquaintances for the facts that a question takes, with or without a plan, and passes on what it is asked. See README.md for the
+//! Asks acquaintances for the facts that a question needs, with or without a plan, and answers or relays questions. See README.md for the
 //! source.
 
 mod memory;
 
 use memory::{Known, Memory, Size};
-use polity_kernel::mail::Body;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::{NumberSlot, TableSlot};
+use polity_kernel::messages::Body;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{NumberSlot, TableSlot};
 use polity_kernel::topology::Topology;
 use polity_kernel::{AgentId, Invalid};
 use schemars::JsonSchema;
@@ -23,14 +23,14 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Whether it keeps a plan: a list of the facts that the question takes, with what is known of each. Then it asks for what it lacks,
-    /// those who are likely to hold or reach it, and nobody twice before all have been asked. Else it asks anybody for any of them.
+    /// Keep a plan: a list of the needed facts and what is known of each. Then it asks for missing facts, from people likely to hold or
+    /// reach them, and nobody twice before all were asked. Otherwise it asks anybody for any of them.
     plan: bool,
-    /// How many times a question for a fact is passed on by people who do not hold it.
+    /// Maximum number of times a question is passed on by people who do not hold the fact.
     relays: u32,
-    /// Facts in clear memory, the last that came, word for word.
+    /// Number of facts in clear memory: the latest, word for word.
     clear: usize,
-    /// Facts in fuzzy memory, into which those are summed up that no longer fit into clear memory.
+    /// Number of facts in fuzzy memory, which summarises those that no longer fit into clear memory.
     fuzzy: usize,
     /// Probability that a summary gets a fact wrong.
     blur: f64,
@@ -56,7 +56,7 @@ pub struct Inquirer {
     act: u16,
 }
 
-/// Somebody who waits to be told a fact.
+/// A person waiting to be told a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     fact: u32,
@@ -68,11 +68,11 @@ pub struct Waiting {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     known: Option<u32>,
-    /// Who has been asked for it since all had been.
+    /// People asked for it since the last time that all had been.
     asked: Vec<AgentId>,
 }
 
-/// What somebody carries from turn to turn.
+/// A person's state between turns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mind {
     memory: Memory,
@@ -80,12 +80,12 @@ pub struct Mind {
     waiting: Vec<Waiting>,
 }
 
-/// A question for a fact; the number is the fact, and how many times it may still be passed on.
+/// A question for a fact; the number encodes the fact, and how many times it may still be passed on.
 const ASK: u16 = 0;
-/// A fact; the number is the fact and its value.
+/// A fact; the number encodes the fact and its value.
 const TELL: u16 = 1;
 
-/// Two numbers in one; exact for the second below 2^21.
+/// Packs two numbers into one; exact for the second below 2^21.
 fn pack(fact: u32, other: u32) -> f64 {
     f64::from(fact) + f64::from(other) * 4_294_967_296.0
 }
@@ -95,8 +95,8 @@ fn unpack(packed: f64) -> (u32, u32) {
     (packed as u32, (packed >> 32) as u32)
 }
 
-/// Of those whom `who` knows and who are not `spared`, the one who is most likely to hold or reach what is `of` somebody: that person, else one
-/// who knows it, else the one who knows most people; the first of several.
+/// Returns the acquaintance of `who`, except `spared`, most likely to hold or reach the facts `of` somebody: that person, else one who
+/// knows it, else the one who knows most people. Ties go to the first.
 fn likely(topology: &Topology, who: AgentId, of: AgentId, spared: impl Fn(AgentId) -> bool) -> Option<AgentId> {
     let promise = |other: AgentId| match other == of {
         true => (2, 0),
@@ -109,18 +109,18 @@ fn likely(topology: &Topology, who: AgentId, of: AgentId, spared: impl Fn(AgentI
 impl Inquirer {
     fn size(&self, turn: &Turn<'_>) -> Size {
         let Params { clear, fuzzy, blur, .. } = self.params;
-        Size { clear, fuzzy, blur, values: turn.sight.number(self.values) as u32 }
+        Size { clear, fuzzy, blur, values: turn.observation.number(self.values) as u32 }
     }
 
-    /// Reads what has come: tells what it knows, passes on what it does not.
+    /// Reads the messages: answers known facts, passes on the other questions.
     fn read(&self, mind: &mut Mind, turn: &mut Turn<'_>, size: &Size) {
-        let per_person = turn.sight.number(self.facts).max(1.0) as u32;
+        let per_person = turn.observation.number(self.facts).max(1.0) as u32;
         // Nobody waits longer than an answer may take.
         mind.waiting.retain(|waiting| turn.round - waiting.since <= 2 * self.params.relays + 2);
-        for mail in turn.inbox() {
-            let Body::Number(packed) = mail.body else { continue };
+        for inbox in turn.inbox() {
+            let Body::Number(packed) = inbox.body else { continue };
             let (fact, other) = unpack(packed);
-            if mail.channel == TELL {
+            if inbox.channel == TELL {
                 mind.memory.take(Known { fact, value: other }, size, &mut turn.draws);
                 mind.waiting.retain(|waiting| {
                     if waiting.fact == fact {
@@ -130,13 +130,13 @@ impl Inquirer {
                 });
                 self.note(mind, turn, fact, other);
             } else if let Some(value) = mind.memory.find(fact) {
-                turn.send(mail.from, TELL, pack(fact, value));
-            // Its own that it has forgotten nobody can tell it.
+                turn.send(inbox.from, TELL, pack(fact, value));
+            // Nobody can tell it its own forgotten facts.
             } else if other > 0 && fact / per_person != turn.who {
-                let next = likely(turn.topology(), turn.who, fact / per_person, |third| third == mail.from);
+                let next = likely(turn.topology(), turn.who, fact / per_person, |third| third == inbox.from);
                 if let Some(next) = next {
                     turn.send(next, ASK, pack(fact, other - 1));
-                    mind.waiting.push(Waiting { fact, who: mail.from, since: turn.round });
+                    mind.waiting.push(Waiting { fact, who: inbox.from, since: turn.round });
                 }
             }
         }
@@ -144,7 +144,7 @@ impl Inquirer {
 
     /// Writes a fact into the plan.
     fn note(&self, mind: &mut Mind, turn: &Turn<'_>, fact: u32, value: u32) {
-        let lines = turn.sight.table(self.question);
+        let lines = turn.observation.table(self.question);
         for (step, line) in mind.plan.iter_mut().zip(lines) {
             if line[self.question_columns[0]] as u32 == fact {
                 step.known.get_or_insert(value);
@@ -152,10 +152,10 @@ impl Inquirer {
         }
     }
 
-    /// Answers, or asks for one fact more.
-    fn inquire(&self, mind: &mut Mind, turn: &mut Turn<'_>, size: &Size) {
+    /// Answers, or asks for one more fact.
+    fn query(&self, mind: &mut Mind, turn: &mut Turn<'_>, size: &Size) {
         let [fact, person] = self.question_columns;
-        let lines = || turn.sight.table(self.question).map(|line| (line[fact] as u32, line[person] as u32));
+        let lines = || turn.observation.table(self.question).map(|line| (line[fact] as u32, line[person] as u32));
         let needed: Vec<(u32, u32)> = lines().collect();
         let sum = |values: Option<Vec<u32>>| {
             let sum: Option<u64> = values.map(|all| all.into_iter().map(u64::from).sum());
@@ -164,7 +164,7 @@ impl Inquirer {
         let answer = if self.params.plan {
             sum(mind.plan.iter().map(|step| step.known).collect())
         } else if turn.round + 1 == self.rounds {
-            // Who keeps no list of what it lacks can not say before the end that it lacks nothing.
+            // Without a plan, it cannot know before the end that nothing is missing.
             sum(needed.iter().map(|(fact, _)| mind.memory.find(*fact)).collect())
         } else {
             None
@@ -175,7 +175,7 @@ impl Inquirer {
         }
         let asks = if self.params.plan {
             let lacking = mind.plan.iter_mut().zip(&needed).filter(|(step, _)| step.known.is_none());
-            // The fact for which fewest have been asked.
+            // The fact for which the fewest people were asked.
             lacking.min_by_key(|(step, _)| step.asked.len()).and_then(|(step, (fact, person))| {
                 let contact =
                     |asked: &[AgentId]| likely(turn.topology(), turn.who, *person, |who| asked.contains(&who));
@@ -199,11 +199,11 @@ impl Inquirer {
 
 impl Policy for Inquirer {
     const NAME: &'static str = "inquirer";
-    const SUMMARY: &'static str = "Asks acquaintances for the facts that a question takes, with or without a plan";
+    const SUMMARY: &'static str = "Ask acquaintances for the facts that a question needs, with or without a plan";
     type Params = Params;
     type State = Mind;
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         Invalid::within(0.0..=1.0, "blur", params.blur)?;
         if params.relays > 100 {
             return Err(Invalid {
@@ -211,23 +211,23 @@ impl Policy for Inquirer {
                 message: format!("must be at most 100, is {}", params.relays),
             });
         }
-        let (own, own_columns) = binding.table("own", ["fact", "value"])?;
-        let (question, question_columns) = binding.table("question", ["fact", "person"])?;
+        let (own, own_columns) = setup.table("own", ["fact", "value"])?;
+        let (question, question_columns) = setup.table("question", ["fact", "person"])?;
         Ok(Inquirer {
             params,
-            rounds: binding.rounds,
-            open: binding.number("open")?,
-            facts: binding.number("facts")?,
-            values: binding.number("values")?,
+            rounds: setup.rounds,
+            open: setup.number("open")?,
+            facts: setup.number("facts")?,
+            values: setup.number("values")?,
             own,
             own_columns,
             question,
             question_columns,
-            act: binding.act("answer")?.0,
+            act: setup.act("answer")?.0,
         })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) -> Mind {
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) -> Mind {
         Mind::default()
     }
 
@@ -235,17 +235,17 @@ impl Policy for Inquirer {
         let size = self.size(turn);
         if turn.round == 0 {
             let [fact, value] = self.own_columns;
-            for line in turn.sight.table(self.own) {
+            for line in turn.observation.table(self.own) {
                 let known = Known { fact: line[fact] as u32, value: line[value] as u32 };
                 mind.memory.take(known, &size, &mut turn.draws);
             }
             if self.params.plan {
-                mind.plan = vec![Step::default(); turn.sight.table(self.question).count()];
+                mind.plan = vec![Step::default(); turn.observation.table(self.question).count()];
             }
         }
         self.read(mind, turn, &size);
-        if turn.sight.number(self.open) > 0.0 {
-            self.inquire(mind, turn, &size);
+        if turn.observation.number(self.open) > 0.0 {
+            self.query(mind, turn, &size);
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! Stay at home when ill, or when many are. See README.md.
+//! Stay at home when ill, or when many others are. See README.md.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 pub struct Params {
     /// Share of the agents that stay at home while they are infectious; 0 to 1.
     compliance: f64,
-    /// Those stay at home whatever their health while more than this share of all is infectious; 0 to 1.
+    /// These agents also stay at home, whatever their health, while more than this share of all is infectious; 0 to 1.
     alarm: f64,
 }
 
@@ -41,26 +41,26 @@ const INFECTIOUS: f64 = 2.0;
 
 impl Policy for Isolate {
     const NAME: &'static str = "isolate";
-    const SUMMARY: &'static str = "Stay at home when ill, or when many are";
+    const SUMMARY: &'static str = "Stay at home when ill, or when many others are";
     type Params = Params;
     /// Whether the agent complies.
     type State = bool;
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         for (key, value) in [("compliance", params.compliance), ("alarm", params.alarm)] {
             Invalid::within(0.0..=1.0, key, value)?;
         }
-        let (health, prevalence) = (binding.number("health")?, binding.number("prevalence")?);
-        Ok(Isolate { params, health, prevalence, act: binding.act("isolate")?.0 })
+        let (health, prevalence) = (setup.number("health")?, setup.number("prevalence")?);
+        Ok(Isolate { params, health, prevalence, act: setup.act("isolate")?.0 })
     }
 
-    fn born(&self, _: Person<'_>, draws: &mut Draws) -> bool {
+    fn init_state(&self, _: Person<'_>, draws: &mut Draws) -> bool {
         draws.chance(self.params.compliance)
     }
 
     async fn act(&self, complies: &mut bool, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let ill = turn.sight.number(self.health) == INFECTIOUS;
-        let alarmed = turn.sight.number(self.prevalence) > self.params.alarm;
+        let ill = turn.observation.number(self.health) == INFECTIOUS;
+        let alarmed = turn.observation.number(self.prevalence) > self.params.alarm;
         if *complies {
             turn.act(self.act, f64::from(u8::from(ill || alarmed)));
         }

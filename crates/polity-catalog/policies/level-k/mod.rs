@@ -1,10 +1,10 @@
 //! Levels of reasoning: a Poisson cognitive hierarchy. See README.md for the source and the equations.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 pub struct Params {
     /// Mean number of steps of reasoning (tau); 0 to 20. Camerer, Ho and Chong estimate about 1.5.
     mean: f64,
-    /// Levels above this are drawn again; 0 to 100.
+    /// Levels above this are redrawn; 0 to 100.
     most: u32,
     /// Standard deviation of a normal error on every guess of levels above 0, in units of the range; 0 to 1.
     noise: f64,
@@ -37,13 +37,13 @@ pub struct LevelK {
     params: Params,
     /// Poisson weights of the levels.
     weights: Vec<f64>,
-    /// Factors of all levels for the fraction first met; a fraction that changes later is computed anew each time.
+    /// Factors of all levels for the first fraction; if the fraction changes later, they are recomputed each time.
     factors: OnceLock<(f64, Vec<f64>)>,
     slots: [NumberSlot; 5],
     act: u16,
 }
 
-/// The guess of a level as a factor of what level 0 names on average: level k responds to the mix of the levels below it, in the
+/// Returns the guess of a level as a factor of level 0's mean guess. Level k responds to the mix of the levels below it, in the
 /// proportions in which they occur, and neglects its own influence on the average.
 pub fn factor(weights: &[f64], fraction: f64, level: u32) -> f64 {
     let (mut mass, mut sum) = (0.0, 0.0);
@@ -69,12 +69,12 @@ impl LevelK {
 
 impl Policy for LevelK {
     const NAME: &'static str = "level-k";
-    const SUMMARY: &'static str = "Respond to less deep reasoners (Poisson cognitive hierarchy)";
+    const SUMMARY: &'static str = "Respond to reasoners of lower levels (Poisson cognitive hierarchy)";
     type Params = Params;
     /// The number of steps of reasoning.
     type State = u32;
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         Invalid::within(0.0..=20.0, "mean", params.mean)?;
         Invalid::within(0..=100, "most", params.most)?;
         Invalid::within(0.0..=1.0, "noise", params.noise)?;
@@ -82,24 +82,24 @@ impl Policy for LevelK {
         for k in 1..=params.most {
             weights.push(weights[k as usize - 1] * params.mean / f64::from(k));
         }
-        let slot = |name| binding.number(name);
+        let slot = |name| setup.number(name);
         Ok(LevelK {
             params,
             weights,
             factors: OnceLock::new(),
             slots: [slot("fraction")?, slot("low")?, slot("high")?, slot("announced")?, slot("last-mean")?],
-            act: binding.number_act()?.0,
+            act: setup.number_act()?.0,
         })
     }
 
-    fn born(&self, _: Person<'_>, draws: &mut Draws) -> u32 {
+    fn init_state(&self, _: Person<'_>, draws: &mut Draws) -> u32 {
         draws.weighted(&self.weights).unwrap_or(0) as u32
     }
 
     async fn act(&self, level: &mut u32, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let see = |i: usize| turn.sight.number(self.slots[i]);
+        let see = |i: usize| turn.observation.number(self.slots[i]);
         let (fraction, low, high, announced, last_mean) = (see(0), see(1), see(2), see(3), see(4));
-        // Before anything is known level 0 guesses anything; afterwards it repeats the last mean (Nagel 1995).
+        // Without an announced mean, level 0 guesses at random; later it repeats the last mean (Nagel 1995).
         let known = announced > 0.0;
         let anchor = if known { last_mean } else { f64::midpoint(low, high) };
         let mut guess = match *level {

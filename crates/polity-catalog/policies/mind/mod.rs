@@ -1,21 +1,22 @@
 //! Minds: agents that ask a model what to do, in typed questions. See README.md.
 
+#[cfg(test)]
+mod tests;
+
 use crate::minds::memory::Memory;
 use crate::minds::offer::Offer;
 use crate::minds::prompts::{self, Prompts, Text};
-use crate::minds::templates::plain;
 use crate::minds::{
-    ACTIVE, Deed, Given, ModelShare, OPEN_QUESTION, THOUGHTS, deeds, invalid, models_of, thoughts, values, wanted,
+    ACTIVE, ActionForm, Given, ModelShare, OPEN_QUESTION, THOUGHTS, actions, heard, invalid, models_of, thoughts,
+    values, wanted,
 };
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
-use polity_kernel::ladder::Question;
-use polity_kernel::mail::Body;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::ask::{ChatMessage, Hidden, Part, Question, Request, ResponseFormat, Role, Settings, Target, Value};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use polity_kernel::scenario::TextSource;
-use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,22 +31,22 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Think {
-    /// It decides at once.
+    /// Decide at once.
     #[default]
     No,
-    /// Its reply holds its thoughts, and its decision after them.
+    /// Think and then decide in one reply.
     InReply,
-    /// It is asked for its thoughts, and for its decision in a call of its own.
+    /// Think in one call, and decide in another.
     First,
 }
 
-/// What a mind keeps of earlier rounds.
+/// A mind's memory of earlier rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Keeping {
-    /// Tokens (four letters each) that memories may take in a prompt; what is oldest goes first. 0: nothing is kept.
+    /// Maximum tokens (four characters each) of memories in a prompt; the oldest are dropped first. 0: no memory.
     tokens: u32,
-    /// Whether what goes is first summed up by the model, which is a call of its own now and then.
+    /// Let the model summarise memories before they are dropped, in an occasional call of its own.
     summary: bool,
 }
 
@@ -55,47 +56,47 @@ impl Default for Keeping {
     }
 }
 
-/// A further question that every mind is asked in every round, after its decision. The answers are recorded, nothing acts on them.
+/// An additional question to every mind in every round, after its decision. The answers are recorded and have no effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Further {
     /// Its name, in tables.
     name: String,
-    /// Its words.
+    /// Its text.
     ask: String,
     /// The kind of answer.
-    want: Want,
+    response_format: ResponseFormat,
 }
 
 /// Parameters of minds.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// `provider/model`; without it the scenario's `model`.
+    /// `provider/model`; by default, the scenario's `model`.
     model: Option<String>,
     /// Several models; each agent is given one at birth.
     models: Vec<ModelShare>,
-    /// How the model is to sample; what is not given is as the scenario's `settings` have it.
+    /// Sampling settings of the model; defaults are the scenario's `settings`.
     settings: Settings,
-    /// Templates in place of the world's and the policy's own, by name (README.md lists them): a text, or {file: NAME}.
+    /// Templates that replace the world's and the policy's own, by name (README.md lists them): a text, or {file: NAME}.
     prompts: BTreeMap<String, TextSource>,
     /// Whether it thinks before it decides: `no`, `in-reply` or `first`.
     think: Think,
-    /// What it keeps of earlier rounds.
+    /// Its memory of earlier rounds.
     memory: Keeping,
-    /// The acts that it may perform; without it all that the world has.
+    /// The acts that it may perform; by default, all of the world's.
     acts: Option<Vec<String>>,
-    /// What it does when no reply can be used: values by act. An act without one is not performed.
+    /// Values by act, used when no reply can be used. An act without one is not performed.
     default: BTreeMap<String, Given>,
-    /// Further questions of every round.
+    /// Additional questions in every round.
     questions: Vec<Further>,
-    /// How often a question is put again when its reply can not be used; 0 to 10.
-    again: u8,
-    /// Letters that it hears in a round at most, drawn from all that came.
-    hear: u32,
-    /// Whether those who hear it are told what it does.
-    tell: bool,
-    /// Whether agents whose prompts are the very same share one call and its answer. Without it each has a sample of its own.
+    /// Number of retries when a reply cannot be used; 0 to 10.
+    max_retries: u8,
+    /// Maximum number of messages that it hears per round, drawn from all that came.
+    max_messages: u32,
+    /// Report its actions to those who hear it.
+    broadcast: bool,
+    /// Let agents with identical prompts share one call and its answer. Otherwise each has its own sample.
     shared: bool,
 }
 
@@ -111,9 +112,9 @@ impl Default for Params {
             acts: None,
             default: BTreeMap::new(),
             questions: Vec::new(),
-            again: 1,
-            hear: 20,
-            tell: true,
+            max_retries: 1,
+            max_messages: 20,
+            broadcast: true,
             shared: false,
         }
     }
@@ -122,33 +123,33 @@ impl Default for Params {
 /// Agents that ask a model.
 pub struct Mind {
     /// Names and shares.
-    models: Vec<String>,
+    models: Vec<Target>,
     shares: Vec<f64>,
     settings: Settings,
     prompts: Prompts,
     think: Think,
     memory: Keeping,
-    deeds: Vec<Deed>,
-    /// Whether it picks one of them a turn.
+    actions: Vec<ActionForm>,
+    /// Whether it picks one of them per turn.
     picks: bool,
-    /// Where the world says that an agent has nothing to decide.
+    /// The observation field that is 0 if an agent has nothing to decide.
     active: Option<NumberSlot>,
     questions: Vec<Further>,
-    again: u8,
-    hear: usize,
-    tell: bool,
+    max_retries: u8,
+    max_messages: usize,
+    broadcast: bool,
     shared: bool,
 }
 
-/// What a mind carries from turn to turn.
+/// A mind's state between turns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Which of the models it has.
+    /// Index of its model.
     model: u32,
     memory: Memory,
 }
 
-/// Stands where an act that was not decided has no value; it is looked at by nobody.
+/// Placeholder for an act without a decision; it is never read.
 const NOTHING: Value = Value::Record(Vec::new());
 
 impl Policy for Mind {
@@ -157,65 +158,66 @@ impl Policy for Mind {
     type Params = Params;
     type State = State;
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        let (models, shares) = models_of(params.model.as_deref(), &params.models, binding)?;
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        let (models, shares) = models_of(params.model.as_deref(), &params.models, setup)?;
         params.settings.check().map_err(|error| invalid(&format!("settings.{}", error.key), error.message))?;
-        Invalid::within(0..=10, "again", params.again)?;
-        let deeds = deeds(params.acts.as_deref(), &params.default, binding)?;
+        Invalid::within(0..=10, "max_retries", params.max_retries)?;
+        let actions = actions(params.acts.as_deref(), &params.default, setup)?;
         for (i, question) in params.questions.iter().enumerate() {
-            let known = params.questions[..i].iter().map(|q| &q.name).chain(deeds.iter().map(|deed| &deed.name));
+            let known = params.questions[..i].iter().map(|q| &q.name).chain(actions.iter().map(|action| &action.name));
             let fits = !question.name.is_empty()
                 && question.name != THOUGHTS
                 && !known.clone().any(|name| *name == question.name);
             let key = format!("questions[{i}].name");
-            Invalid::unless(fits, &key, format!("`{}` is taken, or no name", question.name))?;
-            check_want(&question.want).map_err(|message| invalid(&format!("questions[{i}].want"), message))?;
+            Invalid::unless(fits, &key, format!("`{}` is empty or already in use", question.name))?;
+            check_want(&question.response_format)
+                .map_err(|message| invalid(&format!("questions[{i}].want"), message))?;
         }
-        let prompts = Prompts::open(&params.prompts, binding)?;
+        let prompts = Prompts::open(&params.prompts, setup)?;
         Ok(Mind {
-            models,
+            models: models.into_iter().map(Target::from).collect(),
             shares,
-            settings: binding.settings.with(params.settings),
+            settings: setup.settings.with(params.settings),
             prompts,
             think: params.think,
             memory: params.memory,
-            deeds,
-            picks: binding.interface.alternatives,
-            active: binding.number(ACTIVE).ok(),
+            actions,
+            picks: setup.interface.alternatives,
+            active: setup.number(ACTIVE).ok(),
             questions: params.questions,
-            again: params.again,
-            hear: params.hear as usize,
-            tell: params.tell,
+            max_retries: params.max_retries,
+            max_messages: params.max_messages as usize,
+            broadcast: params.broadcast,
             shared: params.shared,
         })
     }
 
     fn models(&self) -> Vec<String> {
-        self.models.clone()
+        self.models.iter().map(Target::to_string).collect()
     }
 
-    /// An open question with its prompts, and five bytes for each token that it remembers.
+    /// An open question with its prompts, and five bytes per token of memory.
     fn memory_bytes(&self) -> usize {
         OPEN_QUESTION + 5 * self.memory.tokens as usize
     }
 
     fn tells_neighbours(&self) -> bool {
-        self.tell && !self.picks
+        self.broadcast && !self.picks
     }
 
-    fn born(&self, _: Person<'_>, draws: &mut Draws) -> State {
-        // With one model nothing is drawn.
+    fn init_state(&self, _: Person<'_>, draws: &mut Draws) -> State {
+        // With one model, no draw is needed.
         let model = if self.models.len() > 1 { draws.weighted(&self.shares).unwrap_or(0) as u32 } else { 0 };
         State { model, memory: Memory::default() }
     }
 
     async fn act(&self, state: &mut State, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        if self.active.is_some_and(|active| turn.sight.number(active) == 0.0) {
+        if self.active.is_some_and(|active| turn.observation.number(active) == 0.0) {
             return Ok(());
         }
         self.make_room(state, turn).await;
         let (mut messages, thoughts) = match turn.answered_next() {
-            // The turn is run again with its answers: what it asked need not be put into words again.
+            // The turn is rerun with its answers, so its question need not be rendered again.
             Some(request) if self.think != Think::First => (request.messages.clone(), None),
             _ => self.worded(state, turn).await?,
         };
@@ -224,21 +226,21 @@ impl Policy for Mind {
             false => self.decide(state, turn, messages.clone()).await,
         };
         let thoughts = thoughts.or(words);
-        for (deed, value) in self.deeds.iter().zip(&decided) {
+        for (action, value) in self.actions.iter().zip(&decided) {
             if let Some(value) = value {
-                deed.perform(value, turn, self.tell && !self.picks);
+                action.perform(value, turn, self.broadcast && !self.picks);
             }
         }
         let did = self.did(&decided);
         if !self.questions.is_empty() {
-            Arc::make_mut(&mut messages).push(Message::text(Role::Assistant, did.clone()));
+            Arc::make_mut(&mut messages).push(ChatMessage::text(Role::Assistant, did.clone()));
             let questions = self.questions.iter().map(|further| {
                 let mut messages = messages.clone();
-                Arc::make_mut(&mut messages).push(Message::text(Role::User, further.ask.clone()));
-                self.question(self.request(state, turn, messages, further.want.clone(), &further.name), None)
+                Arc::make_mut(&mut messages).push(ChatMessage::text(Role::User, further.ask.clone()));
+                self.question(self.request(state, turn, messages, further.response_format.clone(), &further.name), None)
             });
-            // They stand in the record of calls; nothing acts on them.
-            turn.settle_all(questions.collect()).await;
+            // They are recorded with the calls and have no effect.
+            turn.ask_all(questions.collect()).await;
         }
         if self.memory.tokens > 0 {
             let mut context = self.prompts.context(turn, &state.memory);
@@ -250,24 +252,26 @@ impl Policy for Mind {
 
     fn interview(&self, state: &State, turn: &Turn<'_>, question: &str) -> Result<Option<Request>, Fault> {
         let mut context = self.prompts.context(turn, &state.memory);
-        let system = Message::text(Role::System, self.prompts.render(Text::System, &context)?);
+        let system = ChatMessage::text(Role::System, self.prompts.render(Text::System, &context)?);
         let messages = vec![system, self.told(turn, &mut context, question)?];
-        Ok(Some(self.request(state, turn, messages, Want::Text, "interview")))
+        Ok(Some(self.request(state, turn, messages, ResponseFormat::Text, "interview")))
     }
 }
 
-fn check_want(want: &Want) -> Result<(), String> {
-    match want {
-        Want::Text => Ok(()),
-        Want::Choice(options) if options.is_empty() => Err("a choice has at least one option".into()),
-        Want::Choice(_) => Ok(()),
-        Want::Number { low, high, .. } if low <= high => Ok(()),
-        Want::Number { low, high, .. } => Err(format!("no number lies in {low}..={high}")),
-        Want::List { of, least, most } if least <= most && *most > 0 => check_want(of),
-        Want::List { .. } => Err("`most` must be at least 1, and at least `least`".into()),
-        Want::Record(fields) if fields.is_empty() => Err("a record has at least one field".into()),
-        Want::Record(fields) => fields.iter().try_for_each(|(_, want)| check_want(want)),
-        Want::Vector => Err("a vector is nothing that a mind says".into()),
+fn check_want(response_format: &ResponseFormat) -> Result<(), String> {
+    match response_format {
+        ResponseFormat::Text => Ok(()),
+        ResponseFormat::Choice(options) if options.is_empty() => Err("a choice has at least one option".into()),
+        ResponseFormat::Choice(_) => Ok(()),
+        ResponseFormat::Number { low, high, .. } if low <= high => Ok(()),
+        ResponseFormat::Number { low, high, .. } => Err(format!("no number lies in {low}..={high}")),
+        ResponseFormat::List { of, least, most } if least <= most && *most > 0 => check_want(of),
+        ResponseFormat::List { .. } => Err("`most` must be at least 1, and at least `least`".into()),
+        ResponseFormat::Record(fields) if fields.is_empty() => Err("a record has at least one field".into()),
+        ResponseFormat::Record(fields) => {
+            fields.iter().try_for_each(|(_, response_format)| check_want(response_format))
+        }
+        ResponseFormat::Vector => Err("a mind cannot answer with a vector".into()),
     }
 }
 
@@ -276,103 +280,90 @@ impl Mind {
         &self,
         state: &State,
         turn: &Turn<'_>,
-        messages: impl Into<Arc<Vec<Message>>>,
-        want: Want,
+        messages: impl Into<Arc<Vec<ChatMessage>>>,
+        response_format: ResponseFormat,
         purpose: &str,
     ) -> Request {
-        let model = self.models.get(state.model as usize).or(self.models.first()).cloned().unwrap_or_default();
+        let model = self.models.get(state.model as usize).or(self.models.first()).cloned().unwrap_or_else(|| "".into());
         Request {
             settings: self.settings,
             sample: if self.shared { 0 } else { turn.who },
             purpose: purpose.to_owned(),
-            ..Request::new(model, messages, want)
+            ..Request::new(model, messages, response_format)
         }
     }
 
     fn question(&self, request: Request, hidden: Option<Hidden>) -> Question {
-        Question { request, hidden, again: self.again, default: NOTHING }
+        Question::new(request).hidden(hidden).retries(self.max_retries).default(NOTHING)
     }
 
-    /// What the agent is told in its turn, with the letters that it hears.
-    fn told(&self, turn: &Turn<'_>, context: &mut prompts::Context, question: &str) -> Result<Message, Fault> {
+    /// Returns the agent's prompt in its turn, with the messages that it hears.
+    fn told(&self, turn: &Turn<'_>, context: &mut prompts::Context, question: &str) -> Result<ChatMessage, Fault> {
         let mut parts = vec![Part::Text(self.prompts.turn(context)?)];
-        let inbox = turn.inbox();
-        let mut heard: Vec<usize> = (0..inbox.len()).collect();
-        if heard.len() > self.hear {
-            turn.draws.clone().shuffle(&mut heard);
-            heard.truncate(self.hear);
-            heard.sort_unstable();
-        }
-        for mail in heard.into_iter().filter_map(|i| inbox.get(i)) {
-            let answer = match mail.body {
-                Body::Number(x) => plain(x),
-                Body::Text(text) => text.to_owned(),
-            };
-            parts.push(Part::Said { by: format!("Agent {}", mail.from), answer, reasons: String::new() });
-        }
+        parts.extend(heard(turn, self.max_messages));
         parts.push(Part::Text(question.to_owned()));
-        Ok(Message { role: Role::User, parts })
+        Ok(ChatMessage { role: Role::User, parts })
     }
 
-    /// The values of all acts, each `None` where it is not performed; and the thoughts in the reply, if any.
+    /// Returns the values of all acts, `None` for acts not performed; and the thoughts in the reply, if any.
     async fn decide(
         &self,
         state: &State,
         turn: &mut Turn<'_>,
-        messages: Arc<Vec<Message>>,
+        messages: Arc<Vec<ChatMessage>>,
     ) -> (Vec<Option<Value>>, Option<String>) {
         let in_reply = self.think == Think::InReply;
-        let (want, purpose) = wanted(&self.deeds, in_reply);
-        let hidden = match self.deeds.as_slice() {
-            [deed @ Deed { right: Some(slot), .. }] => {
-                Some(Hidden { gold: deed.gold(turn.sight.number(*slot)), ..Hidden::default() })
+        let (response_format, purpose) = wanted(&self.actions, in_reply);
+        let hidden = match self.actions.as_slice() {
+            [action @ ActionForm { right: Some(slot), .. }] => {
+                Some(Hidden { gold: action.gold(turn.observation.number(*slot)), ..Hidden::default() })
             }
             _ => None,
         };
-        // What holds in the end is each act's own default; a person is shown it where all acts have one.
-        let defaults = self.deeds.iter().map(|deed| deed.default.clone()).collect::<Option<Vec<Value>>>();
-        let default = defaults.map_or(NOTHING, |mut values| match want {
-            Want::Record(_) => {
+        // Each act has its own default; a person sees it if all acts have one.
+        let defaults = self.actions.iter().map(|action| action.default.clone()).collect::<Option<Vec<Value>>>();
+        let default = defaults.map_or(NOTHING, |mut values| match response_format {
+            ResponseFormat::Record(_) => {
                 let thoughts = in_reply.then(|| Value::Text(String::new()));
                 Value::Record(thoughts.into_iter().chain(values).collect())
             }
             _ => values.pop().unwrap_or(NOTHING),
         });
-        let request = self.request(state, turn, messages, want, &purpose);
-        let question = Question { default, ..self.question(request, hidden) };
-        let settled = turn.settle_all(vec![question]).await.pop();
-        let value = settled.filter(|settled| settled.defaulted.is_none()).map(|settled| settled.value);
-        let Some(value) = value else {
-            return (self.deeds.iter().map(|deed| deed.default.clone()).collect(), None);
+        let request = self.request(state, turn, messages, response_format, &purpose);
+        let Ok(value) = turn.ask(self.question(request, hidden).default(default)).await else {
+            return (self.actions.iter().map(|action| action.default.clone()).collect(), None);
         };
         let mut fields = values(value);
         let words = in_reply.then(|| thoughts(&mut fields)).flatten();
         (fields.into_iter().map(Some).collect(), words)
     }
 
-    /// The same where one act is picked: at most one has a value.
+    /// Returns the same if one act is picked: at most one has a value.
     async fn pick(
         &self,
         state: &State,
         turn: &mut Turn<'_>,
-        messages: Arc<Vec<Message>>,
+        messages: Arc<Vec<ChatMessage>>,
     ) -> (Vec<Option<Value>>, Option<String>) {
-        let mut decided = vec![None; self.deeds.len()];
-        let offer = Offer::of(&self.deeds, turn.sight, self.think == Think::InReply);
-        let question = self.question(self.request(state, turn, messages, offer.want(), "act"), None);
-        let settled = turn.settle_all(vec![question]).await.pop();
-        let Some(settled) = settled.filter(|settled| settled.defaulted.is_none()) else { return (decided, None) };
-        let (picked, words) = offer.read(settled.value);
+        let mut decided = vec![None; self.actions.len()];
+        let offer = Offer::of(&self.actions, turn.observation, self.think == Think::InReply);
+        let question = self.question(self.request(state, turn, messages, offer.response_format(), "act"), None);
+        let Ok(value) = turn.ask(question).await else { return (decided, None) };
+        let (picked, words) = offer.read(value);
         if let Some((place, value)) = picked {
             decided[place] = Some(value);
         }
         (decided, words)
     }
 
-    /// What the mind is told and asked in this turn, and what it thought of that in a call of its own.
-    async fn worded(&self, state: &State, turn: &mut Turn<'_>) -> Result<(Arc<Vec<Message>>, Option<String>), Fault> {
+    /// Returns the mind's prompt and question in this turn, and its thoughts from a separate call.
+    async fn worded(
+        &self,
+        state: &State,
+        turn: &mut Turn<'_>,
+    ) -> Result<(Arc<Vec<ChatMessage>>, Option<String>), Fault> {
         let mut context = self.prompts.context(turn, &state.memory);
-        let mut messages = vec![Message::text(Role::System, self.prompts.render(Text::System, &context)?)];
+        let mut messages = vec![ChatMessage::text(Role::System, self.prompts.render(Text::System, &context)?)];
         let mut question = self.prompts.render(Text::Question, &context)?;
         if self.think == Think::InReply {
             question = format!("{question}\n\n{}", self.prompts.think(&context, false)?);
@@ -381,12 +372,12 @@ impl Mind {
         if self.think == Think::First {
             let think = self.prompts.think(&context, true)?;
             messages.push(self.told(turn, &mut context, &think)?);
-            let heard = turn.ask(self.request(state, turn, messages.clone(), Want::Text, THOUGHTS), None).await;
-            // A mind that does not get to think decides without.
+            let heard = turn.ask(self.request(state, turn, messages.clone(), ResponseFormat::Text, THOUGHTS)).await;
+            // A mind without thoughts decides without them.
             match heard {
                 Ok(Value::Text(words)) => {
-                    messages.push(Message::text(Role::Assistant, words.clone()));
-                    messages.push(Message::text(Role::User, question));
+                    messages.push(ChatMessage::text(Role::Assistant, words.clone()));
+                    messages.push(ChatMessage::text(Role::User, question));
                     thoughts = Some(words);
                 }
                 _ => {
@@ -400,26 +391,27 @@ impl Mind {
         Ok((Arc::new(messages), thoughts))
     }
 
-    /// What it did, in words.
+    /// Describes its actions in words.
     fn did(&self, decided: &[Option<Value>]) -> String {
-        let all = self.deeds.iter().zip(decided).filter(|(_, value)| !self.picks || value.is_some());
-        let done: Vec<String> = all.map(|(deed, value)| deed.done(value.as_ref())).collect();
+        let all = self.actions.iter().zip(decided).filter(|(_, value)| !self.picks || value.is_some());
+        let done: Vec<String> = all.map(|(action, value)| action.done(value.as_ref())).collect();
         if done.is_empty() { "nothing".into() } else { done.join("; ") }
     }
 
-    /// Has what no longer fits into the memory summed up, where the scenario asks for it.
+    /// Summarises memories that no longer fit, if the scenario asks for it.
     async fn make_room(&self, state: &mut State, turn: &mut Turn<'_>) {
         if !self.memory.summary || state.memory.tokens() <= u64::from(self.memory.tokens) {
             return;
         }
         let old = state.memory.older_half();
         let Ok(words) = self.prompts.sum_up(&state.memory.summary, &old, self.memory.tokens / 2) else { return };
-        let request = self.request(state, turn, vec![Message::text(Role::User, words)], Want::Text, "summary");
-        let heard = turn.ask(request, None).await;
+        let request =
+            self.request(state, turn, vec![ChatMessage::text(Role::User, words)], ResponseFormat::Text, "summary");
+        let heard = turn.ask(request).await;
         if let Ok(Value::Text(summary)) = heard {
             state.memory.replace_older_half(summary);
         }
-        // A summary that is too long, or was not had: what is oldest goes.
+        // Without a summary, or if it is too long, the oldest memories are dropped.
         state.memory.cut(self.memory.tokens);
     }
 }

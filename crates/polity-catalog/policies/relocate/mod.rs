@@ -1,10 +1,10 @@
-//! Move away when too few neighbours are like oneself. See README.md.
+//! Move away when too few neighbours are similar. See README.md.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,13 +17,13 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Content with at least this share of like neighbours; 0 to 1. Without either: 0.5.
+    /// Minimum share of similar neighbours to be content; 0 to 1. Default if neither is set: 0.5.
     least_share: Option<f64>,
-    /// Content with at least so many like neighbours.
+    /// Minimum number of similar neighbours to be content.
     least_count: Option<u32>,
 }
 
-/// Moves away when too few neighbours are like itself.
+/// Moves away when too few neighbours are similar.
 pub struct Relocate {
     share: f64,
     count: f64,
@@ -38,7 +38,7 @@ impl Policy for Relocate {
     type Params = Params;
     type State = ();
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let (share, count) = match (params.least_share, params.least_count) {
             (Some(_), Some(_)) => {
                 return Err(Invalid {
@@ -50,14 +50,14 @@ impl Policy for Relocate {
             (share, None) => (share.unwrap_or(0.5), 0.0),
         };
         Invalid::within(0.0..=1.0, "least_share", share)?;
-        let (like, neighbours) = (binding.number("like")?, binding.number("neighbours")?);
-        Ok(Relocate { share, count, like, neighbours, act: binding.act("move")?.0 })
+        let (like, neighbours) = (setup.number("like")?, setup.number("neighbours")?);
+        Ok(Relocate { share, count, like, neighbours, act: setup.act("move")?.0 })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let (like, all) = (turn.sight.number(self.like), turn.sight.number(self.neighbours));
+        let (like, all) = (turn.observation.number(self.like), turn.observation.number(self.neighbours));
         if like < self.count || like < self.share * all {
             turn.act(self.act, 0.0);
         }

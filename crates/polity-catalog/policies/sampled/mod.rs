@@ -1,51 +1,50 @@
-//! Sampled minds: some agents ask a model, the rest do what those who are like them have answered. See README.md.
+//! Sampled minds: some agents ask a model, the others act like similar agents' answers. See README.md.
 
 use crate::minds::cells::{By, Cells};
 use crate::minds::memory::Memory;
 use crate::minds::prompts::{self, Prompts, Text};
-use crate::minds::{COUNTS, Deed, Given, OPEN_QUESTION, deeds, invalid, models_of, no_alternatives, wanted};
+use crate::minds::{ActionForm, COUNTS, Given, OPEN_QUESTION, actions, invalid, models_of, no_alternatives, wanted};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Hidden, Message, Part, Request, Role, Settings, Value, Want};
-use polity_kernel::council::{Council, Session};
-use polity_kernel::ladder::Question;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::ask::{ChatMessage, Hidden, Part, Question, Request, ResponseFormat, Role, Settings, Target, Value};
+use polity_kernel::cohort::{CohortContext, CohortPolicy};
+use polity_kernel::interface::Observation;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
 use polity_kernel::scenario::TextSource;
-use polity_kernel::sight::Sight;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
-    registry.council::<Sampled>(LeafFiles { prompts: prompts::OWN, ..files });
+    registry.cohort_policy::<Sampled>(LeafFiles { prompts: prompts::OWN, ..files });
 }
 
 /// Parameters of sampled minds.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// `provider/model`; without it the scenario's `model`.
+    /// `provider/model`; by default, the scenario's `model`.
     model: Option<String>,
-    /// How the model is to sample; what is not given is as the scenario's `settings` have it.
+    /// Sampling settings of the model; defaults are the scenario's `settings`.
     settings: Settings,
-    /// Probability with which an agent is one of those who ask, drawn at birth; 0 to 1.
+    /// Probability that an agent asks, drawn at birth; 0 to 1.
     share: f64,
-    /// What the rule reads: agents that are alike in it act alike. Without it all are.
+    /// Inputs of the rule: agents with the same values act alike. By default, all agents are alike.
     by: Vec<By>,
-    /// The rule is fitted anew every so many rounds, to all answers so far.
+    /// Number of rounds between fits of the rule, each to all answers so far.
     refit: u32,
-    /// The answers of all count in each cell like so many of its own.
+    /// Weight of the overall answers in each cell, as a number of the cell's own answers.
     smoothing: f64,
-    /// Templates in place of the world's and the policy's own, by name (those of `mind`): a text, or {file: NAME}.
+    /// Templates that replace the world's and the policy's own, by name (those of `mind`): a text, or {file: NAME}.
     prompts: BTreeMap<String, TextSource>,
-    /// The act that is asked for, one of options; without it the world's only one.
+    /// The act that is asked for, a choice of options; by default, the world's only act.
     act: Option<String>,
-    /// What those do whose reply can not be used, and everybody else before the first answers; without it nothing.
+    /// Option for agents without a usable reply, and for all others before the first answers; without it they do nothing.
     default: Option<Given>,
-    /// How often a question is put again when its reply can not be used; 0 to 10.
-    again: u8,
+    /// Number of retries when a reply cannot be used; 0 to 10.
+    max_retries: u8,
 }
 
 impl Default for Params {
@@ -60,94 +59,94 @@ impl Default for Params {
             prompts: BTreeMap::new(),
             act: None,
             default: None,
-            again: 1,
+            max_retries: 1,
         }
     }
 }
 
 /// Agents of which some ask.
 pub struct Sampled {
-    model: String,
+    model: Target,
     settings: Settings,
     share: f64,
     cells: Cells,
     refit: u32,
     smoothing: f64,
     prompts: Prompts,
-    deed: Deed,
+    action: ActionForm,
     options: usize,
-    again: u8,
+    max_retries: u8,
 }
 
-/// What an agent carries from turn to turn.
+/// An agent's state between turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Whether it is one of those who ask.
+    /// Whether it asks.
     asks: bool,
     /// Its last answer: the round, its cell then, the option.
     said: Option<(u32, u16, u16)>,
 }
 
-/// What the agents of the cohort know of the answers.
+/// The cohort's shared knowledge of the answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
     /// Answers so far: cell by cell, by option.
     answers: Vec<u64>,
-    /// The rule: of each cell the probabilities of the options, summed up. Empty before the first fit.
+    /// The rule: for each cell, cumulative probabilities of the options. Empty before the first fit.
     rule: Vec<f64>,
 }
 
-/// Stands where a question has no usable answer; it is looked at by nobody.
+/// Placeholder for a question without a usable answer; it is never read.
 const NOTHING: Value = Value::Record(Vec::new());
 
 impl Policy for Sampled {
     const NAME: &'static str = "sampled";
-    const SUMMARY: &'static str = "Some ask a model, the rest do what those who are like them have answered";
+    const SUMMARY: &'static str = "Some agents ask a model; the others do what agents like them have answered";
     type Params = Params;
     type State = State;
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        no_alternatives(Self::NAME, binding)?;
-        let (mut models, _) = models_of(params.model.as_deref(), &[], binding)?;
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        no_alternatives(Self::NAME, setup)?;
+        let (mut models, _) = models_of(params.model.as_deref(), &[], setup)?;
         params.settings.check().map_err(|error| invalid(&format!("settings.{}", error.key), error.message))?;
-        Invalid::within(0..=10, "again", params.again)?;
+        Invalid::within(0..=10, "max_retries", params.max_retries)?;
         Invalid::unless(params.refit >= 1, "refit", "must be at least 1 round")?;
         let Params { share, smoothing, .. } = params;
         Invalid::within(0.0..=1.0, "share", share)?;
         let fits = smoothing > 0.0 && smoothing.is_finite();
         Invalid::unless(fits, "smoothing", format!("must be greater than 0, is {smoothing}"))?;
         let acts = params.act.map(|act| vec![act]);
-        let name = match (&acts, binding.interface.acts.as_slice()) {
+        let name = match (&acts, setup.interface.acts.as_slice()) {
             (Some(acts), _) => acts.concat(),
             (None, [one]) => one.name.to_string(),
             (None, all) => {
                 let names: Vec<&str> = all.iter().map(|act| act.name.as_ref()).collect();
-                return Err(invalid("act", format!("which of {} is asked for?", names.join(", "))));
+                return Err(invalid("act", format!("name the act to ask for (there are {})", names.join(", "))));
             }
         };
         let default = params.default.into_iter().map(|given| (name.clone(), given)).collect();
-        let mut deeds = deeds(Some(&[name]), &default, binding)?;
-        let Some(deed) = deeds.pop() else { return Err(invalid("act", "there is no act to ask for")) };
-        let Want::Choice(options) = &deed.want else {
-            let message = format!("`{}` has no options, and the rule chooses from options; take `mind`", deed.name);
+        let mut actions = actions(Some(&[name]), &default, setup)?;
+        let Some(action) = actions.pop() else { return Err(invalid("act", "there is no act to ask for")) };
+        let ResponseFormat::Choice(options) = &action.response_format else {
+            let message = format!("`{}` has no options, but the rule chooses from options; use `mind`", action.name);
             return Err(invalid("act", message));
         };
         Ok(Sampled {
-            model: models.swap_remove(0),
-            settings: binding.settings.with(params.settings),
+            model: models.swap_remove(0).into(),
+            settings: setup.settings.with(params.settings),
             share,
-            cells: Cells::open(&params.by, binding)?,
+            cells: Cells::open(&params.by, setup)?,
             refit: params.refit,
             smoothing,
-            prompts: Prompts::open(&params.prompts, binding)?,
+            prompts: Prompts::open(&params.prompts, setup)?,
             options: options.len(),
-            deed,
-            again: params.again,
+            action,
+            max_retries: params.max_retries,
         })
     }
 
     fn models(&self) -> Vec<String> {
-        vec![self.model.clone()]
+        vec![self.model.to_string()]
     }
 
     /// An open question, for the share that asks.
@@ -155,17 +154,16 @@ impl Policy for Sampled {
         COUNTS + (OPEN_QUESTION as f64 * self.share) as usize
     }
 
-    fn born(&self, _: Person<'_>, draws: &mut Draws) -> State {
+    fn init_state(&self, _: Person<'_>, draws: &mut Draws) -> State {
         State { asks: draws.chance(self.share), said: None }
     }
 
     async fn act(&self, state: &mut State, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let cell = self.cells.of(turn.person(), turn.sight);
+        let cell = self.cells.of(turn.person(), turn.observation);
         let value = match state.asks {
             true => {
                 let question = self.question(turn)?;
-                let settled = turn.settle_all(vec![question]).await.pop();
-                let value = settled.filter(|settled| settled.defaulted.is_none()).map(|settled| settled.value);
+                let value = turn.ask(question).await.ok();
                 if let Some(Value::Choice(option)) = &value {
                     state.said = Some((turn.round, cell as u16, *option as u16));
                 }
@@ -179,19 +177,19 @@ impl Policy for Sampled {
                 })
             }
         };
-        if let Some(value) = value.as_ref().or(self.deed.default.as_ref()) {
-            self.deed.perform(value, turn, false);
+        if let Some(value) = value.as_ref().or(self.action.default.as_ref()) {
+            self.action.perform(value, turn, false);
         }
         Ok(())
     }
 }
 
-impl Council for Sampled {
-    /// Answers of the round before: cell by cell, by option.
+impl CohortPolicy for Sampled {
+    /// Answers of the previous round: cell by cell, by option.
     type Tally = Vec<u64>;
     type Shared = Learned;
 
-    fn begin(&self) -> Learned {
+    fn init_shared(&self) -> Learned {
         Learned { answers: self.tally(), rule: Vec::new() }
     }
 
@@ -199,7 +197,7 @@ impl Council for Sampled {
         vec![0; self.cells.count() * self.options]
     }
 
-    fn count(&self, tally: &mut Vec<u64>, round: u32, state: &State, _: Person<'_>, _: Sight<'_>) {
+    fn count(&self, tally: &mut Vec<u64>, round: u32, state: &State, _: Person<'_>, _: Observation<'_>) {
         if let Some((said, cell, option)) = state.said
             && said + 1 == round
             && let Some(sum) = tally.get_mut(usize::from(cell) * self.options + usize::from(option))
@@ -213,13 +211,18 @@ impl Council for Sampled {
         left
     }
 
-    async fn confer(&self, learned: &mut Learned, tally: &Vec<u64>, session: &mut Session<'_>) -> Result<(), Fault> {
+    async fn cohort_step(
+        &self,
+        learned: &mut Learned,
+        tally: &Vec<u64>,
+        context: &mut CohortContext<'_>,
+    ) -> Result<(), Fault> {
         if learned.answers.len() != tally.len() {
-            // Other cells than before: the scenario has changed what the rule reads.
-            *learned = self.begin();
+            // The scenario has changed the rule's inputs, so the cells differ.
+            *learned = self.init_shared();
         }
         learned.answers.iter_mut().zip(tally).for_each(|(sum, more)| *sum += more);
-        if (learned.rule.is_empty() || session.round.is_multiple_of(self.refit))
+        if (learned.rule.is_empty() || context.round.is_multiple_of(self.refit))
             && learned.answers.iter().any(|n| *n > 0)
         {
             learned.rule = self.fitted(&learned.answers);
@@ -231,22 +234,22 @@ impl Council for Sampled {
 impl Sampled {
     fn question(&self, turn: &Turn<'_>) -> Result<Question, Fault> {
         let mut context = self.prompts.context(turn, &Memory::default());
-        let system = Message::text(Role::System, self.prompts.render(Text::System, &context)?);
+        let system = ChatMessage::text(Role::System, self.prompts.render(Text::System, &context)?);
         let question = self.prompts.render(Text::Question, &context)?;
         let parts = vec![Part::Text(self.prompts.turn(&mut context)?), Part::Text(question)];
-        let (want, purpose) = wanted(std::slice::from_ref(&self.deed), false);
+        let (response_format, purpose) = wanted(std::slice::from_ref(&self.action), false);
         let request = Request {
             settings: self.settings,
             sample: turn.who,
             purpose,
-            ..Request::new(self.model.clone(), vec![system, Message { role: Role::User, parts }], want)
+            ..Request::new(self.model.clone(), vec![system, ChatMessage { role: Role::User, parts }], response_format)
         };
-        let gold = self.deed.right.map(|slot| self.deed.gold(turn.sight.number(slot)));
+        let gold = self.action.right.map(|slot| self.action.gold(turn.observation.number(slot)));
         let hidden = gold.map(|gold| Hidden { gold, ..Hidden::default() });
-        Ok(Question { request, hidden, again: self.again, default: NOTHING })
+        Ok(Question::new(request).hidden(hidden).retries(self.max_retries).default(NOTHING))
     }
 
-    /// Relative frequencies by cell, drawn towards those of all cells where a cell has few answers (README.md).
+    /// Returns relative frequencies by cell, smoothed towards the overall ones where a cell has few answers (README.md).
     fn fitted(&self, answers: &[u64]) -> Vec<f64> {
         let k = self.options;
         let of_option = |option: usize| answers.iter().skip(option).step_by(k).sum::<u64>();
@@ -258,7 +261,7 @@ impl Sampled {
             let mut sum = 0.0;
             for (option, own) in cell.iter().enumerate() {
                 sum += (*own as f64 + self.smoothing * pooled[option]) / (n as f64 + self.smoothing);
-                // Whatever is rounded on the way, the last option takes what is left.
+                // The last option takes the rounding error.
                 rule.push(if option + 1 == k { 1.0 } else { sum.min(1.0) });
             }
         }

@@ -1,12 +1,12 @@
-//! Somebody who uses a social platform, by rules. See README.md for the sources and the equations.
+//! A rule-based user of a social platform. See README.md for the sources and the equations.
 
 mod traits;
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, StateColumn, Turn};
+use polity_kernel::interface::{NumberSlot, TableSlot};
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, StateColumn, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{NumberSlot, TableSlot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use traits::{Rates, Trait, Traits};
@@ -16,40 +16,40 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.policy::<User>(files);
 }
 
-/// Parameters of users. Probabilities are those of one post that is read, or of one visit.
+/// Parameters of users. Probabilities are per post read, or per visit.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Likes a post that is not too far away, if it is all that one is interested in.
+    /// Probability of liking a post within `tolerance` that matches its interests exactly.
     like: f64,
-    /// Dislikes a post that is too far away.
+    /// Probability of disliking a post outside `tolerance`.
     dislike: f64,
-    /// Passes a post on (independent cascade; of its own accord, in the words of Bass).
+    /// Probability of sharing a post (independent cascade; Bass's innovation).
     share: f64,
-    /// Passes a post on for the sake of each whom it follows who wrote it or passed it on (imitation, in the words of Bass), besides `share`.
+    /// Additional probability of sharing a post for each followee who wrote or shared it (Bass's imitation), besides `share`.
     imitation: f64,
-    /// Comments on a post.
+    /// Probability of commenting on a post.
     comment: f64,
-    /// Writes a post in a visit.
+    /// Probability of writing a post in a visit.
     post: f64,
-    /// Follows the author of a post that it likes and does not follow.
+    /// Probability of following the author of a liked post, if not yet followed.
     follow: f64,
-    /// Difference of stance up to which a post is not too far away (bounded confidence).
+    /// Maximum difference of stance at which a post still influences the user (bounded confidence).
     tolerance: f64,
-    /// Part of the way that its stance moves towards the mean of the posts read that are not too far away.
+    /// Share of the way that its stance moves towards the mean of the posts read within `tolerance`.
     pull: f64,
-    /// How far votes sway it: the odds of a like are multiplied by e to this power for a post with more likes than dislikes, and divided
-    /// by it for one with fewer; dislikes the other way round.
+    /// Influence of votes: the odds of a like are multiplied by e to this power for a post with more likes than dislikes, and divided by
+    /// it for one with fewer. Vice versa for dislikes.
     herd: f64,
-    /// Passes a post on only where at least so many of whom it follows wrote it or passed it on (complex contagion); 1: whoever it comes from.
+    /// Minimum number of followees who wrote or shared a post before the user shares it (complex contagion); 1: no threshold.
     threshold: u32,
-    /// How probable it is that a post too far away raises its emotion by a step, of three.
+    /// Probability that a post outside `tolerance` raises the user's emotion by one step, of three levels.
     arousal: f64,
-    /// How probable it is that its emotion falls by a step in a visit without such a post.
+    /// Probability that its emotion falls by a step in a visit without such a post.
     calm: f64,
-    /// A step of emotion multiplies the probabilities of sharing and commenting by this.
+    /// Factor by which each step of emotion multiplies the probabilities of sharing and commenting.
     heat: f64,
-    /// Traits of personality that multiply probabilities: columns of the population. None: all are alike.
+    /// Personality traits that multiply probabilities: columns of the population. Without them, all users are alike.
     traits: Vec<Trait>,
 }
 
@@ -78,7 +78,7 @@ impl Default for Params {
 /// The highest emotion.
 const MOST: u8 = 2;
 
-/// A user by rules.
+/// A rule-based user.
 pub struct User {
     params: Params,
     traits: Traits,
@@ -86,10 +86,10 @@ pub struct User {
     stance: NumberSlot,
     feed: TableSlot,
     columns: [usize; 9],
-    acts: Acts,
+    acts: Actions,
 }
 
-struct Acts {
+struct Actions {
     post: u16,
     share: u16,
     comment: u16,
@@ -99,7 +99,7 @@ struct Acts {
     think: u16,
 }
 
-/// What a user carries from visit to visit: its emotion, 0 calm, 1 moved, 2 roused.
+/// The state of a user between visits: its emotion, 0 calm, 1 moved, 2 roused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mood {
     emotion: u8,
@@ -108,7 +108,7 @@ pub struct Mood {
 impl Policy for User {
     const NAME: &'static str = "user";
     const SUMMARY: &'static str =
-        "A user of a social platform by rules: cascades, bounded confidence, herding, emotion";
+        "A rule-based user of a social platform: cascades, bounded confidence, herding, emotion";
     type Params = Params;
     type State = Mood;
 
@@ -119,7 +119,7 @@ impl Policy for User {
         value: |_, mood| f64::from(mood.emotion),
     }];
 
-    fn open(mut params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(mut params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let Params { like, dislike, share, imitation, comment, post, follow, arousal, calm, pull, .. } = params;
         let parts = [
             ("like", like),
@@ -143,20 +143,20 @@ impl Policy for User {
         }
         Invalid::within(-50.0..=50.0, "herd", params.herd)?;
         if params.threshold == 0 {
-            return Err(invalid("threshold", "is at least 1".into()));
+            return Err(invalid("threshold", "must be at least 1".into()));
         }
-        let traits = Traits::open(std::mem::take(&mut params.traits), binding)?;
+        let traits = Traits::open(std::mem::take(&mut params.traits), setup)?;
         let names = ["post", "author", "friends", "stance", "interest", "likes", "dislikes", "followed", "rousing"];
-        let (feed, columns) = binding.table("feed", names)?;
-        let act = |name| binding.act(name).map(|(kind, _)| kind);
+        let (feed, columns) = setup.table("feed", names)?;
+        let act = |name| setup.act(name).map(|(kind, _)| kind);
         Ok(User {
             params,
             traits,
-            active: binding.number("active")?,
-            stance: binding.number("stance")?,
+            active: setup.number("active")?,
+            stance: setup.number("stance")?,
             feed,
             columns,
-            acts: Acts {
+            acts: Actions {
                 post: act("post")?,
                 share: act("share")?,
                 comment: act("comment")?,
@@ -168,32 +168,32 @@ impl Policy for User {
         })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) -> Mood {
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) -> Mood {
         Mood::default()
     }
 
     async fn act(&self, mood: &mut Mood, turn: &mut Turn<'_>) -> Result<(), Fault> {
-        if turn.sight.number(self.active) == 0.0 {
+        if turn.observation.number(self.active) == 0.0 {
             return Ok(());
         }
         let Params { imitation, tolerance, pull, herd, threshold, heat, .. } = self.params;
         let Rates { like, dislike, share, comment, post, follow, arousal, calm } = self.rates(turn.person());
-        let stance = turn.sight.number(self.stance);
-        let sight = turn.sight;
+        let stance = turn.observation.number(self.stance);
+        let observation = turn.observation;
         let [number, author, friends, of, interest, likes, dislikes, followed, rousing] = self.columns;
         let (mut near, mut sum, mut roused) = (0u32, 0.0, false);
-        for row in sight.table(self.feed) {
+        for row in observation.table(self.feed) {
             let difference = row[of] - stance;
             let is_near = difference.abs() <= tolerance;
             if is_near {
                 (near, sum) = (near + 1, sum + difference);
             }
-            // What is rousing in itself is so before one decides what to do with it.
+            // The post's own rousing effect comes before the decision what to do with it.
             let stirred = row[rousing] > 0.0 && turn.draws.chance(row[rousing]);
             roused |= stirred;
             let emotion = (mood.emotion + u8::from(stirred)).min(MOST);
             let heated = (0..emotion).fold(1.0, |all, _| all * heat);
-            // One draw a post decides between what is done with it.
+            // One draw per post decides between the reactions.
             let mut draw = turn.draws.unit();
             let mut does = |p: f64| {
                 let chosen = draw >= 0.0 && draw < p;
@@ -239,7 +239,7 @@ impl Policy for User {
 }
 
 impl User {
-    /// What somebody does with which probability.
+    /// Returns a user's probability of each action.
     fn rates(&self, person: Person<'_>) -> Rates {
         let Params { like, dislike, share, comment, post, follow, arousal, calm, .. } = self.params;
         let of = self.traits.of(person);
@@ -257,7 +257,7 @@ impl User {
     }
 }
 
-/// The probability of doing something of one's own accord or for the sake of one of so many others.
+/// Returns the probability of an action on its own or by imitation of `others` people.
 fn urged(own: f64, imitation: f64, others: f64) -> f64 {
     if imitation == 0.0 {
         return own;
@@ -269,7 +269,7 @@ fn sign(x: f64) -> f64 {
     if x == 0.0 { 0.0 } else { x.signum() }
 }
 
-/// A probability whose odds are multiplied by e to the power of `sway`.
+/// Multiplies the odds of a probability by e to the power of `sway`.
 fn odds(p: f64, sway: f64) -> f64 {
     if sway == 0.0 || p <= 0.0 || p >= 1.0 {
         return p;

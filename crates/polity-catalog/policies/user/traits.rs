@@ -1,36 +1,36 @@
-//! Personalities: columns of the population that multiply what a user is likely to do.
+//! Personality traits: columns of the population that multiply a user's probabilities.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Person};
+use polity_kernel::policy::{Person, PolicySetup};
 use polity_kernel::population::{Column, NumberColumn, TextColumn};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A trait lies at most so many standard deviations from the mean: what is farther is another scale.
+/// Maximum distance of a trait from the mean, in standard deviations; a larger one indicates another scale.
 const FARTHEST: f64 = 10.0;
-/// A standard deviation multiplies by at most so much, and divides by no more.
+/// Maximum factor per standard deviation, and its inverse the minimum.
 const MOST: f64 = 100.0;
 
-/// What a standard deviation of a trait multiplies probabilities by; 1: nothing.
+/// Factors per standard deviation of a trait; 1: no effect.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rates {
-    /// That of liking a post.
+    /// Factor of liking a post.
     pub like: f64,
-    /// That of disliking one.
+    /// Factor of disliking a post.
     pub dislike: f64,
-    /// That of passing one on.
+    /// Factor of sharing a post.
     pub share: f64,
-    /// That of commenting on one.
+    /// Factor of commenting on a post.
     pub comment: f64,
-    /// That of writing a post.
+    /// Factor of writing a post.
     pub post: f64,
-    /// That of following an author.
+    /// Factor of following an author.
     pub follow: f64,
-    /// That of being raised by a post too far away.
+    /// Factor of being aroused by a post outside `tolerance`.
     pub arousal: f64,
-    /// That of calming down.
+    /// Factor of calming down.
     pub calm: f64,
 }
 
@@ -57,19 +57,19 @@ impl Rates {
     }
 }
 
-/// A trait of personality that is a column of the population.
+/// A personality trait that is a column of the population.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trait {
     /// The column: standard scores (0 the mean, 1 a standard deviation above it), or words.
     column: String,
-    /// The standard score of each word, where the column holds words.
+    /// The standard score of each word, if the column holds words.
     levels: Option<BTreeMap<String, f64>>,
-    /// What a standard deviation multiplies.
+    /// Factors per standard deviation.
     rates: Rates,
 }
 
-/// Where the standard score of somebody stands.
+/// The source of a user's standard score.
 enum Score {
     Number(NumberColumn),
     Words(TextColumn, BTreeMap<String, f64>),
@@ -82,20 +82,20 @@ impl Traits {
     /// Binds them to the population.
     ///
     /// # Errors
-    /// Columns that are not there, scores that are none, words without a score, rates that multiply by nothing sensible.
-    pub fn open(traits: Vec<Trait>, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    /// Missing columns, invalid standard scores, words without a score, unreasonable factors.
+    pub fn open(traits: Vec<Trait>, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let of = |(i, of): (usize, Trait)| {
             let at = |key: &str| format!("traits[{i}].{key}");
             let mut rates = of.rates;
             for (name, rate) in rates.all() {
                 Invalid::within(1.0 / MOST..=MOST, &at(&format!("rates.{name}")), *rate)?;
             }
-            Ok((score(&of.column, of.levels, &at, binding)?, rates))
+            Ok((score(&of.column, of.levels, &at, setup)?, rates))
         };
         Ok(Traits(traits.into_iter().enumerate().map(of).collect::<Result<_, Invalid>>()?))
     }
 
-    /// What multiplies the probabilities of somebody: of each trait the rate to the power of the score, all together.
+    /// Returns a user's factors: the product over all traits of the factor to the power of the score.
     pub fn of(&self, person: Person<'_>) -> Rates {
         let mut all = Rates::default();
         for (score, rates) in &self.0 {
@@ -105,7 +105,7 @@ impl Traits {
             };
             let mut rates = *rates;
             for ((_, all), (_, rate)) in all.all().into_iter().zip(rates.all()) {
-                // What changes nothing is left exactly as it is.
+                // A factor of 1 changes nothing, not even by rounding.
                 if *rate != 1.0 {
                     *all *= libm::pow(*rate, score);
                 }
@@ -119,9 +119,9 @@ fn score(
     name: &str,
     levels: Option<BTreeMap<String, f64>>,
     at: &impl Fn(&str) -> String,
-    binding: &Binding<'_>,
+    setup: &PolicySetup<'_>,
 ) -> Result<Score, Invalid> {
-    let table = binding.commons.population.table();
+    let table = setup.shared_context.population.table();
     let wrong = |key: &str, message: String| Invalid { key: at(key), message };
     let index = table.index(name).map_err(|error| wrong("column", error.to_string()))?;
     let near = |x: &f64| x.abs() <= FARTHEST;
@@ -129,7 +129,8 @@ fn score(
         (Some(Column::Number(values)), None) => {
             if let Some(value) = values.iter().find(|value| !near(value)) {
                 let message = format!(
-                    "`{name}` holds {value}: standard scores are wanted, 0 for the mean and 1 for a standard deviation above it, at most {FARTHEST}"
+                    "`{name}` holds {value}; expected standard scores from -{FARTHEST} to {FARTHEST}, 0 for the mean \
+                     and 1 for a standard deviation above it"
                 );
                 return Err(wrong("column", message));
             }
@@ -137,11 +138,14 @@ fn score(
             Ok(Score::Number(column))
         }
         (Some(Column::Number(_)), Some(_)) => {
-            Err(wrong("levels", format!("`{name}` holds numbers, which are their own scores")))
+            Err(wrong("levels", format!("`{name}` holds numbers, which already are the scores")))
         }
         (Some(Column::Text { words, .. }), Some(levels)) => {
             if let Some(word) = words.iter().find(|word| !levels.contains_key(*word)) {
-                return Err(wrong("levels", format!("which score has `{word}`? `{name}` has {}", words.join(", "))));
+                return Err(wrong(
+                    "levels",
+                    format!("there is no score for `{word}`; `{name}` has {}", words.join(", ")),
+                ));
             }
             if let Some((word, score)) = levels.iter().find(|(_, score)| !near(score)) {
                 let key = format!("levels.{word}");
@@ -151,7 +155,7 @@ fn score(
             Ok(Score::Words(column, levels))
         }
         (Some(Column::Text { words, .. }), None) => {
-            let message = format!("`{name}` holds words: which score has each of {}?", words.join(", "));
+            let message = format!("`{name}` holds words; give a score for each of {}", words.join(", "));
             Err(wrong("levels", message))
         }
         (None, _) => Err(wrong("column", format!("there is no column `{name}`"))),

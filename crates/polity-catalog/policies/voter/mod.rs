@@ -1,10 +1,10 @@
-//! Imitation: adopt the opinion of somebody heard, picked at random. See README.md for the source and the limits.
+//! Imitation: adopt the opinion of a random agent heard. See README.md for the source and the limits.
 
 use polity_kernel::Invalid;
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::NumberSlot;
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::NumberSlot;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Probability of imitating in a round; 0 to 1.
+    /// Probability of imitating per round; 0 to 1.
     rate: f64,
 }
 
@@ -42,21 +42,21 @@ impl Policy for Voter {
     type Params = Params;
     type State = ();
 
-    fn open(params: Params, binding: &Binding<'_>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
         let rate = params.rate;
         Invalid::within(0.0..=1.0, "rate", rate)?;
-        let (act, low, high) = binding.number_act()?;
-        Ok(Voter { rate, opinion: binding.number("opinion")?, act, low, high })
+        let (act, low, high) = setup.number_act()?;
+        Ok(Voter { rate, opinion: setup.number("opinion")?, act, low, high })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     fn tells_neighbours(&self) -> bool {
         true
     }
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let own = turn.sight.number(self.opinion);
+        let own = turn.observation.number(self.opinion);
         let heard = turn.inbox().numbers().count();
         let new = if heard > 0 && turn.draws.chance(self.rate) {
             let pick = turn.draws.below(heard as u64) as usize;

@@ -1,11 +1,13 @@
-//! Information asymmetry: everybody holds private facts, and is asked what takes the facts of several others. See README.md.
+//! Information asymmetry: everybody holds private facts, and questions need the facts of several people. See README.md.
 
-use polity_kernel::declare::DeclareWorld;
+#[cfg(test)]
+mod tests;
+
+use polity_kernel::interface::{ActionArgument, NumberSlot, TableSlot};
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream, philox};
-use polity_kernel::sight::{ActArgument, NumberSlot, TableSlot};
-use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
+use polity_kernel::world::{AgentActions, DeclareWorld, Future, ObservationRow, World, WorldSetup};
 use polity_kernel::{AgentId, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,9 +23,9 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 pub struct Params {
     /// Private facts that each agent holds, from the oldest to the newest.
     facts: u32,
-    /// Values that a fact may have: 0 to one less.
+    /// Number of possible values of a fact, from 0.
     values: u32,
-    /// Facts that the answer to a question takes, each of another person.
+    /// Number of facts that a question needs, each of another person.
     needs: u32,
     /// Share of the agents that are asked a question, drawn by the seed.
     asked: f64,
@@ -42,27 +44,27 @@ pub struct Asymmetry {
     seen: Seen,
 }
 
-/// What agents see.
+/// Observations of agents.
 struct Seen {
     open: NumberSlot,
     own: TableSlot,
     question: TableSlot,
 }
 
-/// A question and what was answered.
+/// A question and its answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Question {
-    /// The facts that it takes; none: the agent is asked nothing.
+    /// The facts that it needs; if empty, the agent has no question.
     facts: Vec<u32>,
     /// The turn in which it was answered, from 1 on; 0: not yet.
     turn: u32,
     right: bool,
 }
 
-/// What there is to know, and what was answered.
+/// The facts, and the questions with their answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Exam {
-    /// Of which facts' values are made.
+    /// The key from which facts' values are derived.
     key: u64,
     questions: Vec<Question>,
     round: u32,
@@ -77,7 +79,7 @@ impl Exam {
         self.asked().filter(|question| question.right)
     }
 
-    /// The share of the questions asked that these are.
+    /// Returns their share of the questions asked.
     fn share<'a>(&'a self, of: impl Iterator<Item = &'a Question>) -> f64 {
         of.count() as f64 / (self.asked().count() as f64).max(1.0)
     }
@@ -95,19 +97,20 @@ impl Asymmetry {
         let own = declare.table_slot("own", ["fact", "value"], doc);
         let doc = "the facts whose sum, modulo `values`, is the answer, and whose they are";
         let question = declare.table_slot("question", ["fact", "person"], doc);
-        let argument = ActArgument::Number { low: 0.0, high: f64::from(values) - 1.0 };
+        let argument = ActionArgument::Number { low: 0.0, high: f64::from(values) - 1.0 };
         declare.action("answer", argument, "answer the question; the first answer counts");
-        let doc = "1 when the agent has answered its question right";
+        let doc = "1 when the agent has answered its question correctly";
         declare.column("right", doc, Some((0.0, 1.0)), |_, exam, who| {
             f64::from(u8::from(exam.questions[*who as usize].right))
         });
-        let doc = "the turn in which it answered, from 1 on; 0: not yet";
+        let doc = "the turn in which the agent answered, from 1 on; 0 if it has not";
         declare.column("turn", doc, None, |_, exam, who| f64::from(exam.questions[*who as usize].turn));
         declare.scalar("answered", "share of the questions that are answered", |_, exam| {
             exam.share(exam.asked().filter(|question| question.turn > 0))
         });
-        declare.scalar("right", "share of the questions that are answered right", |_, exam| exam.share(exam.right()));
-        let doc = "mean turn in which right answers were given, from 1 on; 0 without one";
+        declare
+            .scalar("right", "share of the questions that are answered correctly", |_, exam| exam.share(exam.right()));
+        let doc = "mean turn in which correct answers were given, from 1 on; 0 if there are none";
         declare.scalar("turns", doc, |_, exam| {
             let turns: f64 = exam.right().map(|question| f64::from(question.turn)).sum();
             turns / (exam.right().count() as f64).max(1.0)
@@ -115,12 +118,12 @@ impl Asymmetry {
         Seen { open, own, question }
     }
 
-    /// The value of a fact.
+    /// Returns the value of a fact.
     fn value(&self, key: u64, fact: u32) -> u32 {
         (philox([u64::from(fact), 0], key)[0] % u64::from(self.params.values)) as u32
     }
 
-    /// A question about facts of different people, none of them the one who is asked.
+    /// Draws a question about facts of different people, other than the agent asked.
     fn question(&self, who: AgentId, draws: &mut Draws) -> Question {
         let mut people: Vec<u32> = Vec::with_capacity(self.params.needs as usize);
         while people.len() < self.params.needs as usize {
@@ -137,11 +140,11 @@ impl Asymmetry {
 
 impl World for Asymmetry {
     const NAME: &'static str = "asymmetry";
-    const SUMMARY: &'static str = "Private facts, and questions whose answers take the facts of several people";
+    const SUMMARY: &'static str = "Private facts, and questions whose answers need the facts of several people";
     type Params = Params;
     type State = Exam;
 
-    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let Params { facts, values, needs, asked } = params;
         let (agents, invalid) = (setup.agents, |key: &str, message| Err(Invalid { key: String::from(key), message }));
         if facts == 0 || facts.checked_mul(agents).is_none() {
@@ -149,7 +152,7 @@ impl World for Asymmetry {
             return invalid("facts", format!("must lie in 1..={most} with {agents} agents, is {facts}"));
         }
         Invalid::within(2..=1_000_000, "values", values)?;
-        // Others are drawn until there are enough: more than half of them would take long.
+        // Draw until there are enough others; more than half of them would take long.
         let most = agents / 2;
         if !(1..=most).contains(&needs) {
             let message = format!("must lie in 1..={most}, half of the {agents} agents, is {needs}");
@@ -159,7 +162,7 @@ impl World for Asymmetry {
         Ok(Asymmetry { params, agents, seen: Asymmetry::declare(declare, params) })
     }
 
-    fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Exam {
+    fn init_state(&self, setup: &WorldSetup<'_>, draws: &mut Draws) -> Exam {
         let key = draws.u64();
         let ask = |who| {
             let mut own = Draws::new(key, Stream::Seat, 0, who);
@@ -168,9 +171,9 @@ impl World for Asymmetry {
         Exam { key, questions: (0..setup.agents).map(ask).collect(), round: 0 }
     }
 
-    fn observe(&self, exam: &Exam, person: Person<'_>, sight: &mut SightRow<'_>) {
+    fn observe(&self, exam: &Exam, person: Person<'_>, observation: &mut ObservationRow<'_>) {
         let own = self.params.facts;
-        sight.table(self.seen.own, |rows| {
+        observation.table(self.seen.own, |rows| {
             let facts = person.id * own..(person.id + 1) * own;
             rows.extend(facts.flat_map(|fact| [f64::from(fact), f64::from(self.value(exam.key, fact))]));
         });
@@ -178,15 +181,15 @@ impl World for Asymmetry {
         if question.facts.is_empty() || question.turn > 0 {
             return;
         }
-        sight.number(self.seen.open, 1.0);
+        observation.number(self.seen.open, 1.0);
         let asked = question.facts.iter().flat_map(|fact| [f64::from(*fact), f64::from(fact / own)]);
-        sight.table(self.seen.question, |rows| rows.extend(asked));
+        observation.table(self.seen.question, |rows| rows.extend(asked));
     }
 
-    fn apply(&self, exam: &mut Exam, deeds: &Deeds<'_>, _: &mut Future) {
+    fn apply(&self, exam: &mut Exam, actions: &AgentActions<'_>, _: &mut Future) {
         let (key, turn) = (exam.key, exam.round + 1);
-        let question = &mut exam.questions[deeds.person.id as usize];
-        if let Some(act) = deeds.acts().first()
+        let question = &mut exam.questions[actions.person.id as usize];
+        if let Some(act) = actions.acts().first()
             && !question.facts.is_empty()
             && question.turn == 0
         {
@@ -196,7 +199,7 @@ impl World for Asymmetry {
         }
     }
 
-    fn settle(&self, exam: &mut Exam, _: &mut Draws) -> Option<String> {
+    fn end_round(&self, exam: &mut Exam, _: &mut Draws) -> Option<String> {
         exam.round += 1;
         let open = exam.questions.iter().any(|question| !question.facts.is_empty() && question.turn == 0);
         (!open).then(|| "every question is answered".into())

@@ -1,35 +1,37 @@
 //! An infection that spreads along ties, in event time. See README.md.
 
+#[cfg(test)]
+mod tests;
+
 use polity_kernel::Invalid;
-use polity_kernel::declare::DeclareSplit;
+use polity_kernel::interface::{ActionArgument, NumberSlot};
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, NumberSlot};
-use polity_kernel::world::{Deeds, Future, Setup, SightRow, SplitWorld};
+use polity_kernel::world::{AgentActions, DeclareSplit, Future, ObservationRow, SplitWorld, TimedWorld, WorldSetup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
-    registry.split_world::<Epidemic>(files);
+    registry.timed_world::<Epidemic>(files);
 }
 
 /// Parameters of the infection. Time is in days.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Infections that an infectious agent would cause a day through one tie (beta).
+    /// Infections per day that an infectious agent causes through one tie (beta).
     rate: f64,
-    /// Mean days from infection to infectiousness: `step`, and an exponential time of the rest.
+    /// Mean days from infection to infectiousness: `step`, plus an exponential time.
     latent: f64,
     /// Mean days of infectiousness, exponential.
     infectious: f64,
     /// Share of the agents that are infected at the start, drawn by the seed.
     initial: f64,
-    /// Share of the contacts that isolation prevents, at each of both ends.
+    /// Share of contacts that isolation prevents, applied at both ends.
     isolation: f64,
-    /// The least time from an infection to what it causes, and the length of a round.
+    /// Minimum time from an infection to its effects, and the length of a round.
     step: f64,
 }
 
@@ -55,7 +57,7 @@ pub enum Health {
     Exposed,
     /// Infects others.
     Infectious,
-    /// Neither.
+    /// No longer infectious and immune.
     Recovered,
 }
 
@@ -64,12 +66,12 @@ pub enum Health {
 pub struct Patient {
     health: Health,
     isolates: bool,
-    /// When it becomes infectious, and when it recovers; 0 before it is infected.
+    /// Times of becoming infectious and of recovery; 0 before the infection.
     onset: f64,
     recovery: f64,
 }
 
-/// What everybody may know.
+/// Public information.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epidemiology {
     /// Agents by health.
@@ -87,18 +89,19 @@ pub struct Changes {
     recovered: u32,
 }
 
-/// What agents see for themselves.
+/// Private observations of an agent.
 struct Seen {
     health: NumberSlot,
     right_isolate: NumberSlot,
 }
 
-/// Somebody careful who is not ill stays at home with so many times the prevalence as probability. It is told to simulated models only.
+/// A careful agent who is not ill stays at home with this many times the prevalence as probability. Used only as a hint for simulated
+/// models.
 const CAUTION: f64 = 10.0;
 
-/// What happens to agents.
+/// Events of agents.
 const CONTACT: u16 = 0;
-/// Contacts are planned, those between `step` and twice `step` from now: so nobody is met before the window's end.
+/// Contacts are planned, those between `step` and twice `step` from now, so that no contact happens before the window's end.
 const PLAN: u16 = 1;
 const ONSET: u16 = 2;
 const RECOVERY: u16 = 3;
@@ -114,7 +117,7 @@ impl Epidemic {
         let doc = "probability that somebody careful stays at home";
         let right_isolate =
             declare.shared_number("right-isolate", doc, |world, common| (CAUTION * world.prevalence(common)).min(1.0));
-        let choice = ActArgument::Choice(vec!["no".into(), "yes".into()]);
+        let choice = ActionArgument::Choice(vec!["no".into(), "yes".into()]);
         declare.action(
             "isolate",
             choice,
@@ -126,14 +129,14 @@ impl Epidemic {
         declare.column("isolates", doc, Some((0.0, 1.0)), |_, _, patient| f64::from(u8::from(patient.isolates)));
         let states = [
             ("susceptible", "agents that can be infected"),
-            ("exposed", "agents infected but not infectious"),
+            ("exposed", "agents that are infected but not yet infectious"),
             ("infectious", "infectious agents"),
             ("recovered", "agents that have recovered"),
         ];
         for (i, (name, doc)) in states.into_iter().enumerate() {
             declare.scalar(name, doc, move |_, common| f64::from(common.counts[i]));
         }
-        declare.scalar("new", "infections of the round", |_, common| f64::from(common.new));
+        declare.scalar("new", "infections in the round", |_, common| f64::from(common.new));
         Seen { health, right_isolate }
     }
 
@@ -145,7 +148,7 @@ impl Epidemic {
         self.share(common.counts[2])
     }
 
-    /// Whether a contact takes place, as far as the one who is met has a say.
+    /// Returns whether a contact takes place on the side of the agent who is met.
     fn meets(&self, patient: &Patient, draws: &mut Draws) -> bool {
         !patient.isolates || !draws.chance(self.params.isolation)
     }
@@ -159,25 +162,25 @@ impl Epidemic {
         own.extend([(patient.onset - step, PLAN), (patient.onset, ONSET), (patient.recovery, RECOVERY)]);
     }
 
-    /// Plans whom an infectious agent infects between `step` and twice `step` from `at`, unless they cannot be infected.
+    /// Plans the infections by an infectious agent between `step` and twice `step` from `at`, of neighbours that can be infected.
     fn plan(
         &self,
         patient: &Patient,
         at: f64,
-        deeds: &Deeds<'_>,
+        actions: &AgentActions<'_>,
         draws: &mut Draws,
         future: &mut Future,
     ) -> Option<f64> {
         let Params { rate, isolation, step, .. } = self.params;
         let (from, until) = ((at + step).max(patient.onset), (at + 2.0 * step).min(patient.recovery));
-        let degree = deeds.degree();
+        let degree = actions.degree();
         if until > from && degree > 0 {
             let open = if patient.isolates { 1.0 - isolation } else { 1.0 };
             for _ in 0..draws.poisson(rate * open * f64::from(degree) * (until - from)) {
                 let whom = draws.below(u64::from(degree)) as usize;
                 let when = draws.range(from, until);
-                if let Some(whom) = deeds.neighbours().nth(whom) {
-                    future.event(deeds.person.id, whom, CONTACT, when);
+                if let Some(whom) = actions.neighbours().nth(whom) {
+                    future.event(actions.person.id, whom, CONTACT, when);
                 }
             }
         }
@@ -193,7 +196,7 @@ impl SplitWorld for Epidemic {
     type Common = Epidemiology;
     type Tally = Changes;
 
-    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
         let Params { rate, latent, infectious, initial, isolation, step } = params;
         let check = |key: &str, value: f64, fits: bool, rule: &str| {
             if fits && value.is_finite() {
@@ -210,15 +213,11 @@ impl SplitWorld for Epidemic {
         Ok(Epidemic { params, agents: setup.agents, seen: Epidemic::declare(declare) })
     }
 
-    fn delay(&self) -> Option<f64> {
-        Some(self.params.step)
-    }
-
-    fn begin(&self) -> Epidemiology {
+    fn init_common(&self) -> Epidemiology {
         Epidemiology { counts: [self.agents, 0, 0, 0], new: 0 }
     }
 
-    fn seat(&self, _: Person<'_>, draws: &mut Draws) -> Patient {
+    fn init_row(&self, _: Person<'_>, draws: &mut Draws) -> Patient {
         let mut patient = Patient { health: Health::Susceptible, isolates: false, onset: 0.0, recovery: 0.0 };
         if draws.chance(self.params.initial) {
             // Infectious from the end of the first round on.
@@ -229,21 +228,13 @@ impl SplitWorld for Epidemic {
         patient
     }
 
-    fn start(&self, patient: &Patient, person: Person<'_>, future: &mut Future) {
-        if patient.health == Health::Exposed {
-            for (at, kind) in [(0.0, PLAN), (patient.onset, ONSET), (patient.recovery, RECOVERY)] {
-                future.event(person.id, person.id, kind, at);
-            }
-        }
-    }
-
-    fn observe(&self, _: &Epidemiology, patient: &Patient, _: Person<'_>, sight: &mut SightRow<'_>) {
+    fn observe(&self, _: &Epidemiology, patient: &Patient, _: Person<'_>, observation: &mut ObservationRow<'_>) {
         if patient.health != Health::Susceptible {
-            sight.number(self.seen.health, f64::from(patient.health as u8));
+            observation.number(self.seen.health, f64::from(patient.health as u8));
         }
-        // Who is infected without being ill does not know.
+        // An agent who is infected but not ill does not know.
         if patient.health >= Health::Infectious {
-            sight.number(self.seen.right_isolate, f64::from(u8::from(patient.health == Health::Infectious)));
+            observation.number(self.seen.right_isolate, f64::from(u8::from(patient.health == Health::Infectious)));
         }
     }
 
@@ -255,17 +246,17 @@ impl SplitWorld for Epidemic {
         &self,
         _: &Epidemiology,
         patient: &mut Patient,
-        deeds: &Deeds<'_>,
+        actions: &AgentActions<'_>,
         tally: &mut Changes,
         future: &mut Future,
     ) {
-        if let Some(act) = deeds.acts().last() {
+        if let Some(act) = actions.acts().last() {
             patient.isolates = act.value > 0.5;
         }
-        let end = f64::from(deeds.round + 1) * self.params.step;
-        let mut draws = deeds.draws();
-        // What the agent's own events of this window cause to itself may lie in it too.
-        let mut events: Vec<(f64, u16)> = deeds.events().map(|(at, _, kind)| (at, kind)).collect();
+        let end = f64::from(actions.round + 1) * self.params.step;
+        let mut draws = actions.draws();
+        // Effects of the agent's own events on itself may lie in this window, too.
+        let mut events: Vec<(f64, u16)> = actions.events().map(|(at, _, kind)| (at, kind)).collect();
         let mut next = 0;
         while let Some((at, kind)) = events.get(next).copied() {
             next += 1;
@@ -276,9 +267,9 @@ impl SplitWorld for Epidemic {
                     tally.infected += 1;
                 }
                 PLAN => {
-                    // The first plan of those infected from the start: nobody has counted them yet.
+                    // The first plan of those infected from the start, who have not been counted yet.
                     tally.seeds += u32::from(at == 0.0);
-                    own.extend(self.plan(patient, at, deeds, &mut draws, future).map(|again| (again, PLAN)));
+                    own.extend(self.plan(patient, at, actions, &mut draws, future).map(|again| (again, PLAN)));
                 }
                 ONSET => {
                     patient.health = Health::Infectious;
@@ -296,7 +287,7 @@ impl SplitWorld for Epidemic {
                     let place = next + events[next..].partition_point(|event| event.0 <= at);
                     events.insert(place, (at, kind));
                 } else {
-                    future.event(deeds.person.id, deeds.person.id, kind, at);
+                    future.event(actions.person.id, actions.person.id, kind, at);
                 }
             }
         }
@@ -311,7 +302,7 @@ impl SplitWorld for Epidemic {
         }
     }
 
-    fn settle(&self, common: &mut Epidemiology, tally: Changes, _: &mut Draws) -> Option<String> {
+    fn end_round(&self, common: &mut Epidemiology, tally: Changes, _: &mut Draws) -> Option<String> {
         let Changes { seeds, infected, onsets, recovered } = tally;
         let [susceptible, exposed, infectious, immune] = &mut common.counts;
         *susceptible -= seeds + infected;
@@ -320,9 +311,23 @@ impl SplitWorld for Epidemic {
         *immune += recovered;
         common.new = infected;
         match (*exposed == 0 && *infectious == 0, *immune) {
-            (true, 0) => Some("nobody was infected at the start: raise `initial`, or take more agents".into()),
+            (true, 0) => Some("nobody was infected at the start: raise `initial`, or use more agents".into()),
             (true, _) => Some("nobody is infected any more".into()),
             (false, _) => None,
+        }
+    }
+}
+
+impl TimedWorld for Epidemic {
+    fn delay(&self) -> f64 {
+        self.params.step
+    }
+
+    fn start(&self, patient: &Patient, person: Person<'_>, future: &mut Future) {
+        if patient.health == Health::Exposed {
+            for (at, kind) in [(0.0, PLAN), (patient.onset, ONSET), (patient.recovery, RECOVERY)] {
+                future.event(person.id, person.id, kind, at);
+            }
         }
     }
 }

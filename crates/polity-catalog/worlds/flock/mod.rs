@@ -1,16 +1,18 @@
 //! Birds on a torus that see each other up to a distance. See README.md.
 
-use polity_kernel::declare::DeclareWorld;
+#[cfg(test)]
+mod tests;
+
+use crate::spaces::plane::Plane;
+use polity_kernel::interface::{ActionArgument, NumberSlot};
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, NumberSlot};
-use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
+use polity_kernel::world::{AgentActions, DeclareWorld, Future, ObservationRow, World, WorldSetup};
 use polity_kernel::{AgentId, Invalid};
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -21,13 +23,13 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Agents a unit of area; the torus is a square of the size that follows.
+    /// Agents per unit of area; the torus is a square of the resulting size.
     density: f64,
-    /// Who is at most so far away is a neighbour.
+    /// Maximum distance of a neighbour.
     vision: f64,
     /// Neighbours nearer than this are too near; at most `vision`.
     separation: f64,
-    /// Way made in a round.
+    /// Distance flown per round.
     speed: f64,
 }
 
@@ -41,15 +43,13 @@ impl Default for Params {
 /// Birds on a torus.
 pub struct Flock {
     params: Params,
-    side: f64,
-    /// Cells in a row of the cell list; a cell is at least half as wide as agents see.
-    cells: usize,
-    /// What a bird sees, in the order in which `observe` writes it.
+    plane: Plane,
+    /// A bird's observations, in the order in which `observe` writes them.
     seen: [NumberSlot; 9],
     head_x: u16,
 }
 
-/// Where a bird is and where it flies.
+/// Position and heading of a bird.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Bird {
     x: f64,
@@ -63,16 +63,16 @@ struct Bird {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Air {
     birds: Vec<Bird>,
-    /// The birds once more, in order of cell and id, as they were when the round began: neighbours lie side by side.
+    /// The birds again, sorted by cell and id, as they were when the round began, so that neighbours are adjacent.
     #[serde(skip)]
     sorted: Vec<Bird>,
-    /// Where each cell begins in `sorted`.
+    /// Start of each cell in `sorted`.
     #[serde(skip)]
     starts: Vec<u32>,
-    /// Where each bird lies in `sorted`.
+    /// Position of each bird in `sorted`.
     #[serde(skip)]
     places: Vec<u32>,
-    /// What each bird sees, in the order of `sorted`: birds of a cell look at the same others, which are in the cache by then.
+    /// Each bird's view, in the order of `sorted`: birds of a cell look at the same others, which are in the cache by then.
     #[serde(skip)]
     views: Vec<View>,
 }
@@ -87,23 +87,23 @@ impl Air {
     }
 }
 
-/// What a bird sees of its neighbours.
+/// A bird's view of its neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct View {
     n: f64,
     /// Sum of their headings.
     match_x: f64,
     match_y: f64,
-    /// Sum of the ways to them.
+    /// Sum of the vectors to them.
     cohere_x: f64,
     cohere_y: f64,
-    /// Sum of the ways away from those that are too near.
+    /// Sum of the vectors away from those that are too near.
     apart_x: f64,
     apart_y: f64,
 }
 
 impl Flock {
-    /// What a bird sees, and its action `head-x`.
+    /// Declares a bird's observations, and its action `head-x`.
     fn declare(declare: &mut DeclareWorld<Self>, side: f64) -> ([NumberSlot; 9], u16) {
         let seen = [
             ("neighbours", "birds within sight"),
@@ -117,15 +117,15 @@ impl Flock {
             ("apart-y", "the same, y"),
         ];
         let seen = seen.map(|(name, doc)| declare.number_slot(name, doc));
-        let any = || ActArgument::Number { low: f64::MIN, high: f64::MAX };
+        let any = || ActionArgument::Number { low: f64::MIN, high: f64::MAX };
         let head_x = declare.action("head-x", any(), "fly along this x; with head-y a direction, of any length");
         declare.action("head-y", any(), "fly along this y");
-        declare.column("x", "place, x", Some((0.0, side)), |_, air, who| air.bird(*who).x);
-        declare.column("y", "place, y", Some((0.0, side)), |_, air, who| air.bird(*who).y);
+        declare.column("x", "position, x", Some((0.0, side)), |_, air, who| air.bird(*who).x);
+        declare.column("y", "position, y", Some((0.0, side)), |_, air, who| air.bird(*who).y);
         declare.column("heading-x", "heading, x", Some((-1.0, 1.0)), |_, air, who| air.bird(*who).vx);
         declare.column("heading-y", "heading, y", Some((-1.0, 1.0)), |_, air, who| air.bird(*who).vy);
         declare.column("neighbours", "birds within sight", None, |_, air, who| air.view(*who).n);
-        let doc = "length of the mean heading: 1 when all fly one way, near 0 without order";
+        let doc = "length of the mean heading: 1 when all fly in one direction, near 0 without order";
         declare.scalar("order", doc, |_, air| {
             let (x, y) = air.birds.iter().fold((0.0, 0.0), |(x, y), bird| (x + bird.vx, y + bird.vy));
             (x * x + y * y).sqrt() / air.birds.len().max(1) as f64
@@ -133,39 +133,20 @@ impl Flock {
         (seen, head_x)
     }
 
-    fn cell(&self, bird: &Bird) -> usize {
-        let index = |x: f64| ((x / self.side * self.cells as f64) as usize).min(self.cells - 1);
-        index(bird.y) * self.cells + index(bird.x)
-    }
-
-    /// The cells that lie at most two from `i` along one axis, as runs of neighbouring cells, each with what must be added to a place in
-    /// them to see it from here. Fewer than five cells are one run, seen from three sides.
-    fn runs(&self, i: usize) -> [(Range<usize>, f64); 3] {
-        let (n, side) = (self.cells, self.side);
-        if n < 5 {
-            return [(0..n, -side), (0..n, 0.0), (0..n, side)];
-        }
-        [
-            (if i < 2 { n + i - 2..n } else { 0..0 }, -side),
-            (i.saturating_sub(2)..(i + 3).min(n), 0.0),
-            (if i + 2 >= n { 0..i + 3 - n } else { 0..0 }, side),
-        ]
-    }
-
     fn see(&self, air: &Air, own: Bird) -> View {
         let (far, near) = (self.params.vision * self.params.vision, self.params.separation * self.params.separation);
-        let cell = self.cell(&own);
-        let (columns, rows) = (self.runs(cell % self.cells), self.runs(cell / self.cells));
+        let (cell, cells) = (self.plane.cell(own.x, own.y), self.plane.cells);
+        let (columns, rows) = (self.plane.runs(cell % cells), self.plane.runs(cell / cells));
         let mut view = View::default();
         for (rows, up) in rows {
             for row in rows {
                 for (columns, right) in &columns {
-                    let start = air.starts[row * self.cells + columns.start] as usize;
-                    let end = air.starts[row * self.cells + columns.end] as usize;
+                    let start = air.starts[row * cells + columns.start] as usize;
+                    let end = air.starts[row * cells + columns.end] as usize;
                     for other in &air.sorted[start..end] {
                         let (dx, dy) = (other.x + right - own.x, other.y + up - own.y);
                         let distance = dx * dx + dy * dy;
-                        // Those too far away are added as zeros: to step around them costs more.
+                        // Birds too far away are added as zeros: a branch would cost more.
                         let seen = f64::from(u8::from(distance <= far));
                         let close = f64::from(u8::from(distance < near));
                         view.n += seen;
@@ -179,7 +160,7 @@ impl Flock {
                 }
             }
         }
-        // The bird itself was among them; its ways are 0.
+        // The bird itself was included; its vectors are 0.
         view.n -= 1.0;
         view.match_x -= own.vx;
         view.match_y -= own.vy;
@@ -193,7 +174,7 @@ impl World for Flock {
     type Params = Params;
     type State = Air;
 
-    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let Params { density, vision, separation, speed } = params;
         for (key, value) in [("density", density), ("vision", vision), ("separation", separation), ("speed", speed)] {
             if !(value > 0.0 && value.is_finite()) {
@@ -201,28 +182,25 @@ impl World for Flock {
             }
         }
         if separation > vision {
-            let message = format!("nobody sees farther than `vision` ({vision}), is {separation}");
+            let message = format!("must be at most `vision` ({vision}), is {separation}: birds see no farther");
             return Err(Invalid { key: "separation".into(), message });
         }
         let side = (f64::from(setup.agents) / density).sqrt();
         if vision * 2.0 > side {
             let message = format!(
-                "must be at most half the side of the torus ({side:.1}), is {vision}: a bird would see another twice; take more \
-                 agents or a lower density"
+                "must be at most half the side of the torus ({side:.1}), is {vision}: a bird would see another twice; \
+                 use more agents or a lower density"
             );
             return Err(Invalid { key: "vision".into(), message });
         }
-        // Small cells cost memory, not correctness: no more than four a bird.
-        let most = (2.0 * f64::from(setup.agents).sqrt()).ceil();
-        let cells = (2.0 * side / vision).floor().clamp(1.0, most) as usize;
         let (seen, head_x) = Flock::declare(declare, side);
-        Ok(Flock { params, side, cells, seen, head_x })
+        Ok(Flock { params, plane: Plane::new(side, vision, setup.agents), seen, head_x })
     }
 
-    fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> Air {
+    fn init_state(&self, setup: &WorldSetup<'_>, draws: &mut Draws) -> Air {
         let bird = |draws: &mut Draws| {
-            let (x, y) = (draws.range(0.0, self.side), draws.range(0.0, self.side));
-            // A direction, each as likely as any other: a point of the unit disc, but not its middle.
+            let (x, y) = (draws.range(0.0, self.plane.side), draws.range(0.0, self.plane.side));
+            // A uniformly random direction: a point of the unit disc, but not its centre.
             loop {
                 let (vx, vy) = (draws.range(-1.0, 1.0), draws.range(-1.0, 1.0));
                 let length = (vx * vx + vy * vy).sqrt();
@@ -236,7 +214,7 @@ impl World for Flock {
         air
     }
 
-    fn observe(&self, air: &Air, person: Person<'_>, sight: &mut SightRow<'_>) {
+    fn observe(&self, air: &Air, person: Person<'_>, observation: &mut ObservationRow<'_>) {
         let (own, view) = (air.bird(person.id), air.view(person.id));
         let by = 1.0 / view.n.max(1.0);
         let values = [
@@ -251,53 +229,39 @@ impl World for Flock {
             view.apart_y * by,
         ];
         for (slot, value) in self.seen.into_iter().zip(values) {
-            sight.number(slot, value);
+            observation.number(slot, value);
         }
     }
 
-    fn apply(&self, air: &mut Air, deeds: &Deeds<'_>, _: &mut Future) {
-        let bird = &mut air.birds[deeds.person.id as usize];
+    fn apply(&self, air: &mut Air, actions: &AgentActions<'_>, _: &mut Future) {
+        let bird = &mut air.birds[actions.person.id as usize];
         let (mut x, mut y) = (bird.vx, bird.vy);
-        for act in deeds.acts() {
+        for act in actions.acts() {
             *(if act.kind == self.head_x { &mut x } else { &mut y }) = act.value;
         }
         let length = (x * x + y * y).sqrt();
-        // Who names no direction keeps its own.
+        // A bird that names no direction keeps its own.
         if length > 0.0 && length.is_finite() {
             (bird.vx, bird.vy) = (x / length, y / length);
         }
     }
 
-    fn settle(&self, air: &mut Air, _: &mut Draws) -> Option<String> {
+    fn end_round(&self, air: &mut Air, _: &mut Draws) -> Option<String> {
         for bird in &mut air.birds {
-            let fly = |x: f64, v: f64| {
-                let to = (x + self.params.speed * v).rem_euclid(self.side);
-                // The remainder of a tiny negative number is rounded up to the side itself.
-                if to >= self.side { 0.0 } else { to }
-            };
+            let fly = |x: f64, v: f64| self.plane.along(x, self.params.speed * v);
             (bird.x, bird.y) = (fly(bird.x, bird.vx), fly(bird.y, bird.vy));
         }
         self.restore(air);
         None
     }
 
-    /// Sorts the birds by cell, by counting: it keeps the order of ids. And lets them look around.
+    /// Sorts the birds by cell and computes their views.
     fn restore(&self, air: &mut Air) {
         let Air { birds, sorted, starts, places, .. } = air;
-        starts.clear();
-        starts.resize(self.cells * self.cells + 1, 0);
-        birds.iter().for_each(|bird| starts[self.cell(bird) + 1] += 1);
-        for i in 1..starts.len() {
-            starts[i] += starts[i - 1];
-        }
-        let mut next = starts.clone();
+        self.plane.sort(starts, places, birds.iter().map(|bird| (bird.x, bird.y)));
         sorted.resize(birds.len(), Bird::default());
-        places.clear();
-        for bird in birds.iter() {
-            let place = &mut next[self.cell(bird)];
+        for (bird, place) in birds.iter().zip(places.iter()) {
             sorted[*place as usize] = *bird;
-            places.push(*place);
-            *place += 1;
         }
         let mut views = std::mem::take(&mut air.views);
         let seen = air.sorted.par_iter().with_min_len(1024).map(|bird| self.see(air, *bird));

@@ -1,12 +1,14 @@
 //! Guess a fraction of the average (the p-beauty contest). See README.md for the source and the equations.
 
+#[cfg(test)]
+mod tests;
+
 use polity_kernel::Invalid;
-use polity_kernel::declare::DeclareSplit;
+use polity_kernel::interface::ActionArgument;
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::ActArgument;
-use polity_kernel::world::{Deeds, Future, Setup, SplitWorld};
+use polity_kernel::world::{AgentActions, DeclareSplit, Future, SplitWorld, WorldSetup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +17,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.split_world::<GuessAverage>(files);
 }
 
-/// What is told to everybody after a round.
+/// Information announced after a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Announce {
@@ -38,7 +40,7 @@ pub struct Params {
     low: f64,
     /// Largest allowed guess.
     high: f64,
-    /// What is told to everybody after a round.
+    /// Information announced after a round.
     announce: Announce,
 }
 
@@ -51,18 +53,18 @@ impl Default for Params {
 /// The p-beauty contest.
 pub struct GuessAverage(Params);
 
-/// What everybody shares.
+/// The shared state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contest {
     /// Mean guess of the last round; the middle of the range before the first.
     mean: f64,
-    /// The fraction of it that wins.
+    /// The winning number: the fraction times the mean.
     target: f64,
     /// Rounds played.
     played: u32,
 }
 
-/// Guesses of a run of agents, summed.
+/// Sum of the guesses of a run of agents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guesses {
     sum: f64,
@@ -70,14 +72,14 @@ pub struct Guesses {
 }
 
 impl GuessAverage {
-    /// Whether results of the last round were announced.
+    /// Returns whether results of the last round were announced.
     fn told(&self, contest: &Contest) -> bool {
         contest.played > 0 && self.0.announce != Announce::Nothing
     }
 
-    /// The mean guess of the last round, as far as agents can tell it; else the middle of the range.
+    /// Returns the mean guess of the last round, if agents can know it; else the middle of the range.
     fn mean(&self, contest: &Contest) -> f64 {
-        // Who knows the target and the fraction knows the mean, unless the fraction is 0.
+        // The target and the fraction give the mean, unless the fraction is 0.
         let knows = self.told(contest) && (self.0.announce == Announce::Mean || self.0.fraction > 0.0);
         if knows { contest.mean } else { f64::midpoint(self.0.low, self.0.high) }
     }
@@ -98,9 +100,15 @@ impl GuessAverage {
         declare
             .shared_number("right-guess", doc, move |world, contest| (fraction * world.mean(contest)).clamp(low, high));
         let doc = "name a number; values outside the range count as its border";
-        declare.action("guess", ActArgument::Number { low, high }, doc);
+        declare.action("guess", ActionArgument::Number { low, high }, doc);
         declare.column("last-guess", "the agent's last guess", Some((low, high)), |_, _, guess| *guess);
-        let doc = "the fraction of the mean guess that won the round";
+        let doc =
+            "minus the distance of the last guess from the target, as a share of the range; 0 before the first round";
+        declare.reward(doc, move |_, contest, guess| match contest.played {
+            0 => 0.0,
+            _ => -(guess - contest.target).abs() / (high - low),
+        });
+        let doc = "the target of the round: the fraction of the mean guess";
         declare.scalar("target", doc, |_, contest| contest.target);
     }
 }
@@ -114,7 +122,7 @@ impl SplitWorld for GuessAverage {
     type Common = Contest;
     type Tally = Guesses;
 
-    fn open(params: Params, _: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
+    fn open(params: Params, _: &WorldSetup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
         let Params { fraction, low, high, .. } = params;
         Invalid::within(0.0..=2.0, "fraction", fraction)?;
         if !(low < high && (high - low).is_finite()) {
@@ -127,12 +135,12 @@ impl SplitWorld for GuessAverage {
         Ok(GuessAverage(params))
     }
 
-    fn begin(&self) -> Contest {
+    fn init_common(&self) -> Contest {
         let mean = f64::midpoint(self.0.low, self.0.high);
         Contest { mean, target: self.0.fraction * mean, played: 0 }
     }
 
-    fn seat(&self, _: Person<'_>, _: &mut Draws) -> f64 {
+    fn init_row(&self, _: Person<'_>, _: &mut Draws) -> f64 {
         f64::midpoint(self.0.low, self.0.high)
     }
 
@@ -140,9 +148,9 @@ impl SplitWorld for GuessAverage {
         Guesses { sum: 0.0, n: 0 }
     }
 
-    fn apply(&self, _: &Contest, row: &mut f64, deeds: &Deeds<'_>, tally: &mut Guesses, _: &mut Future) {
+    fn apply(&self, _: &Contest, row: &mut f64, actions: &AgentActions<'_>, tally: &mut Guesses, _: &mut Future) {
         // The last guess of a turn counts.
-        if let Some(guess) = deeds.acts().last() {
+        if let Some(guess) = actions.acts().last() {
             *row = guess.value.clamp(self.0.low, self.0.high);
             tally.sum += *row;
             tally.n += 1;
@@ -153,7 +161,7 @@ impl SplitWorld for GuessAverage {
         Guesses { sum: left.sum + right.sum, n: left.n + right.n }
     }
 
-    fn settle(&self, common: &mut Contest, tally: Guesses, _: &mut Draws) -> Option<String> {
+    fn end_round(&self, common: &mut Contest, tally: Guesses, _: &mut Draws) -> Option<String> {
         if tally.n > 0 {
             common.mean = tally.sum / tally.n as f64;
             common.target = self.0.fraction * common.mean;

@@ -1,13 +1,15 @@
-//! Opinions on a bounded scale. The world keeps them; how they move is the policies' affair. See README.md.
+//! Opinions on a bounded scale. The world stores them; policies change them. See README.md.
+
+#[cfg(test)]
+mod tests;
 
 use polity_kernel::Invalid;
-use polity_kernel::declare::DeclareSplit;
+use polity_kernel::interface::ActionArgument;
 use polity_kernel::policy::Person;
 use polity_kernel::population::NumberColumn;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::ActArgument;
-use polity_kernel::world::{Deeds, Future, Setup, SplitWorld};
+use polity_kernel::world::{AgentActions, DeclareSplit, Future, SplitWorld, WorldSetup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +18,13 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
     registry.split_world::<Opinion>(files);
 }
 
-/// Where the first opinions come from.
+/// The source of the initial opinions.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Initial {
-    /// Drawn evenly from the scale.
-    Uniform {},
-    /// A column of the population, taken as it is: numbers on the scale.
+    /// Drawn uniformly from the scale.
+    Uniform,
+    /// A column of the population, unchanged: numbers on the scale.
     Column(String),
     /// The same for everybody.
     Value(f64),
@@ -36,18 +38,17 @@ pub struct Params {
     low: f64,
     /// Upper end of the scale.
     high: f64,
-    /// Where the first opinions come from.
+    /// The source of the initial opinions.
     initial: Initial,
-    /// Each first opinion is drawn evenly from so much below to so much above its column or value, as far as that lies on
-    /// the scale.
+    /// Maximum deviation of each initial opinion from its column or value, drawn uniformly within the scale.
     jitter: f64,
-    /// Ends the run after the first round, the opening round excepted, in which no opinion changed by so much.
+    /// End the run after the first round, except the opening round, in which no opinion changed by this much.
     stop_below: Option<f64>,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { low: 0.0, high: 1.0, initial: Initial::Uniform {}, jitter: 0.0, stop_below: None }
+        Params { low: 0.0, high: 1.0, initial: Initial::Uniform, jitter: 0.0, stop_below: None }
     }
 }
 
@@ -67,7 +68,7 @@ pub struct Opinion {
     stop_below: Option<f64>,
 }
 
-/// What everybody shares.
+/// The shared state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Movement {
     /// Largest change of an opinion in the last round.
@@ -90,13 +91,13 @@ impl SplitWorld for Opinion {
     /// Largest change of an opinion.
     type Tally = f64;
 
-    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
         let Params { low, high, initial, jitter, stop_below } = params;
         if !(low < high && (high - low).is_finite()) {
             return Err(invalid("high", format!("must be greater than low ({low}), is {high}")));
         }
         let first = match initial {
-            Initial::Uniform {} => First::Uniform,
+            Initial::Uniform => First::Uniform,
             Initial::Value(value) if (low..=high).contains(&value) => First::Value(value),
             Initial::Value(value) => {
                 return Err(invalid("initial.value", format!("must lie on the scale {low}..={high}, is {value}")));
@@ -119,14 +120,14 @@ impl SplitWorld for Opinion {
         };
         Invalid::within(0.0..=high - low, "jitter", jitter)?;
         if jitter > 0.0 && matches!(first, First::Uniform) {
-            let message = "uniform opinions are spread already; jitter goes with a `column` or a `value`";
+            let message = "uniform opinions are already spread out; use `jitter` with a `column` or a `value`";
             return Err(invalid("jitter", message.into()));
         }
         declare.number("opinion", "the agent's own opinion", |_, _, opinion| *opinion);
         declare.shared_number("low", "lower end of the scale", move |_, _| low);
         declare.shared_number("high", "upper end of the scale", move |_, _| high);
         let doc = "take this opinion; values off the scale count as its nearest end";
-        declare.action("opinion", ActArgument::Number { low, high }, doc);
+        declare.action("opinion", ActionArgument::Number { low, high }, doc);
         declare.column("opinion", "the agent's opinion", Some((low, high)), |_, _, opinion| *opinion);
         declare.scalar("largest-change", "largest change of an opinion in the round", |_, movement| movement.largest);
         match stop_below {
@@ -137,18 +138,18 @@ impl SplitWorld for Opinion {
         }
     }
 
-    fn begin(&self) -> Movement {
+    fn init_common(&self) -> Movement {
         Movement { largest: 0.0, rounds: 0 }
     }
 
-    fn seat(&self, person: Person<'_>, draws: &mut Draws) -> f64 {
+    fn init_row(&self, person: Person<'_>, draws: &mut Draws) -> f64 {
         let centre = match self.first {
             First::Uniform => return draws.range(self.low, self.high),
             First::Column(column) => person.number(column),
             First::Value(value) => value,
         };
         if self.jitter > 0.0 {
-            // Cut at the ends before drawing: pulling draws back afterwards would pile them up there.
+            // Restrict the range before drawing: clamping draws afterwards would accumulate them at the ends.
             draws.range((centre - self.jitter).max(self.low), (centre + self.jitter).min(self.high))
         } else {
             centre
@@ -159,9 +160,9 @@ impl SplitWorld for Opinion {
         0.0
     }
 
-    fn apply(&self, _: &Movement, row: &mut f64, deeds: &Deeds<'_>, largest: &mut f64, _: &mut Future) {
+    fn apply(&self, _: &Movement, row: &mut f64, actions: &AgentActions<'_>, largest: &mut f64, _: &mut Future) {
         // The last opinion of a turn counts.
-        if let Some(act) = deeds.acts().last() {
+        if let Some(act) = actions.acts().last() {
             let opinion = act.value.clamp(self.low, self.high);
             *largest = largest.max((opinion - *row).abs());
             *row = opinion;
@@ -172,10 +173,10 @@ impl SplitWorld for Opinion {
         left.max(right)
     }
 
-    fn settle(&self, common: &mut Movement, largest: f64, _: &mut Draws) -> Option<String> {
+    fn end_round(&self, common: &mut Movement, largest: f64, _: &mut Draws) -> Option<String> {
         common.largest = largest;
         common.rounds += 1;
-        // Nobody has heard anything when the opening round is played, so that it stands still whatever the rules are.
+        // Nobody has heard anything in the opening round, so nothing moves whatever the rules are.
         let least = self.stop_below.filter(|least| common.rounds > 1 && largest < *least)?;
         Some(format!("no opinion changed by {least} or more (the largest change was {largest})"))
     }

@@ -1,4 +1,4 @@
-//! How posts from outside spread: the trees of their shares and quotes.
+//! The spread of posts from outside: the trees of their shares and quotes.
 
 use polity_kernel::digest::DigestMap;
 use serde::{Deserialize, Serialize};
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 /// A seed, or a share or quote of one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Node {
-    /// What it shares or quotes; of a seed, no post.
+    /// The post that it shares or quotes; none for a seed.
     of: u32,
-    /// Posts below it, and itself.
+    /// Number of posts in its subtree, including itself.
     below: u64,
-    /// The sum of the steps from it to each of these.
+    /// Sum of the distances from it to each of these.
     steps: u64,
     /// Nodes in memory that share or quote it.
     branches: u32,
 }
 
-/// How the seeds have spread, all together.
+/// The spread of all seeds together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cascade {
-    /// By seed, who has shared it.
+    /// The pairs of a seed and a user who shared it.
     users: DigestMap<(u32, u32), ()>,
     /// Users by depth; each counts once.
     at: Vec<u32>,
-    /// Likes less dislikes that seeds have had, without those that they began with.
+    /// Likes minus dislikes of the seeds, without their initial scores.
     pub score: i64,
     /// By post: posts that may still be shared, and those between them and their seed.
     nodes: DigestMap<u32, Node>,
-    /// Pairs of posts of the same tree, and the sum of the steps between the two of each.
+    /// Pairs of posts of the same tree, and the sum of their distances.
     pairs: u64,
     steps: u64,
 }
 
 impl Cascade {
-    /// Adds a post that is, shares or quotes a seed: its number, the seed, its author, what it shares or quotes, and how deep that is.
+    /// Adds a post that is, shares or quotes a seed: its number, the seed, its author, the post that it shares or quotes, and its depth.
     pub fn add(&mut self, post: u32, (seed, author): (u32, u32), (of, depth): (u32, u16)) {
         self.grow(post, of);
         if self.users.insert((seed, author), ()).is_none() {
@@ -43,7 +43,7 @@ impl Cascade {
         }
     }
 
-    /// Adds a post to its tree, and its distances to all posts there, found on the path to the seed.
+    /// Adds a post to its tree, and its distances to all posts there, computed along the path to the seed.
     fn grow(&mut self, post: u32, of: u32) {
         let mut above = of;
         let (mut distance, mut child) = (0, (0, 0));
@@ -78,23 +78,23 @@ impl Cascade {
         }
     }
 
-    /// Users that have shared a seed, by seed, its authors among them.
+    /// Returns the number of users that have shared a seed, including the authors.
     pub fn scale(&self) -> usize {
         self.users.len()
     }
 
-    /// The longest chain of shares from a seed.
+    /// Returns the longest chain of shares from a seed.
     pub fn depth(&self) -> usize {
         self.at.len().saturating_sub(1)
     }
 
-    /// Most users at one depth.
+    /// Returns the largest number of users at one depth.
     pub fn breadth(&self) -> u32 {
         self.at.get(1..).unwrap_or_default().iter().copied().max().unwrap_or(0)
     }
 
-    /// Structural virality: the mean number of steps between two posts of the same tree of shares (Goel et al., "The structural virality
-    /// of online diffusion", 2016, equation 1), over all trees; 0 where no tree has two.
+    /// Returns the structural virality: the mean distance between two posts of the same tree of shares (Goel et al., "The structural
+    /// virality of online diffusion", 2016, equation 1), over all trees; 0 if no tree has two.
     pub fn virality(&self) -> f64 {
         if self.pairs == 0 { 0.0 } else { self.steps as f64 / self.pairs as f64 }
     }
@@ -102,19 +102,19 @@ impl Cascade {
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::NOWHERE;
+    use super::super::posts::NOWHERE;
     use super::*;
     use polity_kernel::rng::{Draws, Stream};
     use std::collections::BTreeSet;
 
     impl Cascade {
-        /// Posts of it that are in memory.
+        /// Returns the number of its posts in memory.
         pub fn held(&self) -> usize {
             self.nodes.len()
         }
     }
 
-    /// The mean way between two posts of the same tree, by walking all ways.
+    /// Computes the mean distance between two posts of the same tree by walking all paths.
     fn by_walking(parents: &[u32]) -> f64 {
         let line = |post: usize| -> Vec<u32> {
             let mut line = vec![post as u32];
@@ -155,7 +155,7 @@ mod tests {
         let mut draws = Draws::new(6, Stream::Driver, 0, 0);
         let (mut cascade, mut parents, mut most) = (Cascade::default(), Vec::new(), 0);
         for post in 0..600usize {
-            // Three seeds; later posts share what is not too old, and sometimes what stands above that.
+            // Three seeds; later posts share one that is not too old, and sometimes an ancestor of it.
             let of = match post {
                 0 | 5 | 40 => NOWHERE,
                 _ => {
@@ -171,7 +171,7 @@ mod tests {
             most = most.max(cascade.held());
             let expected = by_walking(&parents);
             assert!((cascade.virality() - expected).abs() < 1e-9 * expected.max(1.0), "{post}");
-            // What is in memory is what is new, and what lies above that.
+            // Only new posts and their ancestors are in memory.
             let needed: BTreeSet<u32> = ((post + 1).saturating_sub(WINDOW)..=post)
                 .flat_map(|post| std::iter::successors(Some(post as u32), |post| parents.get(*post as usize).copied()))
                 .filter(|post| *post != NOWHERE)

@@ -1,66 +1,26 @@
 //! Feeds: candidates from several sources, ranked by a sum of weights.
 
 use super::collaborative::Walks;
-use super::people::of;
-use super::posts::Post;
-use super::store::{NOWHERE, Store};
+use super::near::{MAIN, Near};
+use super::params::{Params, Shape};
+use super::people::ties_of;
+use super::posts::{NOWHERE, Post};
+use super::store::Store;
 use super::vectors::{Coarse, TOPICS, Vector, coarse, code, likeness};
-use super::{Params, Shape};
+use polity_kernel::interface::Rows;
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::sight::Rows;
 use rayon::prelude::*;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use std::collections::BinaryHeap;
-
-/// What a post is ranked by: the sum of these times what they stand for. A source whose weight is 0 brings no candidates.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Weights {
-    /// 1 for posts of whom the reader follows. Candidates: the newest of these.
-    followed: f64,
-    /// Likeness of the post to the reader's interests, -1 to 1. Candidates: the newest of the reader's two main topics.
-    interest: f64,
-    /// Collaborative filtering: how many of the walks from what the reader has liked, commented on or passed on, over others who did so, to
-    /// what these did it to, end at the post; 1 for the post at which most end, down to 0. Candidates: those at which most end.
-    collaborative: f64,
-    /// Reddit's hot score, less what it would be for a post of this moment without votes. Candidates: the hottest.
-    hot: f64,
-    /// Half of it every 24 hours: 1 for a post of this round.
-    recent: f64,
-    /// A draw from 0 to 1, anew for each reader, post and round. Candidates: drawn from all live posts.
-    random: f64,
-}
-
-impl Default for Weights {
-    fn default() -> Self {
-        Weights { followed: 1.0, interest: 1.0, collaborative: 0.0, hot: 0.1, recent: 0.5, random: 0.0 }
-    }
-}
-
-impl Weights {
-    pub fn are_finite(&self) -> bool {
-        let Weights { followed, interest, collaborative, hot, recent, random } = *self;
-        [followed, interest, collaborative, hot, recent, random].iter().all(|weight| weight.is_finite())
-    }
-
-    /// Whether feeds are made of what others engaged with.
-    pub fn is_collaborative(&self) -> bool {
-        self.collaborative != 0.0
-    }
-}
 
 /// Seconds by which a post must be newer to outweigh ten times the votes (Reddit's published ranking).
 const SECONDS: f64 = 45_000.0;
-/// Hours in which a post loses half of what it has for being new.
+/// Hours in which a post loses half of its recency.
 const HALF: f64 = 24.0;
-/// Topics of a reader from which candidates come.
-const MAIN: usize = 2;
-/// Turns the draws of feeds apart from others of the same round and reader.
+/// Separates the draws of feeds from others of the same round and reader.
 const APART: u64 = 0x5EED_F00D;
 
-/// Reddit's hot score of a post that appeared at `seconds`: `sign(s) * log10(max(|s|, 1)) + seconds / 45000` for a score s of likes less
-/// dislikes (`_sorts.pyx` of the published code).
+/// Returns Reddit's hot score of a post that appeared at `seconds`: `sign(s) * log10(max(|s|, 1)) + seconds / 45000` for a score s of
+/// likes minus dislikes (`_sorts.pyx` of the published code).
 pub fn hot(likes: u32, dislikes: u32, seconds: f64) -> f64 {
     let score = f64::from(likes) - f64::from(dislikes);
     let order = libm::log10(score.abs().max(1.0));
@@ -68,7 +28,7 @@ pub fn hot(likes: u32, dislikes: u32, seconds: f64) -> f64 {
     sign * order + seconds / SECONDS
 }
 
-/// The topics that somebody is most interested in, the first of equals.
+/// Returns a person's main topics; ties go to the first.
 fn main_topics(interests: &Vector) -> [usize; MAIN] {
     let mut main = [usize::MAX; MAIN];
     for n in 0..MAIN {
@@ -82,7 +42,7 @@ fn main_topics(interests: &Vector) -> [usize; MAIN] {
     main
 }
 
-/// The hottest of some posts, from the top; of equals the newer.
+/// Returns the hottest of some posts, best first; ties go to the newer.
 fn hottest(store: &Store, of: impl Iterator<Item = u32>, most: usize) -> Vec<u32> {
     let mut all: Vec<(f64, u32)> = of.map(|post| (store.posts[post].hot, post)).collect();
     let order = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1));
@@ -94,23 +54,23 @@ fn hottest(store: &Store, of: impl Iterator<Item = u32>, most: usize) -> Vec<u32
     all.into_iter().map(|(_, post)| post).collect()
 }
 
-/// Where the `most` highest of some values stand, from the highest on; of equals the later. Where there are many more, a sample tells from
-/// which value on it is worth keeping one.
+/// Returns the positions of the `most` highest values, highest first; ties go to the later. If there are many more, a sample gives the
+/// value from which on one is worth keeping.
 fn highest(values: &[i16], most: usize) -> Vec<u32> {
     const STEP: usize = 16;
     const BLOCK: usize = 64;
-    // As many as lie above it on the average, and some.
+    // The expected number above it, plus a margin.
     let rank = most / STEP + 8;
     let mut floor = i16::MIN;
     if rank < values.len() / STEP / 2 {
         let mut sample: Vec<i16> = values.iter().step_by(STEP).copied().collect();
         floor = *sample.select_nth_unstable_by(rank, |a, b| b.cmp(a)).1;
     }
-    // The value above the place: one comparison orders by both.
+    // The value above the position: one comparison orders by both.
     let key = |i: usize| i64::from(values[i]) << 32 | i as i64;
     let mut kept: Vec<i64> = Vec::with_capacity(4 * most);
     for (b, block) in values.chunks(BLOCK).enumerate() {
-        // Written every time and counted if it is kept: which ones are, no processor foresees.
+        // Write always and count if kept, since the branch would be unpredictable.
         let (mut places, mut count) = ([0; BLOCK], 0);
         for (i, value) in block.iter().enumerate() {
             places[count % BLOCK] = i;
@@ -130,26 +90,6 @@ fn highest(values: &[i16], most: usize) -> Vec<u32> {
     kept.into_iter().map(|key| key as u32).collect()
 }
 
-/// The nearest posts of their main topics for all who look at their feed in a round. They are found topic by topic: one topic fits into the
-/// processor's near memory, all together do not.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Near {
-    /// The parameter `depth` for which they were found.
-    depth: u32,
-    /// Who reads, in order.
-    readers: Vec<u32>,
-    /// Of each reader and main topic, from the nearest on.
-    posts: Vec<[Vec<u32>; MAIN]>,
-}
-
-impl Near {
-    /// The posts near a reader, if they were searched to this depth.
-    fn of(&self, who: u32, depth: u32) -> Option<&[Vec<u32>; MAIN]> {
-        let place = self.readers.binary_search(&who).ok().filter(|_| self.depth == depth)?;
-        self.posts.get(place)
-    }
-}
-
 /// The posts that a reader's followees brought, and who brought them.
 #[derive(Default)]
 struct Brought {
@@ -158,7 +98,7 @@ struct Brought {
 }
 
 impl Brought {
-    /// How many people bring a post; whoever does so twice is one.
+    /// Returns the number of people who bring a post, each counted once.
     fn by(&self, post: u32) -> usize {
         let times = self.posts.iter().filter(|brought| **brought == post).count();
         if times < 2 {
@@ -182,19 +122,19 @@ impl Candidate {
     }
 }
 
-/// A candidate that was looked at.
+/// A candidate with its score.
 #[derive(Clone, Copy)]
 struct Ranked {
     score: f64,
     likeness: f32,
     post: u32,
     followed: bool,
-    /// Whether it is no share.
+    /// Whether it is an original post, not a share.
     own: bool,
 }
 
 impl Ranked {
-    /// From the best down; of equals the posts themselves before shares, then the newer ones.
+    /// Orders from best to worst; ties go to originals before shares, then to the newer.
     fn order(&self, other: &Ranked) -> std::cmp::Ordering {
         let key = |ranked: &Ranked| (ranked.own, ranked.post, ranked.followed);
         other.score.total_cmp(&self.score).then_with(|| key(other).cmp(&key(self)))
@@ -211,13 +151,13 @@ impl Feeds<'_> {
         f64::from(round) * self.params.minutes * 60.0
     }
 
-    /// How rousing a seed is; 0 for what comes from none.
+    /// Returns how rousing a seed is; 0 for posts that descend from none.
     fn rousing(&self, seed: u32) -> f64 {
         let seed = (seed as usize).checked_sub(1).and_then(|i| self.params.seeds.get(i));
         seed.map_or(0.0, |seed| f64::from(seed.rousing))
     }
 
-    /// Finds what is the same for all readers: what posts have for being new, their hot scores, and the hottest.
+    /// Computes what is the same for all readers: recency, hot scores, and the hottest posts.
     pub fn refresh(&self, store: &mut Store) {
         for age in store.live.recent.len()..=store.round as usize {
             let hours = age as f64 * self.params.minutes / 60.0;
@@ -237,7 +177,7 @@ impl Feeds<'_> {
         if store.live.found_for == wanted {
             live.clone().for_each(|post| self.heat(store, post));
         } else {
-            // Nothing is known of any score, nor of those that live posts show.
+            // No score is known, nor those of posts that live posts show.
             store.posts.numbers().for_each(|post| self.heat(store, post));
         }
         store.live.found_for = wanted;
@@ -251,8 +191,8 @@ impl Feeds<'_> {
         store.posts.heat(post, |row| hot(row.likes, row.dislikes, self.seconds(row.round)));
     }
 
-    /// The same from what has changed; false where that does not tell, because one of the hottest has fallen or is no longer live and nobody
-    /// knows who takes its place.
+    /// Updates the same from the changes. Returns false if that is not enough, because one of the hottest has fallen or is no longer live
+    /// and its successor is unknown.
     fn refresh_touched(&self, store: &mut Store, touched: &[u32], most: usize) -> bool {
         let floor = store.live.hot.get(most - 1).map(|last| (store.posts[*last].hot, *last));
         for post in touched {
@@ -266,7 +206,7 @@ impl Feeds<'_> {
         found.sort_unstable();
         found.dedup();
         let found = hottest(store, found.into_iter(), most);
-        // Whoever is not among them was below the floor, and has not risen.
+        // Posts not among them were below the floor, and have not risen.
         let tells = floor.is_none_or(|floor| {
             found.get(most - 1).is_some_and(|last| {
                 let hot = store.posts[*last].hot;
@@ -279,7 +219,7 @@ impl Feeds<'_> {
         tells
     }
 
-    /// The newest live posts of whom somebody follows.
+    /// Returns the newest live posts by a user's followees.
     fn of_followed(&self, store: &Store, follows: impl Iterator<Item = u32>, most: usize, found: &mut Vec<Candidate>) {
         let latest = |who: u32| store.people.latest.get(who as usize).copied();
         let is_live = |post: &u32| *post != NOWHERE && *post >= store.live.first;
@@ -299,7 +239,7 @@ impl Feeds<'_> {
         found.extend(posts.iter().rev().take(most).map(|post| Candidate::new(*post)));
     }
 
-    /// The nearest to somebody's interests of the newest posts of a topic, from the nearest on.
+    /// Returns the posts of a topic nearest to a person's interests among its newest, nearest first.
     fn nearest_of(&self, store: &Store, own: &Coarse, topic: usize, most: usize) -> Vec<u32> {
         let Some(topic) = store.live.by_topic.get(topic) else { return Vec::new() };
         let posts = topic.live(store.live.first);
@@ -308,15 +248,15 @@ impl Feeds<'_> {
         highest(&products, most).into_iter().map(|i| posts[i as usize]).collect()
     }
 
-    /// Whether readers look for the nearest of more posts than they take.
+    /// Returns whether readers search more posts than they take.
     fn looks_for_nearest(&self, most: usize) -> bool {
         self.params.shape == Shape::Follow && self.params.weights.interest != 0.0 && self.params.depth as usize > most
     }
 
-    /// Finds the nearest posts for all `readers` of the next round, who stand in order.
+    /// Finds the nearest posts for all `readers` of the next round, who are given in order.
     pub fn find_nearest(&self, store: &mut Store, readers: impl FnOnce(&Store) -> Vec<u32>) {
         const PART: usize = 64;
-        // As many as anybody takes of a topic.
+        // The maximum that anybody takes of a topic.
         let most = self.params.candidates as usize / MAIN;
         if !self.looks_for_nearest(most) {
             store.live.near = Near::default();
@@ -371,7 +311,7 @@ impl Feeds<'_> {
         let others = [weights.interest, weights.collaborative, weights.hot, weights.random];
         let others = others.iter().filter(|weight| **weight != 0.0).count();
         if weights.followed != 0.0 {
-            // Half of all, if anything else is asked for.
+            // Half of all, if there are other sources.
             self.of_followed(store, follows, if others > 0 { most / 2 } else { most }, &mut found);
         }
         let each = |left: usize| most.saturating_sub(found.len()) / left.max(1);
@@ -405,10 +345,10 @@ impl Feeds<'_> {
         found
     }
 
-    /// Appends somebody's feed, from the best post down, in the columns of the world's table.
+    /// Appends a reader's feed, best post first, in the columns of the world's table.
     pub fn write(&self, store: &Store, who: u32, graph: impl Iterator<Item = u32>, table: &mut Rows<'_>) {
         let (posts, people) = (&store.posts, &store.people);
-        let muted = of(&people.muted, who);
+        let muted = ties_of(&people.muted, who);
         let follows = people.follows(who, graph);
         let mut draws = Draws::new(store.seed ^ APART, Stream::World, store.round, who);
         let (own, lately) = (code(people.interests(who)), people.lately(who));
@@ -416,8 +356,8 @@ impl Feeds<'_> {
         let walks = Walks::of(store, who);
         let found = self.candidates(store, who, follows, &walks, &mut draws);
         let now = self.seconds(store.round);
-        // Posts and vectors lie anywhere in memory: each kind of them is fetched for all candidates in a loop of its own, so that the
-        // processor waits for many at a time.
+        // Posts and vectors are scattered in memory: each kind is fetched for all candidates in its own loop, so that the processor waits
+        // for many at a time.
         let rows: Vec<&Post> = found.iter().map(|candidate| &posts[candidate.post]).collect();
         let origins: Vec<&Post> = rows.iter().map(|row| posts.origin_of(row)).collect();
         let likenesses: Vec<f32> = found.iter().map(|candidate| likeness(&own, store.code(candidate.post))).collect();
@@ -451,7 +391,7 @@ impl Feeds<'_> {
             ranked.push(Ranked { score, likeness, post: number, followed, own: post.origin == number });
         }
         let most = self.params.feed as usize;
-        // Those that can be shown come first; the others are put in order only where they are needed.
+        // Sort those that can be shown first; sort the others only if needed.
         let (first, mut sorted) = (3 * most, ranked.len());
         if ranked.len() > first {
             ranked.select_nth_unstable_by(first, Ranked::order);
@@ -498,11 +438,11 @@ impl Feeds<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Seed;
+    use super::super::params::{Seed, Weights};
     use super::super::store::{Did, Kind};
     use super::*;
 
-    /// People and posts by the thousands, from a seed.
+    /// Creates thousands of people and posts, from a seed.
     fn busy(params: &Params, people: u32, posts: u32) -> Store {
         let mut store = Store::new(people, 9);
         let mut draws = Draws::new(9, Stream::Seat, 0, 0);
@@ -518,7 +458,7 @@ mod tests {
         store
     }
 
-    /// What a reader would be shown if every live post were looked at: by the rules of a feed, and by full vectors.
+    /// Returns the feed of a reader if every live post were examined: by the rules of a feed, and by full vectors.
     fn by_force(store: &Store, live: &[(u32, Vector)], who: u32, most: usize) -> Vec<u32> {
         let (own, lately) = (store.people.interests(who), store.people.lately(who));
         let origin = |post: u32| store.posts[post].origin;
@@ -540,22 +480,22 @@ mod tests {
         shown
     }
 
-    /// The rows of somebody's feed, one behind the other.
+    /// Returns the rows of a reader's feed, concatenated.
     fn rows(feeds: &Feeds<'_>, store: &Store, who: u32, graph: impl Iterator<Item = u32>) -> Vec<f64> {
         let (mut rows, mut texts) = (Vec::new(), Vec::new());
         feeds.write(store, who, graph, &mut Rows::new(&mut rows, &mut texts));
         rows
     }
 
-    /// The posts of somebody's feed who follows nobody.
+    /// Returns the feed of a reader who follows nobody.
     fn shown(feeds: &Feeds<'_>, store: &Store, who: u32) -> Vec<u32> {
         let rows = rows(feeds, store, who, std::iter::empty());
         rows.chunks(super::super::COLUMNS.len()).map(|row| row[0] as u32).collect()
     }
 
-    /// The share of the 20 nearest live posts that feeds by likeness show (recall@20), round by round, for a sample of those who read. In
-    /// every round a twentieth of the `people` read, of whom the same 200 are the sample; readers like and share what they see, so that
-    /// their interests move, and write a post each.
+    /// Returns the share of the 20 nearest live posts that similarity feeds show (recall@20), round by round, for a sample of readers. In
+    /// every round a twentieth of the `people` read, always including the same sample of 200. Readers like and share what they see, so
+    /// that their interests move, and write a post each.
     fn recall(people: u32, live: u32, depth: u32, rounds: u32) -> Vec<f64> {
         const SAMPLE: u32 = 200;
         let weights = Weights { followed: 0.0, hot: 0.0, recent: 0.0, ..Weights::default() };
@@ -604,7 +544,7 @@ mod tests {
     fn all_posts_of_the_main_topics_hold_nearly_all_of_the_nearest() {
         let whole = recall(4_000, 20_000, 20_000, 6);
         assert!(whole.len() == 6 && whole.iter().all(|recall| *recall >= 0.9), "{whole:?}");
-        // Who looks at the newest only finds few of them.
+        // A search of only the newest finds few of them.
         let newest = recall(4_000, 20_000, 0, 1);
         assert!(newest[0] < 0.5, "{newest:?}");
     }
@@ -646,11 +586,11 @@ mod tests {
         let shown =
             |store: &Store| (0..400).flat_map(|who| rows(&feeds, store, who, std::iter::empty())).collect::<Vec<f64>>();
         let alone = shown(&store);
-        // Some are not foreseen.
+        // Some readers are not anticipated.
         feeds.find_nearest(&mut store, |_| (0..400).filter(|who| who % 5 > 0).collect());
         assert!(store.live.near.of(1, 700).is_some() && store.live.near.of(5, 700).is_none());
         assert_eq!(shown(&store), alone);
-        // What was found for another depth is not taken.
+        // Results for another depth are not used.
         assert!(store.live.near.of(1, 701).is_none());
     }
 
@@ -683,7 +623,7 @@ mod tests {
 
     #[test]
     fn the_hot_score_is_that_of_the_published_code() {
-        // Worked by hand: 100 votes are worth two tenfolds, as much as 90,000 seconds.
+        // Worked by hand: 100 votes are worth two factors of ten, as much as 90,000 seconds.
         assert!((hot(110, 10, 0.0) - 2.0).abs() < 1e-12 && (hot(10, 110, 45_000.0) + 1.0).abs() < 1e-12);
         assert!((hot(1, 0, 90_000.0) - hot(100, 0, 0.0)).abs() < 1e-12 && hot(3, 3, 0.0) == 0.0);
     }

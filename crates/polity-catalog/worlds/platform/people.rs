@@ -1,28 +1,28 @@
-//! People: what the platform knows of each, and whom they follow and mute.
+//! People: the state of each, and whom they follow and mute.
 
-use super::store::NOWHERE;
+use super::posts::NOWHERE;
 use super::vectors::{TOPICS, Vector, around, unit};
 use polity_kernel::digest::{DigestMap, DigestVec};
 use polity_kernel::rng::Draws;
 use serde::{Deserialize, Serialize};
 
-/// Posts that somebody has dealt with lately, and is not shown again.
+/// Number of recent posts that a person has reacted to, which are not shown again.
 const LATELY: usize = 16;
 
-/// People, a row each.
+/// People, one row each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct People {
     pub stance: DigestVec<f32>,
     pub activity: DigestVec<f32>,
     interests: DigestVec<Vector>,
-    /// Communities, a bit a topic.
+    /// Communities, one bit per topic.
     pub groups: DigestVec<u32>,
     pub followers: DigestVec<u32>,
     pub posts: DigestVec<u32>,
     pub attention: DigestVec<u32>,
     /// The newest post of each.
     pub latest: DigestVec<u32>,
-    /// [`LATELY`] each, as a ring; with which of these they engaged, a bit a place; and where the ring goes on.
+    /// [`LATELY`] each, as a ring; which of these they engaged with, one bit per position; and the next position of the ring.
     lately: DigestVec<u32>,
     engaged: DigestVec<u16>,
     next: DigestVec<u8>,
@@ -30,15 +30,15 @@ pub struct People {
     pub more: Ties,
     pub fewer: Ties,
     pub muted: Ties,
-    /// Topics that are looked for.
+    /// Searched topics.
     pub query: DigestMap<u32, u8>,
 }
 
-/// Some of the users that somebody has to do with, sorted, by who it is.
+/// Ties of users to others, sorted, by user.
 pub type Ties = DigestMap<u32, Vec<u32>>;
 
 impl People {
-    /// Nobody yet, with room for so many.
+    /// Creates an empty table with room for `n` people.
     pub fn with_room(n: usize) -> Self {
         let mut people = People::default();
         people.interests.reserve_exact(n);
@@ -61,9 +61,9 @@ impl People {
         self.next.push(0);
     }
 
-    /// Whom somebody follows: those of the graph that it has not left, then those that it has come to follow.
+    /// Returns a user's followees: those of the graph that are not unfollowed, then the added ones.
     pub fn follows(&self, who: u32, graph: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
-        let (more, fewer) = (of(&self.more, who), of(&self.fewer, who));
+        let (more, fewer) = (ties_of(&self.more, who), ties_of(&self.fewer, who));
         graph.filter(move |whom| fewer.binary_search(whom).is_err()).chain(more.iter().copied())
     }
 
@@ -71,13 +71,13 @@ impl People {
         self.interests.get(who as usize).unwrap_or(&[0.0; TOPICS])
     }
 
-    /// Posts that somebody has dealt with lately.
+    /// Returns the posts that a user has recently reacted to.
     pub fn lately(&self, who: u32) -> &[u32] {
         let start = who as usize * LATELY;
         self.lately.get(start..start + LATELY).unwrap_or_default()
     }
 
-    /// Posts that somebody has liked, commented on or passed on lately, the oldest first; one for each time.
+    /// Returns the posts that a user has recently liked, commented on or shared, oldest first; one for each time.
     pub fn engaged(&self, who: u32) -> impl Iterator<Item = u32> + Clone {
         let of = |bits: &[u16]| bits.get(who as usize).copied().unwrap_or_default();
         let (lately, bits) = (self.lately(who), of(&self.engaged));
@@ -103,24 +103,24 @@ impl People {
     }
 }
 
-/// The ties of a user, sorted.
-pub fn of(ties: &Ties, who: u32) -> &[u32] {
-    ties.get(&who).map_or(&[], Vec::as_slice)
+/// Returns those whom a user follows or mutes by these ties, sorted.
+pub fn ties_of(ties: &Ties, user: u32) -> &[u32] {
+    ties.get(&user).map_or(&[], Vec::as_slice)
 }
 
 /// Adds a tie.
-pub fn tied(ties: &mut Ties, who: u32, whom: u32) {
-    if let Err(place) = of(ties, who).binary_search(&whom) {
-        ties.change_or_insert(who, |of| of.insert(place, whom));
+pub fn add_tie(ties: &mut Ties, user: u32, other: u32) {
+    if let Err(place) = ties_of(ties, user).binary_search(&other) {
+        ties.change_or_insert(user, |of| of.insert(place, other));
     }
 }
 
 /// Removes a tie.
-pub fn cut(ties: &mut Ties, who: u32, whom: u32) {
-    if let Ok(place) = of(ties, who).binary_search(&whom) {
-        ties.change(&who, |of| of.remove(place));
-        if of(ties, who).is_empty() {
-            ties.remove(&who);
+pub fn remove_tie(ties: &mut Ties, user: u32, other: u32) {
+    if let Ok(place) = ties_of(ties, user).binary_search(&other) {
+        ties.change(&user, |of| of.remove(place));
+        if ties_of(ties, user).is_empty() {
+            ties.remove(&user);
         }
     }
 }

@@ -1,15 +1,14 @@
 //! Posts in memory: those that feeds can show or acts can name, and older posts that these show or quote.
 //!
-//! Every post has a row in the table `posts` from the round in which it appeared. Here it stays only as long as it can reach a result.
+//! Every post has a row in the table `posts` from the round in which it appeared. Here it stays only as long as it can affect a result.
 
-use super::store::NOWHERE;
 use polity_kernel::digest::DigestVec;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::{Index, Range};
 
-/// A post. What is shared and what is shared again are posts, too. A row fills a line of the processor's cache: feeds look at hundreds of
-/// posts that lie anywhere, and at several things of each.
+/// A post. Shares are posts, too, as are shares of shares. A row fills a cache line of the processor, since feeds look at several fields
+/// of hundreds of posts all over memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[repr(align(64))]
 pub struct Post {
@@ -21,26 +20,27 @@ pub struct Post {
     /// The post that it shares or quotes.
     pub of: u32,
     pub round: u32,
-    /// The post of the same author before it.
+    /// The author's previous post.
     pub before: u32,
     pub likes: u32,
     pub dislikes: u32,
     pub shares: u32,
-    /// The seed that it is or comes from, from 1; 0: none.
+    /// The seed that it is or descends from, from 1; 0: none.
     pub seed: u32,
     pub stance: f32,
     pub depth: u16,
     pub topic: u8,
-    /// The hot score, as of the round's beginning; found anew where posts are read back.
+    /// The hot score at the start of the round; recomputed when posts are read back.
     #[serde(skip)]
     pub hot: f64,
-    /// Index in `old` of the post that it shows or quotes, if that is old; found anew where posts are read back.
+    /// Index in `old` of the post that it shows or quotes, if that is old; recomputed when posts are read back.
     #[serde(skip)]
     old_index: u32,
 }
 
 impl Post {
-    /// The next post of `posts`, without any reactions. `of`: the post that it shares or quotes, and whether it shows that post's content.
+    /// Creates the next post of `posts`, without reactions. `of`: the post that it shares or quotes, and whether it shows that post's
+    /// content.
     pub fn new(posts: &Posts, author: u32, of: Option<(u32, bool)>) -> Post {
         let number = posts.end();
         let (origin, root, depth) = match of.and_then(|(of, shows)| Some((posts.get(of)?, shows))) {
@@ -66,14 +66,14 @@ impl Post {
         }
     }
 
-    /// The post that readers of this one, number `number`, must also see: the one it shows, or else the one it quotes.
+    /// Returns the post that readers of this one, number `number`, must also see: the one it shows, or else the one it quotes.
     fn needs(&self, number: u32) -> u32 {
         if self.origin == number { self.of } else { self.origin }
     }
 }
 
-/// Posts by number, from 0 in the order in which they appeared. The newest are all here; of those before them, the old ones, only what a
-/// newer one needs.
+/// Posts by number, from 0 in order of appearance. All of the newest are here; of the earlier (old) ones, only those that a newer one
+/// needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Posts {
     /// The number of the first row.
@@ -82,11 +82,11 @@ pub struct Posts {
     /// Numbers of the old ones, ascending, and the posts.
     numbers: Vec<u32>,
     old: DigestVec<Post>,
-    /// The oldest post that feeds may show: for this round (last entry) and for as many rounds before it as turns may wait for answers.
+    /// The oldest post that feeds may show: for this round (last entry) and for as many earlier rounds as turns may wait for answers.
     oldest_shown: VecDeque<u32>,
 }
 
-/// One of the newest; feeds look at no others.
+/// Returns one of the newest; feeds look at no others.
 impl Index<u32> for Posts {
     type Output = Post;
 
@@ -97,18 +97,18 @@ impl Index<u32> for Posts {
 }
 
 impl Posts {
-    /// How many there have ever been: the number of the next.
+    /// Returns the number of posts ever made, which is the number of the next.
     pub fn end(&self) -> u32 {
         self.first + self.rows.len() as u32
     }
 
-    /// How many are in memory.
+    /// Returns the number of posts in memory.
     #[cfg(test)]
     pub fn held(&self) -> usize {
         self.rows.len() + self.old.len()
     }
 
-    /// Adds the next.
+    /// Adds the next post.
     pub fn push(&mut self, mut post: Post) {
         let needs = post.needs(self.end());
         if needs < self.first {
@@ -121,7 +121,7 @@ impl Posts {
         self.numbers.binary_search(&number).ok()
     }
 
-    /// One that is in memory.
+    /// Returns a post that is in memory.
     pub fn get(&self, number: u32) -> Option<&Post> {
         match number.checked_sub(self.first) {
             Some(row) => self.rows.get(row as usize),
@@ -129,12 +129,12 @@ impl Posts {
         }
     }
 
-    /// Numbers of all that are in memory.
+    /// Returns the numbers of all posts in memory.
     pub fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
         self.numbers.clone().into_iter().chain(self.first..self.end())
     }
 
-    /// Gives one, if it is in memory, its hot score.
+    /// Sets the hot score of a post, if it is in memory.
     pub fn heat(&mut self, number: u32, score: impl FnOnce(&Post) -> f64) {
         let heat = |post: &mut Post| post.hot = score(post);
         match number.checked_sub(self.first) {
@@ -148,7 +148,7 @@ impl Posts {
         }
     }
 
-    /// The post whose content one of the newest shows.
+    /// Returns the post whose content one of the newest shows.
     #[inline]
     pub fn origin_of(&self, post: &Post) -> &Post {
         match post.origin.checked_sub(self.first) {
@@ -166,22 +166,22 @@ impl Posts {
         }
     }
 
-    /// Some of the newest, one after the other.
+    /// Returns a range of the newest.
     pub fn rows(&self, range: Range<u32>) -> &[Post] {
         &self.rows[(range.start - self.first) as usize..(range.end - self.first) as usize]
     }
 
-    /// The first of the newest that is of this round or a later one.
+    /// Returns the first of the newest that is of this round or a later one.
     pub fn first_of_round(&self, round: u32) -> u32 {
         self.first + self.rows.partition_point(|post| post.round < round) as u32
     }
 
-    /// The oldest post that an act may name: no feed that its turn can have seen shows an older one.
+    /// Returns the oldest post that an act may name: no feed that its turn can have seen shows an older one.
     pub fn oldest(&self) -> u32 {
         self.oldest_shown.front().copied().unwrap_or_default()
     }
 
-    /// Feeds of the round under way show this post and newer ones, whatever they showed before.
+    /// Makes feeds of the current round show this post and newer ones, whatever they showed before.
     pub fn show_from(&mut self, oldest: u32) {
         match self.oldest_shown.back_mut() {
             Some(last) => *last = oldest,
@@ -189,13 +189,13 @@ impl Posts {
         }
     }
 
-    /// Begins a round in which feeds show this post and newer ones. Turns may be as many rounds late as `lag` says.
+    /// Begins a round in which feeds show this post and newer ones. Turns may be up to `lag` rounds late.
     pub fn begin_round(&mut self, oldest: u32, lag: u32) {
         self.oldest_shown.push_back(oldest);
         self.oldest_shown.drain(..self.oldest_shown.len().saturating_sub(lag as usize + 1));
     }
 
-    /// Drops posts before this one that no newer post needs. Does so only when more than half of the rows go, because the rest must be
+    /// Drops posts before this one that no newer post needs. Acts only when more than half of the rows go, because the rest must be
     /// moved; returns whether it did.
     pub fn forget(&mut self, before: u32) -> bool {
         let gone = before.saturating_sub(self.first) as usize;
@@ -215,7 +215,7 @@ impl Posts {
         true
     }
 
-    /// Finds anew where the old posts stand that newer ones show or quote.
+    /// Recomputes the indices of old posts that newer ones show or quote.
     pub fn find_old(&mut self) {
         for i in 0..self.rows.len() {
             let needs = self.rows[i].needs(self.first + i as u32);
@@ -234,8 +234,11 @@ impl Posts {
         move |number| number >= first || old.binary_search(&number).is_ok()
     }
 
-    /// The oldest of the newest.
+    /// Returns the oldest of the newest.
     pub fn first(&self) -> u32 {
         self.first
     }
 }
+
+/// No post.
+pub const NOWHERE: u32 = u32::MAX;

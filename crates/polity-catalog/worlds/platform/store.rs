@@ -1,28 +1,26 @@
-//! What the platform holds, in columns: people, posts, ties, and what was done in the round.
+//! The state of the platform, in columns: people, posts, ties, and the round's actions.
 
 use super::cascade::Cascade;
-use super::collaborative::Fans;
-use super::feed::Near;
-use super::people::{People, Ties, cut, of, tied};
-use super::polarisation::Exposed;
+use super::exposed::Exposed;
+use super::fans::Fans;
+use super::near::Near;
+use super::params::{Params, Seed};
+use super::people::{People, Ties, add_tie, remove_tie, ties_of};
 use super::posts::{Post, Posts};
 use super::vectors::{Coarse, Code, NONE, TOPICS, Vector, around, coarse, code, decode, hashed, projected, unit};
-use super::{Params, Seed};
 use polity_kernel::digest::DigestMap;
+use polity_kernel::interface::{ActionArgument, named};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::sight::{ActArgument, named};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// No post.
-pub const NOWHERE: u32 = u32::MAX;
-/// Letters of a post that are kept.
+/// Maximum characters kept of a post.
 const LONGEST: usize = 5_000;
-/// Comments with words that are kept of a post: the newest.
+/// Number of comments with words kept per post: the newest.
 const COMMENTS: usize = 3;
 
-/// What can be done.
+/// Kinds of actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -60,18 +58,18 @@ impl Kind {
         Kind::Think,
     ];
 
-    /// Its name, what it carries and what it does.
-    pub fn action(self) -> (&'static str, ActArgument, &'static str) {
-        let seen = |column: &'static str, words, only: Option<bool>| ActArgument::Seen {
+    /// Returns its name, argument and effect.
+    pub fn action(self) -> (&'static str, ActionArgument, &'static str) {
+        let seen = |column: &'static str, words, only: Option<bool>| ActionArgument::Seen {
             table: "feed".into(),
             column: column.into(),
             words,
             only: only.map(|followed| ("followed".into(), f64::from(u8::from(followed)))),
         };
         let (post, user) = (|words| seen("post", words, None), |followed| seen("author", false, followed));
-        let topic = || ActArgument::Choice((0..TOPICS).map(|topic| topic.to_string()).collect());
+        let topic = || ActionArgument::Choice((0..TOPICS).map(|topic| topic.to_string()).collect());
         match self {
-            Kind::Post => ("post", ActArgument::Text, "write a post; without words it says what its author thinks"),
+            Kind::Post => ("post", ActionArgument::Text, "write a post; without words it says what its author thinks"),
             Kind::Share => ("share", post(false), "pass a post on to one's followers"),
             Kind::Quote => ("quote", post(true), "pass it on with words of one's own: its stance is the author's"),
             Kind::Comment => ("comment", post(true), "write below it"),
@@ -84,12 +82,12 @@ impl Kind {
             Kind::Search => ("search", topic(), "look for a topic: its newest posts are candidates of the next feed"),
             Kind::Join => ("join", topic(), "join the community of a topic"),
             Kind::Leave => ("leave", topic(), "leave it"),
-            Kind::Think => ("think", ActArgument::Number { low: -1.0, high: 1.0 }, "change one's stance"),
+            Kind::Think => ("think", ActionArgument::Number { low: -1.0, high: 1.0 }, "change one's stance"),
         }
     }
 }
 
-/// Something that somebody did.
+/// An action of a user.
 pub struct Did<'a> {
     pub who: u32,
     pub value: f64,
@@ -104,11 +102,11 @@ struct New<'a> {
     /// The post that it shares, quotes or comments on, and whether it shows its content.
     of: Option<(u32, bool)>,
     seed: u32,
-    /// Its words, as they came.
+    /// Its words, unchanged.
     text: Option<&'a str>,
 }
 
-/// What was done in a round.
+/// Counts of a round's actions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Done {
     active: u32,
@@ -128,14 +126,14 @@ struct Done {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Topic {
     posts: Vec<u32>,
-    /// Their vectors, a column for each number: a whole topic is multiplied at once.
+    /// Their vectors, a column per component: a whole topic is multiplied at once.
     columns: Vec<Vec<i16>>,
-    /// How many at the beginning are no longer live.
+    /// Number of posts at the beginning that are no longer live.
     gone: usize,
 }
 
 impl Topic {
-    /// Adds the newest; those before `first` are gone.
+    /// Adds the newest post; those before `first` are gone.
     fn push(&mut self, post: u32, code: &Coarse, first: u32) {
         self.posts.push(post);
         self.columns.resize(TOPICS, Vec::new());
@@ -148,20 +146,20 @@ impl Topic {
         }
     }
 
-    /// Changes the vector of one of them.
+    /// Changes the vector of a post.
     fn replace(&mut self, post: u32, code: &Coarse) {
         if let Ok(place) = self.posts.binary_search(&post) {
             self.columns.iter_mut().zip(code).for_each(|(column, x)| column[place] = *x);
         }
     }
 
-    /// Those that are not before `first`.
+    /// Returns the posts that are not before `first`.
     pub fn live(&self, first: u32) -> &[u32] {
         let start = self.gone + self.posts[self.gone..].partition_point(|post| *post < first);
         &self.posts[start..]
     }
 
-    /// The products of a vector with those of the newest `most` posts, in the order of the posts.
+    /// Returns the products of a vector with those of the newest `most` posts, in the order of the posts.
     pub fn products(&self, own: &Coarse, most: usize) -> Vec<i16> {
         const AT_ONCE: usize = 8;
         let start = self.posts.len() - most.min(self.posts.len());
@@ -175,8 +173,8 @@ impl Topic {
     }
 }
 
-/// Adds to each sum the products of some numbers with those in its place in as many columns. A function of its own, without a branch:
-/// compilers take eight posts in a step.
+/// Adds to each sum the products of some components with those at its position in as many columns. A separate function without a branch,
+/// which compilers vectorise to eight posts per step.
 #[inline(never)]
 fn add<const N: usize>(sums: &mut [i16], own: &[i16; N], columns: [&[i16]; N]) {
     let n = sums.len();
@@ -190,59 +188,59 @@ fn add<const N: usize>(sums: &mut [i16], own: &[i16; N], columns: [&[i16]; N]) {
     }
 }
 
-/// Candidates, found anew from the posts.
+/// Candidates, derived from the posts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Live {
     /// The oldest post that is a candidate.
     pub first: u32,
-    /// How much of a post's vector is that of its words.
+    /// Weight of the words in a post's vector.
     wording: f32,
     /// Vectors of live posts, as a ring by number of the post.
     codes: Vec<Code>,
     /// Live posts by topic.
     pub by_topic: Vec<Topic>,
-    /// By age in rounds: what a post has for being new.
+    /// Recency by age in rounds.
     pub recent: Vec<f64>,
-    /// The hottest, from the top.
+    /// The hottest posts, best first.
     pub hot: Vec<u32>,
-    /// Minutes a round and length for which the hottest were found; `None`: they were not.
+    /// Minutes per round and length for which the hottest were found; `None`: they were not.
     pub found_for: Option<(f64, u32)>,
     /// Posts that came or were voted on since then.
     pub touched: Vec<u32>,
-    /// What the readers of the next round are nearest to; until somebody does something.
+    /// The nearest posts for the readers of the next round; valid until the next action.
     pub near: Near,
 }
 
-/// All that changes.
+/// The mutable state.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Store {
     pub seed: u64,
     pub round: u32,
     pub people: People,
     pub posts: Posts,
-    /// Words, of the posts that have some.
+    /// The words of posts that have some.
     words: DigestMap<u32, String>,
-    /// Vectors of words that a model has made, coded, by post.
+    /// Vectors of words from a model, coded, by post.
     embeddings: DigestMap<u32, Code>,
     /// The model, and the first post for whose words it has not been asked yet.
     embedder: Option<String>,
     asked: u32,
-    /// The newest comments with words, by the post that they stand below: (who, words).
+    /// The newest comments with words, by the post they belong to: (who, words).
     said: DigestMap<u32, VecDeque<(u32, String)>>,
-    /// Who engaged with what, where feeds are made of it.
+    /// Who engaged with what, if feeds use it.
     pub fans: Option<Fans>,
     cascade: Cascade,
     now: Done,
     last: Done,
     #[serde(skip)]
     pub live: Live,
-    /// Who dealt with which post in the round: (who, kind of act, post), if that is recorded; and in the round before.
+    /// Reactions of the round: (who, kind of act, post), if recorded; and of the previous round.
     #[serde(skip)]
     influence: Vec<(u32, Kind, u32)>,
     #[serde(skip)]
     pub influenced: Vec<(u32, Kind, u32)>,
-    /// What feeds expose their readers to in the round under way, and did in the round before, if that is measured. The first follows from the
-    /// rest, the second is read before it could be lost.
+    /// Stances in the feeds of the current round and of the previous one, if measured. The first follows from the rest; the second is
+    /// read before it could be lost.
     #[serde(skip)]
     pub coming: Exposed,
     #[serde(skip)]
@@ -254,13 +252,13 @@ impl Store {
         Store { seed, people: People::with_room(agents as usize), ..Store::default() }
     }
 
-    /// The vector of a live post, coded.
+    /// Returns the vector of a live post, coded.
     pub fn code(&self, post: u32) -> &Code {
         let ring = self.live.codes.len().max(1);
         self.live.codes.get(post as usize % ring).unwrap_or(&NONE)
     }
 
-    /// The vector of a post: of its topic, and in part of its words. A share looks like what it shares.
+    /// Returns the vector of a post: of its topic, and in part of its words. A share has the vector of its original.
     pub fn vector(&self, post: u32) -> Vector {
         let Post { origin, topic, .. } = self.posts[post];
         let mut vector = around(topic, &mut Draws::new(self.seed, Stream::Seat, 1, origin));
@@ -273,7 +271,7 @@ impl Store {
         vector
     }
 
-    /// Names the model that reads words from now on. What another one has read is forgotten: their vectors have nothing to do with each other.
+    /// Sets the model that embeds words from now on. The vectors of another model are dropped, since they are not comparable.
     pub fn embed_by(&mut self, model: Option<&str>) {
         if self.embedder.as_deref() != model {
             self.embedder = model.map(str::to_owned);
@@ -282,13 +280,13 @@ impl Store {
         }
     }
 
-    /// Live posts with words for which no model has been asked yet: number, author, words.
+    /// Returns the live posts with words for which no model has been asked yet: number, author, words.
     pub fn unembedded(&self) -> impl Iterator<Item = (u32, u32, &str)> {
         let words = self.words.range(self.asked.max(self.live.first)..);
         words.filter_map(|(post, words)| Some((*post, self.posts.get(*post)?.author, words.as_str())))
     }
 
-    /// Takes in what a model made of all of these, in their order; nothing where it made nothing. Whether any vector has changed.
+    /// Stores a model's vectors of all of these, in order; empty ones are skipped. Returns whether any vector has changed.
     pub fn embed(&mut self, vectors: Vec<Vec<f32>>) -> bool {
         let posts: Vec<u32> = self.unembedded().map(|(post, ..)| post).collect();
         self.asked = self.posts.end();
@@ -306,7 +304,7 @@ impl Store {
         first < self.asked
     }
 
-    /// Gives a candidate its vector anew.
+    /// Updates the vector of a candidate.
     fn reenter(&mut self, post: u32) {
         let (topic, vector) = (self.posts[post].topic, self.vector(post));
         let ring = self.live.codes.len().max(1);
@@ -336,7 +334,7 @@ impl Store {
         self.posts.show_from(self.live.first);
     }
 
-    /// Keeps from now on who engaged with what, if that is wanted.
+    /// Records who engaged with what from now on, if requested.
     pub fn keep_fans(&mut self, wanted: bool) {
         let live = self.live.first..self.posts.end();
         let ring = self.live.codes.len() as u32;
@@ -380,7 +378,7 @@ impl Store {
         post
     }
 
-    /// A post from outside.
+    /// Adds a post from outside.
     pub fn sow(&mut self, seed: &Seed, number: u32, live: u32) {
         let &Seed { author, stance, topic, score, .. } = seed;
         let new = New { author, topic, stance, of: None, seed: number, text: seed.text.as_deref() };
@@ -389,7 +387,7 @@ impl Store {
         self.posts.change_origin_of(post, |row| if score > 0 { row.likes = votes } else { row.dislikes = votes });
     }
 
-    /// Does what somebody did; what names nobody and nothing is counted as refused.
+    /// Performs a user's action; an action with an invalid target is counted as refused.
     pub fn apply<N: Iterator<Item = u32>>(
         &mut self,
         kind: Kind,
@@ -416,12 +414,12 @@ impl Store {
         }
     }
 
-    /// The words of a post.
+    /// Returns the words of a post.
     pub fn words(&self, post: u32) -> Option<&str> {
         self.words.get(&post).map(String::as_str)
     }
 
-    /// What a post and its newest comments say, for readers of words; `None` where nobody has said anything.
+    /// Returns the text of a post and its newest comments, for readers of words; `None` without any words.
     pub fn text(&self, post: u32) -> Option<String> {
         if self.words.is_empty() && self.said.is_empty() {
             return None;
@@ -436,22 +434,22 @@ impl Store {
         (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
-    /// Notes who dealt with which post.
+    /// Records a reaction to a post.
     fn met(&mut self, kind: Kind, did: &Did<'_>, post: u32, params: &Params) {
         if params.influence {
             self.influence.push((did.who, kind, post));
         }
     }
 
-    /// Posts of the round that has ended.
+    /// Returns the posts of the round that has ended.
     pub fn of_last_round(&self) -> Range<u32> {
         let (now, first) = (self.round, |round: u32| self.posts.first_of_round(round));
-        // What stood there before the first round belongs to it.
+        // Posts from before the first round belong to it.
         (if now <= 1 { 0 } else { first(now - 1) })..if now == 0 { self.posts.end() } else { first(now) }
     }
 
-    /// Drops posts, with words and comments, that can no longer reach a result: no act can name them, and no post that can be named shows or
-    /// quotes them.
+    /// Drops posts, with words and comments, that can no longer affect a result: no act can name them, and no post that can be named
+    /// shows or quotes them.
     pub fn forget(&mut self) {
         if !self.posts.forget(self.posts.oldest().min(self.of_last_round().start)) {
             return;
@@ -465,7 +463,7 @@ impl Store {
 
     fn write(&mut self, did: &Did<'_>, params: &Params) -> Option<()> {
         let author = did.who;
-        // What it is about is a draw by its author's interests.
+        // Its topic is drawn by its author's interests.
         let mut draws = Draws::new(self.seed, Stream::World, self.round, author);
         let (_, topic) = (draws.unit(), self.topic_of(author, &mut draws));
         let stance = self.people.stance[author as usize];
@@ -479,13 +477,13 @@ impl Store {
         draws.weighted(&weights).unwrap_or(0) as u8
     }
 
-    /// A post, by its number, that is somebody else's and can have been seen.
+    /// Returns a post, by its number, if it is somebody else's and can have been seen.
     fn other(&self, did: &Did<'_>) -> Option<u32> {
         let post = named(did.value, self.posts.end() as usize)?;
         (post >= self.posts.oldest() && self.posts[post].author != did.who).then_some(post)
     }
 
-    /// Somebody engages with what a post shows.
+    /// Records engagement with the content of a post.
     fn engages(&mut self, did: &Did<'_>, shown: &Post, params: &Params) {
         self.people.attention.change(shown.author as usize, |attention| *attention += 1);
         self.now.distance += f64::from((self.people.stance[did.who as usize] - shown.stance).abs());
@@ -520,7 +518,7 @@ impl Store {
         }
         self.posts.change_origin_of(of, |post| post.shares += 1);
         self.now.shares += 1;
-        // A draw of each user and post.
+        // A draw per user and post.
         let number = self.seed ^ u64::from(origin) << 32;
         if params.credit > 0.0 && Draws::new(number, Stream::World, self.round, did.who).chance(params.credit) {
             of = origin;
@@ -567,30 +565,30 @@ impl Store {
     ) -> Option<()> {
         let whom = named(did.value, self.people.stance.len()).filter(|whom| *whom != did.who)?;
         let of_graph = follows().any(|followed| followed == whom);
-        let has = |ties: &Ties| of(ties, did.who).binary_search(&whom).is_ok();
+        let has = |ties: &Ties| ties_of(ties, did.who).binary_search(&whom).is_ok();
         let people = &mut self.people;
         let does = has(&people.more) || of_graph && !has(&people.fewer);
         match kind {
             Kind::Follow if !does => {
                 if of_graph {
-                    cut(&mut people.fewer, did.who, whom)
+                    remove_tie(&mut people.fewer, did.who, whom)
                 } else {
-                    tied(&mut people.more, did.who, whom)
+                    add_tie(&mut people.more, did.who, whom)
                 }
                 people.followers.change(whom as usize, |followers| *followers += 1);
                 self.now.follows += 1;
             }
             Kind::Unfollow if does => {
                 if of_graph {
-                    tied(&mut people.fewer, did.who, whom)
+                    add_tie(&mut people.fewer, did.who, whom)
                 } else {
-                    cut(&mut people.more, did.who, whom)
+                    remove_tie(&mut people.more, did.who, whom)
                 }
                 people.followers.change(whom as usize, |followers| *followers -= 1);
                 self.now.follows -= 1;
             }
-            Kind::Mute => tied(&mut people.muted, did.who, whom),
-            // Once is enough.
+            Kind::Mute => add_tie(&mut people.muted, did.who, whom),
+            // A repeated action has no effect.
             _ => {}
         }
         Some(())
@@ -616,7 +614,7 @@ impl Store {
     }
 }
 
-/// A number a round: its name, what it is, and where it comes from.
+/// A number per round: its name, its description, and its source.
 type Scalar = (&'static str, &'static str, fn(&Store) -> f64);
 
 /// Numbers of every round.
@@ -627,31 +625,35 @@ pub const SCALARS: [Scalar; 14] = [
     ("comments", "comments written in the round", |store| f64::from(store.last.comments)),
     ("likes", "likes given in the round", |store| f64::from(store.last.likes)),
     ("dislikes", "dislikes given in the round", |store| f64::from(store.last.dislikes)),
-    ("follows", "ties that were made in the round, less those that were cut", |store| f64::from(store.last.follows)),
-    ("refused", "acts of the round on posts or users that do not exist, or on one's own", |store| {
+    ("follows", "ties that were made in the round, minus those that were cut", |store| f64::from(store.last.follows)),
+    ("refused", "acts in the round on posts or users that do not exist, or on the agent's own", |store| {
         f64::from(store.last.refused)
     }),
     (
         "distance",
-        "mean difference of stance between who shared, liked or commented in the round and the post",
+        "mean difference in stance between a post and those who shared, liked or commented on it in the round",
         |store| store.last.distance / f64::from(store.last.engaged.max(1)),
     ),
-    ("cascade-scale", "users that have shared a seed, its authors among them", |store| store.cascade.scale() as f64),
-    ("cascade-depth", "most shares from a seed to one of its shares", |store| store.cascade.depth() as f64),
-    ("cascade-breadth", "most shares at one depth", |store| f64::from(store.cascade.breadth())),
+    ("cascade-scale", "users who have shared a seed, including the authors of seeds", |store| {
+        store.cascade.scale() as f64
+    }),
+    ("cascade-depth", "largest number of shares from a seed to one of its shares", |store| {
+        store.cascade.depth() as f64
+    }),
+    ("cascade-breadth", "largest number of shares at one depth", |store| f64::from(store.cascade.breadth())),
     (
         "cascade-virality",
         "mean number of shares between two posts of a seed's cascade (structural virality)",
         |store| store.cascade.virality(),
     ),
-    ("seed-score", "likes less dislikes that seeds have had, without those that they began with", |store| {
+    ("seed-score", "likes minus dislikes that seeds have received, without those that they began with", |store| {
         store.cascade.score as f64
     }),
 ];
 
-/// What is kept of words; `None` where there are none.
+/// Returns the kept part of words; `None` if there are none.
 fn kept(text: &str) -> Option<String> {
-    // Control characters would be orders to a terminal; those that turn the direction of writing make text look like another.
+    // Control characters would be commands to a terminal; direction marks make text look different.
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let kept: String = text.chars().filter(|c| *c == '\n' || !c.is_control() && !turns(*c)).take(LONGEST).collect();
     (!kept.trim().is_empty()).then_some(kept)
@@ -671,7 +673,7 @@ mod tests {
         let texts = ["close the library", "shut the reading room", "a dog barks", "reading rooms, shut for ever"];
         let add = |store: &mut Store, i: u32| {
             let text = (i % 3 != 2).then(|| texts[i as usize % 4]);
-            // Some share what stands before them.
+            // Some share the post before them.
             let of = (i % 7 == 6).then(|| (i - 2, true));
             let text = text.filter(|_| of.is_none());
             store.add(&New { author: i % 9, topic: (i % 5) as u8, stance: 0.0, of, seed: 0, text }, LIVE);
@@ -679,7 +681,7 @@ mod tests {
         (0..100).for_each(|i| add(&mut store, i));
         let asked: Vec<u32> = store.unembedded().map(|(post, ..)| post).collect();
         assert!(asked.len() > 10 && asked.iter().all(|post| (60..100).contains(post)), "{asked:?}");
-        // Of libraries the model knows one meaning, of the rest another; once it knows none.
+        // The model knows one meaning for libraries, another for the rest; once it knows none.
         let digest = |store: &Store| store.embeddings.digest();
         let (before, meanings) =
             (digest(&store), |text: &str| if text.contains("dog") { [1.0, 0.0] } else { [0.0, 1.0] });
@@ -703,7 +705,7 @@ mod tests {
             store.live.by_topic.iter().map(of_topic).collect()
         };
         assert_eq!(columns(&store), columns(&anew));
-        // Other words, the same meaning, the same topic; and a meaning of its own.
+        // Other words, the same meaning, the same topic; and a different meaning.
         let words = |post: &u32| store.words(*post).unwrap_or_default();
         let of = |text: &str| asked.iter().copied().find(|post| words(post) == text && *post != asked[3]).unwrap();
         let part = |post: u32| {
@@ -716,7 +718,7 @@ mod tests {
         let (close, shut, dog) = (part(of(texts[0])), part(of(texts[1])), part(of(texts[2])));
         let (alike, other) = (dot(&close, &shut), dot(&close, &dog));
         assert!(alike > 0.9 && alike > other + 0.3, "{alike} {other}");
-        // Another model is asked for all live ones anew, none for nothing.
+        // Another model is asked for all live ones again, none for nothing.
         let mut other = store.clone();
         other.embed_by(Some("b"));
         assert_eq!(
@@ -727,7 +729,7 @@ mod tests {
         other.embed_by(None);
         other.index(LIVE, 0.5);
         assert!((other.live.first..110).any(|post| other.code(post) != store.code(post)));
-        // With nothing learnt nothing changes.
+        // Without an answer nothing changes.
         let before = digest(&store);
         assert!(!store.embed(Vec::new()) && digest(&store) == before);
     }
@@ -763,8 +765,8 @@ mod tests {
             }
         }
         assert!(store.posts.end() > 4_000, "{}", store.posts.end());
-        // At most twice the live posts, two rounds of new ones, and what these show or quote. Cascades also keep the path to the seed, which
-        // is as long as the tree is deep.
+        // At most twice the live posts, two rounds of new ones, and what these show or quote. Cascades also keep the path to the seed,
+        // which is as long as the tree is deep.
         assert!(most < 6 * LIVE as usize && words < 6 * LIVE as usize, "{most} posts, {words} texts");
         assert!(lines < 8 * LIVE as usize, "{lines}");
         assert!(old > 0, "the seed itself is shown for long");

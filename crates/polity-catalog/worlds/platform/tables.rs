@@ -1,8 +1,9 @@
-//! What the platform records of its own: its posts, and who dealt with whose.
+//! The platform's own tables: its posts, and who reacted to whose.
 
+use super::posts::NOWHERE;
 use super::posts::Post;
-use super::store::{Kind, NOWHERE, Store};
-use polity_kernel::sight::{CellColumn, CellKind, Cells, TableKind};
+use super::store::{Kind, Store};
+use polity_kernel::interface::{CellColumn, CellKind, Cells, TableKind};
 
 fn table<const N: usize>(
     name: &'static str,
@@ -17,20 +18,20 @@ fn table<const N: usize>(
     TableKind { name: name.into(), doc: doc.into(), columns: columns.map(column).into() }
 }
 
-/// A row a post, in the round in which it appeared.
+/// One row per post, in the round in which it appeared.
 pub fn posts_table() -> TableKind {
-    let doc = "One row a post; what is shared or quoted is a post, too.";
+    let doc = "One row per post; shares and quotes are posts, too.";
     let columns = [
-        ("post", CellKind::Whole, "its number, which acts name"),
+        ("post", CellKind::Whole, "its number, by which acts refer to it"),
         ("author", CellKind::Whole, "who wrote it, shared it or quoted it"),
         ("of", CellKind::Whole, "the post that it shares or quotes"),
         ("origin", CellKind::Whole, "the post whose content it shows: itself, unless it is a share"),
         ("root", CellKind::Whole, "the post at the beginning of its chain of shares and quotes"),
-        ("depth", CellKind::Whole, "shares and quotes from there to it"),
+        ("depth", CellKind::Whole, "number of shares and quotes from the root to it"),
         ("topic", CellKind::Whole, "its topic, 0 to 31"),
         ("seed", CellKind::Whole, "number of the seed that it is or comes from, from 1"),
         ("stance", CellKind::Number, "what it argues for, -1 to 1"),
-        ("text", CellKind::Text, "its words, where it has some"),
+        ("text", CellKind::Text, "its words, if it has any"),
     ];
     table("posts", doc, columns)
 }
@@ -38,17 +39,17 @@ pub fn posts_table() -> TableKind {
 /// In the order of [`Kind`], from [`Kind::Share`] on.
 const REACTIONS: &[&str] = &["share", "quote", "comment", "like", "dislike", "report"];
 
-/// A row a reaction.
+/// One row per reaction.
 pub fn influence_table() -> TableKind {
-    let doc = "One row a reaction to a post that somebody was shown: who dealt with whose post.";
+    let doc = "One row per reaction to a post that somebody was shown: who reacted to whose post.";
     let columns = [
         ("agent", CellKind::Whole, "who reacted"),
         ("act", CellKind::Word(REACTIONS.iter().map(|name| (*name).into()).collect()), "how"),
-        ("post", CellKind::Whole, "the post that it was shown"),
-        ("by", CellKind::Whole, "who had written or shared that"),
-        ("origin", CellKind::Whole, "the post whose content that shows"),
-        ("writer", CellKind::Whole, "who had written that content"),
-        ("age", CellKind::Whole, "rounds since the post that it was shown appeared"),
+        ("post", CellKind::Whole, "the post that the agent was shown"),
+        ("by", CellKind::Whole, "who wrote or shared that post"),
+        ("origin", CellKind::Whole, "the post whose content it shows"),
+        ("writer", CellKind::Whole, "who wrote that content"),
+        ("age", CellKind::Whole, "rounds since the post that the agent was shown appeared"),
     ];
     table("influence", doc, columns)
 }

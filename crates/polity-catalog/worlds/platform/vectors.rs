@@ -1,18 +1,18 @@
-//! Vectors of interests, topics and words: what feeds compare.
+//! Vectors of interests, topics and words, which feeds compare.
 
-use crate::recall;
 use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::rng::Draws;
+use polity_recall as recall;
 
 /// Topics; a vector of interests or of a post has a number for each.
 pub const TOPICS: usize = 32;
-/// How far vectors are spread around their topic: the deviation of each of their numbers, before they are made 1 long.
+/// Spread of vectors around their topic: the standard deviation of each component, before normalisation to length 1.
 const SPREAD: f64 = 0.12;
 
 /// A vector of length 1.
 pub type Vector = [f32; TOPICS];
 
-/// The product of two vectors; summed in eight lanes, so that it is the same on every machine and quick.
+/// Returns the dot product of two vectors; summed in eight lanes, so that it is fast and the same on every machine.
 #[inline]
 pub fn dot(a: &Vector, b: &Vector) -> f32 {
     let mut lanes = [0.0f32; 8];
@@ -24,12 +24,12 @@ pub fn dot(a: &Vector, b: &Vector) -> f32 {
     ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]))
 }
 
-/// A vector in 4,096ths: a line of the processor's cache, and exact sums.
+/// A vector in 4,096ths: one cache line, and exact sums.
 pub type Code = [i16; TOPICS];
-/// A vector in 180ths: the product of two of length 1 is at most 32,400, and never more on the way (Cauchy and Schwarz), so that 16 bits hold
-/// it. Where many are looked through.
+/// A vector in 180ths, for searches over many. The product of two of length 1 is at most 32,400, also in partial sums (Cauchy and
+/// Schwarz), so that it fits in 16 bits.
 pub type Coarse = [i16; TOPICS];
-/// The code of nobody.
+/// The code of no vector.
 pub const NONE: Code = [0; TOPICS];
 const UNIT: f32 = 4096.0;
 const COARSE: f32 = 180.0;
@@ -46,7 +46,7 @@ pub fn decode(code: &Code) -> Vector {
     code.map(|x| f32::from(x) / UNIT)
 }
 
-/// The product of two codes, exact. In four lanes and a function of its own, which compilers make four multiplications of.
+/// Returns the exact product of two codes. In four lanes and a separate function, which compilers vectorise to four multiplications.
 #[inline(never)]
 pub fn product(a: &Code, b: &Code) -> i32 {
     let mut lanes = [0i32; 4];
@@ -58,12 +58,12 @@ pub fn product(a: &Code, b: &Code) -> i32 {
     (lanes[0] + lanes[2]) + (lanes[1] + lanes[3])
 }
 
-/// How alike two vectors are, by their codes: -1 to 1.
+/// Returns the similarity of two vectors, by their codes: -1 to 1.
 pub fn likeness(a: &Code, b: &Code) -> f32 {
     product(a, b) as f32 / (UNIT * UNIT)
 }
 
-/// A vector around a topic.
+/// Draws a vector around a topic.
 pub fn around(topic: u8, draws: &mut Draws) -> Vector {
     let mut vector = [0.0; TOPICS];
     for (i, x) in vector.iter_mut().enumerate() {
@@ -74,8 +74,8 @@ pub fn around(topic: u8, draws: &mut Draws) -> Vector {
     vector
 }
 
-/// A vector of words: each falls on one of its numbers, with a sign, by a hash (feature hashing; Weinberger et al., 2009). Words alike in
-/// letters are, words alike in meaning are not.
+/// Returns a vector of words: each word maps to one component with a sign, by a hash (feature hashing; Weinberger et al., 2009). Texts
+/// with the same words are similar; synonyms are not.
 pub fn hashed(text: &str) -> Vector {
     let mut vector = [0.0; TOPICS];
     for hash in recall::hashes(text) {
@@ -85,9 +85,9 @@ pub fn hashed(text: &str) -> Vector {
     vector
 }
 
-/// A model's vector in our few numbers, so that angles stay about what they are: every number of it is added to each of ours, or taken away,
-/// by a hash of both places (a random projection; Achlioptas, "Database-friendly random projections", 2003). One that is no longer than ours
-/// stays as it is. `None` where there is no direction.
+/// Projects a model's vector to our few components, approximately preserving angles: each of its components is added to or subtracted
+/// from each of ours, by a hash of both positions (a random projection; Achlioptas, "Database-friendly random projections", 2003). A
+/// vector no longer than ours is unchanged. `None` if it has no direction.
 pub fn projected(numbers: &[f32]) -> Option<Vector> {
     let length = numbers.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
     if !(length > 0.0 && length.is_finite()) {
@@ -147,7 +147,7 @@ mod tests {
             let ours = f64::from(dot(&projected(&a).unwrap(), &projected(&b).unwrap()));
             errors.push((ours - cosine(&a, &b)).powi(2));
         }
-        // Of angles between random directions 1 / sqrt(32) is lost, of small ones less.
+        // The error of angles between random directions is 1 / sqrt(32), of small ones less.
         let error = (errors.iter().sum::<f64>() / 400.0).sqrt();
         assert!(error < 0.18, "{error}");
         let few = vector(TOPICS);

@@ -1,11 +1,13 @@
 //! A town: people meet where they happen to be, get to know each other and tell news. See README.md.
 
-use polity_kernel::declare::DeclareWorld;
+#[cfg(test)]
+mod tests;
+
+use polity_kernel::interface::{ActionArgument, TableSlot, named};
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::sight::{ActArgument, TableSlot, named};
-use polity_kernel::world::{Deeds, Future, Setup, SightRow, World};
+use polity_kernel::world::{AgentActions, DeclareWorld, Future, ObservationRow, World, WorldSetup};
 use polity_kernel::{AgentId, Invalid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct News {
-    /// The one who has it from the start.
+    /// The person who has it from the start.
     holder: AgentId,
 }
 
@@ -27,13 +29,13 @@ pub struct News {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// There is one place for so many people.
+    /// Number of people per place.
     people_per_place: f64,
-    /// Probability of being out in a round, at one of the places; who is not out is at home, alone.
+    /// Probability of being out in a round, at one of the places; others are at home, alone.
     out: f64,
-    /// Probability that somebody who is out is at its usual place; else it is at any, each as likely.
+    /// Probability that a person who is out is at its usual place; otherwise it is at a random one.
     habit: f64,
-    /// The news that there is.
+    /// The pieces of news.
     news: Vec<News>,
 }
 
@@ -53,33 +55,33 @@ pub struct Town {
 /// At home.
 const HOME: u32 = u32::MAX;
 
-/// Somebody in the town.
+/// A person in the town.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Inhabitant {
     usual: u32,
-    /// Where it is in this round.
+    /// Its place in this round.
     place: u32,
-    /// Whom it knows, ascending.
+    /// Its acquaintances, ascending.
     known: Vec<AgentId>,
     /// News that it had from the start or has been told, ascending.
     told: Vec<u32>,
-    /// What it was told in the last round: by whom, which news.
+    /// News told to it in the last round: by whom, which news.
     heard: Vec<(AgentId, u32)>,
-    /// What it says in this round, and has said in the last.
+    /// Its claims in this round, and in the last.
     says: Claims,
     said: Claims,
 }
 
-/// News that somebody says to know.
+/// News that a person claims to know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Claims {
-    /// Of which it was told or which it had from the start, ascending.
+    /// News that it was told or had from the start, ascending.
     founded: Vec<u32>,
-    /// How many others.
+    /// Number of other claims.
     unfounded: u32,
 }
 
-/// What happened in a round.
+/// Counts of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Counts {
     talks: u32,
@@ -87,20 +89,20 @@ struct Counts {
     refused: u32,
 }
 
-/// The town as it is.
+/// The state of the town.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     people: Vec<Inhabitant>,
-    /// What was told in this round and is heard in the next: to whom, by whom, which news.
+    /// News told in this round and heard in the next: to whom, by whom, which news.
     told: Vec<(AgentId, AgentId, u32)>,
     counts: Counts,
     last: Counts,
-    /// Who is at each place, ascending.
+    /// The people at each place, ascending.
     #[serde(skip)]
     there: Vec<Vec<AgentId>>,
 }
 
-/// What agents see, and two of the three things that they do.
+/// Observations, and two of the three actions.
 struct Slots {
     present: TableSlot,
     own: TableSlot,
@@ -109,7 +111,7 @@ struct Slots {
     tell: u16,
 }
 
-/// Adds to an ascending list.
+/// Inserts into an ascending list.
 fn insert(list: &mut Vec<u32>, one: u32) {
     if let Err(at) = list.binary_search(&one) {
         list.insert(at, one);
@@ -125,8 +127,8 @@ impl Town {
         let own = declare.table_slot("own", ["news"], "news that the agent has from the start");
         let doc = "what it was told in the last round, and by whom";
         let heard = declare.table_slot("heard", ["person", "news"], doc);
-        let of_news = || ActArgument::Number { low: 0.0, high: news.max(1) as f64 - 1.0 };
-        let anybody = ActArgument::Number { low: 0.0, high: f64::from(u32::MAX) };
+        let of_news = || ActionArgument::Number { low: 0.0, high: news.max(1) as f64 - 1.0 };
+        let anybody = ActionArgument::Number { low: 0.0, high: f64::from(u32::MAX) };
         let doc = "talk with somebody who is there; from then on both know each other";
         let talk = declare.action("talk", anybody, doc);
         let doc = "tell news to whom one talks with: the last that this turn has named";
@@ -134,13 +136,13 @@ impl Town {
         declare.action("know", of_news(), "say that one knows of news, when asked after the round");
         let doc = "how many people the agent knows";
         declare.column("acquaintances", doc, None, |_, state, who| state.people[*who as usize].known.len() as f64);
-        let doc = "pieces of news of which it says that it knows, and was told or had from the start";
+        let doc = "pieces of news that the agent says it knows, and that it was told or had from the start";
         declare.column("knows", doc, None, |_, state, who| state.people[*who as usize].said.founded.len() as f64);
-        let doc = "agents who know a piece of news, a mean over all pieces";
+        let doc = "number of agents who know a piece of news, averaged over all pieces";
         declare.scalar("informed", doc, move |_, state| {
             state.people.iter().map(|person| person.said.founded.len()).sum::<usize>() as f64 / news.max(1) as f64
         });
-        let doc = "pieces of news that agents say they know, and that nobody told them";
+        let doc = "pieces of news that agents say they know although nobody told them";
         declare.scalar("unfounded", doc, |_, state| {
             state.people.iter().map(|person| f64::from(person.said.unfounded)).sum()
         });
@@ -149,13 +151,14 @@ impl Town {
             state.people.iter().map(|person| person.known.len()).sum::<usize>() as f64 / (n * (n - 1.0)).max(1.0)
         });
         declare.scalar("talks", "talks in the round", |_, state| f64::from(state.last.talks));
-        declare.scalar("told", "times that news was told in the round", |_, state| f64::from(state.last.told));
-        let doc = "acts of the round on people who are not there or news that there is not";
+        declare
+            .scalar("told", "number of times that news was told in the round", |_, state| f64::from(state.last.told));
+        let doc = "acts in the round on people who are not there or on news that does not exist";
         declare.scalar("refused", doc, |_, state| f64::from(state.last.refused));
         Slots { present, own, heard, talk, tell }
     }
 
-    /// Sends everybody where it spends the next round.
+    /// Moves everybody to the place of the next round.
     fn move_all(&self, state: &mut State, draws: &mut Draws) {
         let key = draws.u64();
         for (who, person) in (0..).zip(&mut state.people) {
@@ -172,11 +175,11 @@ impl Town {
 
 impl World for Town {
     const NAME: &'static str = "town";
-    const SUMMARY: &'static str = "A town: people meet, get to know each other and tell news";
+    const SUMMARY: &'static str = "A town: people meet, get to know each other and exchange news";
     type Params = Params;
     type State = State;
 
-    fn open(params: Params, setup: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+    fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
         if !(params.people_per_place >= 1.0 && params.people_per_place.is_finite()) {
             let given = params.people_per_place;
@@ -189,7 +192,7 @@ impl World for Town {
             let (holder, agents) = (params.news[i].holder, setup.agents);
             return invalid(
                 &format!("news[{i}].holder"),
-                format!("there is no agent {holder}; there are {agents}, from 0 on"),
+                format!("there is no agent {holder}; there are {agents}, numbered from 0"),
             );
         }
         let places = (f64::from(setup.agents) / params.people_per_place).ceil().max(1.0) as u32;
@@ -197,7 +200,7 @@ impl World for Town {
         Ok(Town { params, places, slots })
     }
 
-    fn begin(&self, setup: &Setup<'_>, draws: &mut Draws) -> State {
+    fn init_state(&self, setup: &WorldSetup<'_>, draws: &mut Draws) -> State {
         let inhabitant = |who: AgentId, usual: u32| {
             let news = (0..).zip(&self.params.news);
             let told = news.filter(|(_, news)| news.holder == who).map(|(i, _)| i).collect();
@@ -218,28 +221,28 @@ impl World for Town {
         state
     }
 
-    fn observe(&self, state: &State, person: Person<'_>, sight: &mut SightRow<'_>) {
+    fn observe(&self, state: &State, person: Person<'_>, observation: &mut ObservationRow<'_>) {
         let me = &state.people[person.id as usize];
         let own = (0..).zip(&self.params.news).filter(|(_, news)| news.holder == person.id);
-        sight.table(self.slots.own, |rows| rows.extend(own.map(|(i, _)| f64::from(i))));
-        sight.table(self.slots.heard, |rows| {
+        observation.table(self.slots.own, |rows| rows.extend(own.map(|(i, _)| f64::from(i))));
+        observation.table(self.slots.heard, |rows| {
             rows.extend(me.heard.iter().flat_map(|(from, news)| [f64::from(*from), f64::from(*news)]));
         });
         // Nobody else is at home.
         if let Some(there) = state.there.get(me.place as usize) {
             let others = there.iter().filter(|other| **other != person.id);
             let known = |other| f64::from(u8::from(me.known.binary_search(other).is_ok()));
-            sight.table(self.slots.present, |rows| {
+            observation.table(self.slots.present, |rows| {
                 rows.extend(others.flat_map(|other| [f64::from(*other), known(other)]))
             });
         }
     }
 
-    fn apply(&self, state: &mut State, deeds: &Deeds<'_>, _: &mut Future) {
-        let (who, all) = (deeds.person.id, state.people.len());
+    fn apply(&self, state: &mut State, actions: &AgentActions<'_>, _: &mut Future) {
+        let (who, all) = (actions.person.id, state.people.len());
         let Slots { talk, tell, .. } = self.slots;
         let mut partner = None;
-        for act in deeds.acts() {
+        for act in actions.acts() {
             let place = state.people[who as usize].place;
             let named = named(act.value, if act.kind == talk { all } else { self.params.news.len() });
             match named {
@@ -270,7 +273,7 @@ impl World for Town {
         }
     }
 
-    fn settle(&self, state: &mut State, draws: &mut Draws) -> Option<String> {
+    fn end_round(&self, state: &mut State, draws: &mut Draws) -> Option<String> {
         for person in &mut state.people {
             person.heard.clear();
             person.said = std::mem::take(&mut person.says);

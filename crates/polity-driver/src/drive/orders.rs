@@ -1,21 +1,21 @@
-//! What is ordered of a run that is under way, and what becomes of it.
+//! Orders to an active run, and their effects.
 
 use super::{Drive, Driven, Ending, Open, PAUSED, Progress, TICK, Totals};
-use crate::DriveError;
 use crate::control::Control;
-use crate::people::now_ms;
 use polity_kernel::ask::Answer;
 use polity_kernel::event::{Event, Order};
+use polity_store::DriveError;
+use polity_store::clock::now_ms;
 
-/// Where orders come from, and what they have made of the run.
+/// The source of orders, and their effects on the run.
 pub(crate) struct Orders {
     control: Control,
-    /// Calls in flight at most.
+    /// Maximum calls in flight.
     connections: usize,
-    /// Whether answers may come rounds later.
+    /// Whether answers may arrive rounds later.
     lag: bool,
     paused: bool,
-    /// How the run is to end, if it is to end.
+    /// How the run is to end, if so.
     ending: Option<Ending>,
 }
 
@@ -26,7 +26,7 @@ impl Orders {
 }
 
 impl Drive<'_> {
-    /// Whether the run is to stop, for whatever reason.
+    /// Whether the run is to stop, for any reason.
     pub(super) fn stopping(&self, driven: &mut Driven) -> bool {
         if let Some(ending) = self.orders.as_ref().and_then(|orders| orders.ending.clone()) {
             driven.ending = ending;
@@ -39,7 +39,7 @@ impl Drive<'_> {
         self.orders.as_ref().is_some_and(|orders| orders.paused)
     }
 
-    /// Does what is ordered, if anything is: journaled before it is done, and done before it is told.
+    /// Carries out a pending order: journals it first, replies afterwards.
     pub(super) fn obey(&mut self, totals: &Totals) -> Result<(), DriveError> {
         let Some(order) = self.orders.as_mut().and_then(|orders| orders.control.next()) else { return Ok(()) };
         let refused = self.refusal(&order);
@@ -59,40 +59,45 @@ impl Drive<'_> {
         }
     }
 
-    /// Why an order can not be done.
+    /// Why an order cannot be carried out.
     fn refusal(&self, order: &Order) -> Option<String> {
         let Order::Set { limits, .. } = order else { return None };
         if !limits.any() {
             return None;
         }
         if self.orders.as_ref().is_some_and(|orders| orders.lag) {
-            return Some("calls of this run are answered rounds later, and can not be counted against a limit when they are decided".into());
+            return Some(
+                "this run cannot have limits: its calls are answered in later rounds, so they cannot be counted \
+                 against a limit in time"
+                    .into(),
+            );
         }
         let models = self.machine.models();
         let known = self.gate.as_ref().is_some_and(|gate| gate.knows_costs(&models));
         (limits.cost_usd.is_some() && !known).then(|| {
-            "no price is known of a model that the run asks, so that a budget of dollars can not be kept; limit tokens or calls, or stop the \
-             run and resume it with --price".into()
+            "the price of a model of this run is unknown, so a budget in dollars cannot be enforced; limit tokens or \
+             calls, or stop the run and resume it with --price"
+                .into()
         })
     }
 
-    /// Does it, and says what became of it.
+    /// Carries out an order; returns the result in words.
     fn carry_out(&mut self, order: &Order, totals: &Totals) -> String {
         let Some(orders) = &mut self.orders else { return String::new() };
         match order {
             Order::Pause => {
                 orders.paused = true;
                 self.source.connections(0);
-                "paused: nothing new is asked, what is in flight is recorded, and no round begins".into()
+                "paused: no new calls are made, calls in flight are recorded, and no round begins".into()
             }
             Order::Resume => {
                 orders.paused = false;
                 self.source.connections(orders.connections);
-                "it goes on".into()
+                "resumed".into()
             }
             Order::Stop => {
                 orders.ending = Some(Ending::Stopped);
-                "it finishes what is in flight, saves and stops; `polity resume` goes on".into()
+                "the run finishes the calls in flight, saves and stops; `polity resume` continues it".into()
             }
             Order::Set { connections, limits } => {
                 if let Some(connections) = connections {
@@ -105,17 +110,20 @@ impl Drive<'_> {
                     let (allowed, over) = gate.limit(limits, self.source.take_back(), self.machine);
                     self.source.start(allowed);
                     if let Some(reason) = over {
-                        let words = format!("{order}: it stops, since {reason}");
+                        let words = format!("{order}: the run stops because {reason}");
                         orders.ending = Some(Ending::Exhausted(reason));
                         return words;
                     }
                 }
-                format!("{order}: from now on, with {} calls made and {:.4} USD spent", totals.calls, totals.cost_usd)
+                format!(
+                    "{order}: in force from now on; {} calls made and {:.4} USD spent so far",
+                    totals.calls, totals.cost_usd
+                )
             }
         }
     }
 
-    /// Between two rounds: takes orders, and waits while the run is paused. What comes meanwhile is recorded.
+    /// Between two rounds: takes orders, and waits while the run is paused. Meanwhile arrivals are recorded.
     pub(super) fn stand_still(
         &mut self,
         ready: &mut Vec<Answer>,

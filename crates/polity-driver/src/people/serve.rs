@@ -1,11 +1,11 @@
-//! Questions and answers over HTTP, for a page or a program on this machine: `GET /questions`, `POST /questions/ID`.
+//! Questions and answers over HTTP, for a page or program on this machine: `GET /questions`, `POST /questions/ID`.
 //!
-//! Other programs, and pages in a browser, can reach a port of this machine, too. So every request must carry the token of this process in
-//! `Authorization: Bearer TOKEN`: a page of another origin can not send that header, and the token stands in no address. It keeps
-//! others from reading and answering questions; it is no protection from who can read this user's files or processes.
+//! Other programs and browser pages can also reach a local port. So every request must carry this process's token in `Authorization:
+//! Bearer TOKEN`: a page of another origin cannot send that header, and the token is in no address. It keeps others from reading and
+//! answering questions, but not those who can read this user's files or processes.
 //!
-//! Nor can they wear a run down: the token is looked at before a body is read, a connection is one request within a time, and there are
-//! so many connections at once. Where there are more, the oldest makes room.
+//! Nor can they exhaust a run: the token is checked before a body is read, a connection is one request with a timeout, and the number of
+//! connections is limited. Beyond it, the oldest is closed.
 
 use super::{LONGEST_ANSWER, Mailbox, Refused, Words};
 use axum::Router;
@@ -29,24 +29,24 @@ use tokio::runtime::Runtime;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// Letters of a token that somebody chose, at least.
+/// Minimum characters of a token chosen by the caller.
 const SHORTEST: usize = 16;
 
-/// Connections at once.
+/// Maximum concurrent connections.
 const MOST: usize = 64;
-/// How long a connection may last: the head of its request, and all of it with the answer.
+/// Timeouts of a connection: for the head of its request, and in total.
 const HEAD: Duration = Duration::from_secs(10);
 const WHOLE: Duration = Duration::from_secs(30);
-/// How long one may last while others wait for its place.
+/// Timeout of a connection while others wait for its place.
 const CROWDED: Duration = Duration::from_secs(1);
-/// How long is waited where no connection can be taken: no more files can be opened, for instance.
+/// Pause after a failed accept, such as when no more files can be opened.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A server that serves until it is dropped.
+/// A server that runs until dropped.
 pub struct Serving {
     address: SocketAddr,
     token: String,
-    /// Held for its thread.
+    /// Keeps its thread alive.
     _runtime: Runtime,
 }
 
@@ -56,25 +56,25 @@ struct Shared {
 }
 
 impl Serving {
-    /// Begins to serve the questions of a run. `token`: one of the caller's, else one is drawn.
+    /// Starts to serve the questions of a run. `token`: the caller's, else a random one.
     ///
     /// # Errors
-    /// An address that is not of this machine alone, a port that is taken, a token that is short.
+    /// A non-local address, a port in use, a short token.
     pub fn start(mailbox: Mailbox, address: SocketAddr, token: Option<String>) -> Result<Self, String> {
         if !address.ip().is_loopback() {
             return Err(format!(
-                "{address} can be reached from other machines, and nothing here is encrypted; listen on 127.0.0.1 and reach it through a \
-                 tunnel (ssh -L)"
+                "{address} can be reached from other machines, but the connection is not encrypted; listen on \
+                 127.0.0.1 and reach it through a tunnel (ssh -L)"
             ));
         }
         let token = match token {
             Some(token) if token.len() < SHORTEST || !token.chars().all(|c| c.is_ascii_graphic()) => {
-                return Err(format!("a token has {SHORTEST} letters or more, without spaces"));
+                return Err(format!("a token needs at least {SHORTEST} ASCII characters, without spaces"));
             }
             Some(token) => token,
             None => drawn()?,
         };
-        let refused = |error: io::Error| format!("{address} can not be served: {error}; port 0 takes a free one");
+        let refused = |error: io::Error| format!("cannot listen on {address}: {error}; port 0 chooses a free port");
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(refused)?;
         let listener = runtime.block_on(tokio::net::TcpListener::bind(address)).map_err(refused)?;
@@ -91,23 +91,23 @@ impl Serving {
         Ok(Serving { address, token, _runtime: runtime })
     }
 
-    /// Where it listens, `http://127.0.0.1:PORT`.
+    /// Its address, `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What requests must carry.
+    /// The token that requests must carry.
     #[must_use]
     pub fn token(&self) -> &str {
         &self.token
     }
 }
 
-/// Serves for ever, whatever comes.
+/// Serves forever, whatever happens.
 async fn serve(listener: TcpListener, router: Router) {
     let mut tasks = JoinSet::new();
-    // Those under way, the oldest first.
+    // Active connections, oldest first.
     let mut open: VecDeque<(Instant, AbortHandle)> = VecDeque::new();
     loop {
         while tasks.try_join_next().is_some() {}
@@ -136,7 +136,7 @@ async fn exchange(tcp: TcpStream, router: Router) {
         .header_read_timeout(HEAD)
         .keep_alive(false)
         .serve_connection(TokioIo::new(tcp), TowerToHyperService::new(router));
-    // Whoever breaks off or is too slow has had their time.
+    // A client that breaks off or is too slow has had its time.
     let _ = timeout(WHOLE, connection).await;
 }
 
@@ -144,12 +144,12 @@ async fn exchange(tcp: TcpStream, router: Router) {
 fn drawn() -> Result<String, String> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::ring::default_provider().secure_random;
-    random.fill(&mut bytes).map_err(|_| "the system gives no random numbers for a token".to_string())?;
+    random.fill(&mut bytes).map_err(|_| "the system provides no random numbers for a token".to_string())?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Shared {
-    /// Whether a request carries the token; looked at to the end, so that time does not tell how much of it is right.
+    /// Whether a request carries the token; compared in constant time.
     fn admits(&self, headers: &HeaderMap) -> bool {
         let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default().as_bytes();
@@ -169,11 +169,11 @@ fn error(status: StatusCode, why: impl std::fmt::Display) -> Response {
 fn stranger() -> Response {
     error(
         StatusCode::UNAUTHORIZED,
-        "say who you are: Authorization: Bearer TOKEN, with the token that the run has printed",
+        "a token is required: send `Authorization: Bearer TOKEN` with the token that the run printed",
     )
 }
 
-/// Lets requests with the token through, before anything else of them is looked at.
+/// Admits requests with the token, before anything else of them is read.
 async fn admitted(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     match shared.admits(request.headers()) {
         true => next.run(request).await,
@@ -182,7 +182,7 @@ async fn admitted(State(shared): State<Arc<Shared>>, request: Request, next: Nex
 }
 
 async fn nowhere() -> Response {
-    error(StatusCode::NOT_FOUND, "there are GET /questions and POST /questions/ID")
+    error(StatusCode::NOT_FOUND, "there is no such path; use GET /questions or POST /questions/ID")
 }
 
 async fn questions(State(shared): State<Arc<Shared>>) -> Response {
@@ -198,7 +198,7 @@ async fn answer(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body:
     let Some(value) = body.get("answer") else {
         return error(
             StatusCode::BAD_REQUEST,
-            "send {\"answer\": VALUE}: a number, a text, or an object with the fields that are asked for",
+            "send {\"answer\": VALUE}: a number, a text, or an object with the requested fields",
         );
     };
     match shared.mailbox.answer(&id, &Words::Json(value), "HTTP") {
@@ -219,7 +219,7 @@ async fn answer(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body:
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::disk::SimDisk;
+    use polity_store::disk::SimDisk;
     use std::io::{Read, Write};
     use std::net::TcpStream;
 
@@ -228,7 +228,7 @@ mod tests {
         Serving::start(mailbox, "127.0.0.1:0".parse().unwrap(), None).unwrap()
     }
 
-    /// A connection that has sent so much; nothing of it is waited for without end.
+    /// A connection that has sent this text; reads from it time out.
     fn sent(serving: &Serving, text: &str) -> TcpStream {
         let mut tcp = TcpStream::connect(serving.address).unwrap();
         tcp.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -251,7 +251,7 @@ mod tests {
         let head = format!("GET /questions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n", serving.token());
         let heard = answer(sent(&serving, &head));
         assert!(heard.starts_with("HTTP/1.1 200 OK") && heard.ends_with("[]\n"), "{heard}");
-        // Those that came first are closed; none is kept for as long as it likes.
+        // The oldest are closed; none may stay as long as it likes.
         for (i, mut tcp) in silent.into_iter().enumerate() {
             let ended = tcp.read(&mut [0; 1]);
             let late = ended.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn without_the_token_no_body_is_read() {
         let serving = serving();
-        // The body never comes.
+        // The body never arrives.
         let head = "POST /questions/0-0-0-0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\nContent-Length: 900000\r\n\r\n";
         let heard = answer(sent(&serving, head));
         assert!(heard.starts_with("HTTP/1.1 401"), "{heard}");

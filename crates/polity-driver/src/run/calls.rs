@@ -1,17 +1,19 @@
-//! The calls of a run, from its journal: also of one that is under way, or was killed.
+//! The calls of a run, from its journal; the run may be active or killed.
 
-use super::{Folder, Inventory, Manifest, manifest_file};
-use crate::DriveError;
+use super::folder::{Folder, manifest_file};
+use super::inventory::Inventory;
+use super::manifest::Manifest;
 use crate::calls::{Call, Place};
-use crate::disk::Disk;
-use crate::journal::JournalReader;
 use polity_kernel::ask::{EffectId, Outcome};
 use polity_kernel::event::Event;
+use polity_store::DriveError;
+use polity_store::disk::Disk;
+use polity_store::journal::JournalReader;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Which calls are wanted; what is `None` is not asked for.
+/// A filter of calls; `None` matches all.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Of this agent, or member of the team.
@@ -22,20 +24,20 @@ pub struct Wanted {
     pub item: Option<u32>,
     /// For this purpose.
     pub purpose: Option<String>,
-    /// So many at most, the first ones.
+    /// Maximum number, the first ones.
     pub limit: Option<usize>,
 }
 
-/// What is seen of texts.
+/// How much of texts is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Texts {
-    /// All of them.
+    /// The whole texts.
     Whole,
-    /// Of each so many characters at most, from its beginning and its end.
+    /// At most this many characters of each, from its beginning and its end.
     Cut(usize),
 }
 
-/// A call, and what the table has no column for.
+/// A call, with data that the table has no column for.
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// The call.
@@ -44,15 +46,15 @@ pub struct Shown {
     pub unfit: Option<String>,
 }
 
-/// The wanted calls of a run, in the order of the table `calls`; also those whose turn is not complete. The run may be under way: nothing is
-/// locked, and what is not wanted is not kept.
+/// Returns the matching calls of a run, in the order of the table `calls`, including those of incomplete turns. The run may be active:
+/// nothing is locked, and other calls are not kept in memory.
 ///
 /// # Errors
-/// [`DriveError::Folder`] for a folder that is no run, [`DriveError::Journal`] for a damaged one, [`DriveError::Input`] for an agent, a
-/// round, an item or a purpose that the run does not have.
+/// [`DriveError::Folder`] for a folder without a run, [`DriveError::Journal`] for a damaged one, [`DriveError::Input`] for an agent,
+/// round, item or purpose that the run does not have.
 pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> Result<Vec<Shown>, DriveError> {
     let folder = Folder::read(disk.clone(), dir)?;
-    // Only the shape of the run is taken from it here; that it is as it was is known when the journal has been read.
+    // Only the shape of the run is taken from it here; it is verified once the journal has been read.
     let file = manifest_file(disk.as_ref(), dir)?;
     let manifest = Manifest::from_text(&file, &dir.join("manifest.json"))?;
     let evaluation = manifest.scenario.get("method").is_some_and(|method| !method.is_null());
@@ -84,7 +86,7 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
                     continue;
                 }
                 let EffectId { item, round, actor, asker, n } = answer.id;
-                let place: Place = (round, evaluation.then_some(item), actor, asker as usize, n);
+                let place: Place = (round, evaluation.then_some(item), actor, asker, n);
                 let full = wanted.limit.is_some_and(|limit| found.len() >= limit);
                 if full && found.last_key_value().is_none_or(|(last, _)| place > *last) {
                     continue;
@@ -109,7 +111,7 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
     if let Some(round) = wanted.round
         && u64::from(round) >= rounds
     {
-        return wrong(format!("there is no round {round}: the run has {rounds}, the first is 0"));
+        return wrong(format!("there is no round {round}: the run has {rounds} rounds, numbered from 0"));
     }
     if wanted.item.is_some() && !evaluation {
         return wrong("a society has no items; --item is for evaluations".into());
@@ -118,19 +120,22 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
         return Ok(Vec::new());
     }
     if let Some(agent) = wanted.agent.filter(|agent| !seen.agents.contains(agent)) {
-        return wrong(format!("agent {agent} asked nobody; those who asked: {}", listed(&seen.agents)));
+        return wrong(format!("agent {agent} asked no questions; the agents that did: {}", listed(&seen.agents)));
     }
     if let Some(item) = wanted.item.filter(|item| !seen.items.contains(item)) {
-        return wrong(format!("nothing was asked about item {item}; something was about: {}", listed(&seen.items)));
+        return wrong(format!(
+            "no question was asked about item {item}; the items with questions: {}",
+            listed(&seen.items)
+        ));
     }
     if let Some(purpose) = wanted.purpose.as_ref().filter(|purpose| !seen.purposes.contains(*purpose)) {
         let known: Vec<String> = seen.purposes.iter().map(|purpose| format!("`{purpose}`")).collect();
-        return wrong(format!("nothing was asked for the purpose `{purpose}`; purposes are {}", known.join(", ")));
+        return wrong(format!("no question has the purpose `{purpose}`; the purposes are {}", known.join(", ")));
     }
     Ok(found.into_values().collect())
 }
 
-/// Who asked, about what, and what for.
+/// Askers, subjects and purposes that occur.
 #[derive(Default)]
 struct Seen {
     agents: BTreeSet<u32>,
@@ -138,7 +143,7 @@ struct Seen {
     purposes: BTreeSet<String>,
 }
 
-/// Numbers as stretches, `0 to 5, 8`; the first few of them.
+/// Numbers as ranges, `0 to 5, 8`; only the first few.
 fn listed(numbers: &BTreeSet<u32>) -> String {
     const MOST: usize = 12;
     let all: Vec<u32> = numbers.iter().copied().collect();
@@ -156,9 +161,9 @@ fn listed(numbers: &BTreeSet<u32>) -> String {
     stretches.join(", ")
 }
 
-/// At most so many characters of a text: of a longer one its beginning and its end.
+/// Limits the characters of a text: a longer one is cut to its beginning and its end.
 fn cut(text: &str, most: usize) -> String {
-    // Counting is for those alone that may be too long.
+    // Count only texts that may be too long.
     let length = if text.len() <= most { 0 } else { text.chars().count() };
     if length <= most {
         return text.to_string();

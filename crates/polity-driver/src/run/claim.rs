@@ -1,27 +1,27 @@
-//! Whose a folder is. Polity writes, and deletes, only where it finds nothing or its own: a folder of its own has Polity's mark in its
-//! file `lock`, and where anything is to be deleted, nothing else than files that Polity writes there.
+//! Ownership of folders. Polity writes and deletes only in empty folders or its own: an own folder has Polity's mark in its file `lock`,
+//! and nothing is deleted unless all files are of kinds that Polity writes there.
 
-use crate::disk::{Disk, EntryKind, create_dir_durably};
-use crate::{DriveError, Fault};
+use polity_store::disk::{Disk, EntryKind, create_dir_durably};
+use polity_store::{DriveError, Fault};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// What stands in the file `lock` of a folder that Polity made.
+/// Content of the file `lock` in a folder made by Polity.
 const MARK: &[u8] = b"polity\n";
-/// The file that is held by whoever works on a folder.
+/// The lock file of a folder, held by the process that works on it.
 pub(crate) const LOCK: &str = "lock";
-/// How often the lock of a folder that is held is tried for again, and how long is waited before.
+/// Retries for a held lock, and the wait before each.
 const LOCK_TRIES: u32 = 3;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
-/// Folders within folders, at most; Polity makes fewer.
+/// Maximum folder depth; Polity makes fewer levels.
 const DEEPEST: usize = 16;
 
-/// Whether Polity itself may have left an entry where nothing has begun yet: its names from the folder down, and whether it is a file.
+/// Whether Polity itself may have left an entry before anything started: its path from the folder, and whether it is a file.
 pub(crate) type Ours = dyn Fn(&[&str], bool) -> bool;
 
-/// Makes a folder, or takes one that is empty or Polity's own, and locks it. Every entry of it must be one of `ours`. `refuse`: an error if
-/// the folder holds something to go on with.
+/// Creates a folder, or takes an empty or own one, and locks it. All its entries must be `ours`. `refuse`: an error if the folder holds
+/// something to continue.
 pub(crate) fn claim(
     disk: &dyn Disk,
     path: &Path,
@@ -30,12 +30,12 @@ pub(crate) fn claim(
 ) -> Result<Box<dyn Send>, DriveError> {
     if disk.exists(path).map_err(DriveError::disk(path))? {
         let inside = disk.list(path).map_err(|_| {
-            DriveError::Folder(format!("{} is there already and is no folder; choose another --out", path.display()))
+            DriveError::Folder(format!("{} already exists and is not a folder; choose another --out", path.display()))
         })?;
         refuse()?;
         let taken = |what: &str, why: &str| {
             Err(DriveError::Folder(format!(
-                "{} is not empty (it holds {what}){why}; nothing was touched, choose another --out",
+                "{} is not empty (it holds {what}){why}; nothing was changed. Choose another --out",
                 path.display()
             )))
         };
@@ -45,9 +45,9 @@ pub(crate) fn claim(
         if let Some(other) = inside.iter().find(|name| *name != LOCK)
             && !is_marked(disk, path)
         {
-            return taken(other, ", and its file lock does not say that it is Polity's");
+            return taken(other, ", and its file `lock` does not mark it as Polity's");
         }
-        // With nothing else beside it, a lock may have been cut off while it was written.
+        // If it is the only file, the lock may have been truncated while it was written.
         if inside.iter().any(|name| name == LOCK) {
             let lock = path.join(LOCK);
             let held = disk.read(&lock).map_err(DriveError::disk(&lock))?;
@@ -59,12 +59,12 @@ pub(crate) fn claim(
     create_dir_durably(disk, path).map_err(DriveError::disk(path))?;
     mark(disk, path)?;
     let lock = lock(disk, path)?;
-    // Another process may have begun something, and even ended it, since the first look.
+    // Another process may have started or even finished something since the first check.
     refuse()?;
     Ok(lock)
 }
 
-/// Makes a folder for several runs, or takes one that is empty or was made so. What lies in it stays.
+/// Creates a folder for several runs, or takes an empty one or one created this way. Its contents stay.
 pub fn claim_shared(disk: &dyn Disk, path: &Path) -> Result<(), DriveError> {
     if disk.exists(path).map_err(DriveError::disk(path))? && is_marked(disk, path) {
         return Ok(());
@@ -92,7 +92,7 @@ pub(crate) fn is_marked(disk: &dyn Disk, path: &Path) -> bool {
     disk.read(&path.join(LOCK)).is_ok_and(|bytes| bytes == MARK)
 }
 
-/// The first entry of a folder that is not one of `ours`, as a path from the folder down.
+/// The first entry of a folder that is not one of `ours`, as a path relative to the folder.
 pub(crate) fn foreign(disk: &dyn Disk, path: &Path, ours: &Ours) -> Result<Option<String>, DriveError> {
     let mut found = None;
     walk(disk, path, &mut |names, kind| {
@@ -104,14 +104,14 @@ pub(crate) fn foreign(disk: &dyn Disk, path: &Path, ours: &Ours) -> Result<Optio
         if !is_ours && found.is_none() {
             found = Some(names.join("/"));
         }
-        // What is not ours is not looked into.
+        // Foreign folders are not searched.
         Ok(is_ours)
     })?;
     Ok(found)
 }
 
-/// Refuses a folder that holds anything but regular files and folders: through a link it would reach what lies outside, and a FIFO or a
-/// device has no end. `beyond`: a folder in it that is looked into by whoever opens what it holds.
+/// Refuses a folder with entries other than regular files and folders: a link would lead outside, and a FIFO or device has no end.
+/// `beyond`: a subfolder checked elsewhere, when its contents are opened.
 pub(crate) fn only_regular(disk: &dyn Disk, path: &Path, beyond: Option<&str>) -> Result<(), DriveError> {
     match irregular(disk, path, beyond)?.into_iter().next() {
         Some(fault) => Err(fault.into()),
@@ -119,14 +119,15 @@ pub(crate) fn only_regular(disk: &dyn Disk, path: &Path, beyond: Option<&str>) -
     }
 }
 
-/// All such entries, and what to do about them.
+/// All such entries, with advice.
 pub(crate) fn irregular(disk: &dyn Disk, path: &Path, beyond: Option<&str>) -> Result<Vec<Fault>, DriveError> {
     let mut found = Vec::new();
     walk(disk, path, &mut |names, kind| {
         if let EntryKind::Other(what) = kind {
             let entry = names.iter().fold(path.to_path_buf(), |path, name| path.join(name));
             let what = format!(
-                "it is {what}, and a folder of Polity's holds regular files and folders alone; remove it, or put the file itself there"
+                "it is {what}, but a folder of Polity's holds only regular files and folders; remove it, or put the \
+                 file itself there"
             );
             found.push(Fault::new(entry, what));
         }
@@ -135,20 +136,20 @@ pub(crate) fn irregular(disk: &dyn Disk, path: &Path, beyond: Option<&str>) -> R
     Ok(found)
 }
 
-/// Sees an entry by its names from a folder down; says whether to go down into it.
+/// Called with an entry's path from a folder; returns whether to descend.
 type Visit<'a> = dyn FnMut(&[&str], EntryKind) -> Result<bool, DriveError> + 'a;
 
-/// Shows every entry of a folder, in order of its names.
+/// Visits every entry of a folder, by name.
 fn walk(disk: &dyn Disk, path: &Path, visit: &mut Visit<'_>) -> Result<(), DriveError> {
     fn down(disk: &dyn Disk, path: &Path, above: &mut Vec<String>, visit: &mut Visit<'_>) -> Result<(), DriveError> {
         let names = match disk.list(path) {
-            // A process that works on it may have taken it away meanwhile.
+            // An active process may have removed it meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             names => names.map_err(DriveError::disk(path))?,
         };
         if above.len() == DEEPEST {
             return Err(DriveError::Folder(format!(
-                "{} lies too deep for a folder of Polity's; remove it",
+                "{} is nested too deeply for a folder of Polity's; remove it",
                 path.display()
             )));
         }
@@ -170,10 +171,10 @@ fn walk(disk: &dyn Disk, path: &Path, visit: &mut Visit<'_>) -> Result<(), Drive
     down(disk, path, &mut Vec::new(), visit)
 }
 
-/// Holds a folder for this process alone.
+/// Locks a folder for this process.
 pub(crate) fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveError> {
     let mut held = disk.lock(&path.join(LOCK));
-    // A command that looks whether a run is under way holds the lock for a moment.
+    // A command that checks whether a run is active holds the lock for a moment.
     for _ in 0..LOCK_TRIES {
         if !held.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
             break;
@@ -183,7 +184,7 @@ pub(crate) fn lock(disk: &dyn Disk, path: &Path) -> Result<Box<dyn Send>, DriveE
     }
     held.map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => DriveError::Folder(format!(
-            "another process works on {}; wait until it has ended, or stop it",
+            "another process is working on {}; wait until it has ended, or stop it",
             path.display()
         )),
         _ => DriveError::Disk { path: path.join(LOCK), source: error },

@@ -1,12 +1,14 @@
-//! What a manifest tells besides the scenario and follows from it, and from which build a run is.
+//! Derived parts of a manifest, and the build of a run.
 
-use super::{Build, Engine, Folder, Manifest, activation_of};
-use crate::DriveError;
+use super::engine::Engine;
+use super::folder::Folder;
+use super::manifest::{Build, Manifest, activation_of};
 use polity_kernel::scenario::{Assembled, Scenario};
 use polity_kernel::tree::Node;
+use polity_store::DriveError;
 
 impl Engine<'_> {
-    /// Compares what a manifest tells besides the scenario with what follows from the scenario: it is derived, and never taken on trust.
+    /// Compares the derived parts of a manifest with the scenario: they are never trusted.
     pub(super) fn check_derived(
         &self,
         folder: &Folder,
@@ -31,7 +33,7 @@ impl Engine<'_> {
         if manifest.activation != activation {
             return wrong("activation", format!("{:?}", manifest.activation), format!("{activation:?}"));
         }
-        // A model that this build does not know may have been simulated, or not.
+        // A model unknown to this build may or may not have been simulated.
         let known: Result<Vec<bool>, _> =
             models.iter().map(|model| self.providers.for_model(model).map(|provider| provider.simulated())).collect();
         let simulated = known.map_or(manifest.simulated, |known| known.contains(&true));
@@ -42,12 +44,13 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Says that a run was begun by another build: its rules may have been others.
+    /// Notes that a run was started by another build, whose rules may differ.
     fn note_build(&self, folder: &Folder, build: &Build) {
         let this = Build::this();
         if *build != this {
             self.outside.notes.tell(&format!(
-                "{} was begun by polity {} ({}), this is polity {} ({}): where they compute differently, a digest will tell",
+                "{} was begun by polity {} ({}), but this is polity {} ({}): if they compute different results, the \
+                 digests will differ",
                 folder.path().display(),
                 build.version,
                 build.target,

@@ -1,91 +1,92 @@
-//! What a run will cost, told before it is made: from a sample that is asked, from an earlier run, or from bounds alone.
+//! Estimates the cost of a run in advance: from a sample of calls, from an earlier run, or from bounds alone.
 //!
-//! The whole run is rehearsed in memory ([`crate::source`]'s rehearsal): what is asked, how often and how prompts grow comes from the machine
-//! itself, and only replies are sampled. What is uncertain is the mean of units (agents, items) of which a few were asked, and whatever
-//! makes the run differ from its rehearsal. `docs/decisions/an-estimate-is-a-rehearsal.md` has the reasons and what was measured.
+//! The whole run is rehearsed in memory ([`crate::source`]'s rehearsal): the number of requests and the growth of prompts come from the
+//! machine itself, and only replies are sampled. The uncertainty comes from the mean over units (agents, items), of which only a few are
+//! called, and from differences between run and rehearsal. Reasons and measurements: `docs/decisions/an-estimate-is-a-rehearsal.md`.
 
-use super::{Engine, Folder, Prepared, Recorded, ranks};
-use crate::DriveError;
+use super::engine::{Engine, Recorded, ranks};
+use super::folder::Folder;
+use super::prepare::Prepared;
 use crate::drive::{Drive, Driven, Ending, GRACE, Past, Watch};
-use crate::models::human::is_person;
-use crate::models::prices::Prices;
 use crate::source::{Donors, Live, Rehearsal};
-use polity_kernel::ask::Usage;
-use polity_kernel::scenario::{Assembled, Budget, Scenario};
+use polity_kernel::ask::{TargetKind, Usage};
+use polity_kernel::scenario::{Budget, Scenario};
+use polity_kernel::society::Society;
+use polity_models::models::prices::Prices;
+use polity_store::DriveError;
 use serde::Serialize;
 use std::path::Path;
 
-/// The probability that the interval of an estimate is said to hold what the run costs.
+/// The nominal probability that the interval contains the cost of the run.
 pub const COVERAGE: f64 = 0.9;
-/// The quantile of the normal distribution that goes with it.
+/// The corresponding quantile of the normal distribution.
 const QUANTILE: f64 = 1.645;
-/// Standard deviation of the logarithm of a run's cost by its rehearsal's, whatever the sample: one donor speaks for many rounds and
-/// units.
+/// Standard deviation of the log ratio of a run's cost to its rehearsal's, for any sample: one donor represents many rounds and units.
 const OF_THE_METHOD: f64 = 0.08;
-/// Standard deviation of a unit's cost by its mean as it is assumed beforehand, and how many units that counts for: of two that happen
-/// to be alike nobody should conclude that all are.
+/// Assumed relative standard deviation of a unit's cost, and its weight in units: two units that happen to be alike must not suggest that
+/// all are.
 const SPREAD_OF_UNITS: f64 = 0.35;
 const ASSUMED: f64 = 3.0;
-/// The sample's answers of a simulated model are not those of the run, just as a real model answers anew.
+/// The simulated answers of the sample differ from the run's, as a real model also answers differently each time.
 const OTHER_SEED: u64 = 0x5a4d_504c;
 
-/// What an estimate rests on.
+/// The basis of an estimate.
 #[derive(Clone, Copy, Debug)]
 pub enum Basis<'a> {
-    /// A sample, asked for so many US dollars at most.
+    /// A sample, with a limit in US dollars.
     Sample(f64),
-    /// The answers of an earlier run of the same scenario or of one like it.
+    /// The answers of an earlier run of the same or a similar scenario.
     Run(&'a Path),
-    /// Nothing: nobody is asked.
+    /// Nothing: no calls.
     Bounds,
 }
 
-/// What a run will cost.
+/// The estimated cost of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecast {
     /// Lower end of the interval.
     pub low: f64,
-    /// What is expected; `None` where there are only bounds.
+    /// The expected cost; `None` if there are only bounds.
     pub expected: Option<f64>,
     /// Upper end.
     pub high: f64,
-    /// The probability that the interval holds the truth; `None` for bounds.
+    /// The probability that the interval contains the truth; `None` for bounds.
     pub coverage: Option<f64>,
     /// `USD`.
     pub currency: &'static str,
-    /// Calls, as expected (of bounds: the upper one).
+    /// Expected calls (for bounds: the upper one).
     pub calls: u64,
     /// Tokens of requests, likewise.
     pub tokens_in: u64,
     /// Tokens of replies, likewise.
     pub tokens_out: u64,
-    /// Of these those of thinking that is not shown.
+    /// Hidden thinking tokens among them.
     pub tokens_thinking: u64,
     /// `sample`, `run` or `bounds`.
     pub basis: &'static str,
-    /// Questions that were asked for it.
+    /// Requests sent for the estimate.
     pub asked: u64,
-    /// US dollars that they cost.
+    /// Their cost in US dollars.
     pub asked_usd: f64,
-    /// Whether answers are those of simulated models.
+    /// Whether answers come from simulated models.
     pub simulated: bool,
 }
 
-/// What a rehearsal came to.
+/// The result of a rehearsal.
 struct Rehearsed {
     calls: f64,
     usage: Usage,
-    /// Relative standard deviation of its cost, by the sample.
+    /// Relative standard deviation of its cost, due to the sample.
     deviation: f64,
     asked: (u64, f64),
 }
 
 impl Engine<'_> {
-    /// Says what a run of the scenario will cost; `None` when a person stopped it. Nothing is recorded.
+    /// Estimates the cost of a run of the scenario; `None` if a person stopped it. Nothing is recorded.
     ///
     /// # Errors
-    /// As [`Engine::run`], and [`DriveError::Input`] where the sample's money holds no question, or the earlier run none that is alike.
-    /// A model without a known price is refused as by a wall of dollars.
+    /// As [`Engine::run`], and [`DriveError::Input`] if the sample's money is too little for one request, or the earlier run has no
+    /// similar one. A model without a known price is refused, as with a dollar limit.
     pub fn estimate(
         &self,
         prepared: &Prepared,
@@ -94,8 +95,8 @@ impl Engine<'_> {
     ) -> Result<Option<Forecast>, DriveError> {
         let scenario = Scenario::read(&prepared.tree)?;
         let machine = self.assemble(prepared)?;
-        let asked = self.check_models(&machine, &scenario)?;
-        // A wall of dollars asks for the same: that it is known what calls cost.
+        let asked = self.check_models_of(&machine, &scenario)?;
+        // Same requirement as for a dollar limit: prices must be known.
         let dollars = Budget { cost_usd: Some(0.0), ..Budget::default() };
         self.check_prices(&machine, &dollars, &asked.prices)?;
         let prices = asked.prices.clone().with(&self.told_prices(&asked.models)?);
@@ -125,7 +126,7 @@ impl Engine<'_> {
             return Ok(None);
         };
         let spread = (QUANTILE * (deviation.powi(2) + OF_THE_METHOD.powi(2)).sqrt()).exp();
-        // The run stops at its own wall.
+        // The run stops at its own limit.
         let walled = |usd: f64| scenario.budget.with(&self.budget).cost_usd.map_or(usd, |wall| usd.min(wall));
         let cost = usage.cost_usd;
         let (low, expected, high) = match low {
@@ -149,17 +150,17 @@ impl Engine<'_> {
         }))
     }
 
-    /// The prices of models whose providers tell themselves what calls cost.
+    /// The prices of models whose providers report costs.
     fn told_prices(&self, models: &[String]) -> Result<Prices, DriveError> {
         let mut prices = std::collections::BTreeMap::new();
         for model in models {
             let provider = self.providers.for_model(model).map_err(DriveError::Model)?;
             // People cost nothing.
-            if !provider.tells_costs() || is_person(model) {
+            if !provider.tells_costs() || TargetKind::of(model) == TargetKind::Human {
                 continue;
             }
             let Some(price) = provider.list_price(model) else {
-                let what = format!("`{model}`: its provider says what calls cost when they are made, and not before");
+                let what = format!("`{model}`: its provider reports the cost of a call only when it is made");
                 return Err(DriveError::Model(what));
             };
             prices.insert(model.clone(), price);
@@ -176,10 +177,7 @@ impl Engine<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Option<Rehearsed>, DriveError> {
         let mut machine = self.assemble(prepared)?;
-        let cohorts = match &machine {
-            Assembled::Society(society) => Some(society.cohort_of_each()),
-            Assembled::Evaluation(_) => None,
-        };
+        let cohorts = machine.society().map(Society::cohort_of_each);
         let mut source = Rehearsal::new(donors, self.providers.clone(), prices.clone(), cohorts);
         let drive = Drive {
             machine: &mut machine,
@@ -206,7 +204,7 @@ impl Engine<'_> {
     }
 }
 
-/// Adds up what all units take. The variance is that of means of donors, each with those that it stands for, and of the units themselves.
+/// Sums over all units. The variance is that of the donors' means, each weighted by the units it represents, and of the units themselves.
 fn summed(source: &Rehearsal) -> Rehearsed {
     let (mut calls, mut usage, mut variance) = (0.0, Usage::default(), 0.0);
     for shares in source.shares() {
@@ -232,15 +230,15 @@ fn summed(source: &Rehearsal) -> Rehearsed {
     Rehearsed { calls, usage, deviation, asked: source.asked() }
 }
 
-/// The variance of what a unit costs: of what is seen and, as if [`ASSUMED`] more had been, of what is assumed; greater by what
-/// Student's quantile of 90 % is above the normal one with so few.
+/// The variance of a unit's cost: from the observed units and, as if [`ASSUMED`] more had been observed, from the assumption. It is
+/// increased for Student's 90 % quantile exceeding the normal one in small samples.
 fn of_units(costs: &[f64]) -> f64 {
     let n = costs.len() as f64;
     let mean = costs.iter().sum::<f64>() / n.max(1.0);
     let seen: f64 = costs.iter().map(|cost| (cost - mean).powi(2)).sum();
     let freedom = ASSUMED + (n - 1.0).max(0.0);
     let variance = (seen + ASSUMED * (SPREAD_OF_UNITS * mean).powi(2)) / freedom;
-    // Near enough: (t / z)^2 is 2.05, 1.68, 1.50 for 3 to 5 degrees of freedom, and 1.21 for 10.
+    // Approximately: (t / z)^2 is 2.05, 1.68, 1.50 for 3 to 5 degrees of freedom, and 1.21 for 10.
     variance * (1.0 + 2.5 / (freedom - 0.6))
 }
 

@@ -2,31 +2,30 @@
 
 use super::claim::{self, LOCK};
 use super::inventory::Inventory;
-use super::manifest::FORMAT;
-use super::prepare::InputFile;
-use super::{Manifest, Prepared};
-use crate::disk::{Disk, EntryKind, create_dir_durably, write_atomically};
-use crate::snapshots::Snapshots;
+use super::manifest::{FORMAT, Manifest};
+use super::prepare::{InputFile, Prepared};
 use crate::sweep::is_sweep;
-use crate::{DriveError, Fault};
 use polity_kernel::digest::FileHash;
 use polity_kernel::journal::segment_number;
 use polity_kernel::scenario::{Inputs, Scenario};
 use polity_kernel::tree::Node;
+use polity_store::disk::{Disk, EntryKind, create_dir_durably, write_atomically};
+use polity_store::snapshots::Snapshots;
+use polity_store::{DriveError, Fault};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// An opened run folder; holds its lock unless it is only read.
+/// An open run folder; holds its lock unless it is only read.
 pub struct Folder {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     _lock: Option<Box<dyn Send>>,
 }
 
-/// What a crash may leave of a run before its manifest is written: nothing that is in the way of another one.
+/// Leftovers of a crash before the manifest is written: they do not block another run.
 fn left_by_a_crash(names: &[&str], is_file: bool) -> bool {
     match (names, is_file) {
         ([LOCK | "manifest.json.tmp"], true) | (["journal" | "tables" | "inputs"], false) => true,
@@ -39,12 +38,12 @@ fn left_by_a_crash(names: &[&str], is_file: bool) -> bool {
     }
 }
 
-/// Refuses a folder that holds no run, and one that holds links and other things that are no run's.
+/// Refuses a folder without a run, or with links and other irregular entries.
 fn is_run(disk: &dyn Disk, path: &Path) -> Result<(), DriveError> {
     let manifest = path.join("manifest.json");
     if !disk.exists(&manifest).map_err(DriveError::disk(&manifest))? {
         let what = if is_sweep(disk, path) {
-            "is a sweep; name one of its runs, a folder below its folder runs"
+            "is a sweep; name one of its runs, a folder inside its folder `runs`"
         } else if disk.exists(path).map_err(DriveError::disk(path))? {
             "holds no run that began (there is no manifest.json)"
         } else {
@@ -55,7 +54,7 @@ fn is_run(disk: &dyn Disk, path: &Path) -> Result<(), DriveError> {
     claim::only_regular(disk, path, None)
 }
 
-/// What a run is, and what its folder must hold, for whoever only reads it.
+/// The manifest of a run, and the required contents of its folder, for readers.
 pub(crate) fn inventory(disk: &dyn Disk, run: &Path) -> Result<(Manifest, Inventory), DriveError> {
     is_run(disk, run)?;
     let file = manifest_file(disk, run)?;
@@ -63,9 +62,9 @@ pub(crate) fn inventory(disk: &dyn Disk, run: &Path) -> Result<(Manifest, Invent
     Ok((inventory.verified(run, &file)?, inventory))
 }
 
-/// The text of the manifest's file, if it is of this build's format. Whether it is what the journal says, [`Inventory::verified`] tells.
+/// The text of the manifest's file, if it has this build's format. [`Inventory::verified`] compares it with the journal.
 pub(crate) fn manifest_file(disk: &dyn Disk, run: &Path) -> Result<String, DriveError> {
-    /// What is read of any format.
+    /// Readable in any format version.
     #[derive(Deserialize)]
     struct Head {
         format: u32,
@@ -74,20 +73,20 @@ pub(crate) fn manifest_file(disk: &dyn Disk, run: &Path) -> Result<String, Drive
     let path = run.join("manifest.json");
     let bytes = disk.read(&path).map_err(DriveError::disk(&path))?;
     let wrong = |why: &dyn std::fmt::Display| {
-        DriveError::Folder(format!("{} can not be read: {why}; put it back as it was", path.display()))
+        DriveError::Folder(format!("{} cannot be read: {why}; put it back as it was", path.display()))
     };
     let text = String::from_utf8(bytes).map_err(|error| wrong(&error))?;
     let Head { format, build } = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
     if format > FORMAT {
         return Err(DriveError::Folder(format!(
-            "{} is of run format {format}, this build reads up to {FORMAT}; use a newer polity",
+            "{} has run format {format}, but this build reads up to {FORMAT}; use a newer polity",
             path.display()
         )));
     }
     if format < FORMAT {
         return Err(DriveError::Folder(format!(
-            "{} is of run format {format}, this build reads {FORMAT}: its journal or its snapshots were written in another form. Use the build \
-         that began the run (version {}), or run the scenario again",
+            "{} has run format {format}, but this build reads {FORMAT}: its journal or its snapshots were written in a \
+             different form. Use the build that began the run (version {}), or run the scenario again",
             path.display(),
             build.version
         )));
@@ -96,14 +95,14 @@ pub(crate) fn manifest_file(disk: &dyn Disk, run: &Path) -> Result<String, Drive
 }
 
 impl Folder {
-    /// Makes a new folder, or takes an empty one, or one that a crash left before its run began.
+    /// Creates a new folder, or takes an empty one, or one left by a crash before its run started.
     pub fn create(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
         let refuse = || Self::refuse_a_run(disk.as_ref(), path);
         let lock = claim::claim(disk.as_ref(), path, &left_by_a_crash, &refuse)?;
         for part in ["journal", "tables", "inputs"] {
             let dir = path.join(part);
             create_dir_durably(disk.as_ref(), &dir).map_err(DriveError::disk(&dir))?;
-            // All of them were just seen to be Polity's own.
+            // All of them were just checked to be Polity's own.
             for name in disk.list(&dir).map_err(DriveError::disk(&dir))? {
                 let file = dir.join(name);
                 disk.remove_file(&file).map_err(DriveError::disk(&file))?;
@@ -113,7 +112,7 @@ impl Folder {
         Ok(Folder { disk, path: path.to_path_buf(), _lock: Some(lock) })
     }
 
-    /// Opens a folder to go on with its run.
+    /// Opens a folder to continue its run.
     pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, DriveError> {
         let folder = Folder::read(disk, path)?;
         let lock = claim::lock(folder.disk.as_ref(), path)?;
@@ -150,7 +149,7 @@ impl Folder {
         self.path.join("journal")
     }
 
-    /// Removes what a kill left beside the journal: snapshots that were never recorded or are needed no more, and files that were never whole.
+    /// Removes leftovers of a kill beside the journal: unrecorded or unneeded snapshots, and incomplete files.
     pub(super) fn tidy(&self, inventory: &Inventory) -> Result<(), DriveError> {
         let dir = self.journal();
         for name in self.disk.list(&dir).map_err(DriveError::disk(&dir))? {
@@ -176,18 +175,18 @@ impl Folder {
         Ok(())
     }
 
-    /// `text`: as the journal has it.
+    /// `text`: as in the journal.
     pub(super) fn write_manifest(&self, text: &str) -> Result<(), DriveError> {
         let path = self.path.join("manifest.json");
         write_atomically(self.disk.as_ref(), &path, text.as_bytes()).map_err(DriveError::disk(&path))
     }
 
-    /// The manifest, as the journal has it too.
+    /// The manifest, which the journal holds too.
     pub fn manifest(&self) -> Result<Manifest, DriveError> {
         Ok(inventory(self.disk.as_ref(), &self.path)?.0)
     }
 
-    /// What the folder `inputs` holds of the run's files, and what is wrong there: files that are gone, were changed or do not belong there.
+    /// The run's files in the folder `inputs`, and the faults there: missing, changed or unknown files.
     pub(crate) fn inputs(&self, manifest: &Manifest) -> Result<(Vec<InputFile>, Vec<Fault>), DriveError> {
         let dir = self.path.join("inputs");
         let mut names: BTreeSet<String> = match self.disk.list(&dir) {
@@ -198,7 +197,7 @@ impl Folder {
         let (mut files, mut faults) = (Vec::new(), Vec::new());
         for entry in &manifest.inputs {
             let path = dir.join(&entry.stored);
-            // A stored name is one of the folder's own, whatever it looks like.
+            // A stored name is that of an entry in the folder, never a path.
             let there = names.remove(&entry.stored);
             if !there || self.disk.kind(&path).map_err(DriveError::disk(&path))? != EntryKind::File {
                 let what = format!("it is gone: the run reads it as {}. Put it back from a copy", entry.path);
@@ -212,7 +211,7 @@ impl Folder {
             }
         }
         let more =
-            names.into_iter().map(|name| Fault::new(dir.join(name), "it is no file that the run reads; remove it"));
+            names.into_iter().map(|name| Fault::new(dir.join(name), "the run does not read this file; remove it"));
         faults.extend(more);
         Ok((files, faults))
     }

@@ -1,35 +1,35 @@
-//! Questions to agents of a recorded run, as they were at some moment. A fork that lives in memory: the run's folder is only read.
+//! Questions to agents of a recorded run at some moment: a fork in memory, which only reads the run's folder.
 
-use super::{Engine, Folder, Recorded, play_back};
-use crate::DriveError;
+use super::engine::{Engine, Recorded, play_back};
+use super::folder::Folder;
 use crate::drive::Watch;
-use crate::models::human::is_person;
-use crate::models::prices::Prices;
-use polity_kernel::ask::{Answer, Asker, Effect, EffectId};
+use polity_kernel::ask::{Answer, Asker, Effect, EffectId, TargetKind};
 use polity_kernel::machine::Machine;
 use polity_kernel::scenario::{Assembled, Scenario};
 use polity_kernel::society::{Interview, Society};
+use polity_models::models::prices::Prices;
+use polity_store::DriveError;
 use std::path::Path;
 use std::time::Duration;
 
-/// What an agent said.
+/// An agent's answer.
 #[derive(Clone, Debug)]
 pub struct Interviewed {
-    /// Whom was asked.
+    /// The agent asked.
     pub agent: u32,
     /// Before which round.
     pub round: u32,
-    /// What was sent, what came back and what it cost.
+    /// The request, the reply and the cost.
     pub answer: Answer,
     /// Whether the answer comes from a simulated model.
     pub simulated: bool,
 }
 
-/// How often a waiting interview looks whether it is to stop.
+/// How often a waiting interview checks whether to stop.
 const TICK: Duration = Duration::from_millis(100);
 
 impl Engine<'_> {
-    /// Puts a question to agents of a society as they were before round `at` (`None`: after the last complete one).
+    /// Asks agents of a society a question, in their state before round `at` (`None`: after the last complete one).
     pub fn interview(
         &self,
         dir: &Path,
@@ -41,7 +41,7 @@ impl Engine<'_> {
         let folder = Folder::read(self.disk.clone(), dir)?;
         let recorded = self.recorded(&folder)?;
         let scenario = Scenario::read(&recorded.prepared.tree)?;
-        self.check_models(&self.assemble(&recorded.prepared)?, &scenario)?;
+        self.check_models_of(&self.assemble(&recorded.prepared)?, &scenario)?;
         let manifest = recorded.manifest.clone();
         let trace = self.trace(&manifest, &folder);
         let society = self.played_back(&folder, recorded, at, watch)?;
@@ -56,7 +56,7 @@ impl Engine<'_> {
         said
     }
 
-    /// The society of a recorded run as it was before round `at` (`None`: after the last complete one). The folder is only read.
+    /// The society of a recorded run before round `at` (`None`: after the last complete one). The folder is only read.
     pub fn society_at(&self, dir: &Path, at: Option<u32>, watch: &mut dyn Watch) -> Result<Society, DriveError> {
         let folder = Folder::read(self.disk.clone(), dir)?;
         let recorded = self.recorded(&folder)?;
@@ -76,7 +76,8 @@ impl Engine<'_> {
         let at = at.unwrap_or(complete);
         if at > complete {
             return Err(DriveError::Input(format!(
-                "{dir} has {complete} complete rounds; its agents can be asked as they were before round 0 to {complete}"
+                "{dir} has {complete} complete rounds; its agents can be asked as they were \
+                 before rounds 0 to {complete}"
             )));
         }
         let seed = Scenario::read(&prepared.tree)?.seed;
@@ -127,7 +128,7 @@ fn asked(society: &Society, agents: &[u32], at: u32, question: &str, seed: u64) 
     let mut effects = Vec::new();
     for agent in agents {
         let refused = match society.interview(*agent, question).map_err(|bug| DriveError::Bug { seed, bug })? {
-            Interview::Ask(request) if is_person(&request.model) => {
+            Interview::Ask(request) if request.model.kind() == TargetKind::Human => {
                 format!("agent {agent} is a person, `{}`: ask that person yourself", request.model)
             }
             Interview::Ask(request) => {
@@ -136,11 +137,14 @@ fn asked(society: &Society, agents: &[u32], at: u32, question: &str, seed: u64) 
                 continue;
             }
             Interview::Unborn => {
-                format!("before round {at} there are the agents 0 to {}, and no agent {agent}", society.born() - 1)
+                format!(
+                    "there is no agent {agent} before round {at}; the agents are 0 to {}",
+                    society.ids_assigned() - 1
+                )
             }
-            Interview::Dead => format!("agent {agent} is dead before round {at}; ask it earlier, with --at"),
+            Interview::Dead => format!("agent {agent} died before round {at}; choose an earlier round with --at"),
             Interview::Mute(cohort) => {
-                format!("agent {agent} is of the cohort `{cohort}`, which follows rules: there is nobody to ask")
+                format!("agent {agent} belongs to the cohort `{cohort}`, which follows rules; it cannot be asked")
             }
         };
         return Err(DriveError::Input(refused));

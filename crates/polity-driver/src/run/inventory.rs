@@ -1,33 +1,33 @@
-//! What a run's folder must hold, by its journal: the manifest, the parts of its tables, its snapshots. The one place that decides which of
-//! them count.
+//! The required contents of a run's folder, by its journal: the manifest, the parts of its tables, its snapshots. Only this module
+//! decides which of them count.
 
-use super::{Manifest, unreadable};
-use crate::DriveError;
+use super::manifest::Manifest;
 use crate::control::Recorded;
-use crate::disk::Disk;
-use crate::journal::{End, JournalReader};
-use crate::snapshots::OLDER;
-use crate::tables::{Again, Known, Parts, Reader, Span, TableError};
 use polity_kernel::digest::Digest;
 use polity_kernel::event::{Event, Part};
 use polity_kernel::machine::Outcome;
+use polity_store::DriveError;
+use polity_store::disk::Disk;
+use polity_store::journal::{End, JournalReader};
+use polity_store::snapshots::OLDER;
+use polity_store::tables::{Again, Known, Parts, Reader, Span, TableError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Folded from the records of a journal.
+/// Accumulated from the records of a journal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inventory {
-    /// What the manifest was, the newest last.
+    /// The successive manifests, newest last.
     manifests: Vec<String>,
-    /// The snapshots that are to be there with all that they need: the round that each begins with, and the digest of its state.
+    /// The required snapshots: the round at which each begins, and the digest of its state.
     pub snapshots: BTreeMap<u32, Digest>,
-    /// The parts of tables that count.
+    /// The table parts that count.
     pub parts: Parts,
-    /// Parts that no longer do.
+    /// Parts that no longer count.
     void: BTreeSet<(String, Span)>,
     /// Rounds that are complete.
     pub rounds: u32,
-    /// What was ordered while it was under way.
+    /// Orders during the run.
     pub orders: Vec<Recorded>,
     /// How the run ended, if it has.
     pub ended: Option<Outcome>,
@@ -36,7 +36,7 @@ pub(crate) struct Inventory {
 }
 
 impl Inventory {
-    /// Reads the journal of a run; of its records those that matter here.
+    /// Reads the relevant records of a run's journal.
     pub fn read(disk: &dyn Disk, journal: &Path) -> Result<Self, DriveError> {
         const WANTED: [u8; 6] =
             [Event::MANIFEST, Event::ROUND, Event::SNAPSHOT, Event::ENDED, Event::ORDERED, Event::REWOUND];
@@ -51,7 +51,7 @@ impl Inventory {
         Ok(inventory)
     }
 
-    /// Takes the next record in.
+    /// Adds the next record.
     pub fn take(&mut self, event: &Event) {
         match event {
             Event::Manifest(text) => self.manifests.push(text.clone()),
@@ -94,7 +94,7 @@ impl Inventory {
         self.snapshots.iter().map(|(round, digest)| (*round, *digest)).collect()
     }
 
-    /// What the manifest is, word for word; `None` where the journal has lost its first record.
+    /// The exact text of the manifest; `None` if the journal has lost its first record.
     pub fn manifest(&self) -> Option<&str> {
         self.manifests.last().map(String::as_str)
     }
@@ -104,18 +104,19 @@ impl Inventory {
         self.ended.is_none() && self.manifests.iter().rev().skip(1).any(|older| older == file)
     }
 
-    /// Whether nothing of the run can be done any more: it has ended, and its journal is closed.
+    /// Whether the run is final: it has ended, and its journal is closed.
     pub fn closed(&self) -> bool {
         self.ended.is_some() && self.end.is_some_and(|end| end.closed())
     }
 
-    /// What is known of the tables of the run in `folder`.
+    /// What is known about the tables of the run in `folder`.
     pub fn known(&self, folder: &Path) -> Known {
         let run = folder.display();
         let anew = match self.rounds {
             0 => "run the scenario again".to_string(),
             at => format!(
-                "make the tables anew in another folder, from the journal and asking nobody, with `polity fork {run} --at {at}`"
+                "recreate the tables from the journal in another folder, without calling models, with `polity fork \
+                 {run} --at {at}`"
             ),
         };
         Known {
@@ -138,12 +139,12 @@ impl Inventory {
         Reader::new(disk, &folder.join("tables"), self.known(folder), again)
     }
 
-    /// The manifest of the run in `folder`: its file, if that is what the journal says.
+    /// The manifest of the run in `folder`: its file, if it matches the journal.
     ///
-    /// Errors: [`DriveError::Folder`] naming the first key that was changed.
+    /// Errors: [`DriveError::Folder`] naming the first changed key.
     pub fn verified(&self, folder: &Path, file: &str) -> Result<Manifest, DriveError> {
         let Some(recorded) = self.manifest() else {
-            // It was durable before there was a manifest.
+            // It was durable before the manifest existed.
             return Err(DriveError::Folder(format!(
                 "{} has lost its first record; restore it from a copy, or run the scenario again",
                 folder.join("journal").display()
@@ -158,4 +159,8 @@ impl Inventory {
             _ => Ok(manifest),
         }
     }
+}
+
+pub(crate) fn unreadable(why: String) -> DriveError {
+    DriveError::Differs(format!("a journal record cannot be read ({why}); it was written by another build"))
 }

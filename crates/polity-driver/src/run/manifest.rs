@@ -1,20 +1,22 @@
-//! `manifest.json`: everything that determines a run, and what made it.
+//! `manifest.json`: everything that determines a run, and its build.
 
-use super::{Asked, Prepared};
-use crate::DriveError;
-use crate::models::Capabilities;
+use super::prepare::{InputEntry, Prepared};
 use polity_kernel::scenario::{Assembled, Price, Scenario};
+use polity_kernel::society::Society;
 use polity_kernel::tree;
 use polity_kernel::world::Activation;
+use polity_models::models::Capabilities;
+use polity_models::models::prices::Prices;
+use polity_store::DriveError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Version of the run folder.
-pub const FORMAT: u32 = 10;
+/// Format version of the run folder.
+pub const FORMAT: u32 = 11;
 
-/// The build that began a run.
+/// The build that started a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
     /// Version of Polity.
@@ -24,7 +26,7 @@ pub struct Build {
 }
 
 impl Build {
-    /// The build that asks.
+    /// The present build.
     pub(crate) fn this() -> Build {
         Build {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -33,20 +35,7 @@ impl Build {
     }
 }
 
-/// A file that a run read, as it is kept in `inputs/`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputEntry {
-    /// As the scenario writes it.
-    pub path: String,
-    /// Its name in `inputs/`.
-    pub stored: String,
-    /// Bytes.
-    pub bytes: u64,
-    /// Digest of its bytes.
-    pub digest: String,
-}
-
-/// The run from which a run was forked.
+/// The run from which another was forked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Its name.
@@ -57,7 +46,7 @@ pub struct Origin {
     pub at: u32,
 }
 
-/// What a run is.
+/// The description of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the run folder.
@@ -66,30 +55,30 @@ pub struct Manifest {
     pub name: String,
     /// The scenario's file, as given.
     pub source: String,
-    /// The flags that changed the scenario, word by word as a shell reads them.
+    /// The flags that changed the scenario, as separate shell words.
     #[serde(default)]
     pub edits: Vec<String>,
-    /// When agents act; nothing in an evaluation.
+    /// When agents act; absent in an evaluation.
     #[serde(default)]
     pub activation: Option<Activation>,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// The build that began it.
+    /// The build that started it.
     pub build: Build,
     /// The scenario with all edits.
     pub scenario: Value,
     /// The files it reads.
     pub inputs: Vec<InputEntry>,
-    /// The models it asks.
+    /// The models it calls.
     pub models: Vec<String>,
-    /// US dollars for a million tokens of these models, as the run's costs are computed: the scenario's, else the shipped table's. Those
-    /// whose provider tells costs itself, and those of unknown price, are not here.
+    /// Prices of these models in US dollars per million tokens, used for the run's costs: from the scenario, else from the shipped table.
+    /// Models whose provider reports costs, and those of unknown price, are absent.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
-    /// Whether questions go together in batches, where their provider has them. It determines prices, and no answer.
+    /// Whether requests are sent in batches, if the provider supports them. It affects prices, not answers.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub batch: bool,
-    /// What the models of providers outside offer, as far as it was known when the run began; simulated ones are not here.
+    /// Capabilities of external models, as far as known at the start of the run; simulated ones are absent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub capabilities: BTreeMap<String, Capabilities>,
     /// Whether answers come from simulated models.
@@ -114,7 +103,7 @@ impl Manifest {
             name: prepared.name.clone(),
             source: prepared.source.clone(),
             edits: prepared.edits.clone(),
-            activation: super::activation_of(machine),
+            activation: activation_of(machine),
             seed: scenario.seed,
             build: Build::this(),
             scenario: prepared.tree.to_json(),
@@ -128,37 +117,37 @@ impl Manifest {
         }
     }
 
-    /// Whether all its prices are known: what cost nothing was for nothing.
+    /// Whether all its prices are known, so that zero cost means free.
     #[must_use]
     pub fn is_priced(&self) -> bool {
         self.simulated || self.models.iter().all(|model| self.prices.contains_key(model))
     }
 
-    /// As it stands in its file, and in the journal.
+    /// Its text in the file and in the journal.
     pub(super) fn text(&self) -> Result<String, DriveError> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n")
-            .map_err(|error| DriveError::Folder(format!("the manifest can not be written: {error}")))
+            .map_err(|error| DriveError::Folder(format!("the manifest cannot be written: {error}")))
     }
 
-    /// Reads what [`Manifest::text`] wrote. `from`: where it stands.
+    /// Parses the text of [`Manifest::text`]. `from`: its location.
     pub(super) fn from_text(text: &str, from: &Path) -> Result<Self, DriveError> {
         serde_json::from_str(text)
-            .map_err(|error| DriveError::Folder(format!("{} can not be read: {error}", from.display())))
+            .map_err(|error| DriveError::Folder(format!("{} cannot be read: {error}", from.display())))
     }
 
-    /// The first key in which a file says something else than what was recorded, in words; `None` if all its values are the recorded ones.
+    /// The first key at which a file differs from the record, in words; `None` if all values are equal.
     pub(super) fn change(file: &str, recorded: &str) -> Option<String> {
         let read = |text: &str| serde_json::from_str::<Value>(text);
         match (read(file), read(recorded)) {
             (Ok(file), Ok(recorded)) => differing("", &file, &recorded),
-            (Err(error), _) => Some(format!("it can not be read ({error})")),
-            (_, Err(error)) => Some(format!("the journal's copy of it can not be read ({error})")),
+            (Err(error), _) => Some(format!("it cannot be read ({error})")),
+            (_, Err(error)) => Some(format!("the journal's copy of it cannot be read ({error})")),
         }
     }
 }
 
-/// The first value by its path in which two differ, in words.
+/// The first difference between two values, by path, in words.
 fn differing(path: &str, file: &Value, recorded: &Value) -> Option<String> {
     const LONGEST: usize = 80;
     let shown = |value: &Value| {
@@ -187,4 +176,20 @@ fn differing(path: &str, file: &Value, recorded: &Value) -> Option<String> {
         (file, recorded) if file == recorded => None,
         (file, recorded) => Some(format!("`{path}` is {}, the journal says {}", shown(file), shown(recorded))),
     }
+}
+
+pub(super) fn activation_of(machine: &Assembled) -> Option<Activation> {
+    machine.society().map(Society::activation)
+}
+
+/// The models that a run calls.
+pub(crate) struct Asked {
+    /// Their names.
+    pub models: Vec<String>,
+    /// Whether some of them are simulated.
+    pub simulated: bool,
+    /// Their prices, as far as known.
+    pub prices: Prices,
+    /// Whether they are called in batches, if supported.
+    pub batch: bool,
 }

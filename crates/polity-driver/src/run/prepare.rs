@@ -1,11 +1,11 @@
-//! From a scenario file, edits and flags to something that can be assembled.
+//! Prepares a scenario file with edits and flags for assembly.
 
-use super::manifest::InputEntry;
-use crate::DriveError;
-use crate::files::{self, DataError, Reach};
 use polity_kernel::digest::FileHash;
 use polity_kernel::scenario::{FileKind, FileWish, Inputs, Scenario};
 use polity_kernel::tree::{Invalid, Key, Node, Origin, TreeError, Value};
+use polity_store::DriveError;
+use polity_store::files::{self, DataError, Reach};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Prepared {
     pub name: String,
     /// Its file, as given.
     pub source: String,
-    /// What its files hold.
+    /// The contents of its files.
     pub inputs: Inputs,
     /// The flags that changed it, as in the manifest.
     pub edits: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Prepared {
     pub(crate) files: Vec<InputFile>,
 }
 
-/// A design that is not worked out yet.
+/// A design not yet expanded.
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub(crate) node: Node,
@@ -44,7 +44,7 @@ pub(crate) struct InputFile {
 /// A key that a flag sets: `--rounds 5` is `rounds=5`.
 pub type SetKey = (String, Node);
 
-/// Edits as a command line says them.
+/// Edits as command-line words.
 pub(crate) fn words(edits: &[SetKey]) -> Vec<String> {
     let word = |(path, value): &SetKey| {
         let word = format!("{path}={}", value.to_json());
@@ -54,7 +54,7 @@ pub(crate) fn words(edits: &[SetKey]) -> Vec<String> {
     edits.iter().map(word).collect()
 }
 
-/// Flags that set something, as a command line says them.
+/// Set flags as command-line words.
 pub(crate) fn flags(edits: &[SetKey]) -> Vec<String> {
     let word = |edit: &SetKey| match &edit.1.origin {
         Origin::Edit(text) if text.starts_with("--") => vec![text.to_string()],
@@ -63,8 +63,8 @@ pub(crate) fn flags(edits: &[SetKey]) -> Vec<String> {
     edits.iter().flat_map(word).collect()
 }
 
-/// Reads the files that a scenario names after edits were made on its tree, as far as it reaches; the folder of a scenario reaches what lies
-/// below it. A `design:` is set apart: no run of its own depends on it.
+/// Reads the files named by a scenario after its tree was edited, within its reach: those below its folder. A `design:` is kept
+/// separately, since no run of its own depends on it.
 pub fn prepare(
     mut tree: Node,
     source: &str,
@@ -83,15 +83,15 @@ pub fn prepare(
     nothing.with(tree, &within(&reach))
 }
 
-/// Where the bytes of inputs come from: their file, and what it holds.
+/// The source of input bytes: their path and content.
 pub(crate) type ReadInput<'a> = dyn Fn(&FileWish, &Origin) -> Result<(PathBuf, Vec<u8>), String> + 'a;
 
-/// Inputs as far as a scenario reaches.
+/// Reads inputs within a scenario's reach.
 pub(crate) fn within(reach: &Reach) -> impl Fn(&FileWish, &Origin) -> Result<(PathBuf, Vec<u8>), String> + '_ {
     |wish, origin| reach.read(&wish.path, origin)
 }
 
-/// Reads the bytes of a file as what it is wished for.
+/// Parses the bytes of a file as the requested kind.
 pub(crate) fn take_in(inputs: &mut Inputs, wish: &FileWish, path: &Path, bytes: &[u8]) -> Result<(), DataError> {
     match wish.kind {
         FileKind::Table => {
@@ -117,19 +117,19 @@ fn blame(tree: &Node, key: &str, error: &dyn std::fmt::Display) -> DriveError {
 }
 
 impl Prepared {
-    /// A name without a scenario, to be given one by [`Prepared::with`].
+    /// A placeholder without a scenario, to be filled by [`Prepared::with`].
     pub(crate) fn nothing(name: String, source: String) -> Prepared {
         let (tree, inputs) = (Node::built(Value::Null), Inputs::default());
         Prepared { tree, name, source, inputs, edits: Vec::new(), design: None, files: Vec::new() }
     }
 
-    /// The files it reads, as the scenario names them, with the digests of their bytes.
+    /// Its input files, by their names in the scenario, with their digests.
     #[must_use]
     pub fn input_digests(&self) -> Vec<(&str, &str)> {
         self.files.iter().map(|file| (file.entry.path.as_str(), file.entry.digest.as_str())).collect()
     }
 
-    /// Takes the inputs of another over, so that they need not be read again.
+    /// Shares the inputs of another, so that they need not be read again.
     pub(crate) fn share(&mut self, other: &Prepared) {
         for file in &other.files {
             if self.files.iter().all(|own| own.entry.path != file.entry.path) {
@@ -141,7 +141,7 @@ impl Prepared {
         self.inputs.texts.extend(other.inputs.texts.clone());
     }
 
-    /// The same with another tree: inputs that are here already are shared, others are read.
+    /// The same with another tree: existing inputs are shared, others are read.
     pub(crate) fn with(&self, tree: Node, read: &ReadInput<'_>) -> Result<Prepared, DriveError> {
         let scenario = Scenario::read(&tree)?;
         let mut prepared = Prepared { tree, inputs: Inputs::default(), files: Vec::new(), ..self.clone() };
@@ -151,7 +151,7 @@ impl Prepared {
             let (path, bytes) = match known {
                 Some(file) => (PathBuf::from(&wish.path), file.bytes.clone()),
                 None => {
-                    // What a program adds to a scenario from a file counts as written there.
+                    // Additions by a program to a scenario from a file count as written there.
                     let node = prepared.tree.find(&wish.key).filter(|node| node.origin != Origin::Built);
                     let origin = &node.unwrap_or(&prepared.tree).origin;
                     let (path, bytes) = read(&wish, origin).map_err(|error| blame(&error))?;
@@ -183,7 +183,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Rows an act, an agent or a call are what fills disks; of many runs they are kept only where the scenario says so.
+    /// Rows per act, agent or call fill disks; for many runs they are kept only if the scenario says so.
     pub(crate) fn record_little(&mut self) -> Result<(), TreeError> {
         for key in ["record.acts", "record.agents", "record.calls"] {
             if self.tree.find(key).is_none() {
@@ -193,7 +193,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Makes edits hold from round `at` on; at round 0 they simply hold.
+    /// Applies edits from round `at` on; from the start if it is round 0.
     pub fn change_at(&mut self, at: u32, edits: Vec<SetKey>) -> Result<(), DriveError> {
         if edits.is_empty() {
             return Ok(());
@@ -218,4 +218,17 @@ impl Prepared {
         self.tree.edit("changes", Node::built(Value::List(changes)))?;
         Ok(())
     }
+}
+
+/// An input file of a run, as stored in `inputs/`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputEntry {
+    /// Its path in the scenario.
+    pub path: String,
+    /// Its name in `inputs/`.
+    pub stored: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Digest of its bytes.
+    pub digest: String,
 }

@@ -1,27 +1,30 @@
-//! Runs that belong together (a sweep's, the arms of claims): each in a folder of its own, begun, gone on with or only read, several at
-//! once. Which thread makes a run, and when it ends, reaches no result.
+//! Runs that belong together (of a sweep, or the arms of claims): each in a folder of its own, started, resumed or only read, several at
+//! once. Threads and timing affect no result.
 
-use super::{Engine, Folder, InputEntry, Prepared, RunStatus, Summary};
-use crate::DriveError;
+use super::engine::Engine;
+use super::folder::Folder;
+use super::prepare::{InputEntry, Prepared};
+use super::summary::{RunStatus, Summary};
 use crate::drive::{Totals, Unwatched};
 use crate::results;
-use crate::tables::Reader;
+use polity_store::DriveError;
+use polity_store::tables::Reader;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// How one of several things is done; `None` if a person stopped it.
+/// How one of several tasks is done; `None` if a person stopped it.
 pub(crate) type Making<'a, T, D> = dyn Fn(&Engine<'_>, T) -> Result<Option<D>, DriveError> + Sync + 'a;
 
-/// What a run that has ended came to.
+/// The results of a finished run.
 pub(crate) struct Whole<'a> {
     /// Its digest.
     pub digest: String,
     /// Rounds completed.
     pub rounds: u32,
-    /// What its answers came to.
+    /// Totals of its answers.
     pub totals: Totals,
     /// Its metrics by name: (round, value), oldest first.
     pub metrics: BTreeMap<String, Vec<(u32, f64)>>,
@@ -30,21 +33,13 @@ pub(crate) struct Whole<'a> {
 }
 
 impl Engine<'_> {
-    /// The same engine for one of several runs at once: the bound of calls in flight is that of all together.
+    /// The same engine for one of several concurrent runs, which share the limit on calls in flight.
     fn one_of(&self, jobs: usize) -> Engine<'_> {
-        Engine {
-            providers: self.providers.clone(),
-            disk: self.disk.clone(),
-            stop: self.stop.clone(),
-            budget: self.budget.clone(),
-            outside: self.outside.clone(),
-            connections: (self.connections / jobs.max(1)).max(1),
-            ..*self
-        }
+        Engine { connections: (self.connections / jobs.max(1)).max(1), ..self.clone() }
     }
 
-    /// Does several things on `jobs` threads, each with an engine of its share, and hands over what they came to, as they end. Stops at the
-    /// first error, or when a person asks; of several errors the one of the least task is told, whichever came first.
+    /// Does several tasks on `jobs` threads, each with an engine of its share, and passes on results as tasks end. Stops at the first
+    /// error, or on a stop request; of several errors, reports that of the first task in order.
     pub(crate) fn at_once<T: Copy + Ord + Send + Sync, D: Send>(
         &self,
         tasks: &[T],
@@ -88,8 +83,8 @@ impl Engine<'_> {
         })
     }
 
-    /// Begins a run in a folder, goes on with it, or reads what it came to; `None` if a person stopped it. `says`: what said that this run
-    /// belongs there, for errors.
+    /// Starts a run in a folder, resumes it, or reads its results; `None` if a person stopped it. `says`: why this run belongs there, for
+    /// errors.
     pub(crate) fn whole(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<Option<Whole<'_>>, DriveError> {
         let in_run = |error| DriveError::InRun { run: dir.display().to_string(), error: Box::new(error) };
         self.make(prepared, dir, says).map_err(in_run)
@@ -119,7 +114,7 @@ impl Engine<'_> {
         Ok(Some(Whole { digest, rounds, totals, metrics, tables }))
     }
 
-    /// A run of another scenario is not taken for one that belongs there.
+    /// Refuses a run of another scenario.
     fn check_own(&self, prepared: &Prepared, dir: &Path, says: &str) -> Result<(), DriveError> {
         let manifest = Folder::read(self.disk.clone(), dir)?.manifest()?;
         let inputs = |entries: &mut dyn Iterator<Item = &InputEntry>| -> Vec<(String, String)> {
@@ -130,8 +125,8 @@ impl Engine<'_> {
         match manifest.scenario == prepared.tree.to_json() && same_inputs {
             true => Ok(()),
             false => Err(DriveError::Folder(format!(
-                "{} is a run of another scenario, or of other data, than {says} says; put both back as they were, or remove the run to have it \
-                 made anew",
+                "{} is a run of another scenario, or of other data, than {says} says; put both back as they were, or \
+                 remove the run so that it is made again",
                 dir.display()
             ))),
         }

@@ -1,19 +1,17 @@
-//! Questions that wait for a day: sent together as batches of their providers, which answer them for a part of the price.
+//! Requests that may wait for a day: sent together in batches, at a lower price.
 //!
-//! A batch has a file in the folder `batches/` of its run, `NAME.json`: written before it is sent (without an id), and again once its
-//! provider has given it an id. So a process that was killed knows what is under way: a question that is asked again is not sent again,
-//! but waited for in the batch that has it. A batch that was about to be sent when the process ended is looked for at its provider, by
-//! its name or by the names of its lines. `docs/decisions/batches-have-a-file-each.md` has the reasons, and what can still go wrong.
+//! A batch has a file in the folder `batches/` of its run, `NAME.json`: written before it is sent (without an id), and again once the
+//! provider has assigned an id. So a restarted process knows what is in progress: a repeated request is not sent again, but awaited in
+//! its batch. A batch about to be sent when the process ended is looked up at its provider, by its name or its line names. Reasons and
+//! remaining risks: `docs/decisions/batches-have-a-file-each.md`.
 
 use super::Notes;
-use super::traffic::Call;
-use crate::DriveError;
-use crate::disk::{Disk, create_dir_durably, write_atomically};
-use crate::drive::digest_of;
-use crate::models::batch::{Batching, Found, Standing, State};
-use crate::models::{Exchange, Providers, Trouble};
-use crate::people::now_ms;
+use super::scheduler::Call;
 use polity_kernel::ask::{Effect, EffectId, Request};
+use polity_models::models::{Batching, Exchange, Found, ProviderError, Providers, Standing, State};
+use polity_store::clock::now_ms;
+use polity_store::disk::{Disk, create_dir_durably, write_atomically};
+use polity_store::{DriveError, digest_of};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,40 +22,40 @@ use tokio::sync::watch;
 
 /// The folder within a run's.
 const FOLDER: &str = "batches";
-/// How long a batch is left alone before it is looked at, unless it is said otherwise.
+/// Default wait before a batch is first polled.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
-/// The pause grows by this, up to so many times the first one.
+/// Growth factor of the wait, and its maximum relative to the first.
 const GROWTH: f64 = 1.5;
 const LONGEST: u32 = 30;
-/// How often a batch that may have been sent is looked for before it counts as never sent.
+/// How often a batch that may have been sent is looked up before it counts as never sent.
 const LOOKS: u32 = 3;
-/// How often on end it may fail to look at a batch before the run stops.
+/// Consecutive failed polls before the run stops.
 const FAILURES: u32 = 10;
 
-/// How batches stand, in words, by their names.
+/// The status of batches in words, by name.
 pub(super) type Words = Arc<Mutex<BTreeMap<String, String>>>;
 
-/// What came of asking.
-pub(super) type Asked = (Call, Result<Exchange, Trouble>);
+/// The result of a request.
+pub(super) type Asked = (Call, Result<Exchange, ProviderError>);
 
-/// A batch in its file.
+/// A batch file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Note {
-    /// Its name; its lines are named by it and their number.
+    /// Its name; line names consist of it and a number.
     name: String,
     /// The model, in full.
     model: String,
-    /// When it was about to be sent, in milliseconds since 1970.
+    /// The time just before sending, in milliseconds since 1970.
     since_ms: u64,
-    /// What its provider calls it, once that is known.
+    /// The provider's id, once known.
     id: Option<String>,
     lines: Vec<Line>,
 }
 
-/// A question of a batch.
+/// A request of a batch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Line {
-    /// The effects that its answer is for.
+    /// The effects that share its answer.
     effects: Vec<EffectId>,
     /// Digest of the request.
     request: String,
@@ -70,12 +68,12 @@ impl Note {
 }
 
 fn digest(request: &Request) -> String {
-    // A request that has no bytes, which none is, matches none.
+    // A request without bytes (which does not happen) matches none.
     postcard::to_allocvec(request).map_or(String::new(), |bytes| digest_of(&bytes).to_string())
 }
 
-/// What all batches of a run share.
-struct Desk {
+/// Shared by all batches of a run.
+struct BatchContext {
     providers: Arc<Providers>,
     disk: Arc<dyn Disk>,
     folder: PathBuf,
@@ -84,18 +82,18 @@ struct Desk {
     notes: Notes,
 }
 
-impl Desk {
+impl BatchContext {
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.json"))
     }
 
-    fn fatal(&self, error: &io::Error) -> Trouble {
-        Trouble::Fatal {
-            why: format!("what is sent in batches is kept in {}, and that fails: {error}", self.folder.display()),
+    fn fatal(&self, error: &io::Error) -> ProviderError {
+        ProviderError::Fatal {
+            why: format!("the records of sent batches in {} cannot be kept: {error}", self.folder.display()),
         }
     }
 
-    fn keep(&self, note: &Note) -> Result<(), Trouble> {
+    fn keep(&self, note: &Note) -> Result<(), ProviderError> {
         let write = || {
             create_dir_durably(self.disk.as_ref(), &self.folder)?;
             let text = serde_json::to_vec(note).map_err(io::Error::other)?;
@@ -104,8 +102,8 @@ impl Desk {
         write().map_err(|error| self.fatal(&error))
     }
 
-    /// Forgets a batch of which nothing was answered and nothing will be.
-    fn forget(&self, note: &Note) -> Result<(), Trouble> {
+    /// Deletes the file of a batch that has no answers and will have none.
+    fn forget(&self, note: &Note) -> Result<(), ProviderError> {
         let remove = || {
             self.disk.remove_file(&self.path(&note.name))?;
             self.disk.sync_dir(&self.folder)
@@ -114,24 +112,24 @@ impl Desk {
     }
 }
 
-/// The batches of a run. Nothing is sent here: [`Batch::ask`] does.
+/// The batches of a run. Sending is done by [`Batch::ask`].
 pub(crate) struct Batches {
-    desk: Arc<Desk>,
-    /// The models of which new ones are made.
+    context: Arc<BatchContext>,
+    /// The models for which new batches are made.
     gathered: BTreeSet<String>,
-    /// Those in files.
+    /// Batches with files.
     noted: Vec<Note>,
-    /// Of every effect in one of these, where it stands: the last one that holds it.
+    /// The location of every effect in them: the last one that holds it.
     known: BTreeMap<EffectId, (usize, usize)>,
-    /// Questions that have been asked again and stand in one of these.
+    /// Repeated requests that are in one of these batches.
     claimed: BTreeMap<usize, Vec<(usize, Call)>>,
     made: usize,
     held: watch::Sender<bool>,
 }
 
 impl Batches {
-    /// Of the run in this folder, with those that earlier processes have sent. `gathered`: the models of which new ones are made; `run`: how the folder is
-    /// named in words; `pause`: before a batch is first looked at.
+    /// Opens the batches of the run in this folder, including those sent by earlier processes. `gathered`: the models for which new ones
+    /// are made; `run`: the folder's name in words; `pause`: the wait before a batch is first polled.
     pub(crate) fn open(
         providers: Arc<Providers>,
         disk: Arc<dyn Disk>,
@@ -145,7 +143,7 @@ impl Batches {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             names => names.map_err(DriveError::disk(&folder))?,
         };
-        // What a process left that was killed while it wrote: of an order that was not sent yet, or that its file tells of as well.
+        // Leftovers of a process killed while writing: an order not sent yet, or one that its file also describes.
         for name in names.iter().filter(|name| name.ends_with(".tmp")) {
             let path = folder.join(name);
             disk.remove_file(&path).map_err(DriveError::disk(&path))?;
@@ -156,8 +154,8 @@ impl Batches {
             let bytes = disk.read(&path).map_err(DriveError::disk(&path))?;
             let note: Note = serde_json::from_slice(&bytes).map_err(|error| {
                 DriveError::Folder(format!(
-                    "{} can not be read: {error}. It says what was sent to a provider: put it back as it was, or delete it, and \
-                     its questions are asked and paid again",
+                    "{} cannot be read: {error}. It records what was sent to a provider. Put it back as it was, or \
+                     delete it; its questions are then asked, and paid for, again",
                     path.display()
                 ))
             })?;
@@ -169,17 +167,17 @@ impl Batches {
             noted.push(note);
         }
         let pause = pause.unwrap_or(FIRST_PAUSE);
-        let desk = Arc::new(Desk { providers, disk, folder, run, pause, notes });
+        let context = Arc::new(BatchContext { providers, disk, folder, run, pause, notes });
         let (held, _) = watch::channel(false);
-        Ok(Batches { desk, gathered, noted, known, claimed: BTreeMap::new(), made, held })
+        Ok(Batches { context, gathered, noted, known, claimed: BTreeMap::new(), made, held })
     }
 
-    /// Whether questions of this model are gathered.
+    /// Whether requests to this model are batched.
     pub(super) fn gathers(&self, model: &str) -> bool {
         self.gathered.contains(model)
     }
 
-    /// Where a question stands that an earlier process has sent.
+    /// The location of a request sent by an earlier process.
     pub(super) fn sent(&mut self, effect: &Effect) -> Option<(usize, usize)> {
         if self.known.is_empty() {
             return None;
@@ -189,12 +187,12 @@ impl Batches {
         (noted.request == digest(&effect.request)).then_some((note, line))
     }
 
-    /// Takes a question that stands there.
+    /// Claims a request at that location.
     pub(super) fn claim(&mut self, (note, line): (usize, usize), call: Call) {
         self.claimed.entry(note).or_default().push((line, call));
     }
 
-    /// The batches of earlier processes that hold claimed questions.
+    /// The batches of earlier processes with claimed requests.
     pub(super) fn take_sent(&mut self) -> Vec<Batch> {
         let claimed = std::mem::take(&mut self.claimed);
         let batch = |(note, calls): (usize, Vec<(usize, Call)>)| {
@@ -204,29 +202,30 @@ impl Batches {
         claimed.into_iter().filter_map(batch).collect()
     }
 
-    /// The questions that have been asked again and stand in a batch that is not asked yet.
+    /// Claimed requests in batches that are not awaited yet.
     pub(super) fn claims(&self) -> impl Iterator<Item = EffectId> {
         self.claimed.values().flatten().map(|(_, call)| call.effect.id)
     }
 
-    /// Drops claims: what holds nothing more is asked.
+    /// Drops the claims on batches that are not awaited yet; returns their calls.
     pub(super) fn drop_claims(&mut self) -> Vec<Call> {
         std::mem::take(&mut self.claimed).into_values().flatten().map(|(_, call)| call).collect()
     }
 
     fn batch(&self, note: Note, calls: Vec<(usize, Call)>, lines: Vec<String>) -> Batch {
-        Batch { desk: self.desk.clone(), held: self.held.subscribe(), note, calls, lines }
+        Batch { context: self.context.clone(), held: self.held.subscribe(), note, calls, lines }
     }
 
-    /// Makes batches of questions of one model, each with those that share its answer, as few as hold them; and what can not be asked.
+    /// Makes as few batches as possible from requests to one model, each request with those that share its answer; also returns what
+    /// cannot be sent.
     pub(super) fn make(&mut self, questions: Vec<(Call, Vec<EffectId>)>) -> (Vec<Batch>, Vec<Asked>) {
         let (mut batches, mut refused) = (Vec::new(), Vec::new());
         let Some(model) = questions.first().map(|(call, _)| call.effect.request.model.clone()) else {
             return (batches, refused);
         };
-        let desk = self.desk.clone();
-        let Some(batching) = desk.providers.for_model(&model).ok().and_then(|provider| provider.batching()) else {
-            let none = || Trouble::Fatal { why: format!("`{model}` has no batches") };
+        let context = self.context.clone();
+        let Some(batching) = context.providers.for_model(&model).ok().and_then(|provider| provider.batching()) else {
+            let none = || ProviderError::Fatal { why: format!("`{model}` does not support batches") };
             return (batches, questions.into_iter().map(|(call, _)| (call, Err(none()))).collect());
         };
         let (most, most_bytes) = batching.holds();
@@ -234,8 +233,8 @@ impl Batches {
         let mut open = self.empty(&model);
         for (call, others) in questions {
             let mut line = batching.line(&open.note.line(open.calls.len()), &call.effect);
-            // A comma or a line break, and some letters for a longer number.
-            let with = |line: &Result<String, Trouble>| line.as_ref().map_or(0, String::len) + 16;
+            // A comma or line break, and some characters for a longer number.
+            let with = |line: &Result<String, ProviderError>| line.as_ref().map_or(0, String::len) + 16;
             if !open.calls.is_empty() && (open.calls.len() >= most || bytes + with(&line) > most_bytes) {
                 batches.push(std::mem::replace(&mut open, self.empty(&model)));
                 bytes = 0;
@@ -263,55 +262,55 @@ impl Batches {
     fn empty(&mut self, model: &str) -> Batch {
         self.made += 1;
         let since_ms = now_ms();
-        // Nobody else's batch has this name, whoever uses the same key.
-        let who = format!("{} {} {since_ms} {}", self.desk.folder.display(), std::process::id(), self.made);
+        // A unique name, even among users of the same key.
+        let who = format!("{} {} {since_ms} {}", self.context.folder.display(), std::process::id(), self.made);
         let unique: String = digest_of(who.as_bytes()).to_string().chars().take(16).collect();
         let name = format!("{:06}-{unique}", self.made);
         let note = Note { name, model: model.to_owned(), since_ms, id: None, lines: Vec::new() };
         self.batch(note, Vec::new(), Vec::new())
     }
 
-    /// Sends nothing more and waits for nothing more: batches stay where they are.
+    /// Sends nothing more and stops waiting: batches stay where they are.
     pub(super) fn hold(&self) {
         self.held.send_replace(true);
     }
 }
 
-/// What became of the questions of a batch.
+/// The results of a batch's requests.
 #[derive(Default)]
 pub(super) struct Done {
     pub asked: Vec<Asked>,
-    /// What turned out never to have been sent.
+    /// Requests that were never sent.
     pub unsent: Vec<Call>,
-    /// What stays in its batch.
+    /// Requests that stay in their batch.
     pub left: Vec<Call>,
 }
 
-/// Why a batch brought no results.
+/// Why a batch gave no results.
 enum Short {
     Held,
     NeverSent,
-    Trouble(Trouble),
+    ProviderError(ProviderError),
 }
 
-impl From<Trouble> for Short {
-    fn from(trouble: Trouble) -> Self {
-        Short::Trouble(trouble)
+impl From<ProviderError> for Short {
+    fn from(trouble: ProviderError) -> Self {
+        Short::ProviderError(trouble)
     }
 }
 
-/// A batch, to be sent or to be waited for.
+/// A batch to be sent or awaited.
 pub(super) struct Batch {
-    desk: Arc<Desk>,
+    context: Arc<BatchContext>,
     held: watch::Receiver<bool>,
     note: Note,
-    /// The questions whose answers are wanted, by their lines.
+    /// Awaited requests by line.
     calls: Vec<(usize, Call)>,
-    /// What is to be sent; nothing for one that an earlier process has made.
+    /// Lines to send; empty for a batch of an earlier process.
     lines: Vec<String>,
 }
 
-/// Pauses that grow.
+/// Increasing waits.
 struct Pauses {
     first: Duration,
     next: Duration,
@@ -330,12 +329,12 @@ impl Pauses {
 }
 
 impl Batch {
-    /// The questions whose answers are wanted.
+    /// The awaited requests.
     pub(super) fn effects(&self) -> impl Iterator<Item = EffectId> {
         self.calls.iter().map(|(_, call)| call.effect.id)
     }
 
-    /// Sends it if it is not sent yet, and waits for its results.
+    /// Sends it if needed, and waits for its results.
     pub(super) async fn ask(mut self, words: Words) -> Done {
         let began = Instant::now();
         let since_ms = now_ms().saturating_sub(self.note.since_ms) as f64;
@@ -346,7 +345,7 @@ impl Batch {
             Ok(mut results) => {
                 let latency_ms = since_ms + began.elapsed().as_secs_f64() * 1e3;
                 for (n, call) in self.calls {
-                    let missing = || Trouble::Retry {
+                    let missing = || ProviderError::Retry {
                         why: "a batch has ended without a result for this question".into(),
                         after_ms: None,
                         charged: false,
@@ -364,17 +363,18 @@ impl Batch {
                 match short {
                     Short::Held => {
                         if let Some(id) = &self.note.id {
-                            self.desk.notes.tell(&format!(
-                                "batch {id} with {} questions to {} stays where it is; `polity resume {}` collects its answers",
+                            self.context.notes.tell(&format!(
+                                "batch {id} with {} questions to {} stays with its provider; `polity resume {}` \
+                                 collects its answers",
                                 calls.len(),
                                 self.note.model,
-                                self.desk.run
+                                self.context.run
                             ));
                         }
                         done.left = calls;
                     }
                     Short::NeverSent => done.unsent = calls,
-                    Short::Trouble(trouble) => {
+                    Short::ProviderError(trouble) => {
                         done.asked = calls.into_iter().map(|call| (call, Err(trouble.clone()))).collect();
                     }
                 }
@@ -383,13 +383,13 @@ impl Batch {
         done
     }
 
-    async fn results(&mut self, words: &Words) -> Result<crate::models::batch::Results, Short> {
-        let desk = self.desk.clone();
-        let provider = desk.providers.for_model(&self.note.model);
-        let provider = provider.map_err(|why| Trouble::Fatal { why })?;
+    async fn results(&mut self, words: &Words) -> Result<polity_models::models::Results, Short> {
+        let context = self.context.clone();
+        let provider = context.providers.for_model(&self.note.model);
+        let provider = provider.map_err(|why| ProviderError::Fatal { why })?;
         let batching = provider.batching();
-        let batching =
-            batching.ok_or_else(|| Trouble::Fatal { why: format!("`{}` has no batches", self.note.model) })?;
+        let batching = batching
+            .ok_or_else(|| ProviderError::Fatal { why: format!("`{}` does not support batches", self.note.model) })?;
         let say = |what: String| {
             let mut words = words.lock().unwrap_or_else(PoisonError::into_inner);
             words.insert(self.note.name.clone(), what);
@@ -399,29 +399,31 @@ impl Batch {
         let id = match self.note.id.clone() {
             Some(id) => id,
             None => {
-                let id = sent(&desk, &mut self.held, batching, &self.note, &self.lines).await?;
+                let id = sent(&context, &mut self.held, batching, &self.note, &self.lines).await?;
                 self.note.id = Some(id.clone());
-                desk.keep(&self.note)?;
+                context.keep(&self.note)?;
                 id
             }
         };
         self.lines = Vec::new();
-        desk.notes.tell(&format!(
+        context.notes.tell(&format!(
             "{} questions to {model} are with its provider as a batch, which may take up to a day; if this process ends, `polity resume \
              {}` collects the answers",
             self.note.lines.len(),
-            desk.run
+            context.run
         ));
         let shown = |n: usize, of: usize| format!("batch {id} to {model}: {n} of {of} answered");
-        let (mut pauses, mut failures) = (Pauses::new(desk.pause), 0);
+        let (mut pauses, mut failures) = (Pauses::new(context.pause), 0);
         loop {
             let trouble = match batching.standing(&id).await {
                 Ok(Standing { state: State::Failed { why, crowded }, .. }) => {
-                    desk.forget(&self.note)?;
-                    let why = format!("the provider did not take batch {id} to {model}: {why}");
-                    return Err(Short::Trouble(match crowded {
-                        true => Trouble::Crowded { why, after_ms: Some(pauses.next(None).as_millis() as u64) },
-                        false => Trouble::Fatal {
+                    context.forget(&self.note)?;
+                    let why = format!("the provider did not accept batch {id} to {model}: {why}");
+                    return Err(Short::ProviderError(match crowded {
+                        true => {
+                            ProviderError::RateLimited { why, after_ms: Some(pauses.next(None).as_millis() as u64) }
+                        }
+                        false => ProviderError::Fatal {
                             why: format!(
                                 "{why}. Nothing was charged; with --batch=false questions are asked one by one"
                             ),
@@ -443,42 +445,45 @@ impl Batch {
                 Err(trouble) => trouble,
             };
             let after_ms = match trouble {
-                Trouble::Retry { ref why, after_ms, .. } | Trouble::Crowded { ref why, after_ms } => {
-                    desk.notes.tell(&format!("batch {id} can not be looked at: {why}; it is tried again"));
+                ProviderError::Retry { ref why, after_ms, .. } | ProviderError::RateLimited { ref why, after_ms } => {
+                    context.notes.tell(&format!("the state of batch {id} cannot be read: {why}; trying again"));
                     after_ms
                 }
                 trouble => {
-                    let file = desk.path(&self.note.name);
+                    let file = context.path(&self.note.name);
                     let why = format!(
-                        "batch {id}: {trouble}. If it is gone for good, delete {}: its questions are asked, and paid, again",
+                        "batch {id}: {trouble}. If the batch is gone for good, delete {}; its questions are then \
+                         asked, and paid for, again",
                         file.display()
                     );
-                    return Err(Short::Trouble(Trouble::Fatal { why }));
+                    return Err(Short::ProviderError(ProviderError::Fatal { why }));
                 }
             };
             failures += 1;
             if failures >= FAILURES {
                 let why = trouble.to_string();
-                return Err(Short::Trouble(Trouble::Fatal { why: format!("batch {id} can not be looked at: {why}") }));
+                return Err(Short::ProviderError(ProviderError::Fatal {
+                    why: format!("the state of batch {id} cannot be read: {why}"),
+                }));
             }
             pause(&mut self.held, pauses.next(after_ms)).await?;
         }
     }
 }
 
-/// The id of a batch: sends it, or looks for it where an earlier process may have sent it.
+/// The id of a batch: sends it, or looks it up if an earlier process may have sent it.
 async fn sent(
-    desk: &Desk,
+    context: &BatchContext,
     held: &mut watch::Receiver<bool>,
     batching: &dyn Batching,
     note: &Note,
     lines: &[String],
 ) -> Result<String, Short> {
     if lines.is_empty() {
-        return match found(desk, held, batching, note).await? {
+        return match found(context, held, batching, note).await? {
             Some(id) => Ok(id),
             None => {
-                desk.forget(note)?;
+                context.forget(note)?;
                 Err(Short::NeverSent)
             }
         };
@@ -486,35 +491,35 @@ async fn sent(
     if *held.borrow() {
         return Err(Short::Held);
     }
-    desk.keep(note)?;
+    context.keep(note)?;
     let trouble = match batching.send(&note.name, &note.model, lines).await {
         Ok(id) => return Ok(id),
-        Err(Trouble::Retry { why, after_ms, charged: true }) => {
-            desk.notes.tell(&format!("{why}; it is looked for whether the batch is there all the same"));
-            if let Some(id) = found(desk, held, batching, note).await? {
+        Err(ProviderError::Retry { why, after_ms, charged: true }) => {
+            context.notes.tell(&format!("{why}; checking whether the batch was created anyway"));
+            if let Some(id) = found(context, held, batching, note).await? {
                 return Ok(id);
             }
-            Trouble::Retry { why, after_ms, charged: false }
+            ProviderError::Retry { why, after_ms, charged: false }
         }
         Err(trouble) => trouble,
     };
-    desk.forget(note)?;
+    context.forget(note)?;
     Err(trouble.into())
 }
 
-/// Looks for a batch that may have been sent, some times, since a list may be behind.
+/// Looks up a batch that may have been sent, several times, since a list may be outdated.
 async fn found(
-    desk: &Desk,
+    context: &BatchContext,
     held: &mut watch::Receiver<bool>,
     batching: &dyn Batching,
     note: &Note,
 ) -> Result<Option<String>, Short> {
-    let mut pauses = Pauses::new(desk.pause);
+    let mut pauses = Pauses::new(context.pause);
     let (mut looks, mut failures) = (0, 0);
     loop {
         let after_ms = match batching.find(&note.name, note.lines.len(), note.since_ms).await {
             Ok(Found::There(id)) => return Ok(Some(id)),
-            Ok(Found::Nowhere) => {
+            Ok(Found::Absent) => {
                 looks += 1;
                 if looks >= LOOKS {
                     return Ok(None);
@@ -522,24 +527,27 @@ async fn found(
                 None
             }
             Ok(Found::Unsure) => {
-                desk.notes
-                    .tell("a batch may have been sent before this run was stopped; which one shows when it has ended");
+                context.notes.tell(
+                    "a batch may have been sent before this run was stopped; it can be identified only when it has ended",
+                );
                 None
             }
-            Err(Trouble::Retry { after_ms, .. } | Trouble::Crowded { after_ms, .. }) if failures < FAILURES => {
+            Err(ProviderError::Retry { after_ms, .. } | ProviderError::RateLimited { after_ms, .. })
+                if failures < FAILURES =>
+            {
                 failures += 1;
                 after_ms
             }
             Err(trouble) => {
-                let why = format!("whether a batch was sent can not be found out: {trouble}");
-                return Err(Short::Trouble(Trouble::Fatal { why }));
+                let why = format!("cannot find out whether a batch was sent: {trouble}");
+                return Err(Short::ProviderError(ProviderError::Fatal { why }));
             }
         };
         pause(held, pauses.next(after_ms)).await?;
     }
 }
 
-/// Waits, unless nothing more is waited for.
+/// Waits, unless the run is stopping.
 async fn pause(held: &mut watch::Receiver<bool>, time: Duration) -> Result<(), Short> {
     tokio::select! {
         _ = held.wait_for(|held| *held) => Err(Short::Held),
@@ -551,13 +559,13 @@ async fn pause(held: &mut watch::Receiver<bool>, time: Duration) -> Result<(), S
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::disk::SimDisk;
-    use crate::models::batch::{Doing, Results};
-    use crate::models::{Answering, Provider};
-    use crate::source::traffic::{Rules, Traffic};
-    use polity_kernel::ask::{Asker, Usage, Want};
+    use crate::source::scheduler::{Rules, Scheduler};
+    use polity_kernel::ask::{Asker, ResponseFormat, Usage};
+    use polity_models::models::{Answering, Provider};
+    use polity_models::models::{Doing, Results};
+    use polity_store::disk::SimDisk;
 
-    /// Takes four lines of a batch, or sixty bytes; lines are their names.
+    /// A mock with at most four lines or sixty bytes per batch; lines consist of their names.
     struct Small;
 
     impl Provider for Small {
@@ -577,21 +585,21 @@ mod tests {
             Some(self)
         }
         fn answer<'a>(&'a self, _: &'a Effect, _: u64) -> Answering<'a> {
-            Box::pin(std::future::ready(Err(Trouble::Never { why: "in batches only".into() })))
+            Box::pin(std::future::ready(Err(ProviderError::Never { why: "in batches only".into() })))
         }
     }
 
     fn no<T: Send + 'static>() -> Doing<'static, T> {
-        Box::pin(std::future::ready(Err(Trouble::Never { why: "not here".into() })))
+        Box::pin(std::future::ready(Err(ProviderError::Never { why: "not here".into() })))
     }
 
     impl Batching for Small {
         fn holds(&self) -> (usize, usize) {
             (4, 400)
         }
-        fn line(&self, name: &str, effect: &Effect) -> Result<String, Trouble> {
+        fn line(&self, name: &str, effect: &Effect) -> Result<String, ProviderError> {
             match effect.id.actor {
-                7 => Err(Trouble::Never { why: "no".into() }),
+                7 => Err(ProviderError::Never { why: "no".into() }),
                 actor => Ok(format!("{name}{}", " ".repeat(if actor > 20 { 200 } else { 1 }))),
             }
         }
@@ -610,7 +618,7 @@ mod tests {
     }
 
     fn effect(actor: u32) -> Effect {
-        let request = Request::new("small/m", Vec::new(), Want::Text);
+        let request = Request::new("small/m", Vec::new(), ResponseFormat::Text);
         Effect {
             id: EffectId { item: 0, round: 0, actor, asker: Asker::Agent, n: 0 },
             request,
@@ -631,13 +639,13 @@ mod tests {
         let mut batches = open();
         assert!(batches.gathers("small/m") && !batches.gathers("other/m"));
         let now = Instant::now();
-        let mut traffic = Traffic::new(Rules { connections: 1, ..Rules::default() });
-        traffic.gathers("small/m", now);
-        // Ten short ones, of which one can not be asked, and three long ones.
-        (0..10).chain(30..33).for_each(|actor| traffic.begin(effect(actor), None, 0, now));
-        assert!(traffic.next(now).is_none() && traffic.next_due(now).is_none());
-        let gathered = traffic.gathered(now);
-        assert_eq!((gathered.len(), traffic.gathered(now).len(), traffic.asking()), (1, 0, 0));
+        let mut scheduler = Scheduler::new(Rules { connections: 1, ..Rules::default() });
+        scheduler.gathers("small/m", now);
+        // Ten short ones, one of them invalid, and three long ones.
+        (0..10).chain(30..33).for_each(|actor| scheduler.begin(effect(actor), None, 0, now));
+        assert!(scheduler.next(now).is_none() && scheduler.next_due(now).is_none());
+        let gathered = scheduler.gathered(now);
+        assert_eq!((gathered.len(), scheduler.gathered(now).len(), scheduler.asking()), (1, 0, 0));
         let (made, refused) = gathered.into_iter().map(|questions| batches.make(questions)).next().unwrap();
         assert_eq!(refused.iter().map(|(call, _)| call.effect.id.actor).collect::<Vec<_>>(), [7]);
         assert_eq!(made.iter().map(|batch| batch.calls.len()).collect::<Vec<_>>(), [4, 4, 2, 1, 1]);
@@ -645,11 +653,11 @@ mod tests {
             for (n, line) in batch.lines.iter().enumerate() {
                 assert_eq!(line.trim(), batch.note.line(n));
             }
-            batch.desk.keep(&batch.note).unwrap();
+            batch.context.keep(&batch.note).unwrap();
         }
-        // Another process knows them, each where it is; but not another question of the same name. It clears away what the first left
+        // Another process knows the location of each, but not of a different request with the same name. It removes what the first left
         // half written.
-        let half = made[0].desk.path(&made[0].note.name).with_extension("json.tmp");
+        let half = made[0].context.path(&made[0].note.name).with_extension("json.tmp");
         disk.create(&half).unwrap().write_all(b"{\"name\":").unwrap();
         let mut again = open();
         assert!(!disk.exists(&half).unwrap());
@@ -657,7 +665,7 @@ mod tests {
         assert_eq!(again.sent(&effect(5)), None);
         let other = Effect { request: Request { sample: 1, ..effect(0).request }, ..effect(0) };
         assert_eq!((again.sent(&other), again.sent(&effect(7))), (None, None));
-        let (more, _) = again.make(vec![(traffic.begin_sent(effect(50), None, now).unwrap(), Vec::new())]);
+        let (more, _) = again.make(vec![(scheduler.begin_sent(effect(50), None, now).unwrap(), Vec::new())]);
         assert!(more[0].note.name > made[4].note.name, "later ones have later names");
     }
 

@@ -1,37 +1,37 @@
-//! Answers kept across runs, for those who ask for it: one file each, named by what was asked and of whom.
+//! An optional cache of answers across runs: one file each, named by request and server.
 //!
-//! A key is the words of a request ([`Key`]); the entry repeats it, so that no two requests can be taken for each other. Entries are
-//! written beside and renamed, so several processes may share a folder. An entry that can not be read is told of, asked anew and
-//! overwritten; a cache that fails never stops a run.
+//! The key is the text of a request ([`Key`]); the entry repeats it, so that requests cannot be confused. Entries are written to a
+//! temporary file and renamed, so several processes may share a folder. An unreadable entry is reported, requested again and overwritten;
+//! a failing cache never stops a run.
 
 use super::Notes;
-use crate::disk::{Disk, create_dir_durably};
-use crate::drive::digest_of;
 use polity_kernel::ask::{Outcome, Request, Usage};
 use polity_kernel::digest::Digest;
+use polity_store::digest_of;
+use polity_store::disk::{Disk, create_dir_durably};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How an entry begins; another form has another number.
+/// The start of an entry; the number is its format version.
 const MAGIC: &[u8] = b"polity answer 1\n";
-/// Bytes of an entry at most: an answer has ten million, and a request need not be longer.
+/// Maximum bytes of an entry: an answer has ten million, and a request need not be longer.
 const LONGEST: u64 = 64_000_000;
 
-/// What an answer depends on: whom is asked, and what, with the number of the sample; not who asks, nor what for.
+/// What an answer depends on: the server, the request and the sample number, but not the asker or the purpose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    /// Compared first: the words of most questions begin alike.
+    /// Compared first: most requests begin alike.
     pub(super) digest: Digest,
     words: Arc<[u8]>,
 }
 
 impl Key {
-    /// `None` where the request has no bytes, which no request has.
+    /// `None` if the request has no bytes, which does not happen.
     pub(super) fn of(address: &str, request: &Request) -> Option<Key> {
-        let Request { model, messages, want, settings, sample, purpose: _, step: _ } = request;
-        let words = postcard::to_allocvec(&(address, model, messages, want, settings, sample)).ok()?;
+        let Request { model, messages, response_format, settings, sample, purpose: _, step: _ } = request;
+        let words = postcard::to_allocvec(&(address, model, messages, response_format, settings, sample)).ok()?;
         Some(Key { digest: digest_of(&words), words: words.into() })
     }
 
@@ -40,7 +40,7 @@ impl Key {
     }
 }
 
-/// A folder of answers.
+/// A folder of cached answers.
 pub(super) struct Cache {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
@@ -58,7 +58,7 @@ impl Cache {
         self.folder.join(part).join(name)
     }
 
-    /// The answer that is kept for a request.
+    /// The cached answer to a request.
     pub(super) fn get(&self, key: &Key) -> Option<(Outcome, Usage)> {
         let path = self.path(key);
         let bytes = match self.disk.len(&path) {
@@ -72,18 +72,18 @@ impl Cache {
             Err(error) => Err(error.to_string()),
         };
         read.map_err(|why| {
-            self.notes.tell(&format!("the cache {} holds entries that are not used: {why}", self.folder.display()));
+            self.notes.tell(&format!("entries of the cache {} cannot be used: {why}", self.folder.display()));
         })
         .ok()
     }
 
-    /// Keeps a reply; of anything else nothing is to be kept.
+    /// Stores a reply; nothing else is cached.
     pub(super) fn put(&self, key: &Key, outcome: &Outcome, usage: &Usage) {
         if !matches!(outcome, Outcome::Reply { .. }) {
             return;
         }
         if let Err(error) = self.write(key, outcome, usage) {
-            self.notes.tell(&format!("the cache {} takes no answers: {error}", self.folder.display()));
+            self.notes.tell(&format!("answers cannot be saved in the cache {}: {error}", self.folder.display()));
         }
     }
 
@@ -92,7 +92,7 @@ impl Cache {
         let payload = postcard::to_allocvec(&(key.words.as_ref(), outcome, usage)).map_err(std::io::Error::other)?;
         let path = self.path(key);
         create_dir_durably(self.disk.as_ref(), path.parent().unwrap_or(&self.folder))?;
-        // A name of its own: another process may write the same entry now.
+        // A unique name: another process may be writing the same entry.
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_extension(format!("{}-{n}.tmp", std::process::id()));
         let write = || {
@@ -101,11 +101,11 @@ impl Cache {
             file.write_all(format!("{}\n", digest_of(&payload)).as_bytes())?;
             file.write_all(&payload)?;
             drop(file);
-            // Not synced: what a power loss leaves of an entry is seen by its digest.
+            // Not synced: the digest reveals an entry damaged by a power loss.
             self.disk.rename(&temporary, &path)
         };
         write().inspect_err(|_| {
-            // A full disk should not stay fuller for it.
+            // Free the space on a full disk.
             let _ = self.disk.remove_file(&temporary);
         })
     }
@@ -123,7 +123,7 @@ fn read(bytes: &[u8], key: &Key) -> Result<(Outcome, Usage), &'static str> {
     let (asked, outcome, usage): (Vec<u8>, Outcome, Usage) = postcard::from_bytes(payload).map_err(|_| damaged)?;
     match (asked == *key.words, &outcome) {
         (true, Outcome::Reply { .. }) => Ok((outcome, usage)),
-        _ => Err("they are of other questions"),
+        _ => Err("they belong to other questions"),
     }
 }
 
@@ -131,24 +131,25 @@ fn read(bytes: &[u8], key: &Key) -> Result<(Outcome, Usage), &'static str> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::disk::SimDisk;
-    use polity_kernel::ask::{Message, Role, Settings, Step, Value, Want};
+    use polity_kernel::ask::{ChatMessage, ResponseFormat, Role, Settings, Step, Value};
+    use polity_store::disk::SimDisk;
 
     fn request() -> Request {
-        Request::new("openai/m", vec![Message::text(Role::User, "How many?")], Want::number(0.0, 10.0))
+        Request::new("openai/m", vec![ChatMessage::text(Role::User, "How many?")], ResponseFormat::number(0.0, 10.0))
     }
 
     #[test]
     fn a_key_is_of_all_that_an_answer_depends_on() {
         let key = |request: &Request| Key::of("http://here/v1", request).unwrap();
-        let same = Request { purpose: "guess".into(), step: Some(Step { nth: 0, last: false }), ..request() };
+        let same =
+            Request { purpose: "guess".into(), step: Some(Step { nth: 0, last: false, default: true }), ..request() };
         assert_eq!(key(&request()), key(&same));
         let others = [
             Request { sample: 1, ..request() },
             Request { model: "openai/n".into(), ..request() },
-            Request { want: Want::number(0.0, 11.0), ..request() },
+            Request { response_format: ResponseFormat::number(0.0, 11.0), ..request() },
             Request { settings: Settings { temperature: Some(0.0), ..Settings::default() }, ..request() },
-            Request { messages: vec![Message::text(Role::System, "How many?")].into(), ..request() },
+            Request { messages: vec![ChatMessage::text(Role::System, "How many?")].into(), ..request() },
         ];
         for other in others {
             assert_ne!(key(&request()), key(&other));
@@ -167,7 +168,7 @@ mod tests {
         let reply = Outcome::Reply { value: Value::Number(0.1 + 0.2), raw: "0.3".into(), repaired: false };
         cache.put(&key, &reply, &usage);
         assert_eq!(cache.get(&key), Some((reply.clone(), usage)));
-        // Damaged at any byte it is not used, and mended by the next answer.
+        // Damaged at any byte, it is not used, and the next answer repairs it.
         let whole = cache.disk.read(&cache.path(&key)).unwrap();
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
@@ -177,7 +178,7 @@ mod tests {
         }
         cache.put(&key, &reply, &usage);
         assert!(cache.get(&key).is_some());
-        // In the place of another it is not taken for that.
+        // In another entry's place, it is not confused with that one.
         let other = Key::of("http://here/v1", &Request { sample: 1, ..request() }).unwrap();
         cache.disk.create_dir_all(cache.path(&other).parent().unwrap()).unwrap();
         cache.disk.create(&cache.path(&other)).unwrap().write_all(&whole).unwrap();

@@ -1,15 +1,14 @@
-//! The task that makes the calls of a run: it asks as many at once as it may, and tells what came of it. What is asked when is decided in
-//! `traffic/`; what goes together in batches is sent by `batches.rs`.
+//! The task that makes a run's calls: as many at once as allowed, and reports the results. `scheduler/` decides what is sent when;
+//! `batches.rs` sends what is batched.
 
 use super::batches::{Asked, Batches, Done, Words};
 use super::cache::{Cache, Key};
-use super::traffic::{After, Call, Rules, Traffic};
+use super::scheduler::{After, Call, Rules, Scheduler};
 use super::{Broken, FormChange, Notes};
-use crate::models::prices::Prices;
-use crate::models::{Exchange, Providers, Trouble};
-use crate::tools::is_tool;
-use polity_kernel::ask::{Answer, Constrain, Effect, EffectId, Usage};
+use polity_kernel::ask::{Answer, Constrain, Effect, EffectId, TargetKind, Usage};
 use polity_kernel::event::Sent;
+use polity_models::models::prices::Prices;
+use polity_models::models::{Exchange, ProviderError, Providers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,35 +16,35 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinError, JoinSet};
 
-/// After so long without any news people are told who is waited for.
+/// Time without news after which people are told who is awaited.
 const QUIET: Duration = Duration::from_secs(4);
-/// How long nothing at all may take: the task looks around.
+/// Time without events after which the task checks its state.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// A question of the run.
+/// A request of the run.
 pub(super) struct Asking {
     pub effect: Effect,
-    /// Of what may share its answer.
+    /// Identifies requests that may share its answer.
     pub key: Option<Key>,
-    /// How urgent it is, where the schedule looks at that.
+    /// Its priority, if the schedule uses it.
     pub rank: i32,
 }
 
-/// What the run wants.
+/// A command from the run.
 pub(super) enum Command {
-    /// That these are asked; those with the same key share an answer.
+    /// Send these; requests with the same key share an answer.
     Ask(Vec<Asking>),
-    /// That it can not move on without an answer: what was gathered is sent.
+    /// The run cannot proceed without an answer: send what was gathered.
     Flush,
-    /// That nothing more is begun.
+    /// Start nothing more.
     Hold,
-    /// That so many calls may be in flight; none in a pause.
+    /// Set the maximum calls in flight; none during a pause.
     Connections(usize),
-    /// That it has so many answers and broken requests now.
+    /// The run has taken this many answers and broken requests.
     Taken(usize),
-    /// Which questions are here, wherever they wait.
+    /// Report all requests held here, wherever they wait.
     Census(Sender<BTreeSet<EffectId>>),
-    /// What has never been asked, with what shares it.
+    /// Return requests that were never sent, with those that share them.
     TakeBack(Sender<Vec<Effect>>),
 }
 
@@ -54,9 +53,9 @@ pub(super) enum Command {
 pub(super) struct News {
     pub answers: Vec<Answer>,
     pub broken: Vec<Broken>,
-    /// Effects that will have no answer, because nothing more is begun.
+    /// Effects without a future answer, because nothing more is started.
     pub dropped: Vec<EffectId>,
-    /// Changes in how models are held to a form.
+    /// Changes in the constraint modes of models.
     pub forms: Vec<FormChange>,
     pub lost: Option<String>,
 }
@@ -68,24 +67,24 @@ impl News {
     }
 }
 
-/// How things stand, for people.
+/// The status of calls, for people.
 #[derive(Clone, Debug)]
 pub(super) struct Status {
     asking: usize,
     queued: usize,
-    /// Of these, those that are not gathered for a batch.
+    /// Of these, those not gathered for a batch.
     pub(super) waiting: usize,
     following: usize,
     pausing: usize,
-    /// Limits that calls wait for.
+    /// Rate limits that calls wait for.
     limits: Vec<String>,
-    /// The last trouble since an answer came.
+    /// The last error since an answer arrived.
     trouble: Option<String>,
-    /// When there last was news: an answer, or trouble.
+    /// Time of the last news: an answer or an error.
     news: Instant,
-    /// Who is asked.
+    /// The servers called.
     whom: BTreeSet<String>,
-    /// How batches stand.
+    /// The status of batches.
     pub(super) batches: Words,
 }
 
@@ -108,7 +107,7 @@ impl Default for Status {
 }
 
 impl Status {
-    /// Notes who is asked.
+    /// Records which server is called.
     pub(super) fn asks(&mut self, whom: String) {
         if !self.whom.contains(&whom) {
             self.whom.insert(whom);
@@ -132,52 +131,52 @@ impl Status {
         }
         for (n, what) in [
             (self.queued, "queued for a connection"),
-            (self.following, "share the answer to another"),
-            (self.pausing, "are tried again soon"),
+            (self.following, "waiting for the answer to an identical request"),
+            (self.pausing, "waiting to be retried"),
         ] {
             if n > 0 {
                 reason.push_str(&format!(", {n} {what}"));
             }
         }
         for limit in &self.limits {
-            reason.push_str(&format!(", kept within {limit}"));
+            reason.push_str(&format!(", slowed by {limit}"));
         }
         if let Some(trouble) = &self.trouble {
-            reason.push_str(&format!("; tried again after: {trouble}"));
+            reason.push_str(&format!("; retrying after: {trouble}"));
         }
         reason
     }
 }
 
-/// See the module.
+/// See the module docs.
 pub(super) struct Calling {
     providers: Arc<Providers>,
     prices: Prices,
     cache: Option<Arc<Cache>>,
     notes: Notes,
     seed: u64,
-    traffic: Traffic,
+    scheduler: Scheduler,
     asking: JoinSet<Asked>,
-    /// The questions that are being asked.
+    /// Requests in progress.
     asked: BTreeSet<EffectId>,
     /// Where requests are journaled before they are sent.
     ledger: Option<Ledger>,
-    /// By model, the ways of holding it to a form that its server is known to refuse.
+    /// Refused constraint modes, by model.
     refused: BTreeMap<String, BTreeMap<Constrain, String>>,
     batches: Option<Batches>,
-    /// Those under way.
+    /// Batches in progress.
     batching: JoinSet<Done>,
-    /// Whether the run can not move on without an answer.
+    /// Whether the run cannot proceed without an answer.
     stands: bool,
     words: Words,
     told: News,
-    /// Answers and broken requests that were told and that the run has not taken yet: a run that is busy has them in no journal.
+    /// Reported answers and broken requests that the run has not taken yet: a busy run has not journaled them.
     untaken: usize,
     connections: usize,
     tells: Sender<News>,
     trouble: Option<String>,
     news: Instant,
-    /// When people were last told that nothing comes.
+    /// When people were last told that nothing arrives.
     reminded: Instant,
     status: Arc<Mutex<Status>>,
 }
@@ -203,7 +202,7 @@ impl Calling {
             cache,
             notes,
             seed,
-            traffic: Traffic::new(rules),
+            scheduler: Scheduler::new(rules),
             asking: JoinSet::new(),
             asked: BTreeSet::new(),
             ledger,
@@ -223,7 +222,7 @@ impl Calling {
         }
     }
 
-    /// Makes calls until the run hangs up. Calls that are under way then are broken off.
+    /// Makes calls until the run hangs up. Calls in progress are then aborted.
     pub(super) async fn serve(mut self, mut commands: UnboundedReceiver<Command>) {
         loop {
             let due = self.due();
@@ -239,7 +238,7 @@ impl Calling {
             while let Ok(command) = commands.try_recv() {
                 self.obey(command);
             }
-            // What has come together is told together, but no connection waits for that.
+            // Simultaneous results are reported together, but no connection waits for that.
             while let Some(asked) = self.asking.try_join_next() {
                 self.joined(asked);
             }
@@ -252,28 +251,28 @@ impl Calling {
         match command {
             Command::Ask(effects) => {
                 self.stands = false;
-                self.traffic.batch();
+                self.scheduler.batch();
                 effects.into_iter().for_each(|asking| self.begin(asking));
             }
             Command::Flush => self.stands = true,
             Command::Hold => self.drop_waiting(),
             Command::Taken(taken) => self.untaken = self.untaken.saturating_sub(taken),
             Command::Census(hands) => {
-                let waiting = self.traffic.held().chain(self.batches.iter().flat_map(Batches::claims));
-                // What has just come is told after this.
+                let waiting = self.scheduler.held().chain(self.batches.iter().flat_map(Batches::claims));
+                // Fresh news is reported after this.
                 let News { answers, broken, dropped, .. } = &self.told;
                 let come = answers.iter().map(|answer| answer.id).chain(broken.iter().map(|broken| broken.effect.id));
                 let come = come.chain(dropped.iter().copied());
-                // Who does not wait for it has ended.
+                // The receiver is missing only if the run has ended.
                 let _ = hands.send(waiting.chain(self.asked.iter().copied()).chain(come).collect());
             }
             Command::Connections(most) => {
                 self.connections = most;
-                self.traffic.connections(most);
+                self.scheduler.connections(most);
             }
             Command::TakeBack(hands) => {
-                // Who does not wait for it has ended.
-                let _ = hands.send(self.traffic.take_back());
+                // The receiver is missing only if the run has ended.
+                let _ = hands.send(self.scheduler.take_back());
             }
         }
     }
@@ -282,34 +281,34 @@ impl Calling {
         let now = Instant::now();
         if let Some(batches) = &mut self.batches {
             if batches.gathers(&effect.request.model) {
-                self.traffic.gathers(&effect.request.model, now);
+                self.scheduler.gathers(&effect.request.model, now);
             }
             if let Some(place) = batches.sent(&effect) {
-                if let Some(call) = self.traffic.begin_sent(effect, key, now) {
+                if let Some(call) = self.scheduler.begin_sent(effect, key, now) {
                     batches.claim(place, call);
                 }
                 return;
             }
         }
-        self.traffic.begin(effect, key, rank, now);
+        self.scheduler.begin(effect, key, rank, now);
     }
 
-    /// Drops all that is not under way. What is in batches stays there.
+    /// Drops everything not in progress. Batched requests stay in their batches.
     fn drop_waiting(&mut self) {
-        self.told.dropped.extend(self.traffic.drop_waiting());
+        self.told.dropped.extend(self.scheduler.drop_waiting());
         if let Some(batches) = &mut self.batches {
             batches.hold();
             let claims = batches.drop_claims();
-            self.told.dropped.extend(self.traffic.left(claims));
+            self.told.dropped.extend(self.scheduler.left(claims));
         }
     }
 
-    /// Sends what was gathered, once the run can not move on without it.
+    /// Sends gathered requests, once the run cannot proceed without them.
     fn send_batches(&mut self) {
         let Some(batches) = self.batches.as_mut().filter(|_| self.stands && self.connections > 0) else { return };
         let mut ready = batches.take_sent();
         let mut refused = Vec::new();
-        for questions in self.traffic.gathered(Instant::now()) {
+        for questions in self.scheduler.gathered(Instant::now()) {
             let (made, not) = batches.make(questions);
             ready.extend(made);
             refused.extend(not);
@@ -327,36 +326,36 @@ impl Calling {
                 asked.into_iter().for_each(|asked| self.take(asked));
                 for call in unsent {
                     self.asked.remove(&call.effect.id);
-                    self.traffic.unsent(call);
+                    self.scheduler.unsent(call);
                 }
                 for call in &left {
                     self.asked.remove(&call.effect.id);
                 }
-                self.told.dropped.extend(self.traffic.left(left));
+                self.told.dropped.extend(self.scheduler.left(left));
             }
-            Err(error) => self.give_up(format!("a batch was broken off by a defect: {error}")),
+            Err(error) => self.give_up(format!("a batch was aborted by a defect: {error}")),
         }
     }
 
-    /// When there is something to do even if nothing comes.
+    /// The time of the next task if nothing arrives.
     fn due(&mut self) -> Instant {
         let quiet = (!self.asking.is_empty()).then(|| self.news.max(self.reminded) + QUIET);
-        let due = if self.has_room() { self.traffic.next_due(Instant::now()) } else { None };
-        let gathered = if self.stands && self.connections > 0 { self.traffic.gathered_due() } else { None };
+        let due = if self.has_room() { self.scheduler.next_due(Instant::now()) } else { None };
+        let gathered = if self.stands && self.connections > 0 { self.scheduler.gathered_due() } else { None };
         quiet.into_iter().chain(due).chain(gathered).min().unwrap_or_else(|| Instant::now() + IDLE)
     }
 
-    /// Whether more may be asked as far as the run is concerned: what it has not taken is lost with the process, and is not to grow.
+    /// Whether the run allows more requests: untaken answers are lost with the process, so their number is limited.
     fn has_room(&self) -> bool {
         self.untaken < self.connections
     }
 
-    /// Begins what the limit allows.
+    /// Starts as many calls as allowed.
     fn pump(&mut self) {
         self.send_batches();
         let mut calls = Vec::new();
         while self.has_room()
-            && let Some(call) = self.traffic.next(Instant::now())
+            && let Some(call) = self.scheduler.next(Instant::now())
         {
             calls.push(call);
         }
@@ -366,12 +365,12 @@ impl Calling {
         if self.asking.is_empty() {
             self.news = Instant::now();
         }
-        // What is sent is paid, whatever becomes of this process.
+        // A sent request is paid for, whatever happens to this process.
         if let Some(ledger) = &self.ledger {
-            let models = calls.iter().filter(|call| !is_tool(&call.effect.request.model));
+            let models = calls.iter().filter(|call| call.effect.request.model.kind() != TargetKind::Tool);
             let sent = models.map(|call| Sent { id: call.effect.id, most: self.most(&call.effect) }).collect();
             if let Err(why) = ledger(sent) {
-                self.told.dropped.extend(self.traffic.left(calls));
+                self.told.dropped.extend(self.scheduler.left(calls));
                 return self.give_up(why);
             }
         }
@@ -384,7 +383,7 @@ impl Calling {
     fn joined(&mut self, asked: Result<Asked, JoinError>) {
         match asked {
             Ok(asked) => self.take(asked),
-            Err(error) => self.give_up(format!("a call was broken off by a defect: {error}")),
+            Err(error) => self.give_up(format!("a call was aborted by a defect: {error}")),
         }
     }
 
@@ -392,21 +391,21 @@ impl Calling {
         let (waited, now) = (self.news.elapsed(), Instant::now());
         self.news = now;
         self.asked.remove(&call.effect.id);
-        let model = &call.effect.request.model;
+        let model = call.effect.request.model.name();
         if let Ok(provider) = self.providers.for_model(model) {
             if let Some(told) = provider.limits(model) {
-                self.traffic.told(model, told, now);
+                self.scheduler.told(model, told, now);
             }
             let refused = provider.refused(model);
             if self.refused.get(model).map_or(!refused.is_empty(), |known| *known != refused) {
-                let known = self.refused.insert(model.clone(), refused.clone()).unwrap_or_default();
-                self.tell_forms(&model.clone(), &known, &refused);
+                let known = self.refused.insert(model.to_owned(), refused.clone()).unwrap_or_default();
+                self.tell_forms(model, &known, &refused);
             }
         }
         match result {
             Ok(Exchange { outcome, usage }) => {
                 if self.trouble.take().is_some() && waited >= QUIET {
-                    self.notes.tell("answers come again");
+                    self.notes.tell("answers are arriving again");
                 }
                 let usage = self.prices.applied_as(&call.effect.request.model, usage, call.batched);
                 if let (Some(cache), Some(key)) = (&self.cache, &call.key) {
@@ -415,32 +414,33 @@ impl Calling {
                 if usage.estimated {
                     let address = self.providers.for_model(model).ok().and_then(|provider| provider.address(model));
                     self.notes.tell(&format!(
-                        "{} does not tell how many tokens `{model}` takes: they are counted at the most that a call can take",
+                        "{} does not report how many tokens `{model}` uses; each call is counted as the most \
+                         it can use",
                         address.unwrap_or_default()
                     ));
                 }
-                self.told.answers.extend(self.traffic.answered(call, Exchange { outcome, usage }, now));
+                self.told.answers.extend(self.scheduler.answered(call, Exchange { outcome, usage }, now));
             }
-            Err(Trouble::Anew { why }) => {
+            Err(ProviderError::Anew { why }) => {
                 self.notes.tell(&why);
-                self.traffic.anew(call, now);
+                self.scheduler.anew(call, now);
             }
-            Err(Trouble::Retry { why, after_ms, charged }) => {
-                self.notes.tell(&format!("{why}; it is asked again"));
+            Err(ProviderError::Retry { why, after_ms, charged }) => {
+                self.notes.tell(&format!("{why}; the question is asked again"));
                 let most = charged.then(|| self.most(&call.effect));
-                let after = self.traffic.retry(call, &why, after_ms, most, now);
+                let after = self.scheduler.retry(call, &why, after_ms, most, now);
                 self.failed(after, why);
             }
-            Err(Trouble::Crowded { why, after_ms }) => {
-                self.notes.tell(&format!("{why}; it is asked again, and less at once"));
-                let after = self.traffic.turned_away(call, &why, after_ms, now);
+            Err(ProviderError::RateLimited { why, after_ms }) => {
+                self.notes.tell(&format!("{why}; the question is asked again, with fewer calls at once"));
+                let after = self.scheduler.turned_away(call, &why, after_ms, now);
                 self.failed(after, why);
             }
-            Err(Trouble::Never { why }) => {
+            Err(ProviderError::Never { why }) => {
                 self.notes.tell(&why);
-                self.told.answers.extend(self.traffic.never(call, &why));
+                self.told.answers.extend(self.scheduler.never(call, &why));
             }
-            Err(Trouble::Fatal { why }) => self.give_up(why),
+            Err(ProviderError::Fatal { why }) => self.give_up(why),
         }
     }
 
@@ -452,7 +452,7 @@ impl Calling {
         self.trouble = Some(why);
     }
 
-    /// Says what has changed in how a model is held to a form.
+    /// Reports changes in the constraint modes of a model.
     fn tell_forms(&mut self, model: &str, known: &BTreeMap<Constrain, String>, refused: &BTreeMap<Constrain, String>) {
         let change =
             |way: Constrain, used, why: &str| FormChange { model: model.to_owned(), way, used, why: why.to_owned() };
@@ -483,19 +483,19 @@ impl Calling {
         self.told.lost.get_or_insert(why);
     }
 
-    /// Tells the run what there is to tell, and people if there is nothing for long.
+    /// Reports news to the run, and to people if there is none for long.
     fn tell(&mut self) {
-        self.told.broken.extend(self.traffic.take_broken());
+        self.told.broken.extend(self.scheduler.take_broken());
         if !self.told.is_empty() {
-            // Nobody listens any more when the run has ended.
+            // No one listens once the run has ended.
             self.untaken += self.told.answers.len() + self.told.broken.len();
             let _ = self.tells.send(std::mem::take(&mut self.told));
         }
         let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        (status.asking, status.queued) = (self.traffic.asking(), self.traffic.queued());
-        status.waiting = self.traffic.waiting();
-        (status.following, status.pausing) = (self.traffic.following(), self.traffic.pausing());
-        status.limits = self.traffic.limits(Instant::now());
+        (status.asking, status.queued) = (self.scheduler.asking(), self.scheduler.queued());
+        status.waiting = self.scheduler.waiting();
+        (status.following, status.pausing) = (self.scheduler.following(), self.scheduler.pausing());
+        status.limits = self.scheduler.limits(Instant::now());
         status.trouble.clone_from(&self.trouble);
         status.news = self.news;
         if !self.asking.is_empty() && self.news.max(self.reminded).elapsed() >= QUIET {
@@ -505,13 +505,13 @@ impl Calling {
     }
 }
 
-/// Journals requests that are about to be sent. The error says why they must not be.
+/// Journals requests about to be sent. The error says why they must not be.
 pub(crate) type Ledger = Arc<dyn Fn(Vec<Sent>) -> Result<(), String> + Send + Sync>;
 
 async fn ask(providers: Arc<Providers>, call: Call, seed: u64) -> Asked {
     let result = match providers.for_model(&call.effect.request.model) {
         Ok(provider) => provider.answer(&call.effect, seed).await,
-        Err(why) => Err(Trouble::Fatal { why }),
+        Err(why) => Err(ProviderError::Fatal { why }),
     };
     (call, result)
 }

@@ -1,17 +1,17 @@
-//! Answers from providers. A run asks and listens here; the calls themselves are made by a task of their own (`calling.rs`), so that a
-//! connection that has become free asks again whatever the run is busy with.
+//! Answers from providers. A run sends and listens here; the calls are made by a separate task (`calling.rs`), so that a free connection
+//! is used at once, however busy the run is.
 
 use super::batches::Batches;
 use super::cache::{Cache, Key};
 use super::calling::{Asking, Calling, Command, Ledger, News, Status};
-use super::traffic::{Declared, Rules, Schedule};
+use super::scheduler::{Declared, Rules, Schedule};
 use super::{Broken, FormChange, Notes, Source};
-use crate::disk::{Disk, RealDisk};
-use crate::models::prices::Prices;
-use crate::models::{Exchange, Providers};
 use crate::traces::Traces;
 use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
 use polity_kernel::scenario::Price;
+use polity_models::models::prices::Prices;
+use polity_models::models::{Exchange, Providers};
+use polity_store::disk::{Disk, RealDisk};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -20,35 +20,35 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// How providers are asked, besides how many calls are in flight.
+/// How providers are called, besides the number of connections.
 #[derive(Clone, Debug, Default)]
 pub struct Outside {
-    /// Prices in place of those that a run has recorded.
+    /// Prices that replace those recorded by a run.
     pub prices: BTreeMap<String, Price>,
-    /// A folder of answers that outlive runs.
+    /// The folder of the cache across runs.
     pub cache: Option<PathBuf>,
-    /// Limits of every model, besides those that its provider tells.
+    /// Limits of every model, besides those reported by its provider.
     pub declared: Declared,
-    /// Whose turn it is when not all can be asked at once.
+    /// The order of requests when not all can be sent at once.
     pub schedule: Schedule,
-    /// How long a question is tried again while its provider is in trouble; as the scenario has it, if nothing is said.
+    /// How long a request is retried while its provider fails; by default from the scenario.
     pub patience: Option<Duration>,
-    /// How long a run that is to stop waits for what is in flight; [`GRACE`](crate::drive::GRACE), if nothing is said.
+    /// How long a stopping run waits for calls in flight; [`GRACE`](crate::drive::GRACE) by default.
     pub grace: Option<Duration>,
-    /// Whether questions go together in batches, where their provider has them; as the run was begun, if nothing is said.
+    /// Whether requests are sent in batches, if the provider supports them; by default as at the start of the run.
     pub batch: Option<bool>,
-    /// How long a batch is left alone before it is looked at, ten seconds by default; the pause grows to thirty times that.
+    /// Wait before a batch is first polled, ten seconds by default; it grows to thirty times that.
     pub batch_pause: Option<Duration>,
-    /// Where people are told of trouble.
+    /// Where errors are reported to people.
     pub notes: Notes,
-    /// Where spans of what is asked go, if anywhere.
+    /// Where spans of requests are sent, if anywhere.
     pub traces: Option<Traces>,
 }
 
-/// How urgent a question is.
+/// The priority of a request.
 pub type Ranks = Arc<dyn Fn(&Effect) -> i32 + Send + Sync>;
 
-/// Live providers, at most so many connections at once.
+/// Live providers, with limited connections.
 pub struct Live {
     providers: Arc<Providers>,
     prices: Prices,
@@ -57,23 +57,23 @@ pub struct Live {
     seed: u64,
     rules: Rules,
     ranks: Option<Ranks>,
-    /// Until the task begins, which has them then.
+    /// Held until the task starts, which takes them.
     batches: Option<Batches>,
     ledger: Option<Ledger>,
-    /// Whether something has been begun since the task was last told that the run stands.
+    /// Whether something was started since the task was last told that the run waits.
     fresh: bool,
-    /// To the task that makes calls; it begins with the first call.
+    /// Connection to the task that makes calls; it starts with the first call.
     line: Option<Line>,
-    /// Effects that the task has, and has told nothing of yet.
+    /// Effects passed to the task, without a result yet.
     under_way: BTreeSet<EffectId>,
     ready: Vec<Answer>,
     broken: Vec<Broken>,
     forms: Vec<FormChange>,
-    /// Broken requests that were handed out since the task was last told of any.
+    /// Broken requests returned since the task was last told.
     taken: usize,
-    /// When the task last told something, or was asked what it has.
+    /// When the task last reported something, or was asked for its state.
     heard: Instant,
-    /// How calls stand, and whom they ask, for people.
+    /// The status of calls and the servers called, for people.
     status: Arc<Mutex<Status>>,
     lost: Option<String>,
 }
@@ -84,7 +84,7 @@ struct Line {
 }
 
 impl Live {
-    /// Opens no connection yet. `seed` reaches simulated models only.
+    /// Creates it without opening a connection. `seed` only affects simulated models.
     #[must_use]
     pub fn new(providers: Arc<Providers>, seed: u64, connections: usize, outside: &Outside) -> Self {
         let disk: Arc<dyn Disk> = Arc::new(RealDisk);
@@ -117,41 +117,41 @@ impl Live {
         }
     }
 
-    /// With prices, by which the cost of an answer is told where its provider does not tell it.
+    /// Sets prices, used for the cost of answers if the provider does not report it.
     #[must_use]
     pub fn with_prices(self, prices: Prices) -> Self {
         Live { prices, ..self }
     }
 
-    /// With priorities, for the schedule that looks at them.
+    /// Sets priorities, for the schedule that uses them.
     #[must_use]
     pub fn with_ranks(self, ranks: Ranks) -> Self {
         Live { ranks: Some(ranks), ..self }
     }
 
-    /// With batches, where they are wanted or were sent before.
+    /// Sets batches, if requested or sent before.
     #[must_use]
     pub(crate) fn with_batches(self, batches: Batches) -> Self {
         Live { batches: Some(batches), ..self }
     }
 
-    /// With a ledger, in which requests are entered before they are sent.
+    /// Sets a ledger, in which requests are entered before they are sent.
     #[must_use]
     pub(crate) fn with_ledger(self, ledger: Ledger) -> Self {
         Live { ledger: Some(ledger), ..self }
     }
 
-    /// An answer that is there at once: a simulated model's.
+    /// An immediate answer, from a simulated model.
     fn at_once(&self, effect: &Effect) -> Option<Exchange> {
         let provider = self.providers.for_model(&effect.request.model).ok().filter(|provider| provider.simulated())?;
         match provider.answer(effect, self.seed).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(exchange)) => Some(exchange),
-            // Whatever it is, it is asked again like others.
+            // Anything else is sent again like other requests.
             Poll::Ready(Err(_)) | Poll::Pending => None,
         }
     }
 
-    /// What may share an answer: nothing of simulated models, which answer each effect for itself.
+    /// The key for sharing an answer; `None` for simulated models, which answer each effect separately.
     fn key(&mut self, effect: &Effect) -> Option<Key> {
         let provider = self.providers.for_model(&effect.request.model).ok()?;
         let address = provider.address(&effect.request.model).filter(|_| !provider.simulated())?;
@@ -162,7 +162,7 @@ impl Live {
 
     fn line(&mut self) -> Result<&Line, String> {
         if self.line.is_none() {
-            let runtime = self.providers.runtime().map_err(|e| format!("no thread for calls can be started: {e}"))?;
+            let runtime = self.providers.runtime().map_err(|e| format!("a thread for calls cannot be started: {e}"))?;
             let (commands, obeys) = tokio::sync::mpsc::unbounded_channel();
             let (tells, news) = std::sync::mpsc::channel();
             let calling = Calling::new(
@@ -180,11 +180,11 @@ impl Live {
             runtime.spawn(calling.serve(obeys));
             self.line = Some(Line { commands, news });
         }
-        self.line.as_ref().ok_or_else(|| "no thread for calls is there".into())
+        self.line.as_ref().ok_or_else(|| "there is no thread for calls".into())
     }
 
     fn status(&self) -> MutexGuard<'_, Status> {
-        // Numbers and names are behind it: they are as good after a panic as before.
+        // The guarded data is valid even after a panic.
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -202,22 +202,22 @@ impl Live {
         }
     }
 
-    /// Nothing has come for long: compares what is under way here with what the task has. What it has lost can never come.
+    /// Nothing has arrived for long: compares what is awaited here with what the task holds. What it has lost can never arrive.
     fn look_around(&mut self) {
         self.heard = Instant::now();
         let (hands, told) = std::sync::mpsc::channel();
         self.send(Command::Census(hands));
-        // A task that has too much to do to answer is asked again later.
+        // A task too busy to reply is asked again later.
         let Ok(there) = told.recv_timeout(ROUND_TRIP) else { return };
-        // What it told before it was asked.
+        // What it reported before it was asked.
         let heard: Vec<News> = self.line.iter().flat_map(|line| line.news.try_iter()).collect();
         heard.into_iter().for_each(|news| self.take(news));
         let mut missing = self.under_way.difference(&there);
         if let Some(first) = missing.next() {
             let n = 1 + missing.count();
             self.lost.get_or_insert(format!(
-                "{n} questions that were asked are neither waiting nor being answered; the first is {first}. This is a defect of Polity, \
-                 please report it. Nothing is lost: a resumed run asks them again"
+                "{n} questions that were asked are neither waiting nor being answered; the first is {first}. This is a \
+                 defect in Polity; please report it. Nothing is lost: a resumed run asks them again"
             ));
         }
     }
@@ -230,19 +230,19 @@ impl Live {
     }
 }
 
-/// With so many questions waiting for each connection more of them would only wait longer.
+/// Waiting requests per connection above which more would only wait longer.
 const SATED: usize = 4;
-/// After so long without news it is looked whether what is waited for is there at all.
+/// Time without news after which it is checked whether the task still holds what is awaited.
 const SILENCE: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 5_000 });
-/// How long the task may take to say what it has.
+/// How long the task may take to reply.
 const ROUND_TRIP: Duration = Duration::from_secs(2);
-const DEFECT: &str = "the calls were broken off by a defect";
+const DEFECT: &str = "the calls were aborted by a defect";
 
 impl Source for Live {
     fn start(&mut self, effects: Vec<Effect>) {
         let mut calls = Vec::new();
         for effect in effects {
-            // In a pause nobody is asked.
+            // No new calls during a pause.
             let at_once = if self.rules.connections > 0 { self.at_once(&effect) } else { None };
             if let Some(Exchange { outcome, usage }) = at_once {
                 let usage = self.prices.applied(&effect.request.model, Usage { retries: 0, ..usage });
@@ -253,7 +253,7 @@ impl Source for Live {
             let kept = self.cache.as_ref().zip(key.as_ref()).and_then(|(cache, key)| cache.get(key));
             match kept {
                 Some((outcome, usage)) => {
-                    // Of volatile things what holds now: nobody was asked, and prices are this run's.
+                    // Volatile values are the present ones: no call was made, and prices are this run's.
                     let usage = Usage { retries: 0, shared: true, ..usage };
                     let usage = self.prices.applied(&effect.request.model, usage);
                     self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage });
@@ -277,7 +277,7 @@ impl Source for Live {
     }
 
     fn wait(&mut self, patience: Duration) -> Vec<Answer> {
-        // By now those that were handed out have been begun again, or never will be.
+        // By now, returned requests have been started again, or never will be.
         let mut taken = std::mem::take(&mut self.taken);
         if taken > 0 {
             self.send(Command::Taken(taken));
@@ -349,7 +349,7 @@ impl Source for Live {
         }
         let (hands, back) = std::sync::mpsc::channel();
         self.send(Command::TakeBack(hands));
-        // Nothing comes from a task that has broken down, which is told when it is waited for.
+        // A crashed task returns nothing, which is reported when it is awaited.
         let back = back.recv().unwrap_or_default();
         for effect in &back {
             self.under_way.remove(&effect.id);
@@ -369,8 +369,8 @@ impl Source for Live {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::{Answering, Provider};
-    use polity_kernel::ask::{Asker, EffectId, Outcome, Request, Value, Want};
+    use polity_kernel::ask::{Asker, EffectId, Outcome, Request, ResponseFormat, Value};
+    use polity_models::models::{Answering, Provider};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// Answers at once, and counts.
@@ -407,12 +407,12 @@ mod tests {
         let mut live = Live::new(providers, 1, 4, &Outside::default());
         let effect = |actor| Effect {
             id: EffectId { item: 0, round: 0, actor, asker: Asker::Agent, n: 0 },
-            request: Request::new("quick/m", Vec::new(), Want::Text),
+            request: Request::new("quick/m", Vec::new(), ResponseFormat::Text),
             hidden: None,
             default: None,
         };
         live.start((0..100).map(effect).collect());
-        // What has been answered and not taken would be lost with the process: as much as is under way, and no more.
+        // Untaken answers would be lost with the process: no more than calls in progress are allowed.
         std::thread::sleep(Duration::from_millis(200));
         let busy = asked.load(Ordering::SeqCst);
         assert!((1..=2 * 4).contains(&busy), "{busy}");
@@ -429,14 +429,14 @@ mod tests {
     fn what_is_waited_for_and_is_nowhere_ends_the_run() {
         let providers = Arc::new(Providers::of(vec![Box::new(Quick(Arc::default()))]));
         let mut live = Live::new(providers, 1, 4, &Outside::default());
-        let request = Request::new("quick/m", Vec::new(), Want::Text);
+        let request = Request::new("quick/m", Vec::new(), ResponseFormat::Text);
         let id = EffectId { item: 0, round: 0, actor: 7, asker: Asker::Agent, n: 0 };
         live.start(vec![Effect { id, request, hidden: None, default: None }]);
         while live.in_flight() > 0 {
             live.wait(Duration::from_secs(5));
         }
         assert_eq!(live.lost(), None);
-        // As a defect would have it: the run counts on a question that the task has never heard of.
+        // Simulates a defect: the run awaits a request that the task never received.
         live.under_way.insert(id);
         while live.lost().is_none() {
             assert!(live.wait(Duration::from_millis(100)).is_empty());

@@ -1,8 +1,8 @@
-//! Where answers come from: live providers, a seeded simulation of them, or (in a replay) nowhere but the journal.
+//! Sources of answers: live providers, a seeded simulation of them, or (in a replay) only the journal.
 //!
-//! People are asked beside whatever asks models (`people.rs`). What concerns all calls of a run together (who waits, within which limits, who
-//! shares an answer, what is tried again) is in `traffic/`; the calls are made by a task of their own (`calling.rs`); what is sent
-//! in batches is in `batches.rs`, what is kept across runs in `cache.rs`.
+//! People are asked separately from models (`people.rs`). `scheduler/` handles what concerns all calls of a run: order, limits, shared
+//! answers, retries. A separate task makes the calls (`calling.rs`); `batches.rs` sends batches, and `cache.rs` keeps answers across
+//! runs.
 
 mod batches;
 mod cache;
@@ -11,8 +11,8 @@ mod live;
 mod notes;
 mod people;
 mod rehearsal;
+mod scheduler;
 mod simulated;
-mod traffic;
 
 pub(crate) use batches::Batches;
 pub(crate) use calling::Ledger;
@@ -20,33 +20,33 @@ pub use live::{Live, Outside, Ranks};
 pub use notes::Notes;
 pub use people::WithPeople;
 pub(crate) use rehearsal::{Donors, Rehearsal};
+pub use scheduler::{Declared, Schedule};
 pub use simulated::{Faults, Simulated};
-pub use traffic::{Declared, Schedule};
 
 use polity_kernel::ask::{Answer, Constrain, Effect, Outcome, Usage};
 use std::time::Duration;
 
-/// A request that brought no answer.
+/// A request without an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Broken {
-    /// The question.
+    /// The request.
     pub effect: Effect,
-    /// The most that the request can have taken, if its provider may have answered it; `None` if it was turned away.
+    /// The maximum usage of the request, if its provider may have answered it; `None` if it was rejected.
     pub charged: Option<Usage>,
-    /// Whether the question is to be tried again: by [`Source::start`], once the budget holds another request.
+    /// Whether to retry it with [`Source::start`], once the budget allows another request.
     pub again: bool,
 }
 
-/// A change in how a model is held to the form of its replies.
+/// A change in a model's constraint modes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormChange {
     /// The model (full name).
     pub model: String,
-    /// The way that changed.
+    /// The mode that changed.
     pub way: Constrain,
     /// Whether it is used from now on.
     pub used: bool,
-    /// What the server said.
+    /// The server's message.
     pub why: String,
 }
 
@@ -56,40 +56,40 @@ fn failed(effect: Effect, why: String, shared: bool) -> Answer {
     Answer { id: effect.id, request: effect.request, outcome: Outcome::Failed { why }, usage }
 }
 
-/// A source of answers. Order of arrival is free: it can not reach a result.
+/// A source of answers. The order of arrival is free and affects no result.
 pub trait Source {
-    /// Begins effects.
+    /// Starts effects.
     fn start(&mut self, effects: Vec<Effect>);
-    /// Effects begun and not yet answered.
+    /// Number of started effects without an answer.
     fn in_flight(&self) -> usize;
-    /// Waits until an answer is there, at most `patience`, and returns all that are. Nothing in flight: returns at once.
+    /// Waits up to `patience` for an answer, and returns all that have arrived. Returns at once if nothing is in flight.
     fn wait(&mut self, patience: Duration) -> Vec<Answer>;
-    /// Of a source that stops when nobody hears it, and is to be heard while turns begin: whether so much waits to be asked that more would
-    /// only wait longer.
+    /// For a source that stops when no one listens and must be read while turns start: whether so many requests wait that more would only
+    /// wait longer.
     fn is_sated(&self) -> Option<bool> {
         None
     }
-    /// Nothing moves on without an answer: what was held back to be sent together is sent.
+    /// Nothing proceeds without an answer: sends requests gathered for a batch.
     fn flush(&mut self) {}
-    /// Requests that brought no answer, each handed out once, before answers that come after it are.
+    /// Requests without an answer, each returned once, before later answers.
     fn broken(&mut self) -> Vec<Broken> {
         Vec::new()
     }
-    /// Changes in how models are held to a form, each told once.
+    /// Changes in constraint modes, each returned once.
     fn forms(&mut self) -> Vec<FormChange> {
         Vec::new()
     }
-    /// Begins nothing more: effects that were not sent yet are dropped. A resumed run asks them.
+    /// Starts nothing more: unsent effects are dropped. A resumed run sends them.
     fn hold(&mut self) {}
-    /// Asks so many at once at most from now on; 0: nobody new is asked. What is under way goes on.
+    /// Sets the maximum of concurrent calls; 0: no new calls. Calls in progress continue.
     fn connections(&mut self, most: usize) {
         let _ = most;
     }
-    /// Hands back effects that were begun and of which nothing has been sent yet.
+    /// Returns started effects of which nothing has been sent yet.
     fn take_back(&mut self) -> Vec<Effect> {
         Vec::new()
     }
-    /// Why no answer can come whatever is asked, if so: the run stops, and can be resumed.
+    /// Why no answer can arrive for any request, if so: the run stops, and can be resumed.
     fn lost(&self) -> Option<&str> {
         None
     }
@@ -97,10 +97,10 @@ pub trait Source {
     fn reason(&self) -> String;
 }
 
-/// The source of a strict replay: it has no answers.
-pub struct Nowhere;
+/// The source of a strict replay, which has no answers.
+pub struct NullSource;
 
-impl Source for Nowhere {
+impl Source for NullSource {
     fn start(&mut self, _: Vec<Effect>) {}
 
     fn in_flight(&self) -> usize {
@@ -112,6 +112,6 @@ impl Source for Nowhere {
     }
 
     fn reason(&self) -> String {
-        "a replay asks nobody".into()
+        "a replay makes no calls".into()
     }
 }

@@ -1,22 +1,22 @@
-//! What people are told while calls are under way: one line for every distinct cause.
+//! Messages to people during calls: one line for every distinct cause.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Lines of one process at most: what is told without end is read by nobody.
+/// Maximum lines per process: no one reads endless messages.
 const MOST: usize = 50;
 
-/// Reminders of the same cause are at least so far apart at first, twice as far after each, and no further than the longest.
+/// Minimum time between reminders of the same cause: doubled after each, up to a maximum.
 const FIRST_REMINDER: Duration = Duration::from_secs(60);
 const LONGEST_REMINDER: Duration = Duration::from_secs(600);
 
-/// Where notes go. Clones share what has been told: runs of a sweep that wait for the same server say so once.
+/// Where notes go. Clones share what has been reported: runs of a sweep that wait for the same server report it once.
 #[derive(Clone)]
 pub struct Notes {
     told: Arc<Mutex<BTreeSet<String>>>,
-    /// When there may be another reminder, and how long after that the next.
+    /// Earliest time of the next reminder, and the wait after it.
     reminders: Arc<Mutex<Option<(Instant, Duration)>>>,
     tell: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -34,15 +34,15 @@ impl fmt::Debug for Notes {
 }
 
 impl Notes {
-    /// Notes that `tell` shows.
+    /// Creates notes shown by `tell`.
     pub fn to(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Notes { told: Arc::default(), reminders: Arc::default(), tell: Arc::new(tell) }
     }
 
-    /// Tells a cause unless it was told before; numbers (waits, ids, counts) make no other cause of it.
+    /// Reports a cause unless reported before; numbers (waits, ids, counts) do not distinguish causes.
     pub fn tell(&self, text: &str) {
         let cause: String = text.chars().filter(|c| !c.is_ascii_digit()).collect();
-        // A set of texts is whole whoever panicked while it grew.
+        // The set is valid even after a panic.
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < MOST && told.insert(cause) {
             drop(told);
@@ -52,7 +52,7 @@ impl Notes {
 }
 
 impl Notes {
-    /// Tells that something still goes on, now and then and ever more rarely: a run that waits for an hour says so more than once.
+    /// Reports that something continues, increasingly rarely, so that a run that waits for an hour says so more than once.
     pub fn remind(&self, text: &str) {
         let now = Instant::now();
         let mut reminders = self.reminders.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,15 +1,15 @@
-//! People beside models: their questions go into the run's folder and stay open until somebody answers or their time is up. They take no
-//! connection, so nobody else waits for them longer than the run's own order asks.
+//! People beside models: their questions are written to the run's folder and stay open until answered or timed out. They use no
+//! connection, so others wait for them only where the run's own order requires it.
 
 use super::{Broken, FormChange, Notes, Source, failed};
-use crate::models::human::is_person;
-use crate::people::{Given, Mailbox, Question, now_ms, tally};
-use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
+use crate::people::{Given, Mailbox, Question, tally};
+use polity_kernel::ask::{Answer, Effect, EffectId, TargetKind, Usage};
+use polity_store::clock::now_ms;
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// How often the folder is looked at.
+/// How often the folder is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A question that waits for a person.
@@ -19,7 +19,7 @@ struct Open {
     due: Option<Instant>,
 }
 
-/// A source with people: what is for them it asks itself, all else its inner one.
+/// A source with people: it asks people itself, and passes everything else to its inner source.
 pub struct WithPeople {
     inner: Box<dyn Source>,
     mailbox: Mailbox,
@@ -27,7 +27,7 @@ pub struct WithPeople {
     timeout: Option<Duration>,
     notes: Notes,
     open: BTreeMap<EffectId, Open>,
-    /// Questions that are not put while nobody new is asked.
+    /// Questions held back during a pause.
     held: Vec<Effect>,
     paused: bool,
     looked: Option<Instant>,
@@ -36,7 +36,7 @@ pub struct WithPeople {
 }
 
 impl WithPeople {
-    /// `timeout`: how long a question waits; `run`: how the run's folder is named in words.
+    /// `timeout`: how long a question waits; `run`: the run's folder in words.
     #[must_use]
     pub fn new(inner: Box<dyn Source>, mailbox: Mailbox, run: String, timeout: Option<Duration>, notes: Notes) -> Self {
         WithPeople {
@@ -61,18 +61,20 @@ impl WithPeople {
         };
         let who = &question.who;
         self.notes.tell(&format!(
-            "{who} is asked and the run waits: `polity answer {}` shows what, and takes the answer",
+            "{who} is asked, and the run waits: `polity answer {}` shows the question and takes the answer",
             self.run
         ));
         let due = question.timeout_ms.map(|timeout| Instant::now() + left(timeout, question.put_ms, now_ms()));
         self.open.insert(effect.id, Open { effect, question, due });
-        // It may have been answered while no process was there.
+        // It may have been answered while no process ran.
         self.looked = None;
     }
 
     fn give_up(&mut self, error: &io::Error) {
-        self.lost
-            .get_or_insert(format!("what people are asked is kept in {}/people, and that fails: {error}", self.run));
+        self.lost.get_or_insert(format!(
+            "the questions to people in {}/people cannot be read or written: {error}",
+            self.run
+        ));
     }
 
     /// Takes answers from the folder.
@@ -108,8 +110,8 @@ impl WithPeople {
     }
 }
 
-/// What is left of a wait that began at `put`, by the wall's clock. Within a process time is counted by a clock that nobody sets; only the
-/// time between processes is told by the wall's. One that was set back since makes the wait begin anew, and no longer.
+/// The rest of a wait that began at `put`, by the system clock. Within a process a monotonic clock is used; only the time between
+/// processes comes from the system clock. If that was set back, the wait restarts, and is no longer than before.
 fn left(timeout_ms: u64, put_ms: u64, now_ms: u64) -> Duration {
     Duration::from_millis(timeout_ms.saturating_sub(now_ms.saturating_sub(put_ms)))
 }
@@ -117,7 +119,7 @@ fn left(timeout_ms: u64, put_ms: u64, now_ms: u64) -> Duration {
 impl Source for WithPeople {
     fn start(&mut self, effects: Vec<Effect>) {
         let (people, models): (Vec<Effect>, Vec<Effect>) =
-            effects.into_iter().partition(|effect| is_person(&effect.request.model));
+            effects.into_iter().partition(|effect| effect.request.model.kind() == TargetKind::Human);
         if !models.is_empty() {
             self.inner.start(models);
         }
@@ -165,7 +167,7 @@ impl Source for WithPeople {
     }
 
     fn hold(&mut self) {
-        // What they are asked stays in the folder; a resumed run puts it again, and finds what was answered.
+        // Questions stay in the folder; a resumed run writes them again, and finds the answers.
         self.open.clear();
         self.held.clear();
         self.inner.hold();
@@ -180,7 +182,7 @@ impl Source for WithPeople {
     }
 
     fn take_back(&mut self) -> Vec<Effect> {
-        // Of people nothing is to be saved.
+        // Nothing is saved by taking back questions to people.
         self.inner.take_back()
     }
 

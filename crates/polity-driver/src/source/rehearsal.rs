@@ -1,82 +1,82 @@
-//! A whole run of which a few questions are asked: the others get the answer that one of those few had to the same kind of question.
+//! A whole run in which only a few requests are sent: the others reuse one of those answers to the same kind of request.
 //!
-//! Agents (items of an evaluation) are *units*. Of every class of units (a cohort on one model, a cohort's council, all items) a few are asked
-//! for real, the *donors*; each other unit is given one of them, by a hash, and hears what its donor heard in the nearest round that
-//! was asked. So prompts grow, questions are put again and debates end early as they would, at the price of a few answers. This
-//! is hot-deck imputation (Andridge and Little: "A Review of Hot Deck Imputation for Survey Non-response", 2010). Nothing of it is ever
-//! recorded: it says what a run may cost, and nothing else.
+//! Agents (items of an evaluation) are *units*. In every class of units (a cohort on one model, a cohort's cohort step, all items) a few,
+//! the *donors*, make real calls. Each other unit is assigned a donor by a hash, and receives what its donor received in the nearest
+//! round with calls. So prompts grow, retries occur and debates end early as they would, at the price of a few answers. This is hot-deck
+//! imputation (Andridge and Little: "A Review of Hot Deck Imputation for Survey Non-response", 2010). Nothing of it is recorded: it
+//! serves only to estimate the cost of a run.
 
 use super::cache::Key;
 use super::{Broken, Live, Source, failed};
-use crate::models::Providers;
-use crate::models::human::is_person;
-use crate::models::prices::Prices;
-use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Message, Outcome, Request, Usage, Value, Want};
+use polity_kernel::ask::{
+    Answer, Asker, ChatMessage, Effect, EffectId, Outcome, Request, ResponseFormat, Target, TargetKind, Usage, Value,
+};
 use polity_kernel::digest::{Digest, Kind, RowHash};
+use polity_models::models::Providers;
+use polity_models::models::prices::Prices;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of a class a quarter of the units are donors, but so many at least and at most; of a large class one in a hundred, up to [`MOST_DONORS`].
+/// A quarter of the units of a class are donors, within these limits; in a large class one in a hundred, up to [`MOST_DONORS`].
 const DONORS: (usize, usize) = (2, 8);
 const MOST_DONORS: usize = 32;
-/// Rounds in which donors are asked in any case; later on in those that are powers of two.
+/// Rounds in which donors always make calls; later only in rounds that are powers of two.
 const EARLY_ROUNDS: u32 = 4;
-/// Part of the money that is spent on donors while others stand for their kind of question already: kinds that come later, in other rounds, need
-/// some, too.
+/// Part of the money for further donors of kinds of requests that already have one: new kinds in later rounds need some, too.
 const ON_MORE: f64 = 0.5;
-/// Letters of a token: more than any text of words has, so that prompts are counted from below.
+/// Characters per token, above the real value of any text, so that prompts are counted from below.
 const MOST_LETTERS_A_TOKEN: u64 = 6;
-/// Letters that a token of a reply has, for replies that are as long as they may be.
+/// Characters per reply token, for replies of maximum length.
 const LETTERS_A_TOKEN: u64 = 4;
 
-/// Whose answers stand for those of others.
+/// Whose answers represent those of others.
 pub(crate) enum Donors {
-    /// A sample, asked within so many US dollars.
+    /// A sample of calls, with a limit in US dollars.
     Asked(Box<Live>, f64),
     /// Answers of an earlier run.
     Recorded(Vec<Answer>),
-    /// Nobody: every reply is as short as it can be.
+    /// None: every reply is as short as possible.
     Shortest,
-    /// Nobody: every reply is as long as it can be, and fits only when there is no further try.
+    /// None: every reply is as long as possible, and fits only at the last try.
     Longest,
 }
 
-/// Units that can stand for each other.
+/// Units that can represent each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     cohort: u16,
-    council: bool,
-    /// Empty for the items of an evaluation, whose members have models.
-    model: Arc<str>,
+    cohort_step: bool,
+    /// Empty for the items of an evaluation, where members have models.
+    model: Target,
 }
 
-/// Questions that can have each other's answers.
+/// Requests that can share each other's answers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Alike {
     class: Class,
     /// Member of the team.
     member: u32,
-    model: String,
+    model: Target,
     purpose: String,
-    /// How often the question was put before.
+    /// Number of earlier tries.
     nth: u8,
-    /// What is wanted, but for bounds and options.
+    /// The requested form, without bounds and options.
     form: u128,
 }
 
-/// What questions to one model come to.
+/// Totals of requests to one model.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     pub(crate) calls: f64,
-    /// Of requests whose tokens are not known.
+    /// For requests of unknown token counts.
     letters: f64,
     tokens_in: f64,
     pub(crate) tokens_out: f64,
     pub(crate) tokens_thinking: f64,
 }
 
-/// A donor, and all units that hear what it heard.
+/// A donor, and all units that it represents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Share {
     pub(crate) units: u32,
@@ -86,13 +86,13 @@ pub(crate) struct Share {
 #[derive(Default)]
 struct Units {
     donors: Vec<u32>,
-    /// Where each of them stands.
+    /// The position of each donor.
     index: BTreeMap<u32, usize>,
     /// By donor.
     shares: Vec<Share>,
     /// Index of the donor of every unit.
     of: BTreeMap<u32, usize>,
-    /// Units that have asked, donors or not.
+    /// Units that have made requests, donors or not.
     seen: BTreeSet<u32>,
 }
 
@@ -103,7 +103,7 @@ impl Units {
         self.shares.push(Share::default());
     }
 
-    /// Makes a donor of a unit where there is none yet.
+    /// Makes a unit the first donor if there is none yet.
     fn first(&mut self, unit: u32) {
         if self.donors.is_empty() {
             self.add(unit);
@@ -111,7 +111,7 @@ impl Units {
     }
 }
 
-/// What one model was really asked.
+/// Real calls of one model.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measured {
     letters: f64,
@@ -119,37 +119,37 @@ struct Measured {
     tokens_cached: f64,
 }
 
-struct Heard {
+struct Reply {
     round: u32,
     outcome: Outcome,
     usage: Usage,
 }
 
-/// A source that asks a few.
+/// A source that sends only a few requests.
 pub(crate) struct Rehearsal {
     donors: Donors,
     providers: Arc<Providers>,
     prices: Prices,
-    /// Of each agent; `None` in an evaluation.
+    /// Cohort of each agent; `None` in an evaluation.
     cohorts: Option<Vec<u16>>,
     units: BTreeMap<Class, Units>,
     /// By unit.
-    heard: BTreeMap<Alike, BTreeMap<u32, Vec<Heard>>>,
+    heard: BTreeMap<Alike, BTreeMap<u32, Vec<Reply>>>,
     measured: BTreeMap<String, Measured>,
-    /// Kinds of questions that somebody was asked.
+    /// Kinds of requests that were really sent.
     kinds: BTreeSet<Alike>,
-    /// Questions that wait for donors.
+    /// Requests that wait for donors.
     held: BTreeMap<EffectId, Effect>,
     ready: Vec<Answer>,
-    /// What questions under way may take.
+    /// Maximum cost of calls in progress.
     reserved: BTreeMap<EffectId, f64>,
     spent: f64,
     asked: u64,
-    /// Requests of a round of which the first alone is a call.
+    /// Requests of a round of which only the first is a call.
     once: BTreeSet<(u32, Digest)>,
-    /// Why no answer can be had.
+    /// Why no answer is possible.
     lost: Option<String>,
-    /// Whether that is for want of donors, and of no provider.
+    /// Whether the reason is a lack of donors rather than of a provider.
     short: bool,
 }
 
@@ -195,22 +195,22 @@ impl Rehearsal {
         rehearsal
     }
 
-    /// Questions that were really asked, and the US dollars they cost.
+    /// Number of requests really sent, and their cost in US dollars.
     pub(crate) fn asked(&self) -> (u64, f64) {
         (self.asked, self.spent)
     }
 
-    /// Why nothing stands for a question, if so.
+    /// Why no donor represents a request, if so.
     pub(crate) fn short(&self) -> Option<&str> {
         self.lost.as_deref().filter(|_| self.short)
     }
 
-    /// By class, its donors with what they stand for.
+    /// The donors of each class, with what they represent.
     pub(crate) fn shares(&self) -> impl Iterator<Item = Vec<&Share>> {
         self.units.values().map(|units| units.shares.iter().filter(|share| share.units > 0).collect())
     }
 
-    /// Usage of questions to a model, with what it costs.
+    /// Usage of requests to a model, with its cost.
     pub(crate) fn usage(&self, model: &str, sums: &Sums) -> Usage {
         let Measured { letters, tokens_in, tokens_cached } = self.measured.get(model).copied().unwrap_or_default();
         let part = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
@@ -231,12 +231,12 @@ impl Rehearsal {
 
     fn class(&self, id: EffectId, request: &Request) -> Class {
         match &self.cohorts {
-            None => Class { cohort: 0, council: false, model: "".into() },
-            // Those born later are of the last cohort that there is.
+            None => Class { cohort: 0, cohort_step: false, model: "".into() },
+            // Agents born later belong to the last cohort.
             Some(cohorts) => Class {
                 cohort: cohorts.get(id.actor as usize).or(cohorts.last()).copied().unwrap_or(0),
-                council: id.asker == Asker::Cohort,
-                model: request.model.as_str().into(),
+                cohort_step: id.asker == Asker::Cohort,
+                model: request.model.clone(),
             },
         }
     }
@@ -249,11 +249,11 @@ impl Rehearsal {
             model: request.model.clone(),
             purpose: request.purpose.clone(),
             nth: request.step.map_or(0, |step| step.nth),
-            form: form(RowHash::new(Kind::Request, 0).word(longest), &request.want).finish(),
+            form: form(RowHash::new(Kind::Request, 0).word(longest), &request.response_format).finish(),
         }
     }
 
-    /// Questions that are really being asked.
+    /// Calls in progress.
     fn under_way(&self) -> usize {
         match &self.donors {
             Donors::Asked(live, _) => live.in_flight(),
@@ -261,12 +261,12 @@ impl Rehearsal {
         }
     }
 
-    /// Whether a donor is asked in this round.
+    /// Whether donors make calls in this round.
     fn is_asked_in(&self, round: u32) -> bool {
         self.cohorts.is_none() || round < EARLY_ROUNDS || round.is_power_of_two()
     }
 
-    /// Asks, if the most that it can take is within this part of the limit; else it is handed back.
+    /// Sends a request if its maximum cost is within this part of the limit; else returns it.
     fn ask(&mut self, effect: Effect, part: f64) -> Option<Effect> {
         let alike = self.alike(effect.id, &effect.request);
         let Donors::Asked(live, limit) = &mut self.donors else { return Some(effect) };
@@ -283,22 +283,22 @@ impl Rehearsal {
         None
     }
 
-    /// Takes in what a donor heard.
+    /// Records what a donor received.
     fn learn(&mut self, answer: &Answer) {
         let Answer { id, request, outcome, usage } = answer;
         if matches!(outcome, Outcome::Failed { .. } | Outcome::Denied { .. }) {
             return;
         }
-        let measured = self.measured.entry(request.model.clone()).or_default();
+        let measured = self.measured.entry(request.model.to_string()).or_default();
         measured.letters += letters(request);
         measured.tokens_in += usage.tokens_in as f64;
         measured.tokens_cached += usage.tokens_cached as f64;
-        let heard = Heard { round: id.round, outcome: outcome.clone(), usage: *usage };
+        let heard = Reply { round: id.round, outcome: outcome.clone(), usage: *usage };
         let (alike, unit) = (self.alike(*id, request), self.unit(*id));
         self.heard.entry(alike).or_default().entry(unit).or_default().push(heard);
     }
 
-    /// The index of a unit's donor; `None` where there is none.
+    /// The index of a unit's donor; `None` if there is none.
     fn donor(&mut self, class: &Class, unit: u32) -> Option<usize> {
         let units = self.units.entry(class.clone()).or_default();
         if units.donors.is_empty() {
@@ -313,10 +313,10 @@ impl Rehearsal {
         Some(donor)
     }
 
-    /// Counts a question.
+    /// Counts a request.
     fn count(&mut self, id: EffectId, request: &Request, known: &Usage, letters: f64) {
         let provider = self.providers.for_model(&request.model).ok();
-        // The very same request to a real provider is one call; in a later round it looks the same only because donors repeat themselves.
+        // Equal requests to a real provider are one call; in a later round they are equal only because donors repeat themselves.
         let address =
             provider.filter(|provider| !provider.simulated()).and_then(|provider| provider.address(&request.model));
         if let Some(key) = address.and_then(|address| Key::of(&address, request))
@@ -327,7 +327,9 @@ impl Rehearsal {
         let (class, unit) = (self.class(id, request), self.unit(id));
         let Some(donor) = self.donor(&class, unit) else { return };
         let share = self.units.get_mut(&class).and_then(|units| units.shares.get_mut(donor));
-        let Some(sums) = share.map(|share| share.by_model.entry(request.model.clone()).or_default()) else { return };
+        let Some(sums) = share.map(|share| share.by_model.entry(request.model.to_string()).or_default()) else {
+            return;
+        };
         sums.calls += 1.0;
         sums.letters += letters;
         sums.tokens_in += known.tokens_in as f64;
@@ -335,7 +337,7 @@ impl Rehearsal {
         sums.tokens_thinking += known.tokens_thinking as f64;
     }
 
-    /// What a question hears without being asked; `None` while nobody was asked anything alike.
+    /// The answer to a request without a call; `None` while nothing similar was sent.
     fn given(&mut self, effect: &Effect) -> Option<(Outcome, Usage)> {
         let alike = self.alike(effect.id, &effect.request);
         let unit = self.unit(effect.id);
@@ -344,11 +346,11 @@ impl Rehearsal {
         let by_unit = self.heard.get(&alike)?;
         let heard = preferred.and_then(|donor| by_unit.get(&donor));
         let heard = heard.or_else(|| by_unit.values().nth(any(unit, by_unit.len())))?;
-        let far = |heard: &&Heard| heard.round.abs_diff(effect.id.round);
-        let Heard { outcome, usage, .. } = heard.iter().min_by_key(far)?;
+        let far = |heard: &&Reply| heard.round.abs_diff(effect.id.round);
+        let Reply { outcome, usage, .. } = heard.iter().min_by_key(far)?;
         let outcome = match outcome {
             Outcome::Reply { value, raw, repaired } => {
-                let value = fitted(value, &effect.request.want);
+                let value = fitted(value, &effect.request.response_format);
                 Outcome::Reply { value, raw: raw.clone(), repaired: *repaired }
             }
             other => other.clone(),
@@ -356,7 +358,7 @@ impl Rehearsal {
         Some((outcome, Usage { tokens_in: 0, ..*usage }))
     }
 
-    /// Answers what waits for donors; where nobody was asked anything alike, one is asked.
+    /// Answers requests that wait for donors; if nothing similar was sent, sends one.
     fn serve_held(&mut self) {
         let mut asked: BTreeSet<Alike> = BTreeSet::new();
         for (id, effect) in std::mem::take(&mut self.held) {
@@ -373,18 +375,18 @@ impl Rehearsal {
             }
             match self.ask_as_donor(effect) {
                 None => drop(asked.insert(alike)),
-                // What is set aside for those under way may be left over.
+                // Part of what is reserved for calls in progress may be left over.
                 Some(effect) if self.under_way() > 0 => drop(self.held.insert(id, effect)),
                 Some(_) => {
                     self.short = true;
                     self.lost.get_or_insert(match &self.donors {
                         Donors::Asked(_, limit) => format!(
-                            "a sample for {limit} USD has no room for a single question `{what}` to `{model}`; give it more with --max-cost, \
-                             or ask nobody with --no-ask"
+                            "a sample for {limit} USD has no room for a single question `{what}` to `{model}`; raise \
+                             --max-cost, or call no models with --no-ask"
                         ),
                         _ => format!(
-                            "the earlier run holds no answer of `{model}` to a question like `{what}` of this scenario; leave --from out, and \
-                             a sample is asked"
+                            "the earlier run has no answer of `{model}` to a question like `{what}` of this scenario; \
+                             omit --from to ask a sample"
                         ),
                     });
                     return;
@@ -393,7 +395,7 @@ impl Rehearsal {
         }
     }
 
-    /// Asks, and makes a donor of the unit; what there is no money for is handed back.
+    /// Sends a request and makes its unit a donor; returns it if there is no money.
     fn ask_as_donor(&mut self, effect: Effect) -> Option<Effect> {
         let (class, unit) = (self.class(effect.id, &effect.request), self.unit(effect.id));
         let back = self.ask(effect, 1.0);
@@ -403,31 +405,31 @@ impl Rehearsal {
         back
     }
 
-    /// A reply that nobody gave, for bounds.
+    /// A made-up reply, for bounds.
     fn made_up(&self, effect: &Effect, longest: bool) -> (Outcome, Usage) {
         let request = &effect.request;
         let provider = self.providers.for_model(&request.model).ok();
         let most = provider.map(|provider| provider.most(request)).unwrap_or_default();
         if !longest {
             let tokens_in = (letters(request) as u64 / MOST_LETTERS_A_TOKEN).min(most.tokens_in);
-            let value = blank(&request.want, "0", false);
+            let value = blank(&request.response_format, "0", false);
             return (
                 Outcome::Reply { value, raw: "0".into(), repaired: false },
                 Usage { tokens_in, ..Usage::default() },
             );
         }
-        // No two agree.
+        // No two are equal.
         let EffectId { item, round, actor, asker, n } = effect.id;
         let mut text = format!("{item} {round} {actor} {} {n} ", asker.name());
         text.push_str(&"x".repeat((most.tokens_out * LETTERS_A_TOKEN) as usize));
         let outcome = match request.step {
             Some(step) if !step.last => Outcome::Invalid { raw: text, why: "it may not fit".into() },
-            _ => Outcome::Reply { value: blank(&request.want, &text, true), raw: text, repaired: false },
+            _ => Outcome::Reply { value: blank(&request.response_format, &text, true), raw: text, repaired: false },
         };
         (outcome, most)
     }
 
-    /// Chooses some of the units that ask for the first time, asks what they and earlier donors ask, and holds the rest.
+    /// Selects some of the units with a first request, sends their requests and those of earlier donors, and holds the rest.
     fn start_sample(&mut self, effects: Vec<Effect>) {
         let mut fresh: BTreeMap<Class, BTreeSet<(u128, u32)>> = BTreeMap::new();
         for effect in &effects {
@@ -453,7 +455,7 @@ impl Rehearsal {
                 Some(effect) => {
                     self.held.insert(id, effect);
                 }
-                // Whoever is not asked for want of money is no donor.
+                // A unit not called for lack of money is not a donor.
                 None if !donates => self.units.entry(key.0).or_default().add(key.1),
                 None => {}
             }
@@ -463,9 +465,9 @@ impl Rehearsal {
 
 impl Source for Rehearsal {
     fn start(&mut self, effects: Vec<Effect>) {
-        // People cost nothing, and are not asked for a rehearsal: what holds without them does.
+        // People cost nothing and are not asked in a rehearsal: their defaults apply.
         let (people, effects): (Vec<Effect>, Vec<Effect>) =
-            effects.into_iter().partition(|effect| is_person(&effect.request.model));
+            effects.into_iter().partition(|effect| effect.request.model.kind() == TargetKind::Human);
         self.ready
             .extend(people.into_iter().map(|effect| failed(effect, "people are asked in runs only".into(), false)));
         let longest = match self.donors {
@@ -542,75 +544,77 @@ impl Source for Rehearsal {
     fn reason(&self) -> String {
         match &self.donors {
             Donors::Asked(live, _) => live.reason(),
-            _ => "nobody is asked".into(),
+            _ => "no calls are made".into(),
         }
     }
 }
 
 /// Bytes of a request's messages.
 fn letters(request: &Request) -> f64 {
-    request.messages.iter().map(Message::size).sum::<usize>() as f64
+    request.messages.iter().map(ChatMessage::size).sum::<usize>() as f64
 }
 
-/// A number that goes with a unit and with nothing else.
+/// A number that depends only on the unit.
 fn scattered(unit: u32) -> u128 {
     RowHash::new(Kind::Request, 1).word(u64::from(unit)).finish()
 }
 
-/// One of `n`, by unit; 0 of none.
+/// One of `n`, by unit; 0 if there are none.
 fn any(unit: u32, n: usize) -> usize {
     (scattered(unit) % n.max(1) as u128) as usize
 }
 
-/// What is wanted, but for bounds and options.
-fn form(hash: RowHash, want: &Want) -> RowHash {
-    match want {
-        Want::Text => hash.word(0),
-        Want::Choice(_) => hash.word(1),
-        Want::Number { .. } => hash.word(2),
-        Want::List { of, .. } => form(hash.word(3), of),
-        Want::Record(fields) => {
+/// The requested form, without bounds and options.
+fn form(hash: RowHash, response_format: &ResponseFormat) -> RowHash {
+    match response_format {
+        ResponseFormat::Text => hash.word(0),
+        ResponseFormat::Choice(_) => hash.word(1),
+        ResponseFormat::Number { .. } => hash.word(2),
+        ResponseFormat::List { of, .. } => form(hash.word(3), of),
+        ResponseFormat::Record(fields) => {
             let hash = hash.word(4).word(fields.len() as u64);
-            fields.iter().fold(hash, |hash, (name, want)| form(hash.bytes(name.as_bytes()), want))
+            fields.iter().fold(hash, |hash, (name, response_format)| form(hash.bytes(name.as_bytes()), response_format))
         }
-        Want::Vector => hash.word(5),
+        ResponseFormat::Vector => hash.word(5),
     }
 }
 
-/// A value within other bounds, or of other options, of the same form.
-fn fitted(value: &Value, want: &Want) -> Value {
-    match (value, want) {
-        (Value::Choice(i), Want::Choice(options)) => Value::Choice(i % (options.len() as u32).max(1)),
-        (Value::Number(x), Want::Number { low, high, whole }) => {
+/// Fits a value to other bounds or options of the same form.
+fn fitted(value: &Value, response_format: &ResponseFormat) -> Value {
+    match (value, response_format) {
+        (Value::Choice(i), ResponseFormat::Choice(options)) => Value::Choice(i % (options.len() as u32).max(1)),
+        (Value::Number(x), ResponseFormat::Number { low, high, whole }) => {
             let x = x.max(*low).min(*high);
             Value::Number(if *whole { x.round() } else { x })
         }
-        (Value::List(values), Want::List { of, least, most }) => {
+        (Value::List(values), ResponseFormat::List { of, least, most }) => {
             let mut values: Vec<Value> = values.iter().take(*most as usize).map(|value| fitted(value, of)).collect();
             while values.len() < *least as usize {
                 values.push(values.last().cloned().unwrap_or_else(|| blank(of, "0", false)));
             }
             Value::List(values)
         }
-        (Value::Record(values), Want::Record(fields)) => {
-            Value::Record(values.iter().zip(fields).map(|(value, (_, want))| fitted(value, want)).collect())
-        }
+        (Value::Record(values), ResponseFormat::Record(fields)) => Value::Record(
+            values.iter().zip(fields).map(|(value, (_, response_format))| fitted(value, response_format)).collect(),
+        ),
         (value, _) => value.clone(),
     }
 }
 
-/// A value of which every text is this one; lists have as many values as they must, or may.
-fn blank(want: &Want, text: &str, longest: bool) -> Value {
-    match want {
-        Want::Text => Value::Text(text.into()),
-        Want::Choice(_) => Value::Choice(0),
-        Want::Number { low, .. } => Value::Number(*low),
-        Want::List { of, least, most } => {
-            // One of them has all the text that there may be.
+/// A value in which every text is this one; lists have the minimum or maximum number of values.
+fn blank(response_format: &ResponseFormat, text: &str, longest: bool) -> Value {
+    match response_format {
+        ResponseFormat::Text => Value::Text(text.into()),
+        ResponseFormat::Choice(_) => Value::Choice(0),
+        ResponseFormat::Number { low, .. } => Value::Number(*low),
+        ResponseFormat::List { of, least, most } => {
+            // One of them has all the text allowed.
             let n = if longest { (*most).min(1).max(*least) } else { *least };
             Value::List((0..n).map(|_| blank(of, text, longest)).collect())
         }
-        Want::Record(fields) => Value::Record(fields.iter().map(|(_, want)| blank(want, text, longest)).collect()),
-        Want::Vector => Value::Vector(Vec::new()),
+        ResponseFormat::Record(fields) => {
+            Value::Record(fields.iter().map(|(_, response_format)| blank(response_format, text, longest)).collect())
+        }
+        ResponseFormat::Vector => Value::Vector(Vec::new()),
     }
 }

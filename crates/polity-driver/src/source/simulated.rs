@@ -1,19 +1,19 @@
-//! A driver that misbehaves by seed: it delays, reorders, repeats and fails. A run must not notice.
+//! A driver with seeded faults: it delays, reorders, repeats and fails. A run must not be affected.
 
 use super::{Broken, Live, Outside, Source};
-use crate::models::Providers;
 use polity_kernel::ask::{Answer, Effect};
 use polity_kernel::rng::{Draws, Stream};
+use polity_models::models::Providers;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a simulated driver misbehaves.
+/// The faults of a simulated driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
     /// Its seed; not the run's.
     pub seed: u64,
-    /// Probability that a try fails and is made again.
+    /// Probability that a try fails and is repeated.
     pub failure: f64,
     /// Probability that an answer is delivered twice.
     pub repeat: f64,
@@ -32,7 +32,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Answers come from the providers, which must answer at once (simulated models do).
+    /// Answers come from the providers, which must answer immediately (simulated models do).
     #[must_use]
     pub fn new(providers: Arc<Providers>, seed: u64, faults: Faults) -> Self {
         Simulated {
@@ -47,7 +47,7 @@ impl Simulated {
     }
 
     fn arrive(&mut self, after: f64, answer: Answer) {
-        // Times are positive, so their bits are ordered as they are.
+        // Times are positive, so their bits have the same order.
         self.arrivals.insert(((self.now + after).to_bits(), self.count), answer);
         self.count += 1;
     }
@@ -96,7 +96,7 @@ impl Source for Simulated {
     }
 
     fn is_sated(&self) -> Option<bool> {
-        // What arrives while turns begin reaches no result either.
+        // Arrivals while turns start affect no result either.
         Some(false)
     }
 

@@ -1,27 +1,25 @@
-//! The folder of a sweep: `sweep.json`, `inputs/`, `runs/ARM/SEED/`, `tables/`, CSV files of the same tables, and `digests.json`, which says
-//! what these files are.
+//! The folder of a sweep: `sweep.json`, `inputs/`, `runs/ARM/SEED/`, `tables/`, CSV files of the same tables, and `digests.json`, which
+//! lists these files.
 
-use super::Arms;
-use crate::DriveError;
-use crate::disk::{Disk, create_dir_durably, write_atomically};
-use crate::listing::{DIGESTS_FILE, Listing};
+use super::arms::Arms;
+use super::mark::{SWEEP_FILE, is_sweep};
 use crate::run::{Build, InputEntry, LOCK, Prepared, claim, lock, only_regular};
-use crate::tables::{Known, Reader};
 use polity_kernel::digest::{Digest, FileHash};
 use polity_kernel::scenario::Design;
 use polity_kernel::tree::Node;
+use polity_store::DriveError;
+use polity_store::disk::{Disk, create_dir_durably, write_atomically};
+use polity_store::listing::{DIGESTS_FILE, Listing};
+use polity_store::tables::{Known, Reader};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Version of the sweep folder.
+/// Format version of the sweep folder.
 const FORMAT: u32 = 2;
 
-/// What makes a folder a sweep.
-pub const SWEEP_FILE: &str = "sweep.json";
-
-/// `sweep.json`: everything that determines a sweep, and what made it.
+/// `sweep.json`: everything that determines a sweep, and its build.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SweepManifest {
     /// Version of the sweep folder.
@@ -33,17 +31,17 @@ pub struct SweepManifest {
     /// The flags that changed the scenario, as in a run's manifest.
     #[serde(default)]
     pub edits: Vec<String>,
-    /// The build that began it.
+    /// The build that started it.
     pub build: Build,
     /// The scenario with all edits, without its design.
     pub scenario: serde_json::Value,
-    /// The design, worked out.
+    /// The expanded design.
     pub design: Design,
     /// Arms in the order of the design.
     pub arms: Vec<ArmEntry>,
     /// The files that runs read.
     pub inputs: Vec<InputEntry>,
-    /// The models that runs ask.
+    /// The models that runs call.
     pub models: Vec<String>,
     /// Whether answers come from simulated models.
     pub simulated: bool,
@@ -60,7 +58,7 @@ pub struct ArmEntry {
     pub agents: u32,
 }
 
-/// A folder's name for an arm: the arm's own where that is plain.
+/// The folder name of an arm: the arm's own name if it is a plain word.
 fn folder_name(name: &str, at: usize) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._=,+".contains(c);
     let fits = name.len() <= 120 && !name.starts_with(['.', '_', '-']) && name.chars().all(plain);
@@ -103,12 +101,7 @@ pub(crate) fn run_folder(sweep: &Path, arm: &ArmEntry, seed: u64) -> PathBuf {
     sweep.join("runs").join(&arm.folder).join(seed.to_string())
 }
 
-/// Whether a folder holds a sweep.
-pub fn is_sweep(disk: &dyn Disk, dir: &Path) -> bool {
-    disk.exists(&dir.join(SWEEP_FILE)).unwrap_or(false)
-}
-
-/// What a crash may leave of a sweep before sweep.json is written: nothing that is in the way of another one.
+/// Leftovers of a crash before sweep.json is written: they do not block another sweep.
 fn left_by_a_crash(names: &[&str], is_file: bool) -> bool {
     let whole = |name: &str| name.strip_suffix(".tmp").unwrap_or(name).to_owned();
     match (names, is_file) {
@@ -125,7 +118,7 @@ fn left_by_a_crash(names: &[&str], is_file: bool) -> bool {
 /// [`DriveError::Folder`] if sweep.json or digests.json was changed.
 pub(crate) fn tables<'a>(disk: &'a dyn Disk, dir: &Path) -> Result<Reader<'a>, DriveError> {
     let (_, listing) = SweepManifest::checked(disk, dir)?;
-    let mend = format!("`polity resume {}` writes the tables of the sweep anew, from its runs", dir.display());
+    let mend = format!("`polity resume {}` rewrites the tables of the sweep from its runs", dir.display());
     let known = Known { parts: listing.parts(), mend, ..Known::default() };
     Ok(Reader::new(disk, &dir.join("tables"), known, None))
 }
@@ -138,7 +131,7 @@ pub(super) struct SweepFolder {
 }
 
 impl SweepFolder {
-    /// Makes a new folder, or takes an empty one.
+    /// Creates a new folder, or takes an empty one.
     pub(super) fn create(
         disk: Arc<dyn Disk>,
         path: &Path,
@@ -164,28 +157,28 @@ impl SweepFolder {
         }
         let file = path.join(SWEEP_FILE);
         let mut text = serde_json::to_string_pretty(manifest)
-            .map_err(|e| DriveError::Folder(format!("{} can not be written: {e}", file.display())))?;
+            .map_err(|e| DriveError::Folder(format!("{} cannot be written: {e}", file.display())))?;
         text.push('\n');
         listing.add(SWEEP_FILE, text.as_bytes());
         listing.write(disk.as_ref(), path)?;
-        // It comes last: a folder that has one can be resumed.
+        // Written last: a folder that has it can be resumed.
         write_atomically(disk.as_ref(), &file, text.as_bytes()).map_err(DriveError::disk(&file))?;
         Ok(SweepFolder { disk, path: path.to_path_buf(), _lock: lock })
     }
 
-    /// Opens a folder to go on with its sweep.
+    /// Opens a folder to continue its sweep.
     pub(super) fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<(SweepFolder, SweepManifest), DriveError> {
         let manifest = SweepManifest::of(disk.as_ref(), path)?;
         let lock = lock(disk.as_ref(), path)?;
         Ok((SweepFolder { disk, path: path.to_path_buf(), _lock: lock }, manifest))
     }
 
-    /// The arms, ready to be run, from the folder alone.
+    /// The arms, ready to run, from the folder alone.
     pub(super) fn prepared(&self, manifest: &SweepManifest) -> Result<Vec<Prepared>, DriveError> {
         let read = |wish: &polity_kernel::scenario::FileWish, _: &polity_kernel::tree::Origin| {
             let entry = manifest.inputs.iter().find(|entry| entry.path == wish.path);
             let entry = entry.ok_or_else(|| format!("{} does not hold this file", self.path.display()))?;
-            // The name is what the bytes must come to, and therefore no path to anywhere else.
+            // The name is the digest of the bytes, so it cannot be a path to elsewhere.
             let name = entry.digest.parse::<Digest>()?.to_string();
             let path = self.path.join("inputs").join(&name);
             let bytes = self.disk.read(&path).map_err(|error| error.to_string())?;
@@ -209,13 +202,13 @@ impl SweepFolder {
         &self.path
     }
 
-    /// Takes a sweep that can not go on away again.
+    /// Removes a sweep that cannot continue.
     pub(super) fn discard(&self) -> Result<(), DriveError> {
         let runs = self.path.join("runs");
         if self.disk.exists(&runs).map_err(DriveError::disk(&runs))? {
             self.disk.remove_dir_all(&runs).map_err(DriveError::disk(&runs))?;
         }
-        // It goes last: what a kill leaves before is a sweep that can be resumed.
+        // Removed last: after a kill before that, the sweep can be resumed.
         let file = self.path.join(SWEEP_FILE);
         self.disk.remove_file(&file).map_err(DriveError::disk(&file))?;
         self.disk.sync_dir(&self.path).map_err(DriveError::disk(&self.path))
@@ -223,14 +216,14 @@ impl SweepFolder {
 }
 
 impl SweepManifest {
-    /// Reads `sweep.json`, and checks that it is as it was written.
+    /// Reads `sweep.json`, and verifies it.
     pub fn of(disk: &dyn Disk, dir: &Path) -> Result<SweepManifest, DriveError> {
         Ok(Self::checked(disk, dir)?.0)
     }
 
-    /// The same, with what else the folder must hold.
+    /// The same, with the other required contents of the folder.
     pub(crate) fn checked(disk: &dyn Disk, dir: &Path) -> Result<(SweepManifest, Listing), DriveError> {
-        /// What is read of any format.
+        /// Readable in any format version.
         #[derive(Deserialize)]
         struct Head {
             format: u32,
@@ -244,11 +237,12 @@ impl SweepManifest {
         };
         let head: Head = match serde_json::from_slice(&bytes) {
             Ok(head) => head,
-            Err(error) => return wrong(&format!("can not be read: {error}")),
+            Err(error) => return wrong(&format!("cannot be read: {error}")),
         };
         if head.format != FORMAT {
             return Err(DriveError::Folder(format!(
-                "{} is of sweep format {}, this build reads {FORMAT}; use the build that began the sweep (version {}) or a newer one, or sweep again",
+                "{} has sweep format {}, but this build reads {FORMAT}; use the build that began the sweep (version \
+                 {}) or a newer one, or run the sweep again",
                 path.display(),
                 head.format,
                 head.build.version
@@ -256,7 +250,7 @@ impl SweepManifest {
         }
         let Some(listing) = Listing::read(disk, dir)? else {
             return Err(DriveError::Folder(format!(
-                "{} is gone, so that nothing says whether the sweep is as it was; put it back from a copy",
+                "{} is gone, so the sweep cannot be checked for changes; put it back from a copy",
                 dir.join(DIGESTS_FILE).display()
             )));
         };
@@ -265,13 +259,13 @@ impl SweepManifest {
         }
         let manifest: SweepManifest = match serde_json::from_slice(&bytes) {
             Ok(manifest) => manifest,
-            Err(error) => return wrong(&format!("can not be read: {error}")),
+            Err(error) => return wrong(&format!("cannot be read: {error}")),
         };
-        // A folder's name that is not its arm's own could lead anywhere.
+        // A folder name that does not match its arm could lead anywhere.
         let named = |(at, arm): (usize, &ArmEntry)| arm.folder == folder_name(&arm.name, at);
         match manifest.arms.len() == manifest.design.arms.len() && manifest.arms.iter().enumerate().all(named) {
             true => Ok((manifest, listing)),
-            false => wrong(&"was changed: its arms do not fit its design"),
+            false => wrong(&"was changed: its arms do not match its design"),
         }
     }
 }
@@ -284,7 +278,7 @@ mod tests {
     fn arms_have_folders_that_every_disk_takes() {
         assert_eq!(folder_name("world.fraction=0.5,mean=1", 3), "world.fraction=0.5,mean=1");
         for strange in ["a/b", "..", "a b", "_3", "", "é", &"x".repeat(500)] {
-            // An empty name can not come from a design.
+            // A design cannot contain an empty name.
             assert!(strange.is_empty() || folder_name(strange, 3) == "_3", "{strange}");
         }
     }

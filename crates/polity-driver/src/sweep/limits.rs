@@ -1,32 +1,32 @@
-//! How much memory and disk a sweep may take, and what it will.
+//! Limits and estimates of a sweep's memory and disk space.
 //!
-//! Memory: what a run is estimated to take ([`polity_kernel::scenario::MemoryBudget`]), which has the process in it once, or what the first run was
-//! measured to take if that is more. Disk: before the first run 32 kB a run, its inputs, and 2 bytes for every act and 4 for every agent that the
-//! scenario records, which is little, so that nothing is refused that fits; as soon as a run of an arm has ended, what that run takes.
+//! Memory per run: the estimate ([`polity_kernel::scenario::MemoryBudget`]), which includes the process once, or the measured use of the
+//! first run if that is more. Disk: before the first run, 32 kB per run, its inputs, and 2 bytes for every act and 4 for every agent
+//! recorded by the scenario; this is low, so that nothing that fits is refused. Once a run of an arm has ended, its actual size.
 
-use super::Arms;
+use super::arms::Arms;
 use super::pool::{Outcomes, RunId, Runs};
-use crate::DriveError;
-use crate::disk::Disk;
-use crate::memory::available;
 use polity_kernel::scenario::{PROCESS_BYTES, Scenario, bytes_in_words};
+use polity_store::DriveError;
+use polity_store::disk::Disk;
+use polity_store::memory::available;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a sweep may use.
+/// Limits of a sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Runs at once, at most.
+    /// Maximum concurrent runs.
     pub jobs: NonZeroUsize,
 }
 
 impl Limits {
-    /// How many runs may be under way at once, of which the largest takes `memory` bytes by estimate: one at least, which was not refused.
-    /// `measured`: MB that a run was seen to take; `bound`: MB for all, else half of what is there.
+    /// Number of concurrent runs, if the largest takes an estimated `memory` bytes; at least one, which was not refused. `measured`: MB
+    /// that a run used; `bound`: MB for all, else half of what is free.
     pub(super) fn jobs(&self, memory: u64, measured: Option<f64>, bound: Option<u64>) -> usize {
-        // Of an estimate, what the process takes however many runs are under way.
+        // The estimate's part for the process, independent of the number of runs.
         let process = PROCESS_BYTES as f64 / 1e6;
         let each = (memory as f64 / 1e6 - process).max(1.0).max(measured.unwrap_or(0.0));
         let bound = bound.map(|mb| mb as f64).or_else(|| available().map(|free| free as f64 / 2e6));
@@ -35,7 +35,7 @@ impl Limits {
     }
 }
 
-/// The nearest folder that exists.
+/// The nearest existing parent folder.
 fn existing(disk: &dyn Disk, path: &Path) -> PathBuf {
     let mut folders = path.ancestors().filter(|folder| !folder.as_os_str().is_empty());
     folders.find(|folder| disk.exists(folder).unwrap_or(false)).unwrap_or(Path::new(".")).to_path_buf()
@@ -45,7 +45,7 @@ fn refusal(path: &Path, what: String) -> DriveError {
     DriveError::Disk { path: path.to_path_buf(), source: io::Error::new(io::ErrorKind::StorageFull, what) }
 }
 
-/// Refuses a design that can not fit, before anything is written.
+/// Refuses a design that cannot fit, before anything is written.
 pub(super) fn check_disk_before(disk: &dyn Disk, out: &Path, arms: &Arms) -> Result<(), DriveError> {
     let here = existing(disk, out);
     let Some(free) = disk.free(&here).map_err(DriveError::disk(&here))? else { return Ok(()) };
@@ -63,8 +63,8 @@ pub(super) fn check_disk_before(disk: &dyn Disk, out: &Path, arms: &Arms) -> Res
         true => Err(refusal(
             out,
             format!(
-                "the {} runs of this design need at least about {}, and {} are free there; take seeds or levels out, record less, or \
-                 choose a larger disk with --out",
+                "the {} runs of this design need at least about {}, but only {} are free there; remove seeds or \
+                 levels, record less, or choose a larger disk with --out",
                 arms.design.runs(),
                 bytes_in_words(need as f64),
                 bytes_in_words(free as f64)
@@ -74,7 +74,7 @@ pub(super) fn check_disk_before(disk: &dyn Disk, out: &Path, arms: &Arms) -> Res
     }
 }
 
-/// What runs take on the disk, as they end.
+/// Disk use of runs, as they end.
 pub(super) struct Space<'a> {
     disk: Arc<dyn Disk>,
     runs: &'a Runs<'a>,
@@ -87,7 +87,7 @@ impl<'a> Space<'a> {
         Space { disk: runs.engine.disk.clone(), runs, known: vec![None; runs.manifest.arms.len()] }
     }
 
-    /// Takes note of what a run takes; an error if the others can not fit by that.
+    /// Records the size of a run; an error if the others cannot fit.
     pub(super) fn learn(&mut self, run: RunId, outcomes: &Outcomes) -> Result<(), DriveError> {
         if self.known.get(run.arm).copied().flatten().is_some() {
             return Ok(());
@@ -106,8 +106,8 @@ impl<'a> Space<'a> {
             true => Err(refusal(
                 dir,
                 format!(
-                    "{} of {} runs are done; by what they take the others need about {}, and {} are free there; free some space, \
-                     then: polity resume {}",
+                    "{} of {} runs are done; judging by their size, the others need about {}, but only {} are free \
+                     there. Free some space, then run: polity resume {}",
                     outcomes.count(),
                     self.runs.manifest.design.runs(),
                     bytes_in_words(need as f64),
@@ -120,7 +120,7 @@ impl<'a> Space<'a> {
     }
 }
 
-/// Bytes of all files below a folder, each in whole blocks of 4,096.
+/// Bytes of all files below a folder, each rounded up to blocks of 4,096.
 fn bytes_below(disk: &dyn Disk, path: &Path) -> u64 {
     match disk.list(path) {
         Ok(names) => 4096 + names.iter().map(|name| bytes_below(disk, &path.join(name))).sum::<u64>(),

@@ -1,39 +1,40 @@
-//! The runs of a sweep, several at once. Which thread makes a run, and when it ends, reaches no result.
+//! The runs of a sweep, several at once. Threads and timing affect no result.
 
-use super::HealthRow;
+use super::arms::seed;
 use super::folder::{SweepManifest, run_folder};
-use crate::DriveError;
 use crate::drive::Totals;
 use crate::health::{Alarm, alarms};
 use crate::run::{Engine, Prepared, Whole};
-use crate::tables::{ColumnData, Reader, TableError};
 use polity_kernel::scenario::Design;
+use polity_store::DriveError;
+use polity_store::tables::{ColumnData, Reader, TableError};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A run of a design: positions of its arm and, in that, of its seed.
+/// A run of a design: indices of its arm and of its seed there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RunId {
     pub arm: usize,
     pub seed: usize,
 }
 
-/// What a run that has ended came to.
+/// The results of a finished run.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Done {
     /// Its digest.
     pub digest: String,
     /// The names of all that it measured.
     pub measured: Vec<String>,
-    /// Signs that it shows nothing.
+    /// Signs that it is uninformative.
     pub health: Vec<Alarm>,
-    /// What its answers came to.
+    /// Totals of its answers.
     pub totals: Totals,
     /// What the design reads, by metric.
     pub values: BTreeMap<String, f64>,
 }
 
-/// What runs came to, in the order of the design.
+/// The results of runs, in the order of the design.
 pub(super) struct Outcomes {
     done: Vec<Vec<Option<Done>>>,
     count: usize,
@@ -51,12 +52,12 @@ impl Outcomes {
         }
     }
 
-    /// How many have ended.
+    /// Number of finished runs.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// Arms of which a run has ended.
+    /// Number of arms with a finished run.
     pub(super) fn arms_begun(&self) -> usize {
         self.done.iter().filter(|arm| arm.iter().any(Option::is_some)).count()
     }
@@ -70,7 +71,7 @@ impl Outcomes {
         self.ended().flat_map(|done| done.measured.iter().map(String::as_str)).collect()
     }
 
-    /// What the answers of all runs came to.
+    /// Totals of the answers of all runs.
     pub(super) fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         self.ended().for_each(|done| totals.add(&done.totals));
@@ -99,7 +100,7 @@ impl Outcomes {
         self.done.iter().map(|arm| arm.iter().filter(|done| done.is_none()).count()).collect()
     }
 
-    /// All of them, by arm and seed, once all have ended.
+    /// All results, by arm and seed, once all runs have ended.
     pub(super) fn all(self) -> Option<Vec<Vec<Done>>> {
         self.done.into_iter().map(|arm| arm.into_iter().collect()).collect()
     }
@@ -115,7 +116,7 @@ pub(super) struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// All runs, each arm's first seed first: what an arm takes is known early.
+    /// All runs, each arm's first seed first, so that the size of an arm is known early.
     pub(super) fn order(&self) -> Vec<RunId> {
         let arms = &self.manifest.design.arms;
         let most = arms.iter().map(|arm| arm.seeds.len()).max().unwrap_or(0);
@@ -131,7 +132,7 @@ impl Runs<'_> {
         run_folder(self.path, &self.manifest.arms[run.arm], self.seed(run))
     }
 
-    /// Makes runs on `jobs` threads and hands over what they came to, as they end. Stops at the first error, or when a person asks.
+    /// Makes runs on `jobs` threads and passes on their results as they end. Stops at the first error, or on a stop request.
     pub(super) fn drive(
         &self,
         runs: &[RunId],
@@ -141,11 +142,11 @@ impl Runs<'_> {
         self.engine.at_once(runs, jobs, &|engine, run| self.make(engine, run), hear)
     }
 
-    /// Begins a run, goes on with it, or reads what it came to; `None` if a person stopped it.
+    /// Starts a run, resumes it, or reads its results; `None` if a person stopped it.
     fn make(&self, engine: &Engine<'_>, run: RunId) -> Result<Option<Done>, DriveError> {
         let dir = self.folder(run);
         let mut prepared = self.prepared[run.arm].clone();
-        let (path, seed) = super::seed(self.seed(run));
+        let (path, seed) = seed(self.seed(run));
         prepared.tree.edit(&path, seed)?;
         let Some(Whole { digest, rounds, totals, metrics: mut measured, tables }) =
             engine.whole(&prepared, &dir, "sweep.json")?
@@ -166,7 +167,7 @@ impl Runs<'_> {
     }
 }
 
-/// Distances from data as metrics, `validation.OF.AT.DISTANCE`, in the last round: a design may read how well arms fit.
+/// Distances from data as metrics, `validation.OF.AT.DISTANCE`, in the last round, so that a design can read how well arms fit.
 fn distances(tables: &Reader<'_>, rounds: u32) -> Result<BTreeMap<String, Vec<(u32, f64)>>, TableError> {
     let table = tables.closed("validation", &["at", "of", "distance", "value"], usize::MAX)?;
     let mut found = BTreeMap::new();
@@ -182,4 +183,17 @@ fn distances(tables: &Reader<'_>, rounds: u32) -> Result<BTreeMap<String, Vec<(u
         }
     }
     Ok(found)
+}
+
+/// How many runs of an arm raise an alarm.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HealthRow {
+    /// The arm.
+    pub arm: String,
+    /// Kind of the alarm.
+    pub kind: &'static str,
+    /// Its subject: a cohort or the run.
+    pub subject: String,
+    /// Number of finished runs of the arm that raise it.
+    pub runs: usize,
 }

@@ -1,15 +1,15 @@
-//! From the runs of a sweep to its tables: one row a run and metric, means with intervals by arm, contrasts.
+//! The tables of a sweep: one row per run and metric, means with intervals by arm, contrasts.
 
-use super::pool::Done;
-use super::{HealthRow, SWEEP_FILE, SweepManifest, run_folder};
-use crate::DriveError;
-use crate::disk::{Disk, create_dir_durably, write_atomically};
-use crate::drive::digest_of;
-use crate::listing::Listing;
-use crate::spreadsheet::inert;
-use crate::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, remove_parts_after};
+use super::folder::{SweepManifest, run_folder};
+use super::mark::SWEEP_FILE;
+use super::pool::{Done, HealthRow};
 use polity_kernel::scenario::{Design, Factor};
-use polity_kernel::stats::{self, Estimate, Verdict};
+use polity_stats::{self as stats, Estimate, Verdict};
+use polity_store::disk::{Disk, create_dir_durably, write_atomically};
+use polity_store::listing::Listing;
+use polity_store::spreadsheet::inert;
+use polity_store::tables::{Batch, Column, ColumnSpec, Kind, TableSpec, Tables, remove_parts_after};
+use polity_store::{DriveError, digest_of};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -36,7 +36,7 @@ pub struct ArmRow {
 /// A difference between arms, or between levels of a factor.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ContrastRow {
-    /// `arm`: an arm less the baseline; `main effect`: the arms with a level less those with the factor's first level.
+    /// `arm`: an arm minus the baseline; `main effect`: the arms with a level minus those with the factor's first level.
     pub contrast: &'static str,
     /// The factor of a main effect.
     pub factor: Option<String>,
@@ -52,15 +52,15 @@ pub struct ContrastRow {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// Seeds (of a difference that is not paired, in the arm that has fewest).
+    /// Number of seeds (if not paired, of the arm with the fewest).
     pub n: usize,
-    /// Whether it was taken seed by seed.
+    /// Whether it was computed seed by seed.
     pub paired: bool,
     /// `stable` if the interval excludes 0, `seed noise` if it does not, `unknown` without an interval.
     pub verdict: Verdict,
 }
 
-/// What a sweep came to.
+/// The results of a sweep.
 pub(super) struct Results {
     pub arms: Vec<ArmRow>,
     pub contrasts: Vec<ContrastRow>,
@@ -78,7 +78,7 @@ struct Comparison<'a> {
     minus: Vec<usize>,
 }
 
-/// Every arm against the baseline, every level of every factor against its first.
+/// Every arm against the baseline, and every level of each factor against its first.
 fn comparisons(design: &Design) -> Vec<Comparison<'_>> {
     let mut all = Vec::new();
     if let Some(baseline) = design.arms.get(design.baseline) {
@@ -130,7 +130,7 @@ fn difference(design: &Design, of: &Comparison<'_>, values: &Values) -> Estimate
 }
 
 impl Results {
-    /// Sums all runs up, given by arm and seed.
+    /// Summarises all runs, given by arm and seed.
     pub(super) fn of(design: &Design, runs: &[Vec<Done>]) -> Results {
         let metrics: BTreeSet<&String> = runs.iter().flatten().flat_map(|run| run.values.keys()).collect();
         let metrics: Vec<String> = metrics.into_iter().cloned().collect();
@@ -175,7 +175,7 @@ impl Results {
         Results { arms, contrasts, digest: digest_of(digests.join("\n").as_bytes()).to_string(), metrics }
     }
 
-    /// Writes the tables, each as Parquet and as CSV, unless all are there as they were written.
+    /// Writes the tables, as Parquet and CSV, unless all exist unchanged.
     pub(super) fn write(
         &self,
         disk: &Arc<dyn Disk>,
@@ -214,7 +214,7 @@ impl Results {
         if complete && sound()? {
             return Ok(());
         }
-        // A kill may have left some of them; all are written anew, from the runs.
+        // A kill may have left some of them; all are written again, from the runs.
         create_dir_durably(disk.as_ref(), &folder).map_err(DriveError::disk(&folder))?;
         remove_parts_after(disk.as_ref(), &folder, None)?;
         let specs = tables.iter().map(|(spec, _)| spec.clone()).collect();
@@ -245,7 +245,8 @@ impl Results {
         columns.push(ColumnSpec::new("seed", Kind::U64, "seed of the run"));
         columns.push(ColumnSpec::new("metric", Kind::Text, "quantity and metric"));
         columns.push(
-            ColumnSpec::new("value", Kind::F64, "what the design reads of it; missing if the run has none").nullable(),
+            ColumnSpec::new("value", Kind::F64, "the value that the design reads; missing if the run has none")
+                .nullable(),
         );
         columns.push(ColumnSpec::new("digest", Kind::Text, "digest of the run"));
         let each = || {
@@ -270,7 +271,7 @@ impl Results {
         };
         data.push(Column::MaybeF64(each().map(value).collect()));
         data.push(text(&|arm, seed, _| runs[arm][seed].digest.clone()));
-        let doc = "One row a run and metric, in order of arm and seed.".to_string();
+        let doc = "One row per run and metric, in order of arm and seed.".to_string();
         let spec = TableSpec { name: "runs".into(), doc, columns, volatile: false, only_with_rows: false };
         (spec, Batch { rows: each().count(), columns: data })
     }
@@ -293,7 +294,7 @@ impl Results {
             Column::MaybeF64(rows.iter().map(|row| row.high).collect()),
             Column::U32(rows.iter().map(|row| row.n as u32).collect()),
         ];
-        let doc = "One row an arm and metric. Intervals: Student's, 95 %, of the mean over seeds.".to_string();
+        let doc = "One row per arm and metric. Intervals: Student's, 95 %, of the mean over seeds.".to_string();
         (
             TableSpec { name: "summary".into(), doc, columns, volatile: false, only_with_rows: false },
             Batch { rows: rows.len(), columns: data },
@@ -306,7 +307,7 @@ impl Results {
         let columns = vec![
             text(
                 "contrast",
-                "`arm`: an arm less the baseline; `main effect`: arms with a level less those with the first",
+                "`arm`: an arm minus the baseline; `main effect`: arms with a level minus those with the first level",
             ),
             text("factor", "factor of a main effect").nullable(),
             text("level", "the arm, or the level"),
@@ -317,7 +318,10 @@ impl Results {
             ColumnSpec::new("high", Kind::F64, "upper end of the 95 % interval").nullable(),
             ColumnSpec::new("n", Kind::U32, "seeds"),
             ColumnSpec::new("paired", Kind::Bool, "whether differences were taken seed by seed"),
-            text("verdict", "`stable`: the interval excludes 0; `seed noise`: it does not; `unknown`: there is none"),
+            text(
+                "verdict",
+                "`stable`: the interval excludes 0; `seed noise`: it does not; `unknown`: there is no interval",
+            ),
         ];
         let data = vec![
             Column::Text(rows.iter().map(|row| row.contrast.to_string()).collect()),
@@ -332,7 +336,10 @@ impl Results {
             Column::Bool(rows.iter().map(|row| row.paired).collect()),
             Column::Text(rows.iter().map(|row| row.verdict.word().to_string()).collect()),
         ];
-        let doc = "One row a difference and metric. Intervals: Student's, 95 %, of the differences by seed; Welch's where they are not paired.".to_string();
+        let doc =
+            "One row per difference and metric. Intervals: Student's, 95 %, of the differences by seed; Welch's where \
+             they are not paired."
+                .to_string();
         (
             TableSpec { name: "contrasts".into(), doc, columns, volatile: false, only_with_rows: false },
             Batch { rows: rows.len(), columns: data },
@@ -353,7 +360,7 @@ fn health_table(rows: &[HealthRow]) -> (TableSpec, Batch) {
         Column::Text(rows.iter().map(|row| row.subject.clone()).collect()),
         Column::U32(rows.iter().map(|row| row.runs as u32).collect()),
     ];
-    let doc = "One row an arm and kind of alarm: signs that runs show nothing.".to_string();
+    let doc = "One row per arm and kind of alarm. Alarms are signs that runs are uninformative.".to_string();
     (
         TableSpec { name: "health".into(), doc, columns, volatile: false, only_with_rows: false },
         Batch { rows: rows.len(), columns: data },
@@ -366,12 +373,12 @@ fn numbers(factor: &Factor) -> Option<Vec<f64>> {
     factor.levels.iter().map(|level| level.parse().ok().filter(|x: &f64| x.is_finite())).collect()
 }
 
-/// The rows as CSV; numbers are written so that they read back as the same.
+/// The rows as CSV; numbers are written so that they read back unchanged.
 fn csv(spec: &TableSpec, batch: &Batch) -> Result<Vec<u8>, DriveError> {
     let number = |x: f64| format!("{x}");
     let text = |text: &str| inert(text).into_owned();
     let failed =
-        |error: &dyn std::fmt::Display| DriveError::Folder(format!("{}.csv can not be written: {error}", spec.name));
+        |error: &dyn std::fmt::Display| DriveError::Folder(format!("{}.csv cannot be written: {error}", spec.name));
     let cell = |column: &Column, row: usize| -> Result<String, DriveError> {
         Ok(match column {
             Column::Text(v) => text(&v[row]),
@@ -381,7 +388,7 @@ fn csv(spec: &TableSpec, batch: &Batch) -> Result<Vec<u8>, DriveError> {
             Column::U32(v) => v[row].to_string(),
             Column::U64(v) => v[row].to_string(),
             Column::Bool(v) => v[row].to_string(),
-            // An empty cell would say that there is no value.
+            // An empty cell would mean a missing value.
             _ => return Err(failed(&"no table of a sweep has a column of this kind")),
         })
     };

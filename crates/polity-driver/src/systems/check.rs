@@ -1,79 +1,80 @@
-//! Checking claims: every arm that a claim is about is run with every seed, each run once however many claims look at it, several at once.
+//! Checks claims: runs every arm of a claim with every seed, several at once; runs shared by claims are made once.
 //!
-//! A run's folder is named by what determines the run, so that a check which was killed goes on where it was, and a check of other claims
-//! in the same folder takes what is there. No result depends on which run ended first.
+//! A run's folder is named by what determines the run, so that a killed check continues where it was, and a check of other claims in the
+//! same folder reuses its runs. No result depends on which run ended first.
 
 use super::{Entry, FILE, shown};
-use crate::DriveError;
-use crate::drive::{Totals, digest_of};
-use crate::files::{self, Reach};
+use crate::drive::Totals;
 use crate::run::claim_shared;
-use crate::run::{Engine, Prepared, RunStatus, prepare};
+use crate::run::{Engine, Extent, Prepared, RunStatus, prepare};
 use crate::sweep::WatchSweep;
-use crate::tables::ColumnData;
+use crate::systems::entry::{Arm, Claim, Finding};
 use polity_kernel::scenario::Scenario;
-use polity_kernel::stats::FEW;
-use polity_kernel::system::{Arm, Claim, Finding};
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
+use polity_stats::FEW;
+use polity_store::DriveError;
+use polity_store::digest_of;
+use polity_store::files::{self, Reach};
+use polity_store::tables::ColumnData;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Draws of the simulated models' parameters with which a claim is checked besides.
+/// Additional draws of the simulated models' parameters with which a claim is checked.
 pub const DRAWS: u32 = 3;
-/// The part of the items that a quick check takes.
+/// The fraction of items in a quick check (one in this many).
 const QUICK: u32 = 4;
-/// What can be measured of every run that asks, beside its metrics.
+/// Quantities of every run with calls, besides its metrics.
 pub const QUANTITIES: [&str; 5] = ["accuracy", "calls", "tokens", "cost", "rounds"];
 
-/// What is to be checked.
+/// The options of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// Systems.
     pub entries: &'a [&'a Entry],
-    /// Fewer seeds and items, and no other draws: says only what is plain.
+    /// Fewer seeds and items, and no other draws: shows only clear results.
     pub quick: bool,
-    /// Whether mechanisms are broken, too.
+    /// Whether mechanisms are also broken.
     pub breaks: bool,
-    /// Whether nothing is run: only checked that everything could be.
+    /// Whether to run nothing, and only check that everything could run.
     pub dry: bool,
     /// The folder that holds the runs.
     pub out: &'a Path,
     /// Runs at once.
     pub jobs: usize,
-    /// Folders whose files their scenarios may read besides those in reach of each.
+    /// Additional folders whose files their scenarios may read.
     pub allowed: &'a [PathBuf],
 }
 
-/// What a check came to: the object of `--json`.
+/// The result of a check: the object of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// [`RunStatus::Done`], [`RunStatus::Stopped`], or [`RunStatus::NotRun`] if only the arms were to be checked.
+    /// [`RunStatus::Done`], [`RunStatus::Stopped`], or [`RunStatus::NotRun`] if only the arms were checked.
     pub status: RunStatus,
     /// The folder that holds the runs.
     pub out: String,
-    /// Whether it was a quick one.
+    /// Whether it was a quick check.
     pub quick: bool,
     /// Runs of all arms, each counted once.
     pub runs: usize,
-    /// What was found of every claim; empty unless all runs have ended.
+    /// The result of every claim; empty unless all runs have ended.
     pub claims: Vec<ClaimReport>,
-    /// Claims of which something else was found than is expected.
+    /// Number of claims with unexpected results.
     pub failed: usize,
 }
 
-/// What was found of a claim.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ClaimReport {
     /// The system's folder.
     pub system: String,
     /// The claim's name.
     pub claim: String,
-    /// What the paper says, in our words.
+    /// The paper's statement, in our words.
     pub text: String,
-    /// Where the paper says it.
+    /// Where in the paper.
     pub source: String,
-    /// What is expected of the quantity.
+    /// The expectation about the quantity.
     pub expected: String,
     /// The quantity.
     pub measured: Option<f64>,
@@ -83,17 +84,17 @@ pub struct ClaimReport {
     pub high: Option<f64>,
     /// Seeds.
     pub seeds: usize,
-    /// `holds`, `does not hold`, `not told apart`; `not checked` where the machine lacks what it needs; `measured elsewhere`.
+    /// `holds`, `does not hold`, `not told apart`; `not checked` if the machine lacks what it needs; `measured elsewhere`.
     pub verdict: &'static str,
     /// Whether simulated models answered.
     pub simulated: bool,
     /// Whether it is expected to hold here.
     pub reproduces: bool,
-    /// What was measured when it was written down that it does not.
+    /// The value measured when it was recorded as not reproducing.
     pub found: Option<f64>,
-    /// Whether what was found is what is expected.
+    /// Whether the result is the expected one.
     pub as_expected: bool,
-    /// Why it was not checked, why it does not reproduce, or where it is measured.
+    /// Why it was not checked or does not reproduce, or where it is measured.
     pub note: Option<String>,
     /// The same with other draws of the simulated models' parameters.
     pub draws: Vec<Drawn>,
@@ -101,7 +102,7 @@ pub struct ClaimReport {
     pub breaks: Vec<Broken>,
 }
 
-/// What was found of a claim with other parameters of the simulated models.
+/// The result of a claim with other parameters of the simulated models.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drawn {
     /// Which draw: `sim/X~DRAW`.
@@ -112,11 +113,11 @@ pub struct Drawn {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// What was found.
+    /// The result.
     pub verdict: &'static str,
 }
 
-/// What was found of a claim whose mechanism was broken.
+/// The result of a claim with a broken mechanism.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Broken {
     /// Name of the break.
@@ -127,11 +128,11 @@ pub struct Broken {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// What was found; it must not hold.
+    /// The result; it must not hold.
     pub verdict: &'static str,
 }
 
-/// A way in which a claim is looked at.
+/// A variant in which a claim is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Look<'a> {
     Plain,
@@ -139,10 +140,10 @@ enum Look<'a> {
     Broken(&'a str),
 }
 
-/// What a run came to, by quantity.
+/// The results of a run, by quantity.
 type Values = BTreeMap<String, f64>;
 
-/// Runs of an arm, one a seed, as positions in the list of all.
+/// Runs of an arm, one per seed, as indices into the list of all.
 type Runs = Vec<usize>;
 
 /// All runs of a check, each once.
@@ -153,11 +154,11 @@ struct Bench {
 }
 
 impl Bench {
-    /// The position of a run, which is added if it is new.
+    /// The index of a run, which is added if it is new.
     fn add(&mut self, system: &str, arm: &str, prepared: Prepared) -> usize {
         let inputs: Vec<&str> = prepared.files.iter().map(|file| file.entry.digest.as_str()).collect();
         let digest = digest_of(format!("{}\n{}", prepared.tree.to_json(), inputs.join("\n")).as_bytes()).to_string();
-        // Arms of other names may be the same run: the folder has the name of the first.
+        // Arms of other names may be the same run: the folder is named after the first.
         let key = PathBuf::from(system).join(&digest);
         if let Some(at) = self.known.get(&key) {
             return *at;
@@ -169,7 +170,7 @@ impl Bench {
     }
 }
 
-/// The text of a change as a command line says it, for errors that it causes.
+/// The command-line text of a change, for its errors.
 fn said(entry: &Entry, path: &str, value: &Node) -> Node {
     let text = format!("{path}={} of {}", value.to_json(), entry.folder.join(FILE).display());
     let mut value = value.clone();
@@ -177,7 +178,7 @@ fn said(entry: &Entry, path: &str, value: &Node) -> Node {
     value
 }
 
-/// Every simulated model becomes the one that is drawn around it.
+/// Replaces every simulated model by one drawn around it.
 fn draw(node: &mut Node, n: u32) {
     match &mut node.value {
         Value::Text(text) if text.starts_with("sim/") && !text.contains('~') => text.push_str(&format!("~{n}")),
@@ -193,7 +194,7 @@ impl Asked<'_> {
         if self.quick { all.min(FEW as u64) } else { all }
     }
 
-    /// The scenario of an arm with its changes, those of a break besides, and the check's own.
+    /// The scenario of an arm with its changes, those of a break, and the check's own.
     fn arm(&self, entry: &Entry, name: &str, arm: &Arm, look: Look<'_>, claim: &Claim) -> Result<Prepared, DriveError> {
         let reach = Reach::of(&entry.folder, self.allowed).with_edits_of_others();
         let path = entry.folder.join(&arm.scenario);
@@ -234,8 +235,7 @@ impl Asked<'_> {
         Ok(prepared)
     }
 
-    /// The runs of the arms of a claim, looked at in one way: those it is about, and those it is compared with; and whether simulated models
-    /// are asked in any.
+    /// The runs of a claim's arms in one variant: those it is about, those it is compared with; and whether any calls simulated models.
     fn runs(
         &self,
         engine: &Engine<'_>,
@@ -252,11 +252,11 @@ impl Asked<'_> {
                 DriveError::Scenario(error) => DriveError::Input(format!("{}, arm `{name}`: {error}", entry.name)),
                 other => other,
             };
-            let survey = engine.survey(&prepared).map_err(blame)?;
+            let survey = engine.survey(&prepared, Extent::Whole).map_err(blame)?;
             simulated |= survey.simulated;
             if survey.simulated && !entry.system.simulated {
                 return Err(DriveError::Input(format!(
-                    "{}: it says `simulated: false`, and its arm `{name}` asks simulated models",
+                    "{}: it says `simulated: false`, but its arm `{name}` calls simulated models",
                     entry.folder.join(FILE).display()
                 )));
             }
@@ -272,17 +272,17 @@ impl Asked<'_> {
         Ok((arms, simulated))
     }
 
-    /// The ways in which a claim is looked at besides. `simulated`: whether its arms ask simulated models.
+    /// The additional variants of a claim. `simulated`: whether its arms call simulated models.
     fn looks<'a>(&self, claim: &'a Claim, simulated: bool) -> impl Iterator<Item = Look<'a>> {
         let draws = (1..=DRAWS).filter(move |_| simulated && !self.quick).map(Look::Draw);
         let breaks = claim.breaks.keys().filter(|_| self.breaks).map(|name| Look::Broken(name));
         draws.chain(breaks)
     }
 
-    /// Makes all runs that are not there, and says what they show of every claim.
+    /// Makes all missing runs, and returns the result of every claim.
     ///
     /// # Errors
-    /// What is wrong with a system's files, and what stops a run.
+    /// Errors in a system's files, and errors that stop a run.
     pub fn check(&self, engine: &Engine<'_>, watch: &mut dyn WatchSweep) -> Result<Checked, DriveError> {
         let mut bench = Bench { out: self.out.to_path_buf(), runs: Vec::new(), known: BTreeMap::new() };
         let mut plans = Vec::new();
@@ -308,7 +308,7 @@ impl Asked<'_> {
             }
             if entry.system.simulated && !any && !entry.system.claims.is_empty() {
                 return Err(DriveError::Input(format!(
-                    "{}: it says `simulated: true`, and none of its arms asks simulated models",
+                    "{}: it says `simulated: true`, but none of its arms calls simulated models",
                     entry.folder.join(FILE).display()
                 )));
             }
@@ -397,8 +397,8 @@ impl Asked<'_> {
         Ok(report)
     }
 
-    /// Whether a finding is what is expected. A quick check has too few items to tell everything apart, and finds by chance what more
-    /// items do not: there only a claim that plainly does not hold, and should, counts.
+    /// Whether a result is the expected one. A quick check has too few items for all differences, and finds some by chance: there only a
+    /// claim that clearly fails, and should hold, counts.
     fn is_expected(&self, claim: &Claim, found: Finding) -> bool {
         match (claim.reproduces, found) {
             (true, found) => found == Finding::Holds || self.quick && found == Finding::NotToldApart,
@@ -407,7 +407,7 @@ impl Asked<'_> {
     }
 }
 
-/// Makes a run, or reads it, and says what it came to.
+/// Makes a run, or reads it, and returns its results.
 fn run(engine: &Engine<'_>, (dir, prepared): &(PathBuf, Prepared)) -> Result<Option<Values>, DriveError> {
     let Some(whole) = engine.whole(prepared, dir, "its folder's name")? else { return Ok(None) };
     let mut values: Values =
@@ -418,7 +418,7 @@ fn run(engine: &Engine<'_>, (dir, prepared): &(PathBuf, Prepared)) -> Result<Opt
         let table = whole.tables.closed("items", &["rounds"], usize::MAX)?;
         let Some((_, ColumnData::U32(of_items))) = table.first() else {
             return Err(DriveError::Folder(format!(
-                "{} has no table of items; remove it to have it made anew",
+                "{} has no table of items; remove it so that it is made again",
                 dir.display()
             )));
         };
@@ -454,7 +454,7 @@ fn read(entry: &Entry, claim: &Claim, runs: &Runs, values: &[Values]) -> Result<
     })
 }
 
-fn elsewhere(entry: &Entry, claim: &polity_kernel::system::Elsewhere) -> ClaimReport {
+fn elsewhere(entry: &Entry, claim: &crate::systems::entry::Elsewhere) -> ClaimReport {
     ClaimReport {
         system: entry.name.clone(),
         claim: claim.name.clone(),

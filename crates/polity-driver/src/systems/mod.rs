@@ -1,15 +1,16 @@
-//! Published systems: the index of all that the project knows (`systems/index.tsv`), and those of them that are there
+//! Published systems: the index of all systems known to the project (`systems/index.tsv`), and the implemented ones
 //! (`systems/NAME/system.yaml`), whose claims can be checked.
 
 mod check;
+pub mod entry;
 
 pub use check::{Asked, Broken, Checked, ClaimReport, DRAWS, Drawn, QUANTITIES};
 
-use crate::DriveError;
-use crate::files::{self, read_bytes};
+use self::entry::System;
 use polity_kernel::registry::Registry;
-use polity_kernel::system::System;
 use polity_kernel::tree::{Invalid, TreeError, nearest};
+use polity_store::DriveError;
+use polity_store::files::{self, read_bytes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -20,29 +21,29 @@ const INDEX: &str = "index.tsv";
 /// The columns of the index.
 const COLUMNS: [&str; 5] = ["id", "name", "group", "role", "works_when"];
 
-/// A row of the index: facts, no claim that any of it is there.
+/// A row of the index; it does not imply an implementation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Its number.
     pub id: u32,
-    /// What people call it.
+    /// Its common name.
     pub name: String,
     /// What kind of system it is.
     pub group: String,
-    /// What the project means to do with it.
+    /// Its intended role in the project.
     pub role: String,
-    /// What must be shown so that it counts as working.
+    /// What must be shown for it to count as working.
     pub works_when: String,
 }
 
-/// A system that is there.
+/// An implemented system.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Name of its folder.
     pub name: String,
     /// Its folder.
     pub folder: PathBuf,
-    /// What its file says.
+    /// The contents of its file.
     pub system: System,
 }
 
@@ -51,7 +52,7 @@ pub struct Entry {
 pub struct Catalogue {
     /// The rows of the index, in order.
     pub rows: Vec<Row>,
-    /// Systems that are there, in order of name.
+    /// Implemented systems, by name.
     pub entries: Vec<Entry>,
 }
 
@@ -59,11 +60,11 @@ impl Catalogue {
     /// Reads the index and all systems of a folder.
     ///
     /// # Errors
-    /// With file and place: what can not be read, systems that fit no row or no leaf.
+    /// With file and location: unreadable files, systems that match no row or no leaf.
     pub fn read(folder: &Path, registry: &Registry) -> Result<Catalogue, DriveError> {
         let rows = read_index(&folder.join(INDEX))?;
         let unreadable = |error: std::io::Error| {
-            DriveError::Input(format!("the folder {} can not be read: {error}", folder.display()))
+            DriveError::Input(format!("the folder {} cannot be read: {error}", folder.display()))
         };
         let mut names = Vec::new();
         for found in std::fs::read_dir(folder).map_err(unreadable)? {
@@ -83,7 +84,10 @@ impl Catalogue {
                     let at = format!("ids[{i}]");
                     Invalid::unless(known.contains(id), &at, format!("{INDEX} has no row {id}"))?;
                     if let Some(other) = taken.get(id) {
-                        return Err(Invalid { key: at, message: format!("row {id} is the system `{other}` already") });
+                        return Err(Invalid {
+                            key: at,
+                            message: format!("row {id} already belongs to the system `{other}`"),
+                        });
                     }
                 }
                 check_leaves(system, registry)
@@ -95,28 +99,29 @@ impl Catalogue {
         Ok(Catalogue { rows, entries })
     }
 
-    /// The system that a row is, if it is there.
+    /// The implemented system of a row, if any.
     #[must_use]
     pub fn of(&self, id: u32) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.system.ids.contains(&id))
     }
 
-    /// The system of this name, or of this row.
+    /// The system of this name or row.
     ///
     /// # Errors
-    /// Says which is nearest, or that it is planned.
+    /// Names the nearest one, or says that it is only planned.
     pub fn find(&self, name: &str) -> Result<&Entry, DriveError> {
         let found = self.entries.iter().find(|entry| entry.name == name);
         if let Some(entry) = found.or_else(|| self.of(name.parse().ok()?)) {
             return Ok(entry);
         }
         if let Some(row) = self.row(name) {
-            let what = format!("`{name}` is planned: no code of this build is {} ({})", row.name, row.works_when);
+            let what =
+                format!("`{name}` is only planned: this build does not implement {} ({})", row.name, row.works_when);
             return Err(DriveError::Input(what));
         }
         let names = self.entries.iter().map(|entry| entry.name.as_str());
         let meant = nearest(name, names).map_or(String::new(), |near| format!(", did you mean `{near}`?"));
-        Err(DriveError::Input(format!("there is no system `{name}`{meant}; `polity systems list` has all")))
+        Err(DriveError::Input(format!("there is no system `{name}`{meant}; `polity systems list` lists all")))
     }
 
     /// The row with this number or name.
@@ -132,7 +137,7 @@ fn read_index(path: &Path) -> Result<Vec<Row>, DriveError> {
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".into()))?;
     let mut lines = text.lines();
     if lines.next() != Some(COLUMNS.join("\t").as_str()) {
-        return Err(wrong(format!("its first line must be the columns {}, with tabs between", COLUMNS.join(", "))));
+        return Err(wrong(format!("its first line must be the columns {}, separated by tabs", COLUMNS.join(", "))));
     }
     let mut rows: Vec<Row> = Vec::new();
     for (i, line) in lines.enumerate() {
@@ -141,9 +146,9 @@ fn read_index(path: &Path) -> Result<Vec<Row>, DriveError> {
         let [id, name, group, role, works_when] = cells[..] else {
             return Err(at(&format!("it has {} cells, not {}", cells.len(), COLUMNS.len())));
         };
-        let id = id.parse().map_err(|_| at("the id is no whole number"))?;
+        let id = id.parse().map_err(|_| at("the id is not a whole number"))?;
         if rows.last().is_some_and(|row| row.id >= id) {
-            return Err(at("ids rise from line to line"));
+            return Err(at("ids must increase from line to line"));
         }
         let text = |cell: &str| cell.to_string();
         rows.push(Row { id, name: text(name), group: text(group), role: text(role), works_when: text(works_when) });
@@ -151,7 +156,7 @@ fn read_index(path: &Path) -> Result<Vec<Row>, DriveError> {
     Ok(rows)
 }
 
-/// An error in a file, shown there.
+/// An error in a file, shown with its location.
 fn shown(error: &TreeError, path: &Path, text: &str) -> DriveError {
     let shown = files::render(error, &path.display().to_string(), text, false);
     DriveError::Input(shown.trim_end().to_string())
@@ -168,14 +173,11 @@ fn read_system(path: &Path, check: &dyn Fn(&System) -> Result<(), Invalid>) -> R
 }
 
 fn check_leaves(system: &System, registry: &Registry) -> Result<(), Invalid> {
-    let kinds = [
-        ("worlds", registry.worlds()),
-        ("policies", registry.policies()),
-        ("methods", registry.methods()),
-        ("metrics", registry.metrics()),
-    ];
-    let known: Vec<String> =
-        kinds.iter().flat_map(|(kind, cards)| cards.iter().map(move |card| format!("{kind}/{}", card.name))).collect();
+    let known: Vec<String> = registry
+        .leaves()
+        .iter()
+        .flat_map(|(kind, cards)| cards.iter().map(move |card| format!("{kind}/{}", card.name)))
+        .collect();
     for (i, leaf) in system.leaves.iter().enumerate() {
         let meant =
             nearest(leaf, known.iter().map(String::as_str)).map_or(String::new(), |n| format!(", did you mean `{n}`?"));

@@ -1,13 +1,13 @@
-//! Sends spans beside the run: what does not fit into its queue is dropped and counted, and nothing waits for a receiver but the end of the
-//! process, for a while.
+//! Sends spans in the background: those that do not fit into the queue are dropped and counted, and only the end of the process waits for
+//! a receiver, for a limited time.
 
 use super::otlp::{Span, rejected, request};
-use crate::http::{Client, Failure, uri, whole, within};
-use crate::models::keys::{Stands, Variables};
 use crate::source::Notes;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Method, Uri};
 use hyper::body::Bytes;
+use polity_models::http::{Client, Failure, uri, whole, within};
+use polity_models::models::keys::{Stands, Variables};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -17,25 +17,25 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, Sender};
 use url::Url;
 
-/// Where receivers listen on this machine, if nothing else is said.
+/// Default address of a receiver on this machine.
 const HERE: &str = "http://127.0.0.1:4318";
-/// Spans that wait at most, and their bytes.
+/// Maximum waiting spans, and their bytes.
 const QUEUE: usize = 1 << 14;
 const QUEUE_BYTES: usize = 64 << 20;
-/// Bytes of an answer at most.
+/// Maximum bytes of an answer.
 const LONGEST_ANSWER: usize = 1 << 20;
-/// Spans in one request at most; it is closed by its bytes, too.
+/// Maximum spans per request; its bytes are limited, too.
 const BATCH: usize = 512;
 const BATCH_BYTES: usize = 2 << 20;
-/// How long spans are gathered.
+/// How long spans are collected.
 const LINGER: Duration = Duration::from_millis(500);
-/// How long a request may take, how often it is made, and the first pause between two.
+/// Timeout of a request, number of tries, and the first pause between them.
 const PATIENCE: Duration = Duration::from_secs(10);
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
-/// How long a receiver may ask to wait.
+/// Maximum wait a receiver may request.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How long the end of the process waits for what is left.
+/// How long the end of the process waits for remaining spans.
 const AT_THE_END: Duration = Duration::from_secs(5);
 
 /// Where traces go. Clones share one queue.
@@ -43,7 +43,7 @@ const AT_THE_END: Duration = Duration::from_secs(5);
 pub struct Traces(Arc<Queue>);
 
 struct Queue {
-    /// As it may be shown.
+    /// Safe to show.
     shown: String,
     content: bool,
     spans: Mutex<Option<Sender<Span>>>,
@@ -55,9 +55,9 @@ struct Queue {
 struct Counts {
     made: AtomicU64,
     delivered: AtomicU64,
-    /// Bytes of spans that wait.
+    /// Bytes of waiting spans.
     bytes: AtomicUsize,
-    /// The last trouble.
+    /// The last error.
     trouble: Mutex<Option<String>>,
 }
 
@@ -67,7 +67,7 @@ impl fmt::Debug for Traces {
     }
 }
 
-/// Whom to send to.
+/// The receiver.
 struct Place {
     url: Url,
     shown: String,
@@ -75,7 +75,7 @@ struct Place {
 }
 
 impl Place {
-    /// By the address of a receiver, below which traces have their path; or by the variables of OpenTelemetry, where it is `env`.
+    /// From the address of a receiver, to which the path of traces is added; or from OpenTelemetry's variables, if it is `env`.
     fn of(address: &str, notes: &Notes) -> Result<Place, String> {
         if address != "env" {
             return Place::new(address, false, "");
@@ -89,19 +89,19 @@ impl Place {
         let Some(address) = address else { return Place::new(HERE, false, &headers) };
         let place = Place::new(&address.value, address.name == whole, &headers)?;
         if let Stands::File(_) = address.stands {
-            notes.tell(&format!("traces go to {}, which {} in {} names", place.shown, address.name, address.stands));
+            notes.tell(&format!("traces go to {}, as set by {} in {}", place.shown, address.name, address.stands));
         }
         Ok(place)
     }
 
-    /// `whole`: whether the address has its path. `headers`: `name=value,...`.
+    /// `whole`: whether the address includes the path. `headers`: `name=value,...`.
     fn new(address: &str, whole: bool, headers: &str) -> Result<Place, String> {
-        // What stands before an @ may be a password, behind a ? a key.
+        // The text before an @ may be a password, and the text after a ? a key.
         let shown = |text: &str| text.rsplit('@').next().and_then(|text| text.split('?').next().map(str::to_owned));
         let no_address = || {
             format!(
-                "--otlp: `{}` is no address of a receiver: it begins with http:// or https://, for instance {HERE}; or `env`, which \
-                 takes OTEL_EXPORTER_OTLP_ENDPOINT",
+                "--otlp: `{}` is not the address of a receiver, which begins with http:// or https://, for instance \
+                 {HERE}; `env` uses OTEL_EXPORTER_OTLP_ENDPOINT",
                 shown(address).unwrap_or_default()
             )
         };
@@ -125,8 +125,8 @@ impl Place {
 }
 
 impl Traces {
-    /// Traces that go to a receiver of OTLP over HTTP: its address (`http://127.0.0.1:4318`), or `env` for what the variables of
-    /// OpenTelemetry say. `content`: whether prompts and answers are told, too. `notes` hears of trouble.
+    /// Creates traces for a receiver of OTLP over HTTP: its address (`http://127.0.0.1:4318`), or `env` for OpenTelemetry's variables.
+    /// `content`: whether to include prompts and answers. `notes` receives errors.
     pub fn new(address: &str, content: bool, notes: Notes) -> Result<Traces, String> {
         let place = Place::of(address, &notes)?;
         let client = Client::new(&place.url, &place.headers, PATIENCE).map_err(|why| format!("--otlp: {why}"))?;
@@ -134,7 +134,7 @@ impl Traces {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| format!("--otlp: traces can not be sent: {error}"))?;
+            .map_err(|error| format!("--otlp: traces cannot be sent: {error}"))?;
         let (spans, queue) = tokio::sync::mpsc::channel(QUEUE);
         let (tell, ended) = mpsc::channel();
         let counts: Arc<Counts> = Arc::default();
@@ -142,13 +142,13 @@ impl Traces {
         let export = Export { place, address, client, notes, counts: counts.clone() };
         let work = move || {
             runtime.block_on(export.serve(queue));
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = tell.send(());
         };
         std::thread::Builder::new()
             .name("polity-traces".into())
             .spawn(work)
-            .map_err(|error| format!("--otlp: no thread for traces can be started: {error}"))?;
+            .map_err(|error| format!("--otlp: a thread for traces cannot be started: {error}"))?;
         Ok(Traces(Arc::new(Queue { shown, content, spans: Mutex::new(Some(spans)), counts, ended: Mutex::new(ended) })))
     }
 
@@ -156,24 +156,24 @@ impl Traces {
         self.0.content
     }
 
-    /// Hands a span over, if there is room; it never waits.
+    /// Queues a span if there is space; never waits.
     pub(super) fn send(&self, span: Span) {
         let counts = &self.0.counts;
         counts.made.fetch_add(1, Ordering::SeqCst);
         let bytes = span.bytes();
-        // What is behind it is as good after a panic as before.
+        // The guarded data is valid even after a panic.
         let spans = self.0.spans.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.bytes.load(Ordering::SeqCst) + bytes > QUEUE_BYTES {
             return;
         }
         counts.bytes.fetch_add(bytes, Ordering::SeqCst);
-        // One that does not fit is counted as what was not delivered.
+        // A span that does not fit is counted as undelivered.
         if spans.as_ref().is_none_or(|spans| spans.try_send(span).is_err()) {
             counts.bytes.fetch_sub(bytes, Ordering::SeqCst);
         }
     }
 
-    /// Sends what is left, for five seconds at most. What to tell of spans that did not arrive, if there are any.
+    /// Sends remaining spans, for five seconds at most. Returns a message about undelivered spans, if any.
     #[must_use]
     pub fn finish(&self) -> Option<String> {
         let Queue { shown, spans, counts, ended, .. } = &*self.0;
@@ -185,10 +185,10 @@ impl Traces {
             let trouble = counts.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let why = trouble.unwrap_or_else(|| match late {
                 true => format!("it took longer than {} s at the end", AT_THE_END.as_secs()),
-                false => "they came faster than it took them".into(),
+                false => "they came faster than it accepted them".into(),
             });
             format!(
-                "traces: {} of {made} spans did not reach {shown}: {why}. The run is not touched by that",
+                "traces: {} of {made} spans did not reach {shown}: {why}. The run is not affected",
                 made - delivered
             )
         })
@@ -197,7 +197,7 @@ impl Traces {
 
 struct Export {
     place: Place,
-    /// As it is asked for.
+    /// The request address.
     address: Uri,
     client: Client,
     notes: Notes,
@@ -225,7 +225,7 @@ impl Export {
         }
     }
 
-    /// Sends spans, several times if need be (OTLP: 429, 502, 503 and 504 are tried again, and nothing else that was answered).
+    /// Sends spans, with retries if needed (OTLP: 429, 502, 503 and 504 are retried, and no other answer).
     async fn deliver(&self, batch: &[Span]) {
         let body = Bytes::from(request(batch));
         for nth in 0..TRIES {
@@ -233,27 +233,27 @@ impl Export {
             let pause = PAUSE * 2u32.pow(nth);
             let (why, pause) = match within(PATIENCE, self.client.send(request)).await {
                 Ok(answer) if answer.status().is_success() => {
-                    // It has them, whatever becomes of its words: sent again they would be there twice.
+                    // The receiver has them, whatever its message: a retry would duplicate them.
                     let told = within(PATIENCE, whole(answer, LONGEST_ANSWER)).await.ok();
                     let (count, words) = told.and_then(|told| rejected(&told.body)).unwrap_or_default();
                     self.counts.delivered.fetch_add((batch.len() as u64).saturating_sub(count), Ordering::SeqCst);
                     if count > 0 {
-                        self.trouble(format!("it took {count} spans not: {words}"));
+                        self.trouble(format!("it rejected {count} spans: {words}"));
                     }
                     return;
                 }
                 Ok(answer) => {
                     let status = answer.status();
                     let asked = answer.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok()?.parse().ok());
-                    let why = format!("it answers {status}");
+                    let why = format!("it answered {status}");
                     if ![429, 502, 503, 504].contains(&status.as_u16()) {
                         return self.trouble(why);
                     }
                     (why, asked.map_or(pause, Duration::from_secs).min(LONGEST_PAUSE))
                 }
-                Err(Failure::Late) => (format!("it does not answer within {} s", PATIENCE.as_secs()), pause),
+                Err(Failure::Late) => (format!("it did not answer within {} s", PATIENCE.as_secs()), pause),
                 Err(Failure::Unreached(cause) | Failure::Broken(cause)) => {
-                    (format!("it can not be reached: {cause}"), pause)
+                    (format!("it cannot be reached: {cause}"), pause)
                 }
             };
             self.trouble(why);
@@ -264,7 +264,7 @@ impl Export {
     }
 
     fn trouble(&self, why: String) {
-        self.notes.tell(&format!("traces: {}: {why}; the run goes on without them", self.place.shown));
+        self.notes.tell(&format!("traces: {}: {why}; the run continues without them", self.place.shown));
         *self.counts.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 }
@@ -300,7 +300,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let heard = std::thread::spawn(move || {
             let (mut tcp, _) = listener.accept().unwrap();
-            // An answer that comes before its request is none.
+            // An answer before its request is ignored.
             assert!(std::io::Read::read(&mut tcp, &mut [0; 4096]).unwrap() > 0);
             std::io::Write::write_all(&mut tcp, b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx").unwrap();
             tcp.shutdown(std::net::Shutdown::Write).unwrap();
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_dropped_and_counted() {
-        // It takes connections and never answers.
+        // Accepts connections and never answers.
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let traces = Traces::new(&format!("http://{}", silent.local_addr().unwrap()), false, Notes::default()).unwrap();
         let waiting = |traces: &Traces| traces.0.counts.bytes.load(Ordering::SeqCst);

@@ -1,8 +1,8 @@
-//! What a run does as spans of OpenTelemetry, for those who ask for it: the run, its rounds, and every answer that it had from a model.
+//! Optional OpenTelemetry spans of a run: the run, its rounds, and every answer from a model.
 //!
-//! Spans are named by the GenAI semantic conventions (<https://github.com/open-telemetry/semantic-conventions-genai>, status: development,
-//! as of November 2026) and by OpenInference (<https://arize-ai.github.io/openinference/spec/>); what neither knows is named `polity.*`.
-//! They are sent as OTLP/HTTP in protobuf, beside the run: `export.rs`, `otlp.rs`. Nothing of a span reaches a result.
+//! Spans are named by the GenAI semantic conventions (<https://github.com/open-telemetry/semantic-conventions-genai>, status:
+//! development, as of November 2026) and by OpenInference (<https://arize-ai.github.io/openinference/spec/>); other names are `polity.*`.
+//! They are sent as OTLP/HTTP in protobuf, in the background: `export.rs`, `otlp.rs`. Spans affect no result.
 
 mod export;
 mod otlp;
@@ -10,18 +10,18 @@ mod otlp;
 pub use export::Traces;
 
 use crate::drive::{Progress, Totals, Watch};
-use crate::models::Providers;
 use otlp::{Attributes, Kind, Span};
-use polity_kernel::ask::{Answer, Outcome, Request, Usage, Want};
+use polity_kernel::ask::{Answer, Outcome, Request, ResponseFormat, Usage};
 use polity_kernel::machine::RoundReport;
 use polity_kernel::scenario::Assembled;
+use polity_models::models::Providers;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, SystemTime};
 use url::Url;
 
-/// What ids of spans are made from, besides the trace: what the span is of.
+/// Inputs of span ids, besides the trace: the subject of the span.
 const RUN: u64 = 0;
 const ROUND: u64 = 1 << 62;
 const CALL: u64 = 2 << 62;
@@ -30,7 +30,7 @@ const CALL: u64 = 2 << 62;
 #[derive(Debug)]
 struct Model {
     provider: String,
-    /// As its server knows it.
+    /// The server's name for it.
     name: String,
     simulated: bool,
     server: Option<(String, u16)>,
@@ -41,7 +41,7 @@ impl Model {
         let (provider, name) = full.split_once('/').unwrap_or(("", full));
         let found = providers.for_model(full).ok();
         let address = found.and_then(|provider| provider.address(full));
-        // Behind the address may stand what else an answer depends on.
+        // After the address there may be other parts that an answer depends on.
         let url = address.and_then(|address| Url::parse(address.split(' ').next()?).ok());
         Model {
             // The well-known names of the conventions.
@@ -61,18 +61,18 @@ impl Model {
 pub(crate) struct Trace {
     to: Traces,
     id: u128,
-    /// What tells this trace's spans from others'.
+    /// Distinguishes this trace's spans from others'.
     salt: u64,
     name: String,
-    /// The run's folder: what several processes work on is one session.
+    /// The run's folder: processes that work on the same run form one session.
     run: String,
     models: BTreeMap<String, Model>,
     began: SystemTime,
-    /// When the last round was complete.
+    /// When the last round was completed.
     since: SystemTime,
     /// Rounds complete.
     complete: u32,
-    /// Rounds that have begun, and since when.
+    /// Rounds in progress, and their start times.
     open: BTreeMap<u32, SystemTime>,
     calls: u64,
 }
@@ -90,7 +90,7 @@ fn mixed(n: u64) -> u64 {
 }
 
 impl Trace {
-    /// Begins one. `name`: the scenario's; `run`: the folder of the run.
+    /// Starts a trace. `name`: the scenario's; `run`: the folder of the run.
     pub(crate) fn new(to: &Traces, name: &str, run: String, models: &[String], providers: &Providers) -> Trace {
         let now = SystemTime::now();
         Trace {
@@ -109,7 +109,7 @@ impl Trace {
     }
 
     fn span_id(&self, of: u64) -> u64 {
-        // No span has the id 0.
+        // Spans cannot have the id 0.
         mixed(self.salt ^ of).max(1)
     }
 
@@ -132,7 +132,7 @@ impl Trace {
         self.to.send(span);
     }
 
-    /// An answer of a run, under the round in which its turn began.
+    /// Adds an answer under the round in which its turn began.
     fn under_its_round(&mut self, answer: &Answer, machine: &Assembled) {
         let round = answer.id.round;
         let asker = match machine {
@@ -149,7 +149,7 @@ impl Trace {
             }
         };
         let start = self.call(answer, self.span_id(ROUND | u64::from(round)), asker);
-        // With a lag answers come after their round, whose span is there already.
+        // With a lag, answers arrive after their round, whose span already exists.
         if let Some(start) = start
             && round >= self.complete
         {
@@ -157,23 +157,29 @@ impl Trace {
         }
     }
 
-    /// An answer, and when it was asked for; `None` where nobody was to be asked.
+    /// Adds an answer; returns when it was requested, or `None` if no one was to be called.
     fn call(&mut self, answer: &Answer, parent: u64, asker: Attributes) -> Option<SystemTime> {
         let Answer { id, request, outcome, usage } = answer;
         if matches!(outcome, Outcome::Denied { .. }) {
             return None;
         }
-        let model = self.models.get(&request.model)?;
+        let model = self.models.get(request.model.name())?;
         let end = SystemTime::now();
-        // Times of spans are those of the clock. What a simulated model declares is none, and a shared answer took none.
+        // Span times are real. A simulated model's declared time is not, and a shared answer took none.
         let took = if model.simulated || usage.shared { 0.0 } else { usage.latency_ms.max(0.0) / 1000.0 };
         let start = Duration::try_from_secs_f64(took).ok().and_then(|took| end.checked_sub(took)).unwrap_or(end);
         let mut attributes = self
             .attributes("LLM")
-            .text("gen_ai.operation.name", if matches!(request.want, Want::Vector) { "embeddings" } else { "chat" })
+            .text(
+                "gen_ai.operation.name",
+                if matches!(request.response_format, ResponseFormat::Vector) { "embeddings" } else { "chat" },
+            )
             .text("gen_ai.provider.name", &*model.provider)
             .text("gen_ai.request.model", &*model.name)
-            .text("gen_ai.output.type", if matches!(request.want, Want::Text) { "text" } else { "json" })
+            .text(
+                "gen_ai.output.type",
+                if matches!(request.response_format, ResponseFormat::Text) { "text" } else { "json" },
+            )
             .text("gen_ai.agent.id", id.actor.to_string())
             .text("llm.system", &*model.provider)
             .text("llm.provider", &*model.provider)
@@ -183,7 +189,7 @@ impl Trace {
             .int("polity.n", id.n)
             .text("polity.purpose", &*request.purpose)
             .text("polity.outcome", outcome.name())
-            .text("polity.rung", answer.rung().name())
+            .text("polity.resolution", answer.resolution().name())
             .int("polity.attempt", request.step.map_or(0, |step| step.nth))
             .int("polity.retries", usage.retries)
             .float("polity.latency_ms", usage.latency_ms)
@@ -215,20 +221,20 @@ impl Trace {
             start,
             end,
             attributes,
-            // The words of an error may repeat what was asked.
+            // An error message may repeat the prompt.
             error: failed.then(|| if self.to.holds_content() { outcome.words().to_owned() } else { String::new() }),
         };
         self.to.send(span);
         Some(start)
     }
 
-    /// An answer that belongs to no round of this process.
+    /// Adds an answer that belongs to no round of this process.
     pub(crate) fn alone(&mut self, answer: &Answer) {
         let parent = self.span_id(RUN);
         self.call(answer, parent, Attributes::default());
     }
 
-    /// Ends it: `status` as in the run's summary, or `error`.
+    /// Ends the trace: `status` as in the run's summary, or `error`.
     pub(crate) fn end(mut self, status: &str, totals: Option<&Totals>) {
         for (round, start) in std::mem::take(&mut self.open) {
             let attributes = self.attributes("CHAIN").flag("polity.complete", false);
@@ -269,7 +275,7 @@ impl Trace {
     }
 }
 
-/// How the model was to sample, as far as the run says it.
+/// The sampling settings of the model, as far as the run sets them.
 fn with_settings(attributes: Attributes, request: &Request) -> Attributes {
     let settings = request.settings;
     let mut all = serde_json::Map::new();
@@ -299,7 +305,7 @@ fn with_settings(attributes: Attributes, request: &Request) -> Attributes {
     }
 }
 
-/// What an answer took. Where one is shared it stands with the question that was asked, so that sums over spans are what was paid.
+/// The usage of an answer. A shared answer has its usage only at the original request, so that sums over spans are what was paid.
 fn with_usage(attributes: Attributes, usage: &Usage) -> Attributes {
     let mut attributes = attributes
         .int("gen_ai.usage.input_tokens", usage.tokens_in)
@@ -308,7 +314,7 @@ fn with_usage(attributes: Attributes, usage: &Usage) -> Attributes {
         .int("llm.token_count.completion", usage.tokens_out)
         .int("llm.token_count.total", usage.tokens_in + usage.tokens_out)
         .float("polity.cost_usd", usage.cost_usd);
-    // A price that is not known is none.
+    // An unknown price is omitted.
     if usage.cost_usd > 0.0 {
         attributes = attributes.float("llm.cost.total", usage.cost_usd);
     }
@@ -325,7 +331,7 @@ fn with_usage(attributes: Attributes, usage: &Usage) -> Attributes {
     attributes
 }
 
-/// What was asked and what came back.
+/// The prompt and the reply.
 fn with_content(attributes: Attributes, request: &Request, outcome: &Outcome) -> Attributes {
     let mut attributes = attributes;
     let mut said = Vec::new();
@@ -340,7 +346,7 @@ fn with_content(attributes: Attributes, request: &Request, outcome: &Outcome) ->
         .text("gen_ai.input.messages", serde_json::Value::Array(said).to_string())
         .text("input.value", request.rendered())
         .text("input.mime_type", "text/plain");
-    // Words of an error are no message of the model.
+    // An error message is not a message of the model.
     if matches!(outcome, Outcome::Failed { .. } | Outcome::Denied { .. }) {
         return attributes;
     }
@@ -355,7 +361,7 @@ fn with_content(attributes: Attributes, request: &Request, outcome: &Outcome) ->
         .text("output.mime_type", "text/plain")
 }
 
-/// A watcher that traces what another one watches, where that was asked for.
+/// A watcher that also traces, if requested.
 pub(crate) struct Traced<'a> {
     inner: &'a mut dyn Watch,
     trace: Option<Trace>,
@@ -366,7 +372,7 @@ impl<'a> Traced<'a> {
         Traced { inner, trace }
     }
 
-    /// The trace, to be ended.
+    /// Returns the trace, to be ended.
     pub(crate) fn into_trace(self) -> Option<Trace> {
         self.trace
     }
@@ -393,7 +399,7 @@ impl Watch for Traced<'_> {
                 .flag("polity.complete", true)
                 .int("polity.agents", report.agents)
                 .int("polity.acts", report.acts)
-                .int("polity.letters", report.letters);
+                .int("polity.messages", report.messages);
             trace.round(report.round, start, attributes);
             trace.complete = report.round + 1;
             trace.since = SystemTime::now();

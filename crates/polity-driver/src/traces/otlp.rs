@@ -1,24 +1,24 @@
-//! Spans as OTLP has them on the wire: the messages of `opentelemetry/proto/trace/v1/trace.proto` and `collector/trace/v1`, in protobuf
-//! (<https://protobuf.dev/programming-guides/encoding/>). Of OTLP's two encodings this is the one that every receiver takes; Arize
-//! Phoenix, for one, refuses JSON.
+//! OTLP encoding of spans: the messages of `opentelemetry/proto/trace/v1/trace.proto` and `collector/trace/v1`, in protobuf
+//! (<https://protobuf.dev/programming-guides/encoding/>). Every receiver accepts this one of OTLP's two encodings; Arize Phoenix, for
+//! one, refuses JSON.
 
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::time::SystemTime;
 
-/// On which side of a call a span is.
+/// The side of a call that a span is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Within this process.
     Internal = 1,
-    /// A call of another one.
+    /// A call to another process.
     Client = 3,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     Text(String),
-    /// As wide as the protocol's: signed.
+    /// Signed and as wide as in the protocol.
     Int(i64),
     Float(f64),
     Flag(bool),
@@ -29,7 +29,7 @@ enum Value {
 pub(super) struct Attributes(Vec<(Cow<'static, str>, Value)>);
 
 impl Attributes {
-    /// A text; an empty one says nothing and is left out.
+    /// Adds a text; an empty one is omitted.
     pub(super) fn text(mut self, name: impl Into<Cow<'static, str>>, text: impl Into<String>) -> Self {
         let text = text.into();
         if !text.is_empty() {
@@ -43,7 +43,7 @@ impl Attributes {
         self
     }
 
-    /// A number; what is not finite JSON can not hold, and is left out.
+    /// Adds a number; non-finite ones are omitted, since JSON cannot hold them.
     pub(super) fn float(mut self, name: &'static str, value: f64) -> Self {
         if value.is_finite() {
             self.0.push((name.into(), Value::Float(value)));
@@ -56,14 +56,14 @@ impl Attributes {
         self
     }
 
-    /// With others behind them.
+    /// Appends others.
     pub(super) fn and(mut self, others: Attributes) -> Self {
         self.0.extend(others.0);
         self
     }
 }
 
-/// A span that has ended.
+/// A finished span.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Span {
     pub trace: u128,
@@ -74,12 +74,12 @@ pub(super) struct Span {
     pub start: SystemTime,
     pub end: SystemTime,
     pub attributes: Attributes,
-    /// That it ended in an error, and its words, which may be none.
+    /// An error and its message, which may be empty.
     pub error: Option<String>,
 }
 
 impl Span {
-    /// Bytes that it takes here, about.
+    /// Its approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         let attribute = |(name, value): &(Cow<'static, str>, Value)| {
             let text = if let Value::Text(text) = value { text.len() } else { 0 };
@@ -89,7 +89,7 @@ impl Span {
     }
 }
 
-/// A message under way.
+/// A message being written.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -123,7 +123,7 @@ impl Message {
         self.0.extend(bytes);
     }
 
-    /// A message in it.
+    /// Writes a nested message.
     fn within(&mut self, field: u32, write: impl FnOnce(&mut Message)) {
         let mut message = Message::default();
         write(&mut message);
@@ -167,7 +167,7 @@ impl Message {
 }
 
 fn nanos(time: SystemTime) -> u64 {
-    // A clock before 1970 is wrong anyway; the number lasts until 2554.
+    // A clock before 1970 is wrong anyway; the number is valid until 2554.
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }
 
@@ -189,13 +189,13 @@ pub(super) fn request(spans: &[Span]) -> Vec<u8> {
     request.0
 }
 
-/// A field of a message that is read.
+/// A field of a message being read.
 enum Read<'a> {
     Number(u64),
     Bytes(&'a [u8]),
 }
 
-/// The first field of this number; `None` where there is none, or no message.
+/// The first field of this number; `None` if it is missing or the message is invalid.
 fn field(mut bytes: &[u8], number: u64) -> Option<Read<'_>> {
     fn varint(bytes: &mut &[u8]) -> Option<u64> {
         let mut n = 0;
@@ -231,12 +231,11 @@ fn field(mut bytes: &[u8], number: u64) -> Option<Read<'_>> {
     }
 }
 
-/// What a receiver said of a request that it took: how many spans it left out all the same, and why. Some answer in JSON whatever they are
-/// sent.
+/// A receiver's report on an accepted request: how many spans it rejected anyway, and why. Some answer in JSON whatever they are sent.
 pub(super) fn rejected(body: &[u8]) -> Option<(u64, String)> {
     if let Ok(Json::Object(body)) = serde_json::from_slice(body) {
         let partial = body.get("partialSuccess")?;
-        // A number of 64 bits is a text; many write it as a number.
+        // A 64-bit number is a text in JSON; many write it as a number.
         let count = partial.get("rejectedSpans")?;
         let count = count.as_u64().or_else(|| count.as_str()?.parse().ok()).filter(|count| *count > 0)?;
         return Some((count, partial.get("errorMessage").and_then(Json::as_str).unwrap_or_default().to_owned()));

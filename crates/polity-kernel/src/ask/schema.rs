@@ -1,77 +1,80 @@
-//! From a JSON Schema to the answer that is wanted: exactly, for the types of policies and methods; and leniently, for whatever a
-//! program that asks a stand-in may send.
+//! Conversion of a JSON Schema to the format of an answer: exact for the types of policies and methods, lenient for whatever a
+//! client of a mock server may send.
 
-use super::{Heard, Unanswered, Value, Want};
+use super::{AskError, Reply, ResponseFormat, Value};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value as Json, json};
 
-/// Schemas are followed so deep.
+/// Maximum nesting depth of schemas that is followed.
 pub const DEEPEST: usize = 6;
-/// Room of a number without a highest value, read leniently.
+/// Range of a number without an upper bound, when read leniently.
 const ROOM: f64 = 100.0;
-/// The greatest integer up to which all are exact as floating-point numbers.
+/// The largest integer up to which all integers are exact as floating-point numbers.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-impl Want {
-    /// The answer that a Rust type describes by its derived schema.
+impl ResponseFormat {
+    /// Returns the answer format that a Rust type describes by its derived schema.
     ///
-    /// Structs are records, enums of bare variants choices, `Vec` lists, `String` text, `bool` a choice of `true` and `false`; integers are
-    /// whole numbers, within their type's range or that of `#[schemars(range(...))]`, and `#[schemars(length(...))]` bounds a list.
-    /// What has no such form is an error that says where: `Option` (no answer can be left out), maps, tuples, enums with data, types
-    /// within themselves.
-    pub fn of<T: JsonSchema>() -> Result<Want, String> {
+    /// Structs are records, enums of bare variants are choices, `Vec` is a list, `String` is text, `bool` is a choice of `true` and
+    /// `false`. Integers are whole numbers within the range of their type or of `#[schemars(range(...))]`;
+    /// `#[schemars(length(...))]` bounds a list. Other types are an error that says where: `Option` (no answer can be left out),
+    /// maps, tuples, enums with data, recursive types.
+    pub fn of<T: JsonSchema>() -> Result<ResponseFormat, String> {
         let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
         exact(schema.as_value(), schema.as_value(), 0).map_err(|why| format!("{}: {why}", T::schema_name()))
     }
 
     /// Yes or no.
     #[must_use]
-    pub fn yes_or_no() -> Want {
-        Want::Choice(vec!["true".into(), "false".into()])
+    pub fn yes_or_no() -> ResponseFormat {
+        ResponseFormat::Choice(vec!["true".into(), "false".into()])
     }
 
-    /// Whether it is that, which in JSON is no text.
+    /// Returns whether it is yes or no, which in JSON is not a text.
     #[must_use]
     pub fn is_yes_or_no(&self) -> bool {
-        matches!(self, Want::Choice(options) if *options == ["true", "false"])
+        matches!(self, ResponseFormat::Choice(options) if *options == ["true", "false"])
     }
 
-    /// The answer that a schema describes, as far as it can be told; what is not understood is a text. Of alternatives the first counts,
-    /// and of lists the least length.
+    /// Returns the answer format that a schema describes, as far as possible. What is not understood is a text. Of alternatives the
+    /// first counts; lists have their minimum length.
     #[must_use]
-    pub fn like(schema: &Json) -> Want {
+    pub fn like(schema: &Json) -> ResponseFormat {
         like(schema, schema, 0)
     }
 
-    /// The schema of the JSON that fits, with the bounds of numbers and lists or without: not every constrained mode knows them.
+    /// Returns the schema of the JSON that fits, with or without the bounds of numbers and lists: not every constrained mode
+    /// supports them.
     #[must_use]
     pub fn to_schema(&self, bounds: bool) -> Json {
         let mut schema = match self {
-            Want::Text => json!({"type": "string"}),
-            Want::Choice(_) if self.is_yes_or_no() => json!({"type": "boolean"}),
-            Want::Choice(options) => {
+            ResponseFormat::Text => json!({"type": "string"}),
+            ResponseFormat::Choice(_) if self.is_yes_or_no() => json!({"type": "boolean"}),
+            ResponseFormat::Choice(options) => {
                 let options: Vec<&str> = options.iter().map(|option| option.trim()).collect();
                 json!({"type": "string", "enum": options})
             }
-            Want::Number { whole, .. } => json!({"type": if *whole { "integer" } else { "number" }}),
-            Want::Vector => json!({"type": "array", "items": {"type": "number"}}),
-            Want::List { of, .. } => json!({"type": "array", "items": of.to_schema(bounds)}),
-            Want::Record(fields) => {
+            ResponseFormat::Number { whole, .. } => json!({"type": if *whole { "integer" } else { "number" }}),
+            ResponseFormat::Vector => json!({"type": "array", "items": {"type": "number"}}),
+            ResponseFormat::List { of, .. } => json!({"type": "array", "items": of.to_schema(bounds)}),
+            ResponseFormat::Record(fields) => {
                 let names: Vec<&String> = fields.iter().map(|(name, _)| name).collect();
-                let properties: Map<String, Json> =
-                    fields.iter().map(|(name, want)| (name.clone(), want.to_schema(bounds))).collect();
+                let properties: Map<String, Json> = fields
+                    .iter()
+                    .map(|(name, response_format)| (name.clone(), response_format.to_schema(bounds)))
+                    .collect();
                 json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
             }
         };
         match self {
-            Want::Number { low, high, .. } if bounds => {
-                // What is not finite is no bound.
+            ResponseFormat::Number { low, high, .. } if bounds => {
+                // A value that is not finite is no bound.
                 for (name, bound) in [("minimum", low), ("maximum", high)].into_iter().filter(|(_, b)| b.is_finite()) {
                     schema[name] = json!(bound);
                 }
             }
-            Want::List { least, most, .. } if bounds => {
+            ResponseFormat::List { least, most, .. } if bounds => {
                 schema["minItems"] = json!(least);
                 if *most < u32::MAX {
                     schema["maxItems"] = json!(most);
@@ -83,43 +86,82 @@ impl Want {
     }
 }
 
-/// What was heard as a Rust type, for which it was asked.
-pub(crate) fn typed<T: DeserializeOwned>(heard: Heard, want: &Want) -> Result<T, Unanswered> {
+/// Reads a reply as the Rust type for which it was asked.
+pub(crate) fn typed<T: DeserializeOwned>(heard: Reply, response_format: &ResponseFormat) -> Result<T, AskError> {
     let value = heard?;
-    value.read(want).map_err(|why| Unanswered::Invalid { raw: value.to_json(want).to_string(), why })
+    value
+        .read(response_format)
+        .map_err(|why| AskError::Invalid { raw: value.to_json(response_format).to_string(), why })
 }
 
 impl Value {
-    /// The value as JSON, by the options and names of what was wanted. A part that does not fit it is `null`.
+    /// Returns the value as JSON, with the options and names of the format. A part that does not fit is `null`.
     #[must_use]
-    pub fn to_json(&self, want: &Want) -> Json {
-        match (self, want) {
-            (Value::Text(text), Want::Text) => Json::from(text.as_str()),
-            (Value::Choice(i), Want::Choice(_)) if want.is_yes_or_no() => Json::from(*i == 0),
-            (Value::Choice(i), Want::Choice(options)) => {
+    pub fn to_json(&self, response_format: &ResponseFormat) -> Json {
+        match (self, response_format) {
+            (Value::Text(text), ResponseFormat::Text) => Json::from(text.as_str()),
+            (Value::Choice(i), ResponseFormat::Choice(_)) if response_format.is_yes_or_no() => Json::from(*i == 0),
+            (Value::Choice(i), ResponseFormat::Choice(options)) => {
                 options.get(*i as usize).map_or(Json::Null, |option| Json::from(option.trim()))
             }
-            (Value::Number(x), Want::Number { whole, .. }) => match whole_number(*x) {
+            (Value::Number(x), ResponseFormat::Number { whole, .. }) => match whole_number(*x) {
                 Some(number) if *whole => Json::Number(number),
                 _ => Json::from(*x),
             },
-            (Value::Vector(numbers), Want::Vector) => Json::from(numbers.as_slice()),
-            (Value::List(items), Want::List { of, .. }) => items.iter().map(|item| item.to_json(of)).collect(),
-            (Value::Record(values), Want::Record(fields)) => Json::Object(
-                fields.iter().zip(values).map(|((name, want), value)| (name.clone(), value.to_json(want))).collect(),
+            (Value::Vector(numbers), ResponseFormat::Vector) => Json::from(numbers.as_slice()),
+            (Value::List(items), ResponseFormat::List { of, .. }) => {
+                items.iter().map(|item| item.to_json(of)).collect()
+            }
+            (Value::Record(values), ResponseFormat::Record(fields)) => Json::Object(
+                fields
+                    .iter()
+                    .zip(values)
+                    .map(|((name, response_format), value)| (name.clone(), value.to_json(response_format)))
+                    .collect(),
             ),
             _ => Json::Null,
         }
     }
 
-    /// The value as a Rust type, for which it was asked ([`Want::of`]).
-    pub fn read<T: DeserializeOwned>(&self, want: &Want) -> Result<T, String> {
-        T::deserialize(self.to_json(want))
+    /// Reads JSON as a value of the format, by its options and names; `None` if it does not fit.
+    #[must_use]
+    pub fn from_json(json: &Json, response_format: &ResponseFormat) -> Option<Value> {
+        match response_format {
+            ResponseFormat::Text => json.as_str().map(|text| Value::Text(text.to_owned())),
+            ResponseFormat::Choice(_) if response_format.is_yes_or_no() => {
+                json.as_bool().map(|yes| Value::Choice(u32::from(!yes)))
+            }
+            ResponseFormat::Choice(options) => {
+                let said = json.as_str()?.trim();
+                options.iter().position(|option| option.trim() == said).map(|place| Value::Choice(place as u32))
+            }
+            ResponseFormat::Number { low, high, whole } => {
+                let x = json.as_f64()?;
+                ((*low..=*high).contains(&x) && (!whole || x.fract() == 0.0)).then_some(Value::Number(x))
+            }
+            ResponseFormat::List { of, least, most } => {
+                let items: Option<Vec<Value>> =
+                    json.as_array()?.iter().map(|item| Value::from_json(item, of)).collect();
+                items.filter(|items| (*least as usize..=*most as usize).contains(&items.len())).map(Value::List)
+            }
+            ResponseFormat::Record(fields) => {
+                let field = |(name, response_format): &(String, ResponseFormat)| {
+                    Value::from_json(json.get(name)?, response_format)
+                };
+                fields.iter().map(field).collect::<Option<Vec<Value>>>().map(Value::Record)
+            }
+            ResponseFormat::Vector => None,
+        }
+    }
+
+    /// Reads the value as the Rust type for which it was asked ([`ResponseFormat::of`]).
+    pub fn read<T: DeserializeOwned>(&self, response_format: &ResponseFormat) -> Result<T, String> {
+        T::deserialize(self.to_json(response_format))
             .map_err(|error| format!("the answer is no {}: {error}", std::any::type_name::<T>()))
     }
 }
 
-/// A number without a fraction as an integer, which integers are read from.
+/// Returns a number without a fraction as an integer, so that integers can be read from it.
 fn whole_number(x: f64) -> Option<Number> {
     match x.fract() == 0.0 && x.abs() <= EXACT {
         true => Some(Number::from(x as i64)),
@@ -127,41 +169,41 @@ fn whole_number(x: f64) -> Option<Number> {
     }
 }
 
-fn exact(root: &Json, schema: &Json, depth: usize) -> Result<Want, String> {
+fn exact(root: &Json, schema: &Json, depth: usize) -> Result<ResponseFormat, String> {
     if depth > DEEPEST {
-        return Err(format!("it is deeper than {DEEPEST} levels, or holds itself"));
+        return Err(format!("it is nested more than {DEEPEST} levels deep, or contains itself"));
     }
     if let Some(path) = schema["$ref"].as_str() {
-        let target = root.pointer(path.trim_start_matches('#')).ok_or_else(|| format!("`{path}` is nowhere"))?;
+        let target = root.pointer(path.trim_start_matches('#')).ok_or_else(|| format!("`{path}` is not defined"))?;
         return exact(root, target, depth + 1);
     }
     if let Some(options) = options(schema)? {
-        return Ok(Want::Choice(options));
+        return Ok(ResponseFormat::Choice(options));
     }
     let absent = |schema: &Json| schema["type"] == "null";
     let may_be_absent = schema["type"].is_array()
         || ["anyOf", "oneOf"].iter().any(|name| schema[*name].as_array().is_some_and(|all| all.iter().any(absent)));
     if may_be_absent {
         return Err(
-            "it may be absent (Option), which no answer can be: leave the Option off, or name a variant for it".into(),
+            "it may be absent (Option), but an answer cannot be: remove the Option, or add a variant for it".into()
         );
     }
     match schema["type"].as_str() {
         Some("object") if schema["properties"].is_object() => {
             let fields = schema["properties"].as_object().into_iter().flatten();
             let field = |(name, schema): (&String, &Json)| match exact(root, schema, depth + 1) {
-                Ok(want) => Ok((name.clone(), want)),
+                Ok(response_format) => Ok((name.clone(), response_format)),
                 Err(why) => Err(format!("`{name}`: {why}")),
             };
-            fields.map(field).collect::<Result<_, _>>().map(Want::Record)
+            fields.map(field).collect::<Result<_, _>>().map(ResponseFormat::Record)
         }
         Some("array") if schema["items"].is_object() => {
             let length = |name: &str| schema[name].as_u64().map(|n| n.min(u64::from(u32::MAX)) as u32);
             let (least, most) = (length("minItems").unwrap_or(0), length("maxItems").unwrap_or(u32::MAX));
-            Ok(Want::List { of: Box::new(exact(root, &schema["items"], depth + 1)?), least, most })
+            Ok(ResponseFormat::List { of: Box::new(exact(root, &schema["items"], depth + 1)?), least, most })
         }
-        Some("string") => Ok(Want::Text),
-        Some("boolean") => Ok(Want::yes_or_no()),
+        Some("string") => Ok(ResponseFormat::Text),
+        Some("boolean") => Ok(ResponseFormat::yes_or_no()),
         Some(kind @ ("integer" | "number")) => {
             let whole = kind == "integer";
             let (least, most) = if whole {
@@ -175,18 +217,19 @@ fn exact(root: &Json, schema: &Json, depth: usize) -> Result<Want, String> {
             let below = schema["exclusiveMaximum"].as_f64().map(|x| if whole { x - 1.0 } else { x.next_down() });
             let (low, high) = (low.max(above.unwrap_or(low)), high.min(below.unwrap_or(high)));
             match low <= high {
-                true => Ok(Want::Number { low, high, whole }),
-                false => Err(format!("no number lies in {low} to {high}")),
+                true => Ok(ResponseFormat::Number { low, high, whole }),
+                false => Err(format!("there is no number from {low} to {high}")),
             }
         }
-        _ => Err(
-            "this is no record, list, choice, text or number: maps, tuples and enums with data can not be asked for"
-                .into(),
-        ),
+        _ => {
+            Err("this is not a record, list, choice, text or number: maps, tuples and enums with data cannot be asked \
+                 for"
+            .into())
+        }
     }
 }
 
-/// The values of an enum of bare variants; schemars writes them in one list, or each for itself with its words.
+/// Returns the values of an enum of bare variants. Schemars writes them in one list, or one by one if they have descriptions.
 fn options(schema: &Json) -> Result<Option<Vec<String>>, String> {
     let bare = |schema: &Json| match (&schema["enum"], &schema["const"]) {
         (Json::Array(values), _) => values.iter().map(|value| value.as_str().map(str::to_owned)).collect(),
@@ -205,7 +248,7 @@ fn options(schema: &Json) -> Result<Option<Vec<String>>, String> {
     }
 }
 
-/// What an integer's type holds, as far as floating-point numbers are exact.
+/// Returns the range of an integer type, as far as floating-point numbers are exact.
 fn range(format: &str) -> (f64, f64) {
     let (signed, bits) = match format.strip_prefix('u') {
         Some(rest) => (false, rest),
@@ -216,7 +259,7 @@ fn range(format: &str) -> (f64, f64) {
     (if signed { (-most - 1.0).max(-EXACT) } else { 0.0 }, most)
 }
 
-/// Behind references and alternatives.
+/// Resolves references and alternatives.
 #[must_use]
 pub fn resolved<'a>(root: &'a Json, mut schema: &'a Json, depth: usize) -> &'a Json {
     for _ in 0..DEEPEST {
@@ -224,7 +267,7 @@ pub fn resolved<'a>(root: &'a Json, mut schema: &'a Json, depth: usize) -> &'a J
         schema = if let Some(path) = schema["$ref"].as_str() {
             root.pointer(path.trim_start_matches('#')).unwrap_or(&Json::Null)
         } else if let Some(branches) = branches {
-            // The first that says something; far down the one that ends it.
+            // Take the first meaningful branch; at the maximum depth, the one that ends the recursion.
             let wanted = |branch: &&Json| (branch["type"] == "null") == (depth >= DEEPEST);
             branches.iter().find(wanted).or(branches.first()).unwrap_or(&Json::Null)
         } else {
@@ -234,7 +277,7 @@ pub fn resolved<'a>(root: &'a Json, mut schema: &'a Json, depth: usize) -> &'a J
     schema
 }
 
-/// The type that a schema names; of several the first that is not `null`.
+/// Returns the type that a schema names; of several, the first that is not `null`.
 #[must_use]
 pub fn kind(schema: &Json) -> &str {
     let named = match &schema["type"] {
@@ -244,7 +287,7 @@ pub fn kind(schema: &Json) -> &str {
     named.unwrap_or(if schema["properties"].is_object() { "object" } else { "string" })
 }
 
-/// The values that are allowed, where they are listed.
+/// Returns the allowed values, if they are listed.
 #[must_use]
 pub fn listed(schema: &Json) -> Option<Vec<&Json>> {
     match (&schema["enum"], schema.get("const")) {
@@ -254,27 +297,27 @@ pub fn listed(schema: &Json) -> Option<Vec<&Json>> {
     }
 }
 
-/// A value among listed ones, as an option.
+/// Returns a listed value as an option.
 #[must_use]
 pub fn as_option(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn like(root: &Json, schema: &Json, depth: usize) -> Want {
+fn like(root: &Json, schema: &Json, depth: usize) -> ResponseFormat {
     let schema = resolved(root, schema, depth);
     if let Some(values) = listed(schema) {
-        return Want::Choice(values.into_iter().map(as_option).collect());
+        return ResponseFormat::Choice(values.into_iter().map(as_option).collect());
     }
     match kind(schema) {
-        "object" if depth >= DEEPEST => Want::Record(Vec::new()),
+        "object" if depth >= DEEPEST => ResponseFormat::Record(Vec::new()),
         "object" => {
             let fields = schema["properties"].as_object().into_iter().flatten();
-            Want::Record(fields.map(|(name, field)| (name.clone(), like(root, field, depth + 1))).collect())
+            ResponseFormat::Record(fields.map(|(name, field)| (name.clone(), like(root, field, depth + 1))).collect())
         }
-        "array" if depth >= DEEPEST => Want::List { of: Box::new(Want::Text), least: 0, most: 0 },
+        "array" if depth >= DEEPEST => ResponseFormat::List { of: Box::new(ResponseFormat::Text), least: 0, most: 0 },
         "array" => {
             let least = schema["minItems"].as_u64().unwrap_or(1).clamp(1, 1000) as u32;
-            Want::List { of: Box::new(like(root, &schema["items"], depth + 1)), least, most: least }
+            ResponseFormat::List { of: Box::new(like(root, &schema["items"], depth + 1)), least, most: least }
         }
         "integer" | "number" => {
             let bound = |name: &str, exclusive: &str, inward: f64| {
@@ -282,11 +325,11 @@ fn like(root: &Json, schema: &Json, depth: usize) -> Want {
             };
             let (low, high) = (bound("minimum", "exclusiveMinimum", 1.0), bound("maximum", "exclusiveMaximum", -1.0));
             let low = low.unwrap_or_else(|| high.map_or(0.0, |high| high - ROOM));
-            Want::Number { low, high: high.unwrap_or(low + ROOM), whole: kind(schema) == "integer" }
+            ResponseFormat::Number { low, high: high.unwrap_or(low + ROOM), whole: kind(schema) == "integer" }
         }
-        "boolean" => Want::yes_or_no(),
-        "null" => Want::Choice(vec!["null".into()]),
-        _ => Want::Text,
+        "boolean" => ResponseFormat::yes_or_no(),
+        "null" => ResponseFormat::Choice(vec!["null".into()]),
+        _ => ResponseFormat::Text,
     }
 }
 
@@ -300,7 +343,7 @@ mod tests {
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(rename_all = "kebab-case")]
     enum Party {
-        /// With words of its own.
+        /// With a description of its own.
         FarLeft,
         Right,
     }
@@ -326,26 +369,27 @@ mod tests {
         words: Vec<String>,
     }
 
-    fn vote() -> Want {
-        let text = || Box::new(Want::Text);
-        let whole = |low, high| Want::Number { low, high, whole: true };
-        let trust = Want::Record(vec![("whom".into(), Want::Text), ("how_much".into(), whole(0.0, 10.0))]);
-        Want::Record(vec![
-            // Those without words of their own come first.
-            ("party".into(), Want::Choice(vec!["right".into(), "far-left".into()])),
-            ("sure".into(), Want::yes_or_no()),
-            ("share".into(), Want::number(0.0, 1.0)),
+    fn vote() -> ResponseFormat {
+        let text = || Box::new(ResponseFormat::Text);
+        let whole = |low, high| ResponseFormat::Number { low, high, whole: true };
+        let trust =
+            ResponseFormat::Record(vec![("whom".into(), ResponseFormat::Text), ("how_much".into(), whole(0.0, 10.0))]);
+        ResponseFormat::Record(vec![
+            // Variants without a description come first.
+            ("party".into(), ResponseFormat::Choice(vec!["right".into(), "far-left".into()])),
+            ("sure".into(), ResponseFormat::yes_or_no()),
+            ("share".into(), ResponseFormat::number(0.0, 1.0)),
             ("years".into(), whole(-2_147_483_648.0, 2_147_483_647.0)),
-            ("free".into(), Want::number(f64::NEG_INFINITY, f64::INFINITY)),
-            ("trusts".into(), Want::List { of: Box::new(trust), least: 1, most: 3 }),
-            ("pair".into(), Want::List { of: Box::new(whole(0.0, 65_535.0)), least: 2, most: 2 }),
-            ("words".into(), Want::List { of: text(), least: 0, most: u32::MAX }),
+            ("free".into(), ResponseFormat::number(f64::NEG_INFINITY, f64::INFINITY)),
+            ("trusts".into(), ResponseFormat::List { of: Box::new(trust), least: 1, most: 3 }),
+            ("pair".into(), ResponseFormat::List { of: Box::new(whole(0.0, 65_535.0)), least: 2, most: 2 }),
+            ("words".into(), ResponseFormat::List { of: text(), least: 0, most: u32::MAX }),
         ])
     }
 
     #[test]
     fn types_say_what_is_wanted_and_are_read_back() {
-        assert_eq!(Want::of::<Vote>().unwrap(), vote());
+        assert_eq!(ResponseFormat::of::<Vote>().unwrap(), vote());
         let number = Value::Number;
         let value = Value::Record(vec![
             Value::Choice(1),
@@ -368,10 +412,10 @@ mod tests {
             words: vec![],
         };
         assert_eq!(value.read::<Vote>(&vote()).unwrap(), expected);
-        assert_eq!(Value::Choice(0).read::<bool>(&Want::of::<bool>().unwrap()), Ok(true));
-        assert_eq!(number(5.0).read::<u64>(&Want::of::<u64>().unwrap()), Ok(5));
-        assert_eq!(Value::Choice(0).read::<Party>(&Want::of::<Party>().unwrap()), Ok(Party::Right));
-        let error = Value::Text("ab".into()).read::<char>(&Want::of::<char>().unwrap()).unwrap_err();
+        assert_eq!(Value::Choice(0).read::<bool>(&ResponseFormat::of::<bool>().unwrap()), Ok(true));
+        assert_eq!(number(5.0).read::<u64>(&ResponseFormat::of::<u64>().unwrap()), Ok(5));
+        assert_eq!(Value::Choice(0).read::<Party>(&ResponseFormat::of::<Party>().unwrap()), Ok(Party::Right));
+        let error = Value::Text("ab".into()).read::<char>(&ResponseFormat::of::<char>().unwrap()).unwrap_err();
         assert!(error.contains("char"), "{error}");
     }
 
@@ -405,20 +449,56 @@ mod tests {
 
     #[test]
     fn types_that_can_not_be_asked_for_say_why() {
-        let error = |want: Result<Want, String>| want.unwrap_err();
-        let maybe = error(Want::of::<Maybe>());
+        let error = |response_format: Result<ResponseFormat, String>| response_format.unwrap_err();
+        let maybe = error(ResponseFormat::of::<Maybe>());
         assert!(maybe.starts_with("Maybe: `inner`: `party`: it may be absent (Option)"), "{maybe}");
-        for (want, part) in [
-            (Want::of::<Option<f64>>(), "Option"),
-            (Want::of::<Option<bool>>(), "Option"),
-            (Want::of::<BTreeMap<String, f64>>(), "maps"),
-            (Want::of::<(f64, String)>(), "tuples"),
-            (Want::of::<Shape>(), "enums with data"),
-            (Want::of::<Chain>(), "holds itself"),
-            (Want::of::<Truth>(), "make it a bool"),
+        for (response_format, part) in [
+            (ResponseFormat::of::<Option<f64>>(), "Option"),
+            (ResponseFormat::of::<Option<bool>>(), "Option"),
+            (ResponseFormat::of::<BTreeMap<String, f64>>(), "maps"),
+            (ResponseFormat::of::<(f64, String)>(), "tuples"),
+            (ResponseFormat::of::<Shape>(), "enums with data"),
+            (ResponseFormat::of::<Chain>(), "contains itself"),
+            (ResponseFormat::of::<Truth>(), "make it a bool"),
         ] {
-            let why = error(want);
+            let why = error(response_format);
             assert!(why.contains(part), "{why}");
+        }
+    }
+
+    #[test]
+    fn json_is_read_back_as_the_value_it_was_made_of() {
+        let options = ["left", "right"].map(String::from).to_vec();
+        let response_format = ResponseFormat::Record(vec![
+            ("text".into(), ResponseFormat::Text),
+            ("option".into(), ResponseFormat::Choice(options)),
+            ("sure".into(), ResponseFormat::yes_or_no()),
+            ("list".into(), ResponseFormat::List { of: Box::new(ResponseFormat::number(0.0, 9.0)), least: 1, most: 2 }),
+            ("whole".into(), ResponseFormat::Number { low: -3.0, high: 3.0, whole: true }),
+        ]);
+        let list = Value::List(vec![Value::Number(0.5), Value::Number(9.0)]);
+        let value = Value::Record(vec![
+            Value::Text("a \"b\"".into()),
+            Value::Choice(1),
+            Value::Choice(1),
+            list,
+            Value::Number(-2.0),
+        ]);
+        let json = value.to_json(&response_format);
+        assert_eq!(Value::from_json(&json, &response_format), Some(value));
+        let wrong = [
+            ("text", Json::from(1)),
+            ("option", Json::from("neither")),
+            ("sure", Json::from("yes")),
+            ("list", Json::from(Vec::<f64>::new())),
+            ("list", Json::from(vec![10.0])),
+            ("whole", Json::from(0.5)),
+            ("whole", Json::Null),
+        ];
+        for (key, part) in wrong {
+            let mut json = json.clone();
+            json[key] = part;
+            assert_eq!(Value::from_json(&json, &response_format), None, "{json}");
         }
     }
 }

@@ -1,6 +1,7 @@
-//! What stands in an answer for the answer itself.
+//! Extraction of the final answer from a reply.
 
-/// The last number in a text, without thousands separators, signs of currency and a full stop behind it; `None` if there is none.
+/// Returns the last number in a text, without thousands separators, currency signs and a trailing full stop; `None` if the text
+/// contains no number.
 #[must_use]
 pub fn last_number(text: &str) -> Option<String> {
     let digit = |c: char| c.is_ascii_digit();
@@ -8,14 +9,14 @@ pub fn last_number(text: &str) -> Option<String> {
     let part = |c: char| digit(c) || matches!(c, '.' | ',');
     let start = text[..end].rfind(|c| !part(c)).map_or(0, |i| i + text[i..].chars().next().map_or(1, char::len_utf8));
     let number = text[start..end].trim_start_matches(['.', ',']).replace(',', "");
-    // A minus belongs to the number unless something stands right before it, as in `5-3`; a currency may stand between.
+    // A minus belongs to the number unless something directly precedes it, as in `5-3`. A currency sign may be in between.
     let before = text[..start].trim_end_matches(['$', '€', '£']);
     let minus = before.strip_suffix(['-', '−']).is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric()));
     let value: f64 = number.parse().ok()?;
     Some(if minus { -value } else { value }.to_string())
 }
 
-/// What stands in the last `\boxed{...}` of a text.
+/// Returns the content of the last `\boxed{...}` of a text.
 #[must_use]
 pub fn boxed(text: &str) -> Option<&str> {
     let start = text.rfind("\\boxed{")? + "\\boxed{".len();
@@ -33,7 +34,7 @@ pub fn boxed(text: &str) -> Option<&str> {
     None
 }
 
-/// A formula without what only looks different: the usual normalisation of MATH's graders, in short.
+/// Normalises a formula, removing differences in notation only: the usual normalisation of MATH's graders, abridged.
 pub(super) fn formula(text: &str) -> String {
     let inner = boxed(text).unwrap_or(text).trim().trim_matches('$').trim().trim_end_matches('.');
     let mut out = inner.to_owned();
@@ -55,7 +56,7 @@ pub(super) fn formula(text: &str) -> String {
     ] {
         out = out.replace(from, to);
     }
-    // Words beside a formula: `5\text{ cm}`.
+    // Remove words beside a formula: `5\text{ cm}`.
     while let Some(start) = out.find("\\text{") {
         let Some(length) = out[start..].find('}') else { break };
         let inside = out[start + "\\text{".len()..start + length].to_owned();
@@ -65,7 +66,7 @@ pub(super) fn formula(text: &str) -> String {
     fraction(&out).unwrap_or(out)
 }
 
-/// `\frac{a}{b}` and `a/b` of numbers as one number.
+/// Evaluates `\frac{a}{b}` and `a/b` of numbers to one number.
 fn fraction(text: &str) -> Option<String> {
     let (sign, rest) = text.strip_prefix('-').map_or((1.0, text), |rest| (-1.0, rest));
     let (a, b) = match rest.strip_prefix("\\frac{") {
@@ -76,11 +77,11 @@ fn fraction(text: &str) -> Option<String> {
     (b != 0.0).then(|| (sign * a / b).to_string())
 }
 
-/// The letter of the option that an answer names: `B`, `(B)`, `B) text`, `the answer is B`, or the option's text.
+/// Returns the letter of the option that an answer names: `B`, `(B)`, `B) text`, `the answer is B`, or the option's text.
 pub(super) fn letter(answer: &str, options: &[String]) -> Option<String> {
     let known = |c: char| (c as usize).checked_sub('A' as usize).is_some_and(|i| i < options.len());
     let text = answer.trim();
-    if let Some(i) = options.iter().position(|option| super::same_answer(option, text)) {
+    if let Some(i) = options.iter().position(|option| same_answer(option, text)) {
         return letter_of(i);
     }
     let bare: Vec<&str> = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -88,7 +89,7 @@ pub(super) fn letter(answer: &str, options: &[String]) -> Option<String> {
         let mut letters = word.chars();
         letters.next().filter(|c| letters.next().is_none() && known(c.to_ascii_uppercase()))
     };
-    // At the beginning in any case; else the last capital that stands alone, for `A` is also a word.
+    // At the beginning the letter may have any case. Elsewhere take the last standalone capital, because `A` is also a word.
     if let Some(c) = bare
         .first()
         .and_then(single)
@@ -99,16 +100,26 @@ pub(super) fn letter(answer: &str, options: &[String]) -> Option<String> {
     bare.iter().rev().find_map(single).filter(|c| c.is_uppercase()).map(String::from)
 }
 
-/// Whether a text begins with a letter marked as an option: `B)`, `(B)`, `B.`, `B:`.
+/// Returns whether a text begins with a letter marked as an option: `B)`, `(B)`, `B.`, `B:`.
 fn text_marks(text: &str) -> bool {
     let rest = text.trim_start_matches(['(', '[', '*', '"']);
     let mut letters = rest.chars();
     letters.next().is_some_and(|c| c.is_ascii_alphabetic()) && letters.next().is_some_and(|c| ")].:*\"".contains(c))
 }
 
-/// The letter of option `i`.
+/// Returns the letter of option `i`.
 pub(super) fn letter_of(i: usize) -> Option<String> {
     u8::try_from(i).ok().filter(|i| *i < 26).map(|i| char::from(b'A' + i).to_string())
+}
+
+/// Returns whether two answers are the same: equal as numbers, or as text without regard to case and surrounding space.
+#[must_use]
+pub fn same_answer(a: &str, b: &str) -> bool {
+    let number = |s: &str| s.trim().replace(',', "").parse::<f64>().ok();
+    match (number(a), number(b)) {
+        (Some(x), Some(y)) => x == y,
+        _ => a.trim().eq_ignore_ascii_case(b.trim()),
+    }
 }
 
 #[cfg(test)]

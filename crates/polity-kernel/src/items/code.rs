@@ -1,35 +1,35 @@
-//! Items that want a program.
+//! Items whose answer is a program.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A program that is wanted: a function to be completed, and the tests that tell whether it is right.
+/// A requested program: a function to complete, and the tests that decide whether it is right.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Program {
-    /// Its beginning: imports, the function's head and what it is to do.
+    /// Its beginning: imports, the function's head and its description.
     pub prompt: String,
     /// The function's name.
     pub entry_point: String,
     /// A program that defines `check(candidate)`; for scoring, never for a prompt.
     pub tests: String,
-    /// The assertions in it, one a line, about the function by its name; what a simulated model writes as tests when it is right.
+    /// Its assertions, one per line, which call the function by name. A simulated model writes them as tests when it is right.
     pub assertions: Vec<String>,
-    /// Wrong bodies, which simulated models write when they are wrong.
+    /// Wrong bodies, for simulated models that are wrong.
     pub wrong: Arc<Vec<String>>,
     /// Wrong tests, likewise.
     pub wrong_tests: Arc<Vec<String>>,
 }
 
-/// The longest list of assertions that a simulated model writes.
+/// The maximum number of assertions that a simulated model writes.
 const MOST_ASSERTIONS: usize = 3;
 
-/// A program that is wanted, from its parts as HumanEval has them. What simulated models write in its place when they are wrong is made here:
-/// the right body with one sign turned round, and bodies that do nothing.
+/// Makes a requested program from its parts in HumanEval. It also makes the wrong bodies for simulated models: the right body with
+/// one sign reversed, and bodies that do nothing.
 #[must_use]
 pub fn program(prompt: &str, entry_point: &str, tests: &str, solution: &str) -> Program {
     let asserts =
         tests.lines().map(str::trim).filter(|line| line.starts_with("assert ") && line.contains("candidate("));
-    // Only such that stand alone: a line may go on, or use what the test defines.
+    // Take only self-contained assertions: a line may continue, or use what the test defines.
     let whole = |line: &&str| {
         line.matches('(').count() == line.matches(')').count() && line.contains("==") && !line.contains("\\\n")
     };
@@ -74,7 +74,7 @@ pub fn program(prompt: &str, entry_point: &str, tests: &str, solution: &str) -> 
 }
 
 impl Program {
-    /// The code in an answer: in its first fence, or all of it.
+    /// Returns the code in an answer: in its first fence, or all of it.
     #[must_use]
     pub fn code_in(&self, answer: &str) -> String {
         let Some(start) = answer.find("```") else { return answer.trim_end().to_owned() };
@@ -84,12 +84,12 @@ impl Program {
         inside.split("```").next().unwrap_or_default().trim_end().to_owned()
     }
 
-    /// An answer's code as a whole program: its own if it defines the function, else put behind the beginning.
+    /// Returns an answer's code as a whole program: unchanged if it defines the function, else appended to the beginning.
     #[must_use]
     pub fn completed(&self, answer: &str) -> String {
         let code = self.code_in(answer);
         match self.is_defined_in(&code) {
-            // With what the beginning imports.
+            // With the imports of the beginning.
             true => format!("{}\n{code}\n", self.imports()),
             false => format!("{}{}\n", self.prompt, indented(&code)),
         }
@@ -100,14 +100,14 @@ impl Program {
         lines.filter(|line| line.starts_with("import ") || line.starts_with("from ")).collect::<Vec<_>>().join("\n")
     }
 
-    /// What scores an answer.
+    /// Returns the program and tests that score an answer.
     #[must_use]
     pub fn scored(&self, answer: &str) -> Tested {
         self.with_tests(answer, &format!("{}\ncheck({})", self.tests, self.entry_point))
     }
 
-    /// An answer with tests that name the function. They have what the beginning imports and defines, but for the function itself: that is the
-    /// answer's.
+    /// Returns an answer with tests that name the function. The tests have the imports and definitions of the beginning, except for
+    /// the function itself, which is the answer's.
     #[must_use]
     pub fn with_tests(&self, answer: &str, tests: &str) -> Tested {
         let (beginning, entry) = (self.prompt.trim_end(), &self.entry_point);
@@ -123,17 +123,17 @@ impl Program {
     }
 }
 
-/// A program and its tests, which are run in a process of their own ([`Ran::tested`](crate::ask::tool::Ran::tested)): names that they do not
-/// define are the program's.
+/// A program and its tests, which run in a process of their own ([`Ran::tested`](crate::ask::tool::Ran::tested)). Names that the
+/// tests do not define are the program's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tested {
     /// The program.
     pub program: String,
-    /// Its tests. It passes them if they come to their end.
+    /// Its tests. The program passes if they run to their end.
     pub tests: String,
 }
 
-/// A function's body, which stands in from the margin: replies often come without that.
+/// Returns a function's body, indented. Replies often lack the indentation.
 fn indented(body: &str) -> String {
     match body.starts_with([' ', '\t']) {
         true => body.to_owned(),

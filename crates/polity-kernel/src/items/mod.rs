@@ -1,44 +1,46 @@
-//! Items of a data set: what a team is asked, what is right, and how its answer is scored.
+//! Items of a data set: the question, the right answer, and how answers are scored.
 //!
-//! Sources of the shapes: GSM8K (Cobbe et al. 2021), MATH (Hendrycks et al. 2021), HumanEval (Chen et al. 2021); multiple choice as in MMLU
-//! (Hendrycks et al. 2021).
+//! Formats follow GSM8K (Cobbe et al. 2021), MATH (Hendrycks et al. 2021), HumanEval (Chen et al. 2021); multiple choice follows
+//! MMLU (Hendrycks et al. 2021).
 
 mod answers;
 mod code;
 mod read;
+mod shape;
 
-pub use answers::{boxed, last_number};
+pub use answers::{boxed, last_number, same_answer};
 pub use code::{Program, Tested, program};
-pub use read::{Shape, read};
+pub use read::read;
+pub use shape::Shape;
 
-use crate::ask::{Hidden, Message, Part, Request, Role, Task, Value, Want};
+use crate::ask::{ChatMessage, Hidden, Part, Request, ResponseFormat, Role, Task, Value};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// An item of a data set, as a team is given it.
+/// An item of a data set, as a team gets it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Item {
     /// Row of the data set.
     pub index: u32,
-    /// The question; with its options, where it has some.
+    /// The question, including its options, if any.
     pub question: String,
-    /// The right answer, where the data set names one; for scoring and for simulated models, never for a prompt.
+    /// The right answer, if the data set names one; for scoring and for simulated models, never for a prompt.
     pub gold: Option<String>,
     /// Difficulty on the scale of the simulated models' skill.
     pub difficulty: f64,
-    /// The tempting wrong answer, where the data set names one.
-    pub lure: Option<String>,
-    /// Its field of knowledge, where the data set names one.
+    /// The tempting wrong answer, if the data set names one.
+    pub distractor: Option<String>,
+    /// Its field of knowledge, if the data set names one.
     pub topic: Option<String>,
-    /// What there is to choose from, where it is a choice; the answers are `A`, `B` and so on.
+    /// The options of a multiple-choice item; the answers are `A`, `B` and so on.
     pub options: Vec<String>,
-    /// Two answers to the question, one of which people prefer: what is asked for is a judgement, and `options` are the answers.
+    /// Whether the item is a pair of answers, one of which people prefer. The question is which; `options` are the answers.
     pub pair: bool,
     /// How answers are read and compared.
     pub scorer: Scorer,
-    /// The program that is wanted, where one is.
+    /// The requested program, if any.
     pub program: Option<Arc<Program>>,
-    /// The model that scores answers, where one does.
+    /// The model that scores answers, if any.
     pub judge: Option<Arc<str>>,
 }
 
@@ -61,19 +63,19 @@ pub enum Scorer {
     Judge,
 }
 
-/// The kind of work of a model that scores answers ([`Request::purpose`]). It is no part of what a method takes.
+/// The purpose of requests to a model that scores answers ([`Request::purpose`]). It does not count towards a method's usage.
 pub const SCORING: &str = "score";
-/// What a model that scores is told behind question and answer.
+/// The instructions to a scoring model, after question and answer.
 const SCORE: &str = include_str!("score.md");
 
-/// The form of a judgement whether an answer is right: reasons first. [`judged`] reads it.
+/// Returns the format of a verdict on an answer: reasons first. [`judged`] reads it.
 #[must_use]
-pub fn right_or_wrong() -> Want {
-    let verdict = Want::Choice(["right", "wrong"].map(String::from).to_vec());
-    Want::Record(vec![("reasons".into(), Want::Text), ("answer".into(), verdict)])
+pub fn right_or_wrong() -> ResponseFormat {
+    let verdict = ResponseFormat::Choice(["right", "wrong"].map(String::from).to_vec());
+    ResponseFormat::Record(vec![("reasons".into(), ResponseFormat::Text), ("answer".into(), verdict)])
 }
 
-/// What such a judgement says: whether the answer is right, and why.
+/// Reads such a verdict: whether the answer is right, and why.
 #[must_use]
 pub fn judged(judgement: &Value) -> Option<(bool, &str)> {
     let Some(Value::Choice(said)) = judgement.field(1) else { return None };
@@ -81,7 +83,7 @@ pub fn judged(judgement: &Value) -> Option<(bool, &str)> {
 }
 
 impl Item {
-    /// What stands in an answer for the answer itself; `None` when nothing is found. It is recorded, so that scoring can be audited.
+    /// Extracts the final answer from a reply; `None` if nothing is found. It is recorded, so that scoring can be audited.
     #[must_use]
     pub fn extracted(&self, answer: &str) -> Option<String> {
         let found = match self.scorer {
@@ -94,7 +96,7 @@ impl Item {
         found.filter(|found| !found.is_empty())
     }
 
-    /// Whether two answers are the same, as far as the scorer looks; an answer in which nothing is found is the same as none.
+    /// Returns whether two answers are the same to the scorer. An answer in which nothing is found equals no other.
     #[must_use]
     pub fn same(&self, a: &str, b: &str) -> bool {
         match self.scorer {
@@ -103,15 +105,15 @@ impl Item {
         }
     }
 
-    /// Whether an answer is right, as far as that can be told by reading it. `None`: there is no right answer, or only tests or a judge can
-    /// tell.
+    /// Returns whether an answer is right, if reading it can decide that. `None`: there is no right answer, or only tests or a
+    /// judge can decide.
     #[must_use]
     pub fn is_right(&self, answer: &str) -> Option<bool> {
         let gold = self.gold.as_ref()?;
         (!matches!(self.scorer, Scorer::Code | Scorer::Judge)).then(|| self.same(answer, gold))
     }
 
-    /// The question to the model that scores an answer, if one does. Its reply is read by [`judged`].
+    /// Returns the question to the model that scores an answer, if any. [`judged`] reads its reply.
     #[must_use]
     pub fn to_judge(&self, answer: &str) -> Option<Request> {
         let model = self.judge.as_ref().filter(|_| self.scorer == Scorer::Judge)?;
@@ -121,11 +123,11 @@ impl Item {
         }
         let shown = Part::Said { by: "The answer to be scored".into(), answer: answer.into(), reasons: String::new() };
         let parts = vec![Part::Text(question), shown, Part::Text(SCORE.trim_end().into())];
-        let messages = vec![Message { role: Role::User, parts }];
+        let messages = vec![ChatMessage { role: Role::User, parts }];
         Some(Request { purpose: SCORING.into(), ..Request::new(&**model, messages, right_or_wrong()) })
     }
 
-    /// The letters of its options; none where the answer is no choice among them.
+    /// Returns the letters of its options; empty if the answer is not one of them.
     #[must_use]
     pub fn letters(&self) -> Vec<String> {
         match self.scorer {
@@ -134,17 +136,17 @@ impl Item {
         }
     }
 
-    /// What a simulated model may know of a question about the item.
+    /// Returns what a simulated model may know about a question on the item.
     #[must_use]
     pub fn hidden(&self, task: Task) -> Option<Hidden> {
-        let Item { gold, difficulty, lure, topic, program, .. } = self;
+        let Item { gold, difficulty, distractor, topic, program, .. } = self;
         if self.pair {
-            // To whoever judges the better answer is the right one.
+            // For a judge, the better answer is the right one.
             let letter = gold.as_ref()?.bytes().next()?;
             let better = self.options.get(usize::from(letter.checked_sub(b'A')?))?.clone();
             let gold = if matches!(task, Task::Choose | Task::Rate | Task::Check) { better } else { gold.clone()? };
-            let (difficulty, lure, topic) = (*difficulty, lure.clone(), topic.clone());
-            return Some(Hidden { gold, difficulty, lure, topic, wrong: Arc::default(), task });
+            let (difficulty, distractor, topic) = (*difficulty, distractor.clone(), topic.clone());
+            return Some(Hidden { gold, difficulty, distractor, topic, wrong: Arc::default(), task });
         }
         let (gold, wrong) = match (task, program) {
             (Task::Test, Some(program)) => (program.assertions.join("\n"), program.wrong_tests.clone()),
@@ -152,16 +154,13 @@ impl Item {
             (_, Some(program)) => (gold.clone()?, program.wrong.clone()),
             (_, None) => (gold.clone()?, Arc::default()),
         };
-        Some(Hidden { gold, difficulty: *difficulty, lure: lure.clone(), topic: topic.clone(), wrong, task })
-    }
-}
-
-/// Whether two answers are the same: equal as numbers, or as text without regard to case and surrounding space.
-#[must_use]
-pub fn same_answer(a: &str, b: &str) -> bool {
-    let number = |s: &str| s.trim().replace(',', "").parse::<f64>().ok();
-    match (number(a), number(b)) {
-        (Some(x), Some(y)) => x == y,
-        _ => a.trim().eq_ignore_ascii_case(b.trim()),
+        Some(Hidden {
+            gold,
+            difficulty: *difficulty,
+            distractor: distractor.clone(),
+            topic: topic.clone(),
+            wrong,
+            task,
+        })
     }
 }

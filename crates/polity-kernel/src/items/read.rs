@@ -1,96 +1,18 @@
-//! Items from the rows of a table, in the shapes that data sets come in.
+//! Reading of items from the rows of a table, in the usual formats of data sets.
 
 use super::answers::{boxed, last_number, letter, letter_of};
 use super::{Item, Scorer, program};
+use crate::items::Shape;
 use crate::population::{Population, Table};
 use crate::rng::{Draws, Stream};
 use crate::scenario::ItemSource;
 use crate::tree::Invalid;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How a data set is written: which columns it has, and how answers are scored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Shape {
-    /// `question`, and what the scenario names; answers are compared as a whole.
-    #[default]
-    Plain,
-    /// As GSM8K: `question`, and `answer` with `#### 18` at its end; scored by the last number. Without a column of difficulty, that is
-    /// the number of calculations (`<<`) in the answer, less 3.1 and over 1.43 (mean and deviation of the first 200 test problems).
-    Gsm8k,
-    /// As MATH: `problem`, and `solution` with `\boxed{...}`; scored as formulas. Difficulty is that of `level`, less 3 and over 1.4.
-    Math,
-    /// Multiple choice: `question`, `choices` (a list) or `A`, `B`, `C`, `D`, and `answer` (a letter, a number from 0, or an option's
-    /// text); scored by letter. `subject` is the topic.
-    Choice,
-    /// Multiple choice where no answer is right, as in surveys: the columns of `choice` without `answer`; compared by letter.
-    Survey,
-    /// Preferences: `question`, `answer_a`, `answer_b`, and `label` (`A` or `B`): which of the two people prefer. For judges; scored by letter.
-    Preference,
-    /// As HumanEval: `prompt`, `entry_point`, `canonical_solution`, `test`; scored by the tests, in the sandbox. Difficulty is the number
-    /// of lines of the solution, less 6 and over 5.
-    Humaneval,
-}
-
-impl Shape {
-    /// The shape of a table, by its columns.
-    #[must_use]
-    pub fn of(table: &Table) -> Shape {
-        let has = |name: &str| table.index(name).is_ok();
-        let first_answer = || {
-            table.index("answer").ok().map(|c| Population::from_table(Arc::new(table.clone())).cell(c, 0).to_string())
-        };
-        match () {
-            () if has("canonical_solution") && has("test") && has("entry_point") => Shape::Humaneval,
-            () if has("answer_a") && has("answer_b") && has("label") => Shape::Preference,
-            () if has("problem") && has("solution") => Shape::Math,
-            () if (has("choices") || has("A") && has("B")) && !has("answer") => Shape::Survey,
-            () if has("choices") || has("A") && has("B") => Shape::Choice,
-            () if has("question") && first_answer().is_some_and(|answer| answer.contains("####")) => Shape::Gsm8k,
-            () => Shape::Plain,
-        }
-    }
-
-    fn scorer(self) -> Scorer {
-        match self {
-            Shape::Plain => Scorer::Exact,
-            Shape::Gsm8k => Scorer::Number,
-            Shape::Math => Scorer::Math,
-            Shape::Choice | Shape::Survey | Shape::Preference => Scorer::Choice,
-            Shape::Humaneval => Scorer::Code,
-        }
-    }
-
-    fn question(self) -> &'static str {
-        match self {
-            Shape::Plain | Shape::Gsm8k | Shape::Choice | Shape::Survey | Shape::Preference => "question",
-            Shape::Math => "problem",
-            Shape::Humaneval => "prompt",
-        }
-    }
-
-    /// Whether there are options to choose from.
-    fn has_options(self) -> bool {
-        matches!(self, Shape::Choice | Shape::Survey)
-    }
-
-    fn answer(self) -> Option<&'static str> {
-        match self {
-            Shape::Plain | Shape::Survey => None,
-            Shape::Gsm8k | Shape::Choice => Some("answer"),
-            Shape::Preference => Some("label"),
-            Shape::Math => Some("solution"),
-            Shape::Humaneval => Some("canonical_solution"),
-        }
-    }
-}
-
-/// Lines of a reference solution on the average, and their deviation, for the declared difficulty of programs.
+/// Mean and deviation of the number of lines of reference solutions, for the difficulty of programs.
 const LINES: (f64, f64) = (6.0, 5.0);
 
-/// Reads the items that a source names from its table. The error names the key of the source.
+/// Reads the items of a source from its table. The error names the key of the source.
 pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<Item>, Invalid> {
     let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
     let column = |key: &str, name: &str| table.index(name).map_err(|error| invalid(key, error.to_string()));
@@ -103,29 +25,16 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
     let question = column("question", source.question.as_deref().unwrap_or(shape.question()))?;
     let answer = match (&source.answer, shape.answer()) {
         (Some(name), _) => Some(column("answer", name)?),
-        // A shape has its answer there, or it is another shape.
+        // A table without the answer column of the format has another format.
         (None, Some(usual)) => Some(column("answer", usual)?),
         (None, None) => None,
     };
-    let lure = named("lure", &source.lure, None)?;
+    let distractor = named("distractor", &source.distractor, None)?;
     let topic = named("topic", &source.topic, shape.has_options().then_some("subject"))?;
     let level = named("difficulty", &None, (shape == Shape::Math).then_some("level"))?;
     let difficulty = source.difficulty.as_ref().map(|name| table.number_column(name));
     let difficulty = difficulty.transpose().map_err(|error| invalid("difficulty", error.to_string()))?;
-    let choices: Vec<usize> = match shape {
-        _ if shape.has_options() && table.index("choices").is_ok() => vec![column("shape", "choices")?],
-        _ if shape.has_options() => {
-            ["A", "B", "C", "D", "E", "F"].iter().map_while(|name| table.index(name).ok()).collect()
-        }
-        _ => Vec::new(),
-    };
-    let choices = match shape {
-        Shape::Preference => vec![column("shape", "answer_a")?, column("shape", "answer_b")?],
-        _ => choices,
-    };
-    if shape.has_options() && choices.is_empty() {
-        return Err(invalid("shape", "multiple choice needs a column `choices`, or `A`, `B` and so on".into()));
-    }
+    let choices = columns_of_options(shape, table)?;
     let code = match shape {
         Shape::Humaneval => Some((column("shape", "entry_point")?, column("shape", "test")?)),
         _ => None,
@@ -136,7 +45,7 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
     if count == 0 || count > 10_000_000 {
         return Err(invalid("count", "there must be 1 to 10,000,000 items".into()));
     }
-    // The population answers for the rules of reading a row; more items than rows are drawn by seed.
+    // The population provides the rules of reading a row; if there are more items than rows, they are drawn by seed.
     let row_of = |i: u32| match count <= rows {
         true => i,
         false => Draws::new(seed, Stream::Population, 0, i).below(u64::from(rows)) as u32,
@@ -165,12 +74,12 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
             (Shape::Math, Some(raw)) => Some(boxed(raw).unwrap_or(raw).to_owned()),
             (Shape::Preference, Some(raw)) => {
                 let known = |letter: &String| letter == "A" || letter == "B";
-                let none = || invalid("answer", format!("row {row}: the label is `A` or `B`, not `{raw}`"));
+                let none = || invalid("answer", format!("row {row}: the label must be `A` or `B`, not `{raw}`"));
                 Some(Some(raw.trim().to_ascii_uppercase()).filter(known).ok_or_else(none)?)
             }
             (Shape::Choice | Shape::Survey, Some(raw)) => {
                 let index = raw.parse::<usize>().ok().filter(|i| *i < options.len()).and_then(letter_of);
-                let none = || invalid("answer", format!("row {row}: `{raw}` is none of the options"));
+                let none = || invalid("answer", format!("row {row}: `{raw}` is not one of the options"));
                 Some(index.or_else(|| letter(raw, &options)).ok_or_else(none)?)
             }
         };
@@ -187,11 +96,11 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
             code.map(|(entry, tests)| Arc::new(program(&asked, &text(entry, row), &text(tests, row), solution)));
         Ok(Item {
             index: i,
-            // The two answers of a pair are shown to judges under names, not in the question.
+            // Judges see the two answers of a pair by name, not in the question.
             question: if shape == Shape::Preference { asked } else { worded(asked, &options) },
             gold,
             difficulty: difficulty.map_or(declared, |c| all.number(c, row)),
-            lure: lure.map(|c| text(c, row)),
+            distractor: distractor.map(|c| text(c, row)),
             topic: topic.map(|c| text(c, row)),
             pair: shape == Shape::Preference,
             options,
@@ -200,12 +109,42 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
             judge: judge.clone(),
         })
     };
+    check_scorer(source)?;
+    (0..count).map(item).collect()
+}
+
+/// The columns that hold the options of a question; one column of lists, or one for each option.
+fn columns_of_options(shape: Shape, table: &Table) -> Result<Vec<usize>, Invalid> {
+    let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
+    let column = |key: &str, name: &str| table.index(name).map_err(|error| invalid(key, error.to_string()));
+    let choices: Vec<usize> = match shape {
+        _ if shape.has_options() && table.index("choices").is_ok() => vec![column("shape", "choices")?],
+        _ if shape.has_options() => {
+            ["A", "B", "C", "D", "E", "F"].iter().map_while(|name| table.index(name).ok()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let choices = match shape {
+        Shape::Preference => vec![column("shape", "answer_a")?, column("shape", "answer_b")?],
+        _ => choices,
+    };
+    if shape.has_options() && choices.is_empty() {
+        return Err(invalid("shape", "multiple choice needs a column `choices`, or columns `A`, `B` and so on".into()));
+    }
+    Ok(choices)
+}
+
+/// Checks that the scorer suits the shape of the items.
+fn check_scorer(source: &ItemSource) -> Result<(), Invalid> {
+    let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
+    let shape = source.shape;
     if source.judge.is_some() != (source.scorer == Some(Scorer::Judge)) {
-        let what = "`scorer: judge` and `judge: provider/model` belong together: the model that scores the answers";
+        let what = "`scorer: judge` and `judge: provider/model` (the model that scores the answers) must be given \
+                    together";
         return Err(invalid(if source.judge.is_some() { "judge" } else { "scorer" }, what.into()));
     }
     if source.scorer == Some(Scorer::Code) && shape != Shape::Humaneval {
-        return Err(invalid("scorer", "only items of the shape `humaneval` have tests to score programs by".into()));
+        return Err(invalid("scorer", "only items of the shape `humaneval` have tests for scoring programs".into()));
     }
     if source.scorer == Some(Scorer::Choice) && !shape.has_options() && shape != Shape::Preference {
         return Err(invalid(
@@ -213,17 +152,17 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
             "only items of the shapes `choice`, `survey` and `preference` have options".into(),
         ));
     }
-    (0..count).map(item).collect()
+    Ok(())
 }
 
-/// A list as tables keep it: as JSON.
+/// Reads a list from a table cell, where it is JSON.
 fn listed(cell: &str) -> Vec<String> {
     let values: Vec<serde_json::Value> = serde_json::from_str(cell).unwrap_or_default();
     let text = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     values.into_iter().map(text).collect()
 }
 
-/// The question with its options below it.
+/// Returns the question with its options below it.
 fn worded(question: String, options: &[String]) -> String {
     let lines = options.iter().enumerate().filter_map(|(i, option)| Some(format!("\n{}) {option}", letter_of(i)?)));
     lines.fold(question, |all, line| all + &line)

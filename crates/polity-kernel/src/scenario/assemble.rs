@@ -1,72 +1,30 @@
-//! From a scenario to a machine: the one place where leaves meet.
+//! Assembly of a machine from a scenario: the one place where leaves meet.
 
+use super::draft::{Draft, SocietyDraft};
+use super::files::Inputs;
 use super::memory_budget::{ARC, MemoryBudget};
 use super::people::People;
-use super::{Answers, Change, Count, FileKind, MemberSource, MetricKeys, Scenario, checks};
-use crate::ask::Want;
+use super::validation::checks_of;
+use super::{Answers, Assembled, Change, Count, FileKind, MetricKeys, Scenario};
+use crate::environment::Env;
 use crate::evaluation::{self, Evaluation};
 use crate::items::{self, Item};
-use crate::method::{Member, MethodHost};
+use crate::method::{MOST_MEMBERS, MOST_RETRIES, Member, MethodHost, Methods, members};
 use crate::metric::Source;
-use crate::policy::{Binding, Commons};
-use crate::population::{Population, Table};
+use crate::outline::Guesses;
+use crate::policy::{PolicySetup, SharedContext};
+use crate::population::Population;
 use crate::registry::Registry;
-use crate::society::{Leaves, Measure, Plan, Reads, Society, interface_of};
+use crate::society::{Leaves, Measure, Plan, Reads, interface_of};
 use crate::topology::{self, Csr, Topology, TopologySpec};
 use crate::transport::Transport;
 use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
-use crate::world::{Activation, Setup, Split, WorldHost};
-use std::collections::BTreeMap;
+use crate::world::{Activation, Split, WorldHost, WorldSetup};
 use std::sync::Arc;
 
-/// The contents of the files that a scenario names, by the path as written.
-#[derive(Clone, Debug, Default)]
-pub struct Inputs {
-    /// Tables.
-    pub tables: BTreeMap<String, Arc<Table>>,
-    /// Edge lists: (from, to).
-    pub edges: BTreeMap<String, Arc<Vec<(u32, u32)>>>,
-    /// Texts.
-    pub texts: BTreeMap<String, Arc<str>>,
-}
-
-/// A machine, ready to be driven.
-pub enum Assembled {
-    /// Agents in a world.
-    Society(Box<Society>),
-    /// A method at work on a data set.
-    Evaluation(Box<Evaluation>),
-}
-
-impl Assembled {
-    /// The models that its world may ask for vectors of texts.
-    #[must_use]
-    pub fn models_of_vectors(&self) -> Vec<String> {
-        let Assembled::Society(society) = self else { return Vec::new() };
-        let asked = society.models_of_world().into_iter().filter(|(_, want)| *want == Want::Vector);
-        asked.map(|(model, _)| model).collect()
-    }
-
-    /// The models that it may ask, each once, in order of first use.
-    #[must_use]
-    pub fn models(&self) -> Vec<String> {
-        let all = match self {
-            Assembled::Society(society) => society.models(),
-            Assembled::Evaluation(evaluation) => evaluation.models(),
-        };
-        let mut once: Vec<String> = Vec::new();
-        for model in all {
-            if !once.contains(&model) {
-                once.push(model);
-            }
-        }
-        once
-    }
-}
-
-/// Largest number of agents of a society at its start.
+/// Maximum number of agents of a society at its start.
 const MOST_AGENTS: u32 = 100_000_000;
-/// Most rounds.
+/// Maximum number of rounds.
 const MOST_ROUNDS: u32 = 1_000_000_000;
 
 fn wrong(path: &str, node: Option<&Node>, tree: &Node, message: impl Into<String>, help: Option<&str>) -> TreeError {
@@ -89,7 +47,7 @@ pub fn assemble(
     assemble_within(tree, registry, inputs, shards, transport, &mut MemoryBudget::unlimited())
 }
 
-/// The same within a memory budget: each part is checked before it is allocated.
+/// Does the same within a memory budget: each part is checked before it is allocated.
 pub fn assemble_within(
     tree: &Node,
     registry: &Registry,
@@ -98,6 +56,47 @@ pub fn assemble_within(
     transport: Box<dyn Transport>,
     memory: &mut MemoryBudget,
 ) -> Result<Assembled, TreeError> {
+    let draft = draft(tree, registry, inputs, shards, memory, None)?;
+    draft.set_up(transport).map_err(|bug| wrong("", None, tree, bug.to_string(), None))
+}
+
+/// Checks a scenario without building its population and ties. Whatever this finds, [`assemble_within`] finds as well: an error
+/// that may depend on a guess is confirmed with the whole society.
+///
+/// Only [`assemble_within`] finds that no graph has the degrees of a `configuration`, and what a leaf refuses because of who hears
+/// whom or because of several attributes of one agent together. Prompts are tried for another agent, and memory is reserved for the
+/// expected number of ties.
+///
+/// # Errors
+/// Those of [`assemble_within`], except these.
+pub fn outline_within(
+    tree: &Node,
+    registry: &Registry,
+    inputs: &Inputs,
+    shards: usize,
+    memory: &mut MemoryBudget,
+) -> Result<Draft, TreeError> {
+    let guesses = Guesses::default();
+    let mut estimate = memory.clone();
+    match draft(tree, registry, inputs, shards, &mut estimate, Some(&guesses)) {
+        // The error may depend on a guess.
+        Err(_) if guesses.any() => draft(tree, registry, inputs, shards, memory, None),
+        found => {
+            *memory = estimate;
+            found
+        }
+    }
+}
+
+/// Returns the checked parts of the machine that a scenario describes. If guesses are noted, it makes the outline of a society.
+fn draft(
+    tree: &Node,
+    registry: &Registry,
+    inputs: &Inputs,
+    shards: usize,
+    memory: &mut MemoryBudget,
+    outline: Option<&Guesses>,
+) -> Result<Draft, TreeError> {
     let scenario = Scenario::read(tree)?;
     check_numbers(&scenario, tree)?;
     let at = |key: &str| tree.get(key);
@@ -107,7 +106,7 @@ pub fn assemble_within(
             at("method"),
             tree,
             "a scenario has a `world` (a society) or a `method` (an evaluation), not both",
-            Some("take one of the two out"),
+            Some("remove one of the two"),
         )),
         (None, None) => Err(wrong(
             "",
@@ -117,12 +116,12 @@ pub fn assemble_within(
             Some("for instance `world: {kind: guess-average}`"),
         )),
         (Some(_), None) => {
-            let keys = ["team", "items", "window"];
+            let keys = ["team", "items", "max_concurrent", "max_retries", "environment"];
             if let Some(key) = keys.into_iter().find(|key| at(key).is_some()) {
                 let help = Some("evaluations have a `method` and no `world`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to an evaluation"), help));
             }
-            society(&scenario, tree, registry, inputs, shards, transport, memory)
+            society(&scenario, tree, registry, inputs, shards, memory, outline)
         }
         (None, Some(_)) => {
             let keys = ["population", "cohorts", "metrics", "validate", "answers"];
@@ -151,7 +150,13 @@ fn check_numbers(scenario: &Scenario, tree: &Node) -> Result<(), TreeError> {
             return Err(wrong("agents", at("agents"), tree, "there must be at least one agent", None));
         }
         if agents > MOST_AGENTS {
-            return Err(wrong("agents", at("agents"), tree, format!("at most {MOST_AGENTS} agents fit"), None));
+            return Err(wrong(
+                "agents",
+                at("agents"),
+                tree,
+                format!("at most {MOST_AGENTS} agents are possible"),
+                None,
+            ));
         }
     }
     let plan = &scenario.snapshot;
@@ -161,7 +166,7 @@ fn check_numbers(scenario: &Scenario, tree: &Node) -> Result<(), TreeError> {
     if let Answers::Lag(lag) = scenario.answers
         && !(1..=1000).contains(&lag)
     {
-        return Err(wrong("answers", at("answers"), tree, format!("a lag is 1 to 1000 rounds, not {lag}"), None));
+        return Err(wrong("answers", at("answers"), tree, format!("a lag must be 1 to 1000 rounds, not {lag}"), None));
     }
     let settings = tree.get("settings").unwrap_or(tree);
     scenario.settings.check().map_err(|invalid| settings.blame("settings", invalid))?;
@@ -169,27 +174,37 @@ fn check_numbers(scenario: &Scenario, tree: &Node) -> Result<(), TreeError> {
         let node = at("prices").and_then(|prices| prices.get(model)).unwrap_or(tree);
         price.check().map_err(|invalid| node.blame(&format!("prices.{model}"), invalid))?;
     }
-    if scenario.window == Some(0) {
-        return Err(wrong("window", at("window"), tree, "at least one item must be under way", None));
+    if scenario.max_retries.is_some_and(|retries| retries > MOST_RETRIES) {
+        let message = format!("a member can be asked again at most {MOST_RETRIES} times");
+        return Err(wrong("max_retries", at("max_retries"), tree, message, None));
+    }
+    if scenario.max_concurrent == Some(0) {
+        return Err(wrong(
+            "max_concurrent",
+            at("max_concurrent"),
+            tree,
+            "it must allow at least one item at a time",
+            None,
+        ));
     }
     Ok(())
 }
 
-/// Agents of each cohort when there are `agents` in all (`None`: as the cohorts say).
+/// Returns the number of agents of each cohort for `agents` in all (`None`: as the cohorts say).
 fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Vec<u32>, TreeError> {
     let Some(cohorts) = &scenario.cohorts else {
         return Err(wrong(
             "",
             None,
             tree,
-            "a society needs `cohorts`: who are its agents?",
+            "a society needs `cohorts`, which say who its agents are",
             Some("for instance `cohorts: [{policy: {kind: level-k}}]`"),
         ));
     };
     let node = tree.get("cohorts");
     let error = |message: String, help: Option<&str>| wrong("cohorts", node, tree, message, help);
     if cohorts.is_empty() || cohorts.len() > 1000 {
-        return Err(error(format!("a society has 1 to 1000 cohorts, not {}", cohorts.len()), None));
+        return Err(error(format!("a society must have 1 to 1000 cohorts, not {}", cohorts.len()), None));
     }
     let mut weights = Vec::new();
     let (mut shares, mut counts, mut fixed_total) = (0, 0, 0u64);
@@ -202,14 +217,26 @@ fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Ve
         let weight = match (cohort.share, cohort.count) {
             (Some(_), Some(_)) => return Err(wrong(&path, here, tree, "give `share` or `count`, not both", None)),
             (Some(share), None) if !(share > 0.0 && share <= 1.0) => {
-                return Err(wrong(&path, here, tree, format!("`share` lies above 0 and up to 1, not {share}"), None));
+                return Err(wrong(
+                    &path,
+                    here,
+                    tree,
+                    format!("`share` must be above 0 and at most 1, not {share}"),
+                    None,
+                ));
             }
             (Some(share), None) => {
                 shares += 1;
                 share
             }
             (None, Some(Count::Scaled(0) | Count::Fixed { fixed: 0 })) => {
-                return Err(wrong(&path, here, tree, "a cohort has at least one agent", Some("take the cohort out")));
+                return Err(wrong(
+                    &path,
+                    here,
+                    tree,
+                    "a cohort must have at least one agent",
+                    Some("remove the cohort"),
+                ));
             }
             (None, Some(Count::Scaled(n))) => {
                 counts += 1;
@@ -222,7 +249,13 @@ fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Ve
             (None, None) if cohorts.len() == 1 => 1.0,
             (None, None) => {
                 let help = Some("for instance `share: 0.5`");
-                return Err(wrong(&path, here, tree, "with several cohorts each needs a `share` or a `count`", help));
+                return Err(wrong(
+                    &path,
+                    here,
+                    tree,
+                    "if there are several cohorts, each needs a `share` or a `count`",
+                    help,
+                ));
             }
         };
         weights.push(weight);
@@ -240,16 +273,7 @@ fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Ve
     if let (None, Some(rows), Some(asked)) = (scenario.agents, table_rows, asked)
         && asked != u64::from(rows)
     {
-        let parts: Vec<String> = cohorts
-            .iter()
-            .filter_map(|cohort| match cohort.count? {
-                Count::Scaled(n) | Count::Fixed { fixed: n } => Some(n.to_string()),
-            })
-            .collect();
-        let message = format!(
-            "how many agents are there: the {} of the cohorts, or the {rows} rows of the population's file?",
-            parts.join(" + ")
-        );
+        let message = two_numbers_of_agents(cohorts, rows);
         return Err(error(message, Some("add `agents`")));
     }
     let total = match (scenario.agents, table_rows, counted) {
@@ -259,13 +283,13 @@ fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Ve
         (None, None, None) if only_fixed => fixed_total,
         _ => {
             let help = Some("add `agents: 1000`, or give every cohort a `count`");
-            return Err(wrong("", None, tree, "how many agents are there?", help));
+            return Err(wrong("", None, tree, "the number of agents is missing", help));
         }
     };
     let scaled = weights.iter().filter(|w| **w > 0.0).count() as u64;
     if total > u64::from(MOST_AGENTS) || total < fixed_total + scaled || only_fixed && total != fixed_total {
         let message = format!(
-            "{total} agents can not be split: fixed cohorts take {fixed_total}, and each of the {scaled} others needs at least one"
+            "{total} agents cannot be split: fixed cohorts take {fixed_total}, and each of the {scaled} others needs at least one"
         );
         return Err(wrong("agents", tree.get("agents"), tree, message, None));
     }
@@ -279,7 +303,21 @@ fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Ve
         .collect())
 }
 
-/// Splits `total` in proportion to the weights; every positive weight gets at least one.
+/// Asks which of two numbers of agents is meant.
+fn two_numbers_of_agents(cohorts: &[super::CohortSource], rows: u32) -> String {
+    let parts: Vec<String> = cohorts
+        .iter()
+        .filter_map(|cohort| match cohort.count? {
+            Count::Scaled(n) | Count::Fixed { fixed: n } => Some(n.to_string()),
+        })
+        .collect();
+    format!(
+        "the number of agents is unclear: the cohorts have {}, but the population's file has {rows} rows",
+        parts.join(" + ")
+    )
+}
+
+/// Splits `total` in proportion to the weights. Every positive weight gets at least one.
 fn largest_remainder(weights: &[f64], sum: f64, total: u64) -> Vec<u32> {
     let exact: Vec<f64> = weights.iter().map(|w| if sum > 0.0 { w / sum * total as f64 } else { 0.0 }).collect();
     let mut sizes: Vec<u64> =
@@ -294,7 +332,7 @@ fn largest_remainder(weights: &[f64], sum: f64, total: u64) -> Vec<u32> {
         sizes[*i] += 1;
         given += 1;
     }
-    // Minimums of one may have given too much away: the largest pay.
+    // The minimum of one may have assigned too much: take from the largest.
     while given > total {
         match (0..sizes.len()).filter(|i| sizes[*i] > 1).max_by_key(|i| sizes[*i]) {
             Some(i) => sizes[i] -= 1,
@@ -311,10 +349,10 @@ fn topology(
     n: u32,
     population: &Population,
     inputs: &Inputs,
-    default: Topology,
     memory: &mut MemoryBudget,
-) -> Result<Topology, TreeError> {
-    let Some(node) = &scenario.topology else { return Ok(default) };
+    outline: Option<&Guesses>,
+) -> Result<Option<Topology>, TreeError> {
+    let Some(node) = &scenario.topology else { return Ok(None) };
     let path = "topology";
     let (kind, rest) = node.split_kind(path)?;
     if !TopologySpec::KINDS.contains(&kind.name.as_str()) {
@@ -331,41 +369,49 @@ fn topology(
         };
         if let Some((from, to)) = edges.iter().find(|(a, b)| *a >= n || *b >= n) {
             let message =
-                format!("`{}` has a tie from {from} to {to}, and there are only the agents 0 to {}", file.path, n - 1);
-            let help = "a topology from a file fits one number of agents; use a generated topology to scale";
+                format!("`{}` has a tie from {from} to {to}, but there are only agents 0 to {}", file.path, n - 1);
+            let help = "a topology from a file fits only one number of agents; use a generated topology to scale";
             return Err(wrong("topology.path", rest.get("path"), tree, message, Some(help)));
         }
         let arcs = edges.len() as f64 * if file.directed { 1.0 } else { 2.0 };
         memory.reserve("ties", arcs * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
         let csr = Csr::from_edges(n, edges, file.directed).map_err(blame)?;
-        return Ok(Topology::Graph(Arc::new(csr)));
+        return Ok(Some(Topology::Graph(Arc::new(csr))));
     }
     let most = memory.remaining() / (2.0 * ARC);
-    let topology = topology::generate_within(&spec, n, population, scenario.seed, most).map_err(blame)?;
-    if let Topology::Graph(csr) = &topology {
-        memory.reserve("ties", csr.arcs() as f64 * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
+    let plan = topology::plan(&spec, n, population, scenario.seed, most).map_err(blame)?;
+    let topology = match outline {
+        None => plan.make().map_err(blame)?,
+        Some(guesses) => plan.outline(guesses),
+    };
+    if stores_arcs(&topology) {
+        memory.reserve("ties", topology.arcs() as f64 * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
     }
-    Ok(topology)
+    Ok(Some(topology))
+}
+
+fn stores_arcs(topology: &Topology) -> bool {
+    matches!(topology, Topology::Graph(_) | Topology::Outline { .. })
 }
 
 fn does_not_fit(tree: &Node, path: &str, why: String) -> TreeError {
-    let help = "take fewer agents or a sparser topology; --memory MB raises the limit";
+    let help = "use fewer agents or a sparser topology; --memory MB raises the limit";
     wrong(path, tree.get(path), tree, why, Some(help))
 }
 
-/// Whether the topology says of each agent, by number, what its ties are.
+/// Returns whether the topology defines ties by agent id.
 fn by_agent(scenario: &Scenario) -> bool {
     let Some(node) = &scenario.topology else { return false };
     let file = node.split_kind("topology").is_ok_and(|(kind, _)| kind.name == "file");
     file || node.get("degrees").is_some()
 }
 
-/// Generated topologies are undirected; a file says.
+/// Returns whether the topology is directed. Generated topologies are undirected; a file says.
 fn is_directed(node: &Node) -> bool {
     matches!(node.get("directed"), Some(Node { value: Value::Bool(true), .. }))
 }
 
-/// The tree with one change made, checked to touch nothing but parameters of leaves.
+/// Returns the tree with one change made, checked to change nothing but parameters of leaves.
 fn changed(tree: &Node, change: &Change, i: usize, roots: &[&str]) -> Result<Node, TreeError> {
     let mut tree = tree.clone();
     for (path, value) in &change.set {
@@ -373,10 +419,14 @@ fn changed(tree: &Node, change: &Change, i: usize, roots: &[&str]) -> Result<Nod
         let of_cohort = root != "cohorts" || path.contains(".policy.");
         if !roots.contains(&root) || !of_cohort || path.ends_with(".kind") || path == root {
             return Err(TreeError {
-                message: format!("`{path}` can not change while a run is under way"),
+                message: format!("`{path}` cannot change during a run"),
                 path: format!("changes[{i}].set"),
                 origin: value.origin.clone(),
-                help: Some("parameters of the world, of policies and of the method can; their kinds, the agents, the population and the topology can not".into()),
+                help: Some(
+                    "parameters of the world, of policies and of the method can change; their kinds, the agents, the \
+                     population and the topology cannot"
+                        .into(),
+                ),
             });
         }
         tree.edit(path, value.clone())?;
@@ -384,7 +434,7 @@ fn changed(tree: &Node, change: &Change, i: usize, roots: &[&str]) -> Result<Nod
     Ok(tree)
 }
 
-/// The scenario's changes in order of round, each with the whole tree that holds from then on.
+/// Returns the scenario's changes in order of round, each with the whole tree from then on.
 fn changes(scenario: &Scenario, tree: &Node, roots: &[&str]) -> Result<Vec<(u32, Node)>, TreeError> {
     let mut order: Vec<(usize, &Change)> = scenario.changes.iter().enumerate().collect();
     order.sort_by_key(|(_, change)| change.at);
@@ -396,7 +446,7 @@ fn changes(scenario: &Scenario, tree: &Node, roots: &[&str]) -> Result<Vec<(u32,
                 &format!("changes[{i}].at"),
                 tree.get("changes"),
                 tree,
-                "a change at round 0 is no change: write the value into the scenario",
+                "a change cannot be at round 0: write the value into the scenario itself",
                 None,
             ));
         }
@@ -412,9 +462,61 @@ fn society(
     registry: &Registry,
     inputs: &Inputs,
     shards: usize,
-    transport: Box<dyn Transport>,
     memory: &mut MemoryBudget,
-) -> Result<Assembled, TreeError> {
+    outline: Option<&Guesses>,
+) -> Result<Draft, TreeError> {
+    let (sizes, shared_context) = shared_context(scenario, tree, inputs, memory, outline)?;
+    let agents: u32 = sizes.iter().sum();
+    let lag = scenario.answers.lag();
+    let names: Vec<String> = scenario
+        .cohorts
+        .iter()
+        .flatten()
+        .enumerate()
+        .map(|(i, cohort)| cohort.name.clone().unwrap_or_else(|| format!("cohort-{i}")))
+        .collect();
+    check_budget(scenario, tree, lag > 0, Some(&names))?;
+    let leaves = leaves(tree, registry, inputs, &shared_context, agents, shards)?;
+    reserve_states(tree, &sizes, &shared_context, &leaves, memory)?;
+    let mut later = Vec::new();
+    for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {
+        later.push((at, self::leaves(&tree, registry, inputs, &shared_context, agents, shards)?));
+    }
+    if lag > 0
+        && let Some(i) = leaves.policies.iter().position(|policy| policy.cohort_host().is_some())
+    {
+        let message =
+            format!("the agents of the cohort `{}` act on the result of the cohort step of the same round", names[i]);
+        return Err(wrong("answers", tree.get("answers"), tree, message, Some("write `answers: wait`")));
+    }
+    let asks = |leaves: &Leaves| leaves.worlds.first().is_some_and(|world| !world.models().is_empty());
+    if lag > 0 && (asks(&leaves) || later.iter().any(|(_, leaves)| asks(leaves))) {
+        let message = "the world asks a model itself, and no agent sees the world before it has the answers";
+        return Err(wrong("answers", tree.get("answers"), tree, message, Some("write `answers: wait`")));
+    }
+    let (activation, window) = activation(scenario, tree, leaves.worlds[0].as_ref(), lag)?;
+    for (at, later) in &later {
+        if later.worlds[0].delay() != window {
+            let message =
+                format!("the world's least delay cannot change (in round {at}), because events are planned by it");
+            return Err(wrong("changes", tree.get("changes"), tree, message, None));
+        }
+    }
+    // Check validations before the run, not after it.
+    let interface = interface_of(&*leaves.worlds[0], &leaves.policies);
+    checks_of(scenario, inputs, shared_context.population.table(), &interface)?;
+    let plan = Plan { rounds: scenario.rounds, lag, activation, window, cohorts: sizes, names };
+    Ok(Draft::Society(Box::new(SocietyDraft { plan, shared_context, leaves, later })))
+}
+
+/// Returns the agents of each cohort, and what all of them share.
+fn shared_context(
+    scenario: &Scenario,
+    tree: &Node,
+    inputs: &Inputs,
+    memory: &mut MemoryBudget,
+    outline: Option<&Guesses>,
+) -> Result<(Vec<u32>, SharedContext), TreeError> {
     let people = match &scenario.population {
         Some(source) => Some(People::new(source, tree.get("population").unwrap_or(tree), inputs)?),
         None => None,
@@ -428,31 +530,37 @@ fn society(
     }
     let population = match people {
         Some(people) => {
-            // Cohorts take agents in order: a sorted file would make them differ by more than their policies.
+            // Cohorts take agents in order: with a sorted file they would differ by more than their policies.
             let shuffled = sizes.len() > 1 && !by_agent(scenario);
-            people.make(agents, shuffled, scenario.seed)?
+            people.make(agents, shuffled, scenario.seed, outline)?
         }
         None => Population::empty(agents),
     };
-    let topology = topology(scenario, tree, agents, &population, inputs, Topology::None { n: agents }, memory)?;
-    let audience = match (&scenario.topology, &topology) {
-        (Some(node), Topology::Graph(csr)) if is_directed(node) => {
-            memory.reserve("ties the other way", csr.arcs() as f64 * ARC).map_err(unfit)?;
-            Some(Topology::Graph(Arc::new(csr.reversed())))
+    let topology = topology(scenario, tree, agents, &population, inputs, memory, outline)?;
+    let topology = topology.unwrap_or(Topology::None { n: agents });
+    let audience = match &scenario.topology {
+        Some(node) if is_directed(node) && stores_arcs(&topology) => {
+            memory.reserve("reversed ties", topology.arcs() as f64 * ARC).map_err(unfit)?;
+            Some(match &topology {
+                Topology::Graph(csr) => Topology::Graph(Arc::new(csr.reversed())),
+                other => other.clone(),
+            })
         }
         _ => None,
     };
-    let commons = Commons { seed: scenario.seed, population, topology, audience };
-    let lag = scenario.answers.lag();
-    let names: Vec<String> = scenario
-        .cohorts
-        .iter()
-        .flatten()
-        .enumerate()
-        .map(|(i, cohort)| cohort.name.clone().unwrap_or_else(|| format!("cohort-{i}")))
-        .collect();
-    check_budget(scenario, tree, lag > 0, Some(&names))?;
-    let leaves = leaves(tree, registry, inputs, &commons, agents, shards)?;
+    Ok((sizes, SharedContext { seed: scenario.seed, population, topology, audience }))
+}
+
+/// Reserves memory for the states of agents, their rows of the world, and the messages of a round.
+fn reserve_states(
+    tree: &Node,
+    sizes: &[u32],
+    shared_context: &SharedContext,
+    leaves: &Leaves,
+    memory: &mut MemoryBudget,
+) -> Result<(), TreeError> {
+    let agents: u32 = sizes.iter().sum();
+    let unfit = |why: String| does_not_fit(tree, "agents", why);
     let world = f64::from(agents) * leaves.worlds.first().map_or(0, |world| world.memory_bytes()) as f64;
     memory.reserve("the world", world).map_err(unfit)?;
     let states: f64 =
@@ -460,53 +568,25 @@ fn society(
     memory.reserve("states of agents", states).map_err(unfit)?;
     let told = sizes.iter().zip(&leaves.policies).filter(|(_, policy)| policy.tells_neighbours());
     let tellers: u32 = told.map(|(n, _)| *n).sum();
-    if tellers > 0 {
-        // Of those who tell only a part, about that part of the arcs.
-        let arcs = (commons.topology.arcs() as f64 * f64::from(tellers) / f64::from(agents)) as u64;
-        // A complete topology stores no arcs, so MAX_ARCS has not been checked for it.
-        if arcs > topology::MAX_ARCS {
-            let message = format!(
-                "every agent would tell every other: {:.3e} letters a round, but at most {:.3e} are allowed",
-                arcs as f64,
-                topology::MAX_ARCS as f64
-            );
-            let help = "take fewer agents, or a topology that is not complete";
-            return Err(wrong("topology", tree.get("topology"), tree, message, Some(help)));
-        }
-        memory.reserve_letters(arcs).map_err(unfit)?;
+    if tellers == 0 {
+        return Ok(());
     }
-    let mut later = Vec::new();
-    for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {
-        later.push((at, self::leaves(&tree, registry, inputs, &commons, agents, shards)?));
+    // If only some agents tell their neighbours, count that part of the arcs.
+    let arcs = (shared_context.topology.arcs() as f64 * f64::from(tellers) / f64::from(agents)) as u64;
+    // A complete topology stores no arcs, so MAX_ARCS has not been checked for it.
+    if arcs > topology::MAX_ARCS {
+        let message = format!(
+            "every agent would send a message to every other: {:.3e} messages a round, but at most {:.3e} are allowed",
+            arcs as f64,
+            topology::MAX_ARCS as f64
+        );
+        let help = "use fewer agents, or a topology that is not complete";
+        return Err(wrong("topology", tree.get("topology"), tree, message, Some(help)));
     }
-    if lag > 0
-        && let Some(i) = leaves.policies.iter().position(|policy| policy.council().is_some())
-    {
-        let message =
-            format!("the agents of the cohort `{}` act on what their council of the same round comes to", names[i]);
-        return Err(wrong("answers", tree.get("answers"), tree, message, Some("write `answers: wait`")));
-    }
-    let asks = |leaves: &Leaves| leaves.worlds.first().is_some_and(|world| !world.models().is_empty());
-    if lag > 0 && (asks(&leaves) || later.iter().any(|(_, leaves)| asks(leaves))) {
-        let message = "the world asks a model itself, and nobody looks before it has its answers";
-        return Err(wrong("answers", tree.get("answers"), tree, message, Some("write `answers: wait`")));
-    }
-    let (activation, window) = activation(scenario, tree, leaves.worlds[0].as_ref(), lag)?;
-    for (at, later) in &later {
-        if later.worlds[0].delay() != window {
-            let message = format!("the world's least delay can not change (in round {at}): events are planned by it");
-            return Err(wrong("changes", tree.get("changes"), tree, message, None));
-        }
-    }
-    let plan = Plan { rounds: scenario.rounds, lag, activation, window, cohorts: sizes, names };
-    let society = Society::new(plan, commons, leaves, later, transport)
-        .map_err(|bug| wrong("", None, tree, bug.to_string(), None))?;
-    // A validation that can not be made is found before the run, not after it.
-    checks(scenario, inputs, &society)?;
-    Ok(Assembled::Society(Box::new(society)))
+    memory.reserve_messages(arcs).map_err(unfit)
 }
 
-/// How agents take their turns, and in event time the length of a round.
+/// Returns how agents take their turns, and in event time the length of a round.
 fn activation(
     scenario: &Scenario,
     tree: &Node,
@@ -520,25 +600,26 @@ fn activation(
         (Activation::EventTime, None) => {
             return wrong(
                 "activation",
-                "nothing happens in this world by itself: it has no event time".into(),
+                "nothing happens in this world by itself, so it has no event time".into(),
                 "leave it out",
             );
         }
         (Activation::Simultaneous | Activation::RandomOrder, Some(_)) => {
-            return wrong("activation", "this world lives in event time".into(), "leave it out, or write event-time");
+            return wrong("activation", "this world runs in event time".into(), "leave it out, or write event-time");
         }
         (Activation::RandomOrder, None) if world.split() == Split::Rows => {
-            let message =
-                "the agents of this world do not see each other's acts within a round: an order makes no difference";
+            let message = "the agents of this world do not see each other's acts within a round, so their order makes \
+                           no difference";
             return wrong("activation", message.into(), "leave it out, or write simultaneous");
         }
         (Activation::EventTime, Some(window)) if !(window > 0.0 && window.is_finite()) => {
             let message = format!("the world's least delay is {window}; it must be greater than 0");
-            return wrong("world", message, "a greater least delay makes rounds that can be computed at once");
+            return wrong("world", message, "a round is a window of this length");
         }
         (Activation::RandomOrder, _) if lag > 0 => {
             let message =
-                "in random order each agent sees what those before it have done, so none can act rounds later".into();
+                "in random order, each agent sees what the agents before it have done, so none can act rounds later"
+                    .into();
             return wrong("answers", message, "write `answers: wait`, or `activation: simultaneous`");
         }
         _ => {}
@@ -550,13 +631,13 @@ fn leaves(
     tree: &Node,
     registry: &Registry,
     inputs: &Inputs,
-    commons: &Commons,
+    shared_context: &SharedContext,
     agents: u32,
     shards: usize,
 ) -> Result<Leaves, TreeError> {
     let scenario = Scenario::read(tree)?;
-    let Commons { population, topology, .. } = commons;
-    let setup = Setup { agents, population, topology, lag: scenario.answers.lag() };
+    let SharedContext { population, topology, .. } = shared_context;
+    let setup = WorldSetup { agents, population, topology, lag: scenario.answers.lag(), texts: &inputs.texts };
     let Some(node) = &scenario.world else { return Err(wrong("world", None, tree, "the world is missing", None)) };
     let mut worlds = Vec::new();
     let mut name = String::new();
@@ -566,20 +647,21 @@ fn leaves(
         name = kind;
     }
     let interface = worlds[0].interface().clone();
-    let binding = Binding {
+    let setup = PolicySetup {
         world: &name,
         interface: &interface,
         prompts: registry.prompts(&name),
-        commons,
+        shared_context,
         agents,
         rounds: scenario.rounds,
         model: scenario.model.as_deref(),
         settings: scenario.settings,
         texts: &inputs.texts,
+        methods: registry,
     };
     let mut policies = Vec::new();
     for (i, cohort) in scenario.cohorts.iter().flatten().enumerate() {
-        policies.push(registry.open_policy(&cohort.policy, &format!("cohorts[{i}].policy"), &binding)?);
+        policies.push(registry.open_policy(&cohort.policy, &format!("cohorts[{i}].policy"), &setup)?);
     }
     let of_world = interface.columns.len();
     let interface = interface_of(&*worlds[0], &policies);
@@ -595,12 +677,12 @@ fn measure(
     path: &str,
     registry: &Registry,
     world: &str,
-    interface: &crate::sight::Interface,
+    interface: &crate::interface::Interface,
     of_world: usize,
 ) -> Result<Measure, TreeError> {
     let (kind, rest) = node.split_kind(path)?;
     let Value::Map(entries) = &rest.value else {
-        return Err(wrong(path, Some(node), node, "a metric is a map", None));
+        return Err(wrong(path, Some(node), node, "a metric must be a map", None));
     };
     let (own, others): (Vec<_>, Vec<_>) =
         entries.iter().cloned().partition(|(key, _): &(Key, Node)| key.name == "of" || key.name == "every");
@@ -620,10 +702,10 @@ fn measure(
         }
         (_, Some(i)) => {
             let range = match interface.acts[i].argument {
-                crate::sight::ActArgument::Number { low, high } => Some((low, high)),
+                crate::interface::ActionArgument::Number { low, high } => Some((low, high)),
                 _ => None,
             };
-            (Reads::Act(i as u16), range)
+            (Reads::Action(i as u16), range)
         }
         (Some(i), None) => (Reads::State(interface.columns[i].name.clone()), interface.columns[i].range),
         (None, None) => {
@@ -643,21 +725,15 @@ fn measure(
     Ok(Measure { host, reads, name: format!("{of}.{}", kind.name), every: every.unwrap_or(1) })
 }
 
-fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &Inputs) -> Result<Assembled, TreeError> {
+fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &Inputs) -> Result<Draft, TreeError> {
     let team = team(scenario, tree)?;
     let n = team.len() as u32;
-    let topology = topology(
-        scenario,
-        tree,
-        n,
-        &Population::empty(n),
-        inputs,
-        Topology::Complete { n },
-        &mut MemoryBudget::unlimited(),
-    )?;
+    let unlimited = &mut MemoryBudget::unlimited();
+    let topology = topology(scenario, tree, n, &Population::empty(n), inputs, unlimited, None)?;
+    let topology = topology.unwrap_or(Topology::Complete { n });
     let items = items(scenario, tree, inputs)?;
     if scenario.rounds == 0 {
-        return Err(wrong("rounds", tree.get("rounds"), tree, "a method works at least one round", None));
+        return Err(wrong("rounds", tree.get("rounds"), tree, "a method needs at least one round", None));
     }
     let open = |tree: &Node| -> Result<Box<dyn MethodHost>, TreeError> {
         let scenario = Scenario::read(tree)?;
@@ -668,60 +744,55 @@ fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &In
     };
     let method = open(tree)?;
     if let Some((i, why)) = items.iter().enumerate().find_map(|(i, item)| Some((i, method.suits(item).err()?))) {
-        return Err(wrong("method", tree.get("method"), tree, format!("it can not work on item {i}: {why}"), None));
+        return Err(wrong("method", tree.get("method"), tree, format!("it cannot work on item {i}: {why}"), None));
     }
     let mut later = Vec::new();
     for (at, tree) in changes(scenario, tree, &["method"])? {
         later.push((at, open(&tree)?));
     }
-    let window = scenario.window.unwrap_or(1000) as usize;
-    let plan = evaluation::Plan { seed: scenario.seed, rounds: scenario.rounds, window, items, team, topology };
-    Ok(Assembled::Evaluation(Box::new(Evaluation::new(plan, method, later))))
+    let window = scenario.max_concurrent.unwrap_or(1000) as usize;
+    let retries = scenario.max_retries.unwrap_or(0);
+    let environment = match &scenario.environment {
+        Some(node) => Some(registry.open_environment(node, "environment", &inputs.texts)?),
+        None => None,
+    };
+    if let Some(seats) = environment.as_ref().map(Env::seats).filter(|seats| *seats != 1) {
+        let message = format!("a team needs an environment with one seat, but this one has {seats}");
+        let help = Some("use it as the `world` of a society, in which each agent takes a seat");
+        return Err(wrong("environment", tree.get("environment"), tree, message, help));
+    }
+    let plan = evaluation::Plan {
+        seed: scenario.seed,
+        rounds: scenario.rounds,
+        window,
+        items,
+        team,
+        topology,
+        retries,
+        environment,
+    };
+    Ok(Draft::Evaluation(Box::new(Evaluation::new(plan, method, later))))
 }
 
 fn team(scenario: &Scenario, tree: &Node) -> Result<Vec<Member>, TreeError> {
     let listed = scenario.team.as_deref().unwrap_or_default();
     if scenario.team.is_some() && listed.is_empty() {
-        return Err(wrong("team", tree.get("team"), tree, "a team has at least one member", None));
+        return Err(wrong("team", tree.get("team"), tree, "a team must have at least one member", None));
     }
     let n = scenario.agents.map_or(listed.len(), |n| n as usize);
-    if n == 0 || n > 10_000 {
+    if n == 0 || n > MOST_MEMBERS {
         let help = Some("add `agents: 3`, or a `team` with a list of members");
-        return Err(wrong("agents", tree.get("agents"), tree, "a team has 1 to 10,000 members", help));
+        return Err(wrong("agents", tree.get("agents"), tree, "a team must have 1 to 10,000 members", help));
     }
-    (0..n)
-        .map(|i| {
-            let source = listed.get(i % listed.len().max(1));
-            let model = source.and_then(|m| m.model.clone()).or_else(|| scenario.model.clone());
-            let Some(model) = model else {
-                let help = Some("add `model: sim/medium`");
-                return Err(wrong("team", tree.get("team"), tree, format!("member {i} has no model"), help));
-            };
-            if !model.contains('/') {
-                let help = Some("for instance `sim/medium`");
-                let message = format!("a model is named `provider/model`, not `{model}`");
-                return Err(wrong("model", tree.get("model"), tree, message, help));
-            }
-            let round_robin = i / listed.len().max(1);
-            let name = match source.and_then(|m| m.name.clone()) {
-                Some(name) if round_robin == 0 => name,
-                Some(name) => format!("{name} {}", round_robin + 1),
-                None => format!("Agent {}", i + 1),
-            };
-            let settings = source.map_or(scenario.settings, |m| scenario.settings.with(m.settings));
-            let node = tree.get("team").unwrap_or(tree);
-            settings.check().map_err(|invalid| node.blame("team", invalid))?;
-            let MemberSource { persona, role, misleads, .. } = source.cloned().unwrap_or_default();
-            Ok(Member { name, model, persona, role, misleads, settings })
-        })
-        .collect()
+    let members = members(n, listed, scenario.model.as_deref(), scenario.settings);
+    members.map_err(|invalid| tree.blame("", invalid))
 }
 
 fn items(scenario: &Scenario, tree: &Node, inputs: &Inputs) -> Result<Vec<Item>, TreeError> {
     let node = tree.get("items");
     let Some(source) = &scenario.items else {
         let help = Some("for instance `items: {file: questions.tsv, answer: answer}`");
-        return Err(wrong("", None, tree, "an evaluation needs `items`: what is the team asked?", help));
+        return Err(wrong("", None, tree, "an evaluation needs `items`, the questions that the team is asked", help));
     };
     let Some(table) = inputs.tables.get(&source.file) else {
         return Err(wrong("items.file", node, tree, format!("`{}` was not read", source.file), None));
@@ -729,9 +800,9 @@ fn items(scenario: &Scenario, tree: &Node, inputs: &Inputs) -> Result<Vec<Item>,
     items::read(source, table, scenario.seed).map_err(|invalid| node.unwrap_or(tree).blame("items", invalid))
 }
 
-/// What kind of file each wish is read as, for drivers that read them.
+/// Names of the kinds of input files, for drivers that read them.
 impl FileKind {
-    /// A word for messages.
+    /// Returns a word for messages.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

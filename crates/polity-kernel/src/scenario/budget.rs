@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Dollars, or seconds, beyond which nobody means what is written.
+/// Largest plausible number of dollars or seconds; more is taken for a mistake.
 const MOST: f64 = 1e9;
 
-/// What a run may spend on models. A call is made only if the most that it can take fits, so that nothing is ever overspent.
+/// What a run may spend on models. A call is made only if its maximum cost fits, so nothing is ever overspent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
@@ -16,13 +16,13 @@ pub struct Budget {
     pub cost_usd: Option<f64>,
     /// Tokens of requests and replies.
     pub tokens: Option<u64>,
-    /// Calls: requests that were answered, or may have been.
+    /// Calls: requests that were answered or may have been.
     pub calls: Option<u64>,
-    /// Requests to providers, tries that failed among them.
+    /// Requests to providers, including failed tries.
     pub requests: Option<u64>,
-    /// Calls of tools, for instance programs that are run.
+    /// Tool calls, for instance runs of programs.
     pub tool_calls: Option<u64>,
-    /// Seconds of wall time of a process; then it finishes what is in flight, saves and stops.
+    /// Seconds of wall time of a process. Then it finishes what is in flight, saves and stops.
     pub seconds: Option<f64>,
     /// What each agent of a society may spend.
     pub agent: Option<Limits>,
@@ -40,26 +40,26 @@ pub struct Limits {
     pub tokens: Option<u64>,
     /// Calls: requests that were answered, or may have been.
     pub calls: Option<u64>,
-    /// Requests to providers, tries that failed among them.
+    /// Requests to providers, including failed tries.
     pub requests: Option<u64>,
-    /// Calls of tools, for instance programs that are run.
+    /// Tool calls, for instance runs of programs.
     pub tool_calls: Option<u64>,
 }
 
-/// What a model costs: US dollars for a million tokens.
+/// Prices of a model in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Tokens of requests.
     pub input: f64,
-    /// Tokens of replies, those of thinking among them.
+    /// Tokens of replies, including thinking.
     pub output: f64,
-    /// Tokens of requests that the provider had in its cache; without it as the others.
+    /// Tokens of requests that the provider had in its cache. Default: the price of other tokens.
     pub cached: Option<f64>,
 }
 
 impl Price {
-    /// Refuses what is no price.
+    /// Refuses invalid prices.
     pub(super) fn check(&self) -> Result<(), Invalid> {
         let prices = [("input", Some(self.input)), ("output", Some(self.output)), ("cached", self.cached)];
         for (key, price) in prices {
@@ -71,9 +71,9 @@ impl Price {
             }
         }
         match self.cached {
-            // What a call can take at most is known only so.
+            // Otherwise the maximum cost of a call would be unknown.
             Some(cached) if cached > self.input => {
-                let message = format!("tokens from a cache cost no more than others, which cost {}", self.input);
+                let message = format!("tokens from a cache cannot cost more than others, which cost {}", self.input);
                 Err(Invalid { key: "cached".into(), message })
             }
             _ => Ok(()),
@@ -82,7 +82,7 @@ impl Price {
 }
 
 impl Budget {
-    /// The limits of the run as a whole.
+    /// Returns the limits of the whole run.
     #[must_use]
     pub fn run(&self) -> Limits {
         Limits {
@@ -94,7 +94,7 @@ impl Budget {
         }
     }
 
-    /// The same with other limits of the run, where they are given.
+    /// Returns the budget with other limits of the run, where given.
     #[must_use]
     pub fn with(&self, other: &Budget) -> Budget {
         Budget {
@@ -108,20 +108,21 @@ impl Budget {
         }
     }
 
-    /// Whether calls are counted at all.
+    /// Returns whether calls are limited.
     #[must_use]
     pub fn bounds_calls(&self) -> bool {
         self.run().any() || self.agent.is_some_and(|limits| limits.any()) || self.cohorts.values().any(Limits::any)
     }
 
-    /// Whether dollars are.
+    /// Returns whether dollars are limited.
     #[must_use]
     pub fn bounds_dollars(&self) -> bool {
         let mut parts = self.agent.iter().chain(self.cohorts.values());
         self.cost_usd.is_some() || parts.any(|limits| limits.cost_usd.is_some())
     }
 
-    /// Refuses what can not be kept. `lag`: whether turns may take rounds; `cohorts`: names of a society's, `None` in an evaluation.
+    /// Refuses limits that cannot be enforced. `lag`: whether turns may take rounds; `cohorts`: names of a society's, `None` in an
+    /// evaluation.
     pub(super) fn check(&self, lag: bool, cohorts: Option<&[String]>) -> Result<(), Invalid> {
         let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
         let mut amounts = vec![("cost_usd".to_string(), self.cost_usd), ("seconds".to_string(), self.seconds)];
@@ -136,8 +137,10 @@ impl Budget {
         }
         let Some(known) = cohorts else {
             return match (&self.agent, self.cohorts.keys().next()) {
-                (Some(_), _) => invalid("agent", "an evaluation has a team and no agents; limit the run".into()),
-                (_, Some(_)) => invalid("cohorts", "an evaluation has no cohorts; limit the run".into()),
+                (Some(_), _) => {
+                    invalid("agent", "an evaluation has a team and no agents; limit the whole run instead".into())
+                }
+                (_, Some(_)) => invalid("cohorts", "an evaluation has no cohorts; limit the whole run instead".into()),
                 _ => Ok(()),
             };
         };
@@ -148,7 +151,7 @@ impl Budget {
             );
         }
         if lag && self.bounds_calls() {
-            let message = "calls that are answered rounds later can not be counted against a limit when they are decided; write \
+            let message = "calls that are answered rounds later cannot be counted against a limit when they are decided; write \
                            `answers: wait`";
             return invalid("", message.into());
         }
@@ -157,7 +160,7 @@ impl Budget {
 }
 
 impl Limits {
-    /// The same with others, where they are given.
+    /// Returns the limits, overridden by those of the other that are set.
     #[must_use]
     pub fn with(self, other: &Limits) -> Limits {
         Limits {
@@ -169,7 +172,7 @@ impl Limits {
         }
     }
 
-    /// Refuses what is no limit; the message names the key.
+    /// Refuses invalid limits; the message names the key.
     pub fn check(&self) -> Result<(), String> {
         match self.cost_usd {
             Some(usd) if !(0.0..=MOST).contains(&usd) => {
@@ -179,7 +182,7 @@ impl Limits {
         }
     }
 
-    /// Whether there is a limit.
+    /// Returns whether any limit is set.
     #[must_use]
     pub fn any(&self) -> bool {
         let whole = [self.tokens, self.calls, self.requests, self.tool_calls];

@@ -1,4 +1,4 @@
-//! The `design:` of a scenario: which runs a sweep consists of, and what is read from them.
+//! The `design:` of a scenario: the runs of a sweep, and the metrics read from them.
 
 use crate::digest::{Digest, Kind, RowHash};
 use crate::tree::{Node, Origin, Step, TreeError, Value, child, item, nearest, parse_path};
@@ -6,40 +6,40 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Most arms of a design.
+/// Maximum number of arms of a design.
 const MOST_ARMS: u64 = 10_000;
-/// Most runs of a design.
+/// Maximum number of runs of a design.
 const MOST_RUNS: u64 = 1_000_000;
-/// The column, and the factor, of the named arms when there are factors besides.
+/// The column and the factor of named arms, if there are other factors.
 const NAMED: &str = "named_arm";
-/// Columns of a sweep's tables that no factor can take the name of.
+/// Columns of a sweep's tables, which no factor may be named after.
 const COLUMNS: [&str; 5] = ["arm", "seed", "metric", "value", "digest"];
-/// Keys of a scenario that no arm can set.
+/// Keys of a scenario that no arm may set.
 const FIXED: [&str; 5] = ["seed", "design", "polity", "name", "description"];
 
 /// A design as it is written.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DesignSource {
-    /// Factors with their levels; every combination of levels is an arm. `world.fraction: [0.5, 0.7]`, or under a name of its own
+    /// Factors with their levels; every combination of levels is an arm. `world.fraction: [0.5, 0.7]`, or with a name of its own
     /// `fraction: {path: world.fraction, values: [0.5, 0.7]}`.
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub factors: Option<Node>,
-    /// Named arms with what each sets, `{control: {}, quiet: {world.announce: nothing}}`; each is combined with all factors.
+    /// Named arms and their settings, `{control: {}, quiet: {world.announce: nothing}}`; each is combined with all factors.
     #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, serde_json::Value>>>")]
     pub arms: Option<Node>,
-    /// How many seeds each arm is run with, from the scenario's own seed on; or a list of seeds.
+    /// Number of seeds per arm, from the scenario's own seed on; or a list of seeds.
     #[schemars(with = "serde_json::Value")]
     pub seeds: Node,
-    /// Whether all arms have the same seeds, so that differences between arms are taken seed by seed. Else every arm has its own.
+    /// Whether all arms use the same seeds, so that arms are compared seed by seed. Otherwise every arm has its own seeds.
     #[serde(default = "yes")]
     pub common_random_numbers: bool,
-    /// The metrics that are read, by name or by the beginning of their names (`guess.quantiles`). All, if it is left out.
+    /// The metrics to read, by name or by prefix (`guess.quantiles`). Default: all.
     pub metrics: Option<Vec<String>>,
-    /// When they are read.
+    /// When metrics are read.
     #[serde(default)]
     pub read: Reading,
-    /// The arm that others are compared with. The first, if it is left out.
+    /// The baseline arm of comparisons. Default: the first.
     pub baseline: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub enum Reading {
 pub struct Factor {
     /// Its name.
     pub name: String,
-    /// What it sets; `None` for the named arms.
+    /// The path that it sets; `None` for the named arms.
     pub path: Option<String>,
     /// Its levels, as text.
     pub levels: Vec<String>,
@@ -94,7 +94,7 @@ fn from_map<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, N
     Ok(map.iter().map(|(path, value)| (path.clone(), Node::from_json(value))).collect())
 }
 
-/// A design, worked out.
+/// A design, expanded into arms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// Its factors; the first may be the named arms.
@@ -103,11 +103,11 @@ pub struct Design {
     pub arms: Vec<Arm>,
     /// Whether all arms have the same seeds.
     pub common_random_numbers: bool,
-    /// The metrics that are read; `None`: all.
+    /// The metrics to read; `None`: all.
     pub metrics: Option<Vec<String>>,
-    /// When they are read.
+    /// When metrics are read.
     pub read: Reading,
-    /// Position of the arm that others are compared with.
+    /// Position of the baseline arm.
     pub baseline: usize,
 }
 
@@ -115,13 +115,14 @@ fn wrong(path: impl Into<String>, origin: &Origin, message: impl Into<String>, h
     TreeError { message: message.into(), path: path.into(), origin: origin.clone(), help: help.map(String::from) }
 }
 
-/// A factor's level, or a named arm: its label and what it sets.
+/// A factor's level or a named arm: its label and its settings.
 type Level = (String, Vec<(String, Node)>);
 
 impl Design {
     /// Reads a design. `scenario` is the scenario without it.
     ///
-    /// Arms are not built here: that a path is none of the scenario's shows when an arm is assembled, and then points at the factor.
+    /// Arms are not built here. A path that does not exist in the scenario is an error when an arm is assembled, and points at the
+    /// factor.
     pub fn read(node: &Node, scenario: &Node) -> Result<Design, TreeError> {
         let source: DesignSource = node.read("design")?;
         let (mut factors, mut levels): (Vec<Factor>, Vec<Vec<Level>>) = (Vec::new(), Vec::new());
@@ -143,16 +144,17 @@ impl Design {
         let seeds = read_seeds(&source, scenario, arms)?;
         if arms > MOST_ARMS || arms.saturating_mul(seeds.per_arm as u64) > MOST_RUNS {
             let runs = arms.saturating_mul(seeds.per_arm as u64);
-            let message =
-                format!("this design has {arms} arms and {runs} runs; at most {MOST_ARMS} and {MOST_RUNS} fit");
-            return Err(wrong("design", &node.origin, message, Some("take levels or seeds out")));
+            let message = format!(
+                "this design has {arms} arms and {runs} runs; at most {MOST_ARMS} arms and {MOST_RUNS} runs are allowed"
+            );
+            return Err(wrong("design", &node.origin, message, Some("remove levels or seeds")));
         }
         let mut arms = combine(&levels, source.arms.is_some(), &factors);
         for (at, arm) in arms.iter_mut().enumerate() {
             arm.seeds = seeds.of_arm(at);
         }
         if factors.len() == 1 && factors[0].path.is_none() {
-            // Named arms alone: the arm's name says all, and every arm is compared with the baseline anyway.
+            // With named arms only, the arm's name says all, and every arm is compared with the baseline anyway.
             factors.clear();
             arms.iter_mut().for_each(|arm| arm.levels.clear());
         }
@@ -163,13 +165,13 @@ impl Design {
         Ok(Design { factors, arms, common_random_numbers, metrics, read, baseline })
     }
 
-    /// Number of runs.
+    /// Returns the number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.arms.iter().map(|arm| arm.seeds.len()).sum()
     }
 
-    /// Whether a metric is one that is read.
+    /// Returns whether a metric is read.
     #[must_use]
     pub fn reads(&self, metric: &str) -> bool {
         let chosen = |wanted: &String| {
@@ -180,7 +182,7 @@ impl Design {
 }
 
 impl Reading {
-    /// The value of a metric whose values are given by round, in order, in a run of so many rounds; `None` when there is none.
+    /// Returns the value of a metric in a run of `rounds` rounds, given its values by round, in order; `None` if there is none.
     #[must_use]
     pub fn of(self, values: &[(u32, f64)], rounds: u32) -> Option<f64> {
         let value = match self {
@@ -189,14 +191,14 @@ impl Reading {
             Reading::MeanOfLast(k) => {
                 let first = rounds.saturating_sub(k);
                 let late: Vec<f64> = values.iter().filter(|(r, _)| *r >= first).map(|(_, value)| *value).collect();
-                crate::stats::mean(&late)
+                (!late.is_empty()).then(|| late.iter().sum::<f64>() / late.len() as f64)
             }
         };
         value.filter(|value| value.is_finite())
     }
 }
 
-/// A level as text, for names of arms and for tables.
+/// Returns a level as text, for names of arms and for tables.
 fn label(node: &Node) -> String {
     match &node.value {
         Value::Text(text) => text.clone(),
@@ -222,13 +224,13 @@ fn check_path(path: &str, at: &str, origin: &Origin) -> Result<(), TreeError> {
         _ => "",
     };
     if FIXED.contains(&root) {
-        let help = (root == "seed").then_some("how many seeds there are, or which, stands under `design.seeds`");
+        let help = (root == "seed").then_some("set the number of seeds, or the seeds themselves, under `design.seeds`");
         return Err(wrong(at, origin, format!("`{root}` is the same in all arms of a design"), help));
     }
     Ok(())
 }
 
-/// The value as an arm sets it: where the scenario has no such key yet, mistakes are shown at the path that names it.
+/// Returns the value as an arm sets it. If the scenario does not have the key yet, errors point at the path that names it.
 fn placed(value: &Node, path: &str, named_at: &Origin, scenario: &Node) -> Node {
     let mut value = value.clone();
     if scenario.find(path).is_none() {
@@ -237,14 +239,14 @@ fn placed(value: &Node, path: &str, named_at: &Origin, scenario: &Node) -> Node 
     value
 }
 
-/// What factors set: the path as the scenario resolves it, and the factor.
+/// The places that factors set: the path as the scenario resolves it, and the factor.
 type Places = Vec<(Vec<String>, String)>;
 
-/// A path step by step, entries of lists by their index however they are written.
+/// Resolves a path step by step; entries of lists become indices.
 fn resolved(path: &str, scenario: &Node) -> Vec<String> {
     let mut here = Some(scenario);
     let mut out = Vec::new();
-    // A path that can not be read was refused before.
+    // Unreadable paths were refused before.
     for step in parse_path(path).unwrap_or_default() {
         let entry = here.and_then(|node| node.entry(&step));
         out.push(match (&entry, &step) {
@@ -257,13 +259,13 @@ fn resolved(path: &str, scenario: &Node) -> Vec<String> {
     out
 }
 
-/// The factor that sets a place, a part of it, or what it is a part of.
+/// Returns the factor that sets a place, a part of it, or a place that contains it.
 fn set_by<'a>(places: &'a Places, path: &[String]) -> Option<&'a str> {
     let overlaps = |other: &[String]| other.iter().zip(path).all(|(a, b)| a == b);
     places.iter().find(|(other, _)| overlaps(other)).map(|(_, factor)| factor.as_str())
 }
 
-/// A factor written under a name of its own.
+/// A factor with a name of its own.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NamedFactor {
@@ -271,7 +273,7 @@ struct NamedFactor {
     values: Vec<Node>,
 }
 
-/// Reads the factors; `places` learns which paths they set.
+/// Reads the factors; adds the paths that they set to `places`.
 fn read_factors(
     node: Option<&Node>,
     scenario: &Node,
@@ -283,7 +285,12 @@ fn read_factors(
         return Err(wrong("design.factors", &node.origin, message, Some("for instance `world.fraction: [0.5, 0.7]`")));
     };
     if entries.is_empty() {
-        return Err(wrong("design.factors", &node.origin, "there is no factor", Some("take the key out, or add one")));
+        return Err(wrong(
+            "design.factors",
+            &node.origin,
+            "there are no factors",
+            Some("remove the key, or add a factor"),
+        ));
     }
     let mut factors = Vec::new();
     for (key, node) in entries {
@@ -301,8 +308,8 @@ fn read_factors(
             }
         };
         if COLUMNS.contains(&key.name.as_str()) || key.name == NAMED {
-            let message = format!("`{}` is the name of a column of every sweep", key.name);
-            let help = "name the factor otherwise: NAME: {path: PATH, values: [VALUE, ...]}";
+            let message = format!("`{}` is already the name of a column in every sweep", key.name);
+            let help = "give the factor another name: NAME: {path: PATH, values: [VALUE, ...]}";
             return Err(wrong(at, &key.origin, message, Some(help)));
         }
         check_path(&path, &at, path_at)?;
@@ -311,21 +318,21 @@ fn read_factors(
             return Err(wrong(
                 at,
                 path_at,
-                format!("the factor `{other}` sets `{path}`, or a part of it, already"),
+                format!("the factor `{other}` already sets `{path}`, or a part of it"),
                 None,
             ));
         }
         places.push((place, key.name.clone()));
         if let Some(Node { origin: edit @ Origin::Edit(_), .. }) = scenario.find(&path) {
             let message = format!("the factor `{}` sets `{path}` in every arm, so this would change nothing", key.name);
-            return Err(wrong(path, edit, message, Some("take one of the two out")));
+            return Err(wrong(path, edit, message, Some("remove one of the two")));
         }
         if values.is_empty() {
             return Err(wrong(
                 at,
                 &node.origin,
                 "a factor needs at least one value",
-                Some("add values, or take it out"),
+                Some("add values, or remove the factor"),
             ));
         }
         let mut levels: Vec<Level> = Vec::new();
@@ -335,7 +342,7 @@ fn read_factors(
                 other.to_json() == value.to_json() || number(other).is_some_and(|x| number(value) == Some(x))
             };
             if values[..i].iter().any(same) {
-                return Err(wrong(item(&at, i), &value.origin, format!("the value {label} is there twice"), None));
+                return Err(wrong(item(&at, i), &value.origin, format!("the value {label} is listed twice"), None));
             }
             levels.push((label, vec![(path.clone(), placed(value, &path, path_at, scenario))]));
         }
@@ -353,7 +360,7 @@ fn read_arms(node: &Node, scenario: &Node, places: &Places) -> Result<Vec<Level>
         return Err(wrong(path, &node.origin, message, help));
     };
     if entries.is_empty() {
-        return Err(wrong(path, &node.origin, "there is no arm", help));
+        return Err(wrong(path, &node.origin, "there are no arms", help));
     }
     let mut arms = Vec::new();
     for (key, node) in entries {
@@ -374,7 +381,7 @@ fn read_arms(node: &Node, scenario: &Node, places: &Places) -> Result<Vec<Level>
             check_path(&key.name, &at, &key.origin)?;
             if let Some(factor) = set_by(places, &resolved(&key.name, scenario)) {
                 let message = format!("the factor `{factor}` sets `{}`, or a part of it, in every arm", key.name);
-                return Err(wrong(at, &key.origin, message, Some("set it in one of the two")));
+                return Err(wrong(at, &key.origin, message, Some("set it in only one of the two")));
             }
             edits.push((key.name.clone(), placed(value, &key.name, &key.origin, scenario)));
         }
@@ -418,7 +425,7 @@ fn read_seeds(source: &DesignSource, scenario: &Node, arms: u64) -> Result<Seeds
             ));
         }
         if !common {
-            let help = "give a number of seeds, or take `common_random_numbers: false` out";
+            let help = "give a number of seeds, or remove `common_random_numbers: false`";
             return fault("a list of seeds is the same in every arm", Some(help));
         }
         if seeds.is_empty() {
@@ -427,10 +434,10 @@ fn read_seeds(source: &DesignSource, scenario: &Node, arms: u64) -> Result<Seeds
         let mut seen = BTreeSet::new();
         for (i, (seed, Node { origin: place, .. })) in seeds.iter().zip(items).enumerate() {
             if !seen.insert(*seed) {
-                return Err(wrong(item(at, i), place, format!("the seed {seed} is there twice"), None));
+                return Err(wrong(item(at, i), place, format!("the seed {seed} is listed twice"), None));
             }
             if i64::try_from(*seed).is_err() {
-                return Err(wrong(item(at, i), place, "seeds lie below 2^63", None));
+                return Err(wrong(item(at, i), place, "seeds must be below 2^63", None));
             }
         }
         return Ok(Seeds { per_arm: seeds.len(), listed: Some(seeds), first: 0, common });
@@ -447,15 +454,20 @@ fn read_seeds(source: &DesignSource, scenario: &Node, arms: u64) -> Result<Seeds
     };
     let all = if common { count } else { count.saturating_mul(arms) };
     if count > MOST_RUNS || first.saturating_add(all) > i64::MAX as u64 {
-        return fault(&format!("{count} seeds from {first} on do not fit: at most {MOST_RUNS}, all below 2^63"), None);
+        return fault(
+            &format!(
+                "{count} seeds from {first} on are not possible: there can be at most {MOST_RUNS}, all below 2^63"
+            ),
+            None,
+        );
     }
     Ok(Seeds { listed: None, first, per_arm: count as usize, common })
 }
 
-/// All combinations, the last varying fastest.
+/// Returns all combinations, the last factor varying fastest.
 fn combine(levels: &[Vec<Level>], named_arms: bool, factors: &[Factor]) -> Vec<Arm> {
     let mut arms = vec![Arm { name: String::new(), levels: Vec::new(), set: Vec::new(), seeds: Vec::new() }];
-    // A single named arm without factors is no factor.
+    // A single named arm without factors is not a factor.
     let unnamed = levels.len() - factors.len().min(levels.len());
     for (i, of_factor) in levels.iter().enumerate() {
         let prefix = match (i.checked_sub(unnamed).and_then(|i| factors.get(i)), i == 0 && named_arms) {
@@ -484,28 +496,33 @@ fn combine(levels: &[Vec<Level>], named_arms: bool, factors: &[Factor]) -> Vec<A
     arms
 }
 
-/// Two arms that are the same scenario, or have one name, are a mistake in the design.
+/// Refuses two arms with the same scenario or the same name.
 fn refuse_duplicates(arms: &[Arm], scenario: &Node, design: &Node) -> Result<(), TreeError> {
     let mut seen: BTreeMap<u128, &str> = BTreeMap::new();
     let mut names = BTreeSet::new();
     for arm in arms {
         if !names.insert(&arm.name) {
             let message = format!("two arms are named `{}`", arm.name);
-            return Err(wrong("design", &design.origin, message, Some("name arms and levels without `,` and `=`")));
+            return Err(wrong(
+                "design",
+                &design.origin,
+                message,
+                Some("use no `,` or `=` in the names of arms and levels"),
+            ));
         }
         let tree = arm.applied(scenario)?;
         let Digest(hash) = Digest(RowHash::new(Kind::Input, 0).bytes(tree.to_json().to_string().as_bytes()).finish());
         if let Some(other) = seen.insert(hash, &arm.name) {
             let message = format!("the arms `{other}` and `{}` are the same scenario", arm.name);
             let named = design.get("arms").unwrap_or(design);
-            return Err(wrong("design", &named.origin, message, Some("take one of them out, or let them differ")));
+            return Err(wrong("design", &named.origin, message, Some("remove one of them, or make them differ")));
         }
     }
     Ok(())
 }
 
 impl Arm {
-    /// The scenario with what this arm sets.
+    /// Returns the scenario with the settings of this arm.
     pub fn applied(&self, scenario: &Node) -> Result<Node, TreeError> {
         let mut tree = scenario.clone();
         for (path, value) in &self.set {
@@ -514,7 +531,7 @@ impl Arm {
         Ok(tree)
     }
 
-    /// An error that this arm has and the scenario alone may not have.
+    /// Returns an error of this arm that the scenario alone may not have.
     #[must_use]
     pub fn blame(&self, error: TreeError) -> TreeError {
         let here = format!("in the arm `{}`", self.name);
@@ -538,7 +555,7 @@ fn read_baseline(source: &DesignSource, arms: &[Arm], design: &Node) -> Result<u
 fn read_reading(source: &DesignSource, design: &Node) -> Result<(), TreeError> {
     let origin = |key: &str| design.get(key).map_or(&design.origin, |node| &node.origin).clone();
     if source.read == Reading::MeanOfLast(0) {
-        return Err(wrong("design.read", &origin("read"), "a mean is taken over at least one round", None));
+        return Err(wrong("design.read", &origin("read"), "a mean needs at least one round", None));
     }
     if source.metrics.as_ref().is_some_and(Vec::is_empty) {
         let help = Some("leave the key out to read all metrics");
@@ -618,14 +635,14 @@ mod tests {
             (json!({"factors": {"rounds": [1]}}), "design: the key `seeds` is missing"),
             (json!({"seeds": 0}), "design.seeds: there must be at least one seed"),
             (json!({"seeds": []}), "design.seeds: there must be at least one seed"),
-            (json!({"seeds": [1, 2, 1]}), "design.seeds[2]: the seed 1 is there twice"),
+            (json!({"seeds": [1, 2, 1]}), "design.seeds[2]: the seed 1 is listed twice"),
             (json!({"seeds": "x"}), "design.seeds: expected a whole number, found text `x`"),
             (
                 json!({"seeds": [1], "common_random_numbers": false}),
                 "design.seeds: a list of seeds is the same in every arm",
             ),
             (json!({"seeds": 1, "factor": {}}), "design.factor: unknown key `factor`; did you mean `factors`?"),
-            (json!({"seeds": 1, "factors": {}}), "design.factors: there is no factor"),
+            (json!({"seeds": 1, "factors": {}}), "design.factors: there are no factors"),
             (json!({"seeds": 1, "factors": [1]}), "design.factors: expected a map of factors, found a list of 1 entry"),
             (
                 json!({"seeds": 1, "factors": {"rounds": []}}),
@@ -637,11 +654,11 @@ mod tests {
             ),
             (
                 json!({"seeds": 1, "factors": {"rounds": [3, 4, 3]}}),
-                "design.factors.rounds[2]: the value 3 is there twice",
+                "design.factors.rounds[2]: the value 3 is listed twice",
             ),
             (
                 json!({"seeds": 1, "factors": {"seed": [3]}}),
-                "design.factors.seed: `seed` is the name of a column of every sweep",
+                "design.factors.seed: `seed` is already the name of a column in every sweep",
             ),
             (
                 json!({"seeds": 1, "factors": {"s": {"path": "seed", "values": [3]}}}),
@@ -653,10 +670,10 @@ mod tests {
             ),
             (
                 json!({"seeds": 1, "factors": {"rounds": [1], "r": {"path": "rounds", "values": [3]}}}),
-                "design.factors.r: the factor `rounds` sets `rounds`, or a part of it, already",
+                "design.factors.r: the factor `rounds` already sets `rounds`, or a part of it",
             ),
             (json!({"seeds": 1, "factors": {"a..b": [3]}}), "design.factors.\"a..b\": a step of the path is empty"),
-            (json!({"seeds": 1, "arms": {}}), "design.arms: there is no arm"),
+            (json!({"seeds": 1, "arms": {}}), "design.arms: there are no arms"),
             (
                 json!({"seeds": 1, "arms": {"a": 3}}),
                 "design.arms.a: expected a map of paths and values, found the number 3",
@@ -673,12 +690,12 @@ mod tests {
                 json!({"seeds": 1, "arms": {"a": {}, "b": {"rounds": 4}}, "baseline": "bb"}),
                 "design.baseline: there is no arm `bb`; did you mean `b`?",
             ),
-            (json!({"seeds": 1, "read": {"mean_of_last": 0}}), "design.read: a mean is taken over at least one round"),
+            (json!({"seeds": 1, "read": {"mean_of_last": 0}}), "design.read: a mean needs at least one round"),
             (json!({"seeds": 1, "read": "first"}), "design.read: unknown choice `first`"),
             (json!({"seeds": 1, "metrics": []}), "design.metrics: the list of metrics is empty"),
             (
                 json!({"seeds": 1_000_000, "factors": {"rounds": [1, 2]}}),
-                "design: this design has 2 arms and 2000000 runs; at most 10000 and 1000000 fit",
+                "design: this design has 2 arms and 2000000 runs; at most 10000 arms and 1000000 runs are allowed",
             ),
             (json!({"seeds": 1, "arms": {"a": {"cohorts.x.count": 1}}}), "cohorts: no entry of this list is named `x`"),
         ];

@@ -1,5 +1,5 @@
-//! Estimates memory part by part, before it is allocated. A society that cannot fit is refused with an error instead of being killed by the
-//! system.
+//! Estimates memory part by part, before it is allocated. A society that does not fit is refused with an error instead of being
+//! killed by the system.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 const AGENT: f64 = 100.0;
 /// Bytes of the process without any agent.
 pub const PROCESS_BYTES: u64 = 40_000_000;
-/// Bytes of rows that wait for the disk: per agent, and at most.
+/// Bytes of rows waiting to be written to disk: per agent, and at most.
 const ROWS: f64 = 800.0;
 const MOST_ROWS: f64 = 60e6;
 /// Bytes of an arc of a topology, with the memory for building it.
 pub(super) const ARC: f64 = 8.0;
-/// Bytes of a letter: in its bucket, and sorted in the arena of its recipient.
+/// Bytes of a message: in its bucket, and sorted in the arena of its recipient.
 const LETTER: f64 = 36.0;
 
-/// The memory of a scenario: what is available, and what its parts are estimated to take.
+/// The memory of a scenario: the available memory, and the estimates of its parts.
 #[derive(Clone, Debug)]
 pub struct MemoryBudget {
     /// Bytes available; `None`: unknown.
@@ -25,25 +25,25 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget of this many bytes; `None`: without limit.
+    /// Makes a budget of this many bytes; `None`: no limit.
     #[must_use]
     pub fn of(bytes: Option<u64>) -> Self {
         MemoryBudget { limit: bytes.map(|bytes| bytes as f64), parts: vec![("the process", PROCESS_BYTES as f64)] }
     }
 
-    /// A budget without limit, to sum up an estimate.
+    /// Makes a budget without limit, to sum up an estimate.
     #[must_use]
     pub fn unlimited() -> Self {
         Self::of(None)
     }
 
-    /// Bytes of all parts so far.
+    /// Returns the bytes of all parts so far.
     #[must_use]
     pub fn reserved(&self) -> u64 {
         self.parts.iter().map(|(_, bytes)| bytes).sum::<f64>() as u64
     }
 
-    /// Bytes that are not reserved.
+    /// Returns the bytes that are not reserved.
     pub(super) fn remaining(&self) -> f64 {
         self.limit.map_or(f64::INFINITY, |limit| limit - self.reserved() as f64)
     }
@@ -62,19 +62,19 @@ impl MemoryBudget {
 
     pub(super) fn reserve_agents(&mut self, agents: u32) -> Result<(), String> {
         let agents = f64::from(agents);
-        self.parts.push(("rows that wait for the disk", (agents * ROWS).min(MOST_ROWS)));
+        self.parts.push(("rows waiting for the disk", (agents * ROWS).min(MOST_ROWS)));
         self.reserve("agents", agents * AGENT)
     }
 
-    pub(super) fn reserve_letters(&mut self, arcs: u64) -> Result<(), String> {
-        self.reserve("letters of a round", arcs as f64 * LETTER)
+    pub(super) fn reserve_messages(&mut self, arcs: u64) -> Result<(), String> {
+        self.reserve("messages of a round", arcs as f64 * LETTER)
     }
 
     fn words(&self, limit: f64) -> String {
         let mut parts: Vec<_> = self.parts.iter().filter(|(_, bytes)| *bytes >= 1e6).collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         let mut words = format!(
-            "it needs about {} of memory, and {} are available: ",
+            "it needs about {} of memory, but only {} is available: ",
             bytes_in_words(self.reserved() as f64),
             bytes_in_words(limit)
         );
@@ -86,7 +86,7 @@ impl MemoryBudget {
     }
 }
 
-/// Bytes as a person reads them: `16.4 GB`, `3 MB`. A GB is 10^9 bytes; below one, numbers are rounded up.
+/// Formats bytes for people: `16.4 GB`, `3 MB`. A GB is 10^9 bytes; below one, numbers are rounded up.
 #[must_use]
 pub fn bytes_in_words(bytes: f64) -> String {
     match bytes {
@@ -108,13 +108,13 @@ mod tests {
         memory.reserve_agents(1_000_000).unwrap();
         assert_eq!(memory.remaining(), 800e6);
         memory.reserve("population", 10.0).unwrap();
-        let told = memory.reserve_letters(100_000_000).unwrap_err();
+        let told = memory.reserve_messages(100_000_000).unwrap_err();
         assert_eq!(
             told,
-            "it needs about 3.8 GB of memory, and 1.0 GB are available: letters of a round 3.6 GB, agents 100 MB, rows that wait for the disk 60 MB, the process 40 MB"
+            "it needs about 3.8 GB of memory, but only 1.0 GB is available: messages of a round 3.6 GB, agents 100 MB, rows waiting for the disk 60 MB, the process 40 MB"
         );
         let mut free = MemoryBudget::unlimited();
-        assert!(free.reserve_letters(u64::MAX).is_ok() && free.remaining() == f64::INFINITY);
+        assert!(free.reserve_messages(u64::MAX).is_ok() && free.remaining() == f64::INFINITY);
     }
 
     #[test]

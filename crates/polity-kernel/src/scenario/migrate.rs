@@ -1,48 +1,94 @@
-//! From older formats of scenarios to the present one, as edits of their text: comments and layout stay.
+//! Migration of scenarios from older formats, as edits of their text: comments and layout are preserved.
 //!
-//! A scenario states its format at the top, `polity: 1`; one that states none is of the present format. Whoever changes the format
-//! raises [`VERSION`] and adds a [`Migration`] at the end of [`MIGRATIONS`]; nothing else.
+//! A scenario states its format at the top, `polity: 2`; without it, the format is the current one. To change the format, raise
+//! [`VERSION`] and append a [`Migration`] to [`MIGRATIONS`]; nothing else is needed.
 
-use super::VERSION;
 use crate::tree::{Invalid, Node, Origin, TreeError, Value};
 
-/// A piece of text to be replaced.
+/// A replacement of a piece of text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Splice {
     /// First byte.
     pub start: usize,
     /// One past the last byte.
     pub end: usize,
-    /// What comes there.
+    /// The new text.
     pub text: String,
 }
 
-/// From one format to the next.
+/// A migration from one format to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
     /// What changes, for people.
     pub what: &'static str,
-    /// The edits that a scenario of the older format needs. The key `polity` is not their affair.
+    /// The edits that a scenario of the older format needs, except for the key `polity`.
     pub edits: fn(&Node) -> Result<Vec<Splice>, TreeError>,
 }
 
-/// The migrations in order: the first leads from format 1 to format 2. Format 1 is the present one, so there is none.
-pub const MIGRATIONS: &[Migration] = &[];
+/// The migrations in order: the first leads from format 1 to format 2.
+pub const MIGRATIONS: &[Migration] = &[Migration {
+    what: "keys have the field's usual names: max_concurrent (window), humans (people), max_retries (again), max_messages (hear), \
+           broadcast (tell), adversarial (misleads), distractor (lure), observation (sight), response_format (want)",
+    edits: |tree| Ok(to_usual_names(tree)),
+}];
+
+/// Keys of policies that ask models: old and new name.
+const OF_POLICIES: [(&str, &str); 3] = [("again", "max_retries"), ("hear", "max_messages"), ("tell", "broadcast")];
+/// Policies with these keys.
+const THAT_ASK: [&str; 3] = ["mind", "archetype", "sampled"];
+
+/// Migrates format 1 to format 2.
+fn to_usual_names(tree: &Node) -> Vec<Splice> {
+    let mut edits: Vec<Splice> = Vec::new();
+    edits.extend(renamed(tree, "window", "max_concurrent"));
+    edits.extend(renamed(tree, "people", "humans"));
+    edits.extend(tree.get("items").and_then(|items| renamed(items, "lure", "distractor")));
+    let members = list(tree.get("team"));
+    edits.extend(members.iter().filter_map(|member| renamed(member, "misleads", "adversarial")));
+    for policy in list(tree.get("cohorts")).iter().filter_map(|cohort| cohort.get("policy")) {
+        let kind = policy.get("kind").map(|kind| &kind.value);
+        if matches!(kind, Some(Value::Text(kind)) if THAT_ASK.contains(&kind.as_str())) {
+            edits.extend(OF_POLICIES.iter().filter_map(|(old, new)| renamed(policy, old, new)));
+            edits.extend(list(policy.get("by")).iter().filter_map(|by| renamed(by, "sight", "observation")));
+            edits
+                .extend(list(policy.get("questions")).iter().filter_map(|one| renamed(one, "want", "response_format")));
+        }
+    }
+    // Changes refer to parameters by path.
+    for set in list(tree.get("changes")).iter().filter_map(|change| change.get("set")) {
+        let Value::Map(entries) = &set.value else { continue };
+        for (key, _) in entries {
+            let Some((before, last)) = key.name.rsplit_once('.') else { continue };
+            let new = OF_POLICIES.iter().find(|(old, _)| *old == last).filter(|_| before.ends_with(".policy"));
+            if let (Some((_, new)), Origin::File { start, end }) = (new, &key.origin) {
+                edits.push(Splice { start: *start, end: *end, text: format!("{before}.{new}") });
+            }
+        }
+    }
+    edits
+}
+
+fn list(node: Option<&Node>) -> &[Node] {
+    match node.map(|node| &node.value) {
+        Some(Value::List(items)) => items,
+        _ => &[],
+    }
+}
 
 /// A migrated scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migrated {
-    /// The new text; the old one if nothing was to be done.
+    /// The new text; the old one if there was nothing to do.
     pub text: String,
-    /// The format it was of.
+    /// The old format.
     pub from: u32,
-    /// The format it is of.
+    /// The new format.
     pub to: u32,
-    /// What was changed on the way.
+    /// Descriptions of the changes.
     pub changes: Vec<&'static str>,
 }
 
-/// The format that a scenario states, which is checked to be one that this build knows.
+/// Returns the format that a scenario states, checked to be known to this build.
 pub fn stated_format(tree: &Node) -> Result<Option<u32>, TreeError> {
     stated(tree, VERSION)
 }
@@ -57,18 +103,18 @@ fn stated(tree: &Node, newest: u32) -> Result<Option<u32>, TreeError> {
     };
     match node.value {
         Value::Int(format) if format > i64::from(newest) => Err(wrong(
-            format!("this scenario is of format {format}, this build reads up to {newest}"),
+            format!("this scenario has format {format}, but this build reads formats up to {newest}"),
             Some("use a newer polity".into()),
         )),
         Value::Int(format) if format >= 1 => Ok(Some(format as u32)),
         _ => Err(wrong(
-            format!("a format is a whole number from 1 to {newest}, found {}", node.describe()),
+            format!("a format must be a whole number from 1 to {newest}, found {}", node.describe()),
             Some(format!("write `polity: {newest}`, or leave the line out")),
         )),
     }
 }
 
-/// The edit that gives another name to a key of a map; none if the map has no such key.
+/// Returns the edit that renames a key of a map; `None` if the map has no such key.
 #[must_use]
 pub fn renamed(map: &Node, key: &str, new: &str) -> Option<Splice> {
     let Value::Map(entries) = &map.value else { return None };
@@ -79,7 +125,7 @@ pub fn renamed(map: &Node, key: &str, new: &str) -> Option<Splice> {
     }
 }
 
-/// Brings the text of a scenario to the present format. `parse` reads YAML; `from` is the format of a text that states none.
+/// Migrates the text of a scenario to the current format. `parse` reads YAML; `from` is the format of a text that states none.
 pub fn migrate(
     text: &str,
     parse: impl Fn(&str) -> Result<Node, TreeError>,
@@ -88,7 +134,7 @@ pub fn migrate(
     migrate_by(MIGRATIONS, text, parse, from)
 }
 
-/// The same with other migrations, which lead to a format one above their number.
+/// Does the same with other migrations, each leading to a format one above its number.
 pub fn migrate_by(
     migrations: &[Migration],
     text: &str,
@@ -113,7 +159,7 @@ pub fn migrate_by(
     Ok(Migrated { text, from, to: newest, changes })
 }
 
-/// The edit that lets a scenario state its format: in its place, or before the first key.
+/// Returns the edit that states the format: in its place, or before the first key.
 fn state_format(text: &str, tree: &Node, format: u32) -> Option<Splice> {
     if let Some(Node { origin: Origin::File { start, end }, .. }) = tree.get("polity") {
         return Some(Splice { start: *start, end: *end, text: format.to_string() });
@@ -132,7 +178,7 @@ fn state_format(text: &str, tree: &Node, format: u32) -> Option<Splice> {
     }
 }
 
-/// The text with all edits. A part that an alias copies is edited once.
+/// Applies all edits to the text. A part that an alias repeats is edited once.
 fn spliced(text: &str, mut splices: Vec<Splice>) -> Result<String, Invalid> {
     splices.sort();
     splices.dedup();
@@ -140,7 +186,7 @@ fn spliced(text: &str, mut splices: Vec<Splice>) -> Result<String, Invalid> {
     let mut at = 0;
     for splice in splices {
         let kept = text.get(at..splice.start);
-        Invalid::unless(kept.is_some(), "", "this scenario can not be migrated: two changes meet in one place")?;
+        Invalid::unless(kept.is_some(), "", "this scenario cannot be migrated: two changes overlap")?;
         new.push_str(kept.unwrap_or_default());
         new.push_str(&splice.text);
         at = splice.end;
@@ -149,12 +195,15 @@ fn spliced(text: &str, mut splices: Vec<Splice>) -> Result<String, Invalid> {
     Ok(new)
 }
 
+/// The version of the scenario format that this build writes and reads.
+pub const VERSION: u32 = 2;
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tree::Key;
 
-    /// Reads lines `key: number` and nothing else, which is enough here; the driver's YAML reader is tested with all of it.
+    /// Reads only lines `key: number`, which is enough here. The driver's YAML reader is tested with complete scenarios.
     fn parse(text: &str) -> Result<Node, TreeError> {
         let mut entries = Vec::new();
         let mut at = 0;
@@ -209,14 +258,14 @@ mod tests {
             let same = migrated(text, None);
             assert_eq!((same.text.as_str(), same.from, same.changes.len()), (text, 3, 0));
         }
-        // Unless somebody says what it is.
+        // Unless the caller says what it is.
         assert_eq!(migrated("# old\nturns: 3\n", Some(1)).text, "# old\npolity: 3\nrounds: 3\n");
     }
 
     #[test]
     fn newer_formats_are_refused() {
         let error = migrate_by(TWO, "polity: 4\nnew-key: 1\n", parse, None).unwrap_err();
-        assert_eq!(error.to_string(), "polity: this scenario is of format 4, this build reads up to 3");
+        assert_eq!(error.to_string(), "polity: this scenario has format 4, but this build reads formats up to 3");
         assert_eq!(error.origin, Origin::File { start: 8, end: 9 });
         assert!(migrate_by(TWO, "polity: 0\n", parse, None).unwrap_err().message.contains("from 1 to 3"));
     }

@@ -1,8 +1,9 @@
 //! The population that a scenario describes.
 
 use super::{FileKind, FileWish, Inputs};
+use crate::outline::Guesses;
 use crate::population::fit::{self, Cell, Filled, FitError, Marginal};
-use crate::population::independent::independent;
+use crate::population::independent::{independent, independent_grouped};
 use crate::population::level::About;
 use crate::population::persona::{Labels, Template, shown};
 use crate::population::{self, Column, Population, Table};
@@ -15,31 +16,30 @@ use std::sync::Arc;
 
 /// Where the attributes of agents come from.
 ///
-/// With a `file` alone agents are its rows, or as many drawn from them evenly. `marginals` or `quotas` say of what there is to be
-/// how much. Without a `file`, `marginals` make independent attributes.
+/// With a `file` alone, agents are its rows, or are drawn from them evenly. `marginals` or `quotas` set the shares of attributes.
+/// Without a `file`, `marginals` make independent attributes.
 ///
-/// Agents that are the rows stand in the file's order where there is one cohort, or where ties are given by agent (a topology
-/// `file`, or `degrees`). With several cohorts they are shuffled otherwise, for cohorts take agents in order, and files are often
-/// sorted.
+/// Agents that are the rows keep the file's order if there is one cohort, or if ties are given by agent (a topology `file`, or
+/// `degrees`). Otherwise, with several cohorts, they are shuffled, because cohorts take agents in order and files are often sorted.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PopulationSource {
     /// A CSV, TSV or JSONL file, relative to the scenario. Its columns become attributes.
     pub file: Option<String>,
-    /// The column of the file with the weights that its rows begin with.
+    /// The column of the file with the initial weights of its rows.
     pub weight: Option<String>,
     /// Shares of the levels of several columns, all to be met at once.
     pub marginals: Option<Vec<MarginalSource>>,
     /// Shares of cells, to be met exactly: a list of `{COLUMN: LEVEL, ..., share: 0.2}`, or `{file: ...}` with such rows.
     pub quotas: Option<Node>,
-    /// What the values of columns are called in `persona`: `{vote: {0: Bill Clinton, 1: Bob Dole}}`.
+    /// Labels of values of columns in `persona`: `{vote: {0: Bill Clinton, 1: Bob Dole}}`.
     #[serde(default)]
     pub labels: Labels,
-    /// A text with names of columns in braces; filled in, it becomes each agent's attribute `persona`.
+    /// A template with names of columns in braces. Filled in, it becomes each agent's attribute `persona`.
     pub persona: Option<String>,
 }
 
-/// Shares of one column's levels, or a file with those of several.
+/// Shares of one column's levels, or a file with those of several columns.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MarginalSource {
@@ -51,11 +51,11 @@ pub struct MarginalSource {
     pub file: Option<String>,
 }
 
-/// The name of the attribute that a persona's text becomes.
+/// The name of the attribute with the persona text.
 const PERSONA: &str = "persona";
 
 impl PopulationSource {
-    /// The files it names.
+    /// Returns the files it names.
     pub(super) fn files(&self) -> Vec<FileWish> {
         let wish = |path: &str, key: String| FileWish { path: path.to_owned(), key, kind: FileKind::Table };
         let own = self.file.iter().map(|path| wish(path, "population.file".into()));
@@ -70,12 +70,12 @@ impl PopulationSource {
     }
 }
 
-/// Where something stands below `population`, and what is wrong there.
+/// Makes an error at a key below `population`.
 fn invalid(key: impl Into<String>, message: impl Into<String>) -> Invalid {
     Invalid { key: key.into(), message: message.into() }
 }
 
-/// A population under construction: what a scenario asks for, with the contents of its files.
+/// A population under construction: the scenario's request, with the contents of its files.
 pub(super) struct People<'a> {
     source: &'a PopulationSource,
     node: &'a Node,
@@ -83,10 +83,10 @@ pub(super) struct People<'a> {
     table: Option<&'a Arc<Table>>,
 }
 
-/// People, and which rows of their table some society of them may have.
+/// A population, and the rows of the table that some society of it may have.
 struct Made {
     people: Population,
-    /// By row; `None` where any row may come up.
+    /// By row; `None` if any row may occur.
     possible: Option<Vec<bool>>,
 }
 
@@ -109,17 +109,17 @@ impl<'a> People<'a> {
 
     fn blame(&self, invalid: Invalid) -> TreeError {
         let mut error = self.node.blame("population", invalid);
-        // What is missing here has no default.
+        // A missing value here has no default.
         error.help = None;
         error
     }
 
-    /// The rows of the microdata: the number of agents, where the scenario names none.
+    /// Returns the rows of the microdata: the number of agents, if the scenario names none.
     pub fn rows(&self) -> Option<u32> {
         self.table.map(|table| table.rows() as u32)
     }
 
-    /// Rough bytes of a population of `n`: a row per person of the file, else a row per agent.
+    /// Estimates the bytes of a population of `n`: a row per person of the file, else a row per agent.
     pub fn memory_bytes(&self, n: u32) -> f64 {
         let (rows, columns) = match self.table {
             Some(table) => (table.rows() as f64, 0.0),
@@ -129,10 +129,15 @@ impl<'a> People<'a> {
         f64::from(n) * 8.0 + rows * (8.0 * columns + persona)
     }
 
-    /// The population of `n` agents. `shuffled`: the rows of a file do not keep their order even when every one of them is an agent.
-    pub fn make(&self, n: u32, shuffled: bool, seed: u64) -> Result<Population, TreeError> {
-        let made = self.people(n, shuffled, seed).and_then(|made| self.with_persona(made));
-        made.map_err(|invalid| self.blame(invalid))
+    /// Makes the population of `n` agents, or its outline if guesses are noted. `shuffled`: the rows of a file do not keep their
+    /// order even if every one of them is an agent.
+    pub fn make(&self, n: u32, shuffled: bool, seed: u64, outline: Option<&Guesses>) -> Result<Population, TreeError> {
+        let made = self.people(n, shuffled, seed, outline).and_then(|made| self.with_persona(made));
+        made.map_err(|invalid| {
+            // Of several wrong values, the first is reported.
+            outline.into_iter().for_each(Guesses::note);
+            self.blame(invalid)
+        })
     }
 
     fn read(&self, file: &str, key: &str) -> Result<&'a Arc<Table>, Invalid> {
@@ -153,12 +158,12 @@ impl<'a> People<'a> {
         match (&source.marginals, &source.quotas) {
             (Some(_), Some(_)) => Err(invalid("quotas", "give `marginals` or `quotas`, not both")),
             (None, Some(_)) if no_file => {
-                Err(invalid("quotas", "quotas are drawn from people; add a `file` with them"))
+                Err(invalid("quotas", "quotas are drawn from people; add a `file` with people"))
             }
             (None, None) if no_file => Err(invalid("", "give a `file` with people, or `marginals`")),
-            _ if no_file && source.weight.is_some() => Err(invalid("weight", "the weights of which `file`?")),
+            _ if no_file && source.weight.is_some() => Err(invalid("weight", "weights need a `file` with people")),
             _ if source.persona.is_none() && !source.labels.is_empty() => {
-                Err(invalid("labels", "labels are used in a `persona`, and there is none"))
+                Err(invalid("labels", "labels are used in a `persona`, but there is none"))
             }
             _ => Ok(()),
         }
@@ -169,19 +174,18 @@ impl<'a> People<'a> {
         let table = made.people.table();
         let template = Template::read(template, table).map_err(|message| invalid("persona", message))?;
         self.check_labels(&template, table)?;
-        // A value that nobody can have needs no label.
+        // A value that no agent can have needs no label.
         let wanted = |row: usize| made.possible.as_ref().is_none_or(|possible| possible[row]);
         let texts =
             template.render(table, &self.source.labels, wanted).map_err(|message| invalid("labels", message))?;
         let table = table.with(PERSONA, texts).map_err(|_| {
-            let message =
-                format!("the data have a column `{PERSONA}` of their own; rename it, or leave the template out");
+            let message = format!("the data already have a column `{PERSONA}`; rename it, or remove the template");
             invalid("persona", message)
         })?;
         made.people.with_table(Arc::new(table)).map_err(|error| invalid("", error.to_string()))
     }
 
-    /// Labels that would never be seen are mistakes in names.
+    /// Refuses labels that would never be seen, which are misspelt names.
     fn check_labels(&self, template: &Template, table: &Table) -> Result<(), Invalid> {
         for (column, labels) in &self.source.labels {
             let key = child("labels", column);
@@ -189,9 +193,7 @@ impl<'a> People<'a> {
             if !template.shows(column) {
                 return Err(invalid(
                     key,
-                    format!(
-                        "`persona` does not show this column; write `{{{column}}}` into it, or take the labels out"
-                    ),
+                    format!("`persona` does not show this column; write `{{{column}}}` into it, or remove the labels"),
                 ));
             }
             let Some((_, data)) = table.columns().nth(index) else { continue };
@@ -199,7 +201,7 @@ impl<'a> People<'a> {
                 Column::Number(values) => values.iter().map(|value| shown(population::Cell::Number(*value))).collect(),
                 Column::Text { words, .. } => words.iter().cloned().collect(),
             };
-            // A level whose share is 0 may have a label that nobody wears.
+            // A level with share 0 may have an unused label.
             known.extend(
                 self.marginals()?
                     .0
@@ -219,7 +221,7 @@ impl<'a> People<'a> {
         Ok(())
     }
 
-    /// The weights that the rows of the file begin with.
+    /// Returns the initial weights of the rows of the file.
     fn base<'t>(&self, table: &'t Table) -> Result<Option<&'t [f64]>, Invalid> {
         let Some(name) = &self.source.weight else { return Ok(None) };
         let base = of_column(table, name).map_err(|message| invalid("weight", message))?;
@@ -227,16 +229,26 @@ impl<'a> People<'a> {
         Ok(Some(base))
     }
 
-    fn people(&self, n: u32, shuffled: bool, seed: u64) -> Result<Made, Invalid> {
+    fn people(&self, n: u32, shuffled: bool, seed: u64, outline: Option<&Guesses>) -> Result<Made, Invalid> {
         let (marginals, places) = self.marginals()?;
         let at = |error: FitError| match error.entry.and_then(|entry| Some((marginals.get(entry)?, places.get(entry)?)))
         {
             Some((marginal, place)) => place.blame(marginal, error),
             None => invalid(if marginals.is_empty() { "weight" } else { "marginals" }, error.message),
         };
-        let Some(table) = self.table else { return Ok(independent(&marginals, n, seed).map_err(at)?.into()) };
+        let Some(table) = self.table else {
+            let people = match outline {
+                None => independent(&marginals, n, seed),
+                Some(guesses) => independent_grouped(&marginals, n, guesses),
+            };
+            return Ok(people.map_err(at)?.into());
+        };
+        let of_counts = |counts: &[u32]| match outline {
+            None => Population::of_counts(table.clone(), counts, seed),
+            Some(guesses) => Population::grouped(table.clone(), counts, guesses),
+        };
         let base = self.base(table)?;
-        // The stream's agents below are those that are resampled one by one; here one sequence serves all.
+        // Resampling uses other draws of this stream, one by one; here one sequence serves all.
         let mut draws = Draws::new(seed, Stream::Population, 1, 0);
         let Filled { weights, counts, shares } = if let Some(quotas) = &self.source.quotas {
             let (cells, of_file) = self.cells(quotas)?;
@@ -253,21 +265,25 @@ impl<'a> People<'a> {
             let shares = fit.obtained(&marginals, &counts);
             Filled { weights: fit.weights, counts, shares }
         } else if shuffled && table.rows() == n as usize {
-            return Ok(Population::of_counts(table.clone(), &vec![1; table.rows()], seed).into());
+            return Ok(of_counts(&vec![1; table.rows()]).into());
         } else {
-            return Ok(Population::resample(table.clone(), n, seed).into());
+            let people = match outline {
+                None => Population::resample(table.clone(), n, seed),
+                Some(guesses) => Population::resample_grouped(table.clone(), n, seed, guesses),
+            };
+            return Ok(people.into());
         };
         let made: u64 = counts.iter().copied().map(u64::from).sum();
         if made != u64::from(n) {
             let message =
-                format!("{made} people came of it instead of {n}; this is a mistake of Polity, please report it");
+                format!("{made} people were made instead of {n}; this is a defect of Polity, please report it");
             return Err(invalid("", message));
         }
-        let people = Population::of_counts(table.clone(), &counts, seed).with_shares(shares);
+        let people = of_counts(&counts).with_shares(shares);
         Ok(Made { people, possible: Some(weights.iter().map(|weight| *weight > 0.0).collect()) })
     }
 
-    /// All marginals, and where each was written.
+    /// Returns all marginals, and where each was written.
     fn marginals(&self) -> Result<(Vec<Marginal>, Vec<Place>), Invalid> {
         let (mut marginals, mut places) = (Vec::new(), Vec::new());
         for (i, source) in self.source.marginals.iter().flatten().enumerate() {
@@ -299,7 +315,7 @@ impl<'a> People<'a> {
         Ok((marginals, places))
     }
 
-    /// The cells of the quotas, and whether they stand in a file.
+    /// Returns the cells of the quotas, and whether they are in a file.
     fn cells(&self, quotas: &Node) -> Result<(Vec<Cell>, bool), Invalid> {
         match &quotas.value {
             Value::List(items) => {
@@ -309,7 +325,10 @@ impl<'a> People<'a> {
                     let Value::Map(entries) = &node.value else {
                         return Err(invalid(
                             key,
-                            format!("a quota is `{{COLUMN: LEVEL, share: 0.2}}`, not {}", node.describe()),
+                            format!(
+                                "a quota must look like `{{COLUMN: LEVEL, share: 0.2}}`, found {}",
+                                node.describe()
+                            ),
                         ));
                     };
                     let mut cell = Cell { levels: Vec::new(), share: f64::NAN };
@@ -327,7 +346,7 @@ impl<'a> People<'a> {
             }
             Value::Map(entries) if entries.len() == 1 && quotas.get("file").is_some() => {
                 let Some(Node { value: Value::Text(file), .. }) = quotas.get("file") else {
-                    return Err(invalid("quotas.file", "the name of a file is text"));
+                    return Err(invalid("quotas.file", "the name of a file must be text"));
                 };
                 let table = self.read(file, "quotas.file")?;
                 let share = of_column(table, "share").map_err(|message| invalid("quotas.file", message))?;
@@ -388,21 +407,21 @@ fn number(node: &Node, key: &str) -> Result<f64, Invalid> {
     match node.value {
         Value::Int(number) => Ok(number as f64),
         Value::Float(number) => Ok(number),
-        _ => Err(invalid(key, format!("a share is a number, found {}", node.describe()))),
+        _ => Err(invalid(key, format!("a share must be a number, found {}", node.describe()))),
     }
 }
 
-/// A level, which YAML may have taken for a number.
+/// Returns a level, which YAML may have parsed as a number.
 fn level(node: &Node, key: &str) -> Result<String, Invalid> {
     match &node.value {
         Value::Text(text) => Ok(text.clone()),
         Value::Int(number) => Ok(number.to_string()),
         Value::Float(number) => Ok(number.to_string()),
-        _ => Err(invalid(key, format!("a level is a word, a number or a range, found {}", node.describe()))),
+        _ => Err(invalid(key, format!("a level must be a word, a number or a range, found {}", node.describe()))),
     }
 }
 
-/// Levels and shares as written in a scenario.
+/// Returns levels and shares as written in a scenario.
 fn levels(node: &Node, key: &str) -> Result<Vec<(String, f64)>, Invalid> {
     match &node.value {
         Value::Map(entries) if !entries.is_empty() => entries
@@ -421,7 +440,7 @@ fn of_column<'a>(table: &'a Table, name: &str) -> Result<&'a [f64], String> {
     }
 }
 
-/// The marginals of a table with the columns `column`, `level` and `share`, in order of appearance.
+/// Returns the marginals of a table with the columns `column`, `level` and `share`, in order of appearance.
 fn of_table(table: &Arc<Table>) -> Result<Vec<Marginal>, String> {
     let [column, level] = ["column", "level"].map(|name| table.index(name).map_err(|error| error.to_string()));
     let (column, level, share) = (column?, level?, of_column(table, "share")?);
@@ -462,7 +481,26 @@ mod tests {
         let mut inputs = Inputs::default();
         inputs.tables.insert("people.csv".into(), Arc::new(table.unwrap()));
         let source: PopulationSource = node.read("population")?;
-        People::new(&source, &node, &inputs)?.make(n, shuffled, 1)
+        let people = People::new(&source, &node, &inputs)?;
+        let made = people.make(n, shuffled, 1, None);
+        // An outline has the same people in a different order.
+        match (&made, people.make(n, shuffled, 1, Some(&Guesses::default()))) {
+            (Ok(whole), Ok(outline)) => {
+                assert_eq!((outline.len(), outline.shares()), (whole.len(), whole.shares()));
+                for column in 0..whole.columns().len() {
+                    let sorted = |people: &Population| {
+                        let mut cells: Vec<String> = (0..n).map(|i| people.cell(column, i).to_string()).collect();
+                        cells.sort_unstable();
+                        cells
+                    };
+                    // Independent attributes have as many personas as combinations.
+                    let combined = source.file.is_none() && column + 1 == whole.columns().len();
+                    assert!(combined && source.persona.is_some() || sorted(&outline) == sorted(whole));
+                }
+            }
+            (whole, outline) => assert_eq!(whole.is_ok(), outline.is_ok()),
+        }
+        made
     }
 
     #[test]
@@ -470,7 +508,7 @@ mod tests {
         let people = make(&json!({"file": "people.csv", "weight": "w"}), 450).unwrap();
         let count = |row| (0..450).filter(|agent| people.row(*agent) == row).count();
         assert_eq!([0, 1, 2, 3].map(count), [0, 100, 250, 100]);
-        // The order is mixed, so that cohorts are alike.
+        // The order is shuffled, so that cohorts are alike.
         assert!((0..450).map(|agent| people.row(agent)).collect::<Vec<_>>().windows(2).any(|w| w[0] > w[1]));
     }
 
@@ -495,7 +533,8 @@ mod tests {
     fn weights_that_are_none_are_blamed_with_marginals_and_quotas() {
         let marginals = json!([{"column": "word", "shares": {"a": 0.5, "b": 0.25, "c": 0.25}}]);
         let quotas = json!([{"word": "a", "share": 0.5}, {"word": "b", "share": 0.25}, {"word": "c", "share": 0.25}]);
-        for (weight, words) in [("minus", "has the weight -1"), ("huge", "can not reckon"), ("wrod", "no such column")]
+        for (weight, words) in
+            [("minus", "has the weight -1"), ("huge", "to calculate with"), ("wrod", "no such column")]
         {
             for (key, value) in [("marginals", &marginals), ("quotas", &quotas)] {
                 let (path, message) = refused(&json!({"file": "people.csv", "weight": weight, key: value}));
@@ -527,7 +566,7 @@ mod tests {
             (path.as_str(), message.as_str()),
             ("population.labels.word.dd", "no agent can have the value `dd` of column `word`")
         );
-        // Nobody is a c, and so nobody needs a name for it; one may be there.
+        // No agent is a c, so no label is needed for it; one may be given.
         let few = json!({"word": {"a": "A", "b": "B"}});
         let marginals = json!({"marginals": [{"column": "word", "shares": {"a": 0.5, "b": 0.5, "c": 0}}]});
         let quotas =
@@ -546,7 +585,7 @@ mod tests {
         );
     }
 
-    /// A scenario's population of parts that fit and parts that do not.
+    /// Generates a scenario's population from parts that fit and parts that do not.
     fn parts() -> impl Strategy<Value = Json> {
         let share = prop_oneof![
             Just(json!(0.5)),

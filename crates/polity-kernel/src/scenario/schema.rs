@@ -1,65 +1,28 @@
-//! The JSON Schema of a scenario, made of the types that read it and of every leaf's parameters.
+//! The JSON Schema of a scenario, made from the types that read it and from every leaf's parameters.
 
 use super::Scenario;
-use crate::registry::{Card, Registry};
+use crate::registry::{LeafInfo, Registry};
 use crate::topology;
-use crate::tree::Node;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::Schema;
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 
 type Object = Map<String, Value>;
 
-pub(super) fn world(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "$ref": "#/$defs/world" })
-}
-
-pub(super) fn policy(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "$ref": "#/$defs/policy" })
-}
-
-pub(super) fn method(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "$ref": "#/$defs/method" })
-}
-
-pub(super) fn topology(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "$ref": "#/$defs/topology" })
-}
-
-pub(super) fn metrics(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "array", "items": { "$ref": "#/$defs/metric" } })
-}
-
-/// A part that is read later, or whose names the scenario chooses: any value.
-impl JsonSchema for Node {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Value".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        true.into()
-    }
-}
-
-/// A leaf as its kind's union holds it.
+/// A leaf as an entry of its kind's union.
 struct Leaf<'a> {
     name: &'a str,
     summary: &'a str,
     parameters: Value,
 }
 
-impl<'a> From<&'a Card> for Leaf<'a> {
-    fn from(card: &'a Card) -> Self {
+impl<'a> From<&'a LeafInfo> for Leaf<'a> {
+    fn from(card: &'a LeafInfo) -> Self {
         Leaf { name: card.name, summary: card.summary, parameters: card.parameters.clone() }
     }
 }
 
-/// The JSON Schema (draft 2020-12) of scenarios for a build with these leaves. What it can not say, as that shares sum to 1 or that
-/// a world has the act a policy needs, `validate` checks.
+/// Returns the JSON Schema (draft 2020-12) of scenarios for a build with these leaves. What it cannot express, such as that shares
+/// sum to 1 or that a world has the act a policy needs, `validate` checks.
 #[must_use]
 pub fn schema(registry: &Registry) -> Value {
     let mut root = object(&schemars::schema_for!(Scenario));
@@ -69,11 +32,12 @@ pub fn schema(registry: &Registry) -> Value {
         summary: "",
         parameters: Value::Object(object(&schema)),
     });
-    let shelves: [(&str, Vec<Leaf<'_>>); 5] = [
+    let shelves: [(&str, Vec<Leaf<'_>>); 6] = [
         ("world", registry.worlds().into_iter().map(Leaf::from).collect()),
         ("policy", registry.policies().into_iter().map(Leaf::from).collect()),
         ("method", registry.methods().into_iter().map(Leaf::from).collect()),
         ("metric", registry.metrics().into_iter().map(Leaf::from).collect()),
+        ("environment", registry.environments().into_iter().map(Leaf::from).collect()),
         ("topology", topologies.collect()),
     ];
     for (kind, leaves) in shelves {
@@ -113,8 +77,8 @@ fn definitions(schema: &mut Object) -> Object {
     }
 }
 
-/// The schema of one leaf: its kind, the keys that its kind of leaf shares, and its parameters, whose own definitions move to those
-/// of the whole under the leaf's name.
+/// Returns the schema of one leaf: its kind, the keys shared by its kind of leaf, and its parameters. Their definitions move to
+/// those of the whole under the leaf's name.
 fn one(leaf: &Leaf<'_>, shared: &Object, name: &str, all: &mut Object) -> Value {
     let mut parameters = leaf.parameters.as_object().cloned().unwrap_or_default();
     for (own, mut definition) in definitions(&mut parameters) {
@@ -144,7 +108,7 @@ fn one(leaf: &Leaf<'_>, shared: &Object, name: &str, all: &mut Object) -> Value 
         "type": "object",
         "properties": properties,
         "required": required,
-        // The reader of scenarios refuses unknown keys whatever the type says.
+        // The reader of scenarios refuses unknown keys, whatever the type says.
         "additionalProperties": false,
     })
 }

@@ -1,25 +1,26 @@
-//! Lengths of time as people write them: `90s`, `30m`, `24h`, `7d`.
+//! Durations as people write them: `90s`, `30m`, `24h`, `7d`.
 
 use serde::{Deserialize, Deserializer};
 
-/// What a length of time looks like.
+/// The pattern of a duration.
 pub(super) const PATTERN: &str = r"^[0-9]+(\.[0-9]+)?[smhd]$";
 /// Units, and their seconds.
 const UNITS: [(char, f64); 4] = [('s', 1.0), ('m', 60.0), ('h', 3_600.0), ('d', 86_400.0)];
-/// A hundred years; what is longer is a slip.
+/// A hundred years; anything longer is a mistake.
 const LONGEST: f64 = 100.0 * 365.25 * 86_400.0;
 
-/// A length of time, above 0 s and up to 100 years.
+/// A duration, above 0 s and up to 100 years.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
     seconds: f64,
 }
 
 impl Span {
-    /// Reads a number with its unit. The error says what was wanted.
+    /// Reads a number with its unit. The error says what was expected.
     pub fn read(text: &str) -> Result<Span, String> {
-        let wanted =
-            || format!("`{text}` is no length of time; write a number with its unit, for instance 90s, 30m, 24h or 7d");
+        let wanted = || {
+            format!("`{text}` is not a length of time; write a number with its unit, for instance 90s, 30m, 24h or 7d")
+        };
         let unit = text.chars().last().ok_or_else(wanted)?;
         let (_, seconds) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wanted)?;
         let number = text.strip_suffix(unit).unwrap_or_default();
@@ -31,7 +32,7 @@ impl Span {
         }
     }
 
-    /// Its seconds.
+    /// Returns its seconds.
     #[must_use]
     pub fn seconds(self) -> f64 {
         self.seconds

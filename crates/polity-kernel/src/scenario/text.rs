@@ -1,8 +1,10 @@
-//! Texts that a scenario brings along: written in place, or in a file beside it.
+//! Texts of a scenario: written in place, or in a file beside it.
 
-use crate::tree::{Node, Value};
+use crate::tree::{Invalid, Node, Value};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A text in place, or the file that holds it: `{file: persona.md}`, relative to the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -17,8 +19,24 @@ pub enum TextSource {
     },
 }
 
+impl TextSource {
+    /// Returns the text, and the name of its file. `texts`: those that were read, by path.
+    pub(crate) fn words<'b>(
+        &'b self,
+        texts: &'b BTreeMap<String, Arc<str>>,
+    ) -> Result<(&'b str, Option<&'b str>), Invalid> {
+        match self {
+            TextSource::Here(text) => Ok((text, None)),
+            TextSource::In { file } => match texts.get(file) {
+                Some(text) => Ok((text, Some(file))),
+                None => Err(Invalid { key: "file".into(), message: format!("`{file}` was not read") }),
+            },
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for TextSource {
-    // By hand: an untagged enum would lose the place of an error.
+    // Manual, because an untagged enum would lose the location of an error.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Read;
         impl<'de> serde::de::Visitor<'de> for Read {
@@ -43,7 +61,8 @@ impl<'de> Deserialize<'de> for TextSource {
     }
 }
 
-/// The files that a leaf's parameters name, with the paths of their keys: every map that is `{file: NAME}` and nothing else.
+/// Returns the files that a leaf's parameters name, with the paths of their keys: every map that is `{file: NAME}` and nothing
+/// else.
 pub(super) fn files_in(node: &Node, path: &str) -> Vec<(String, String)> {
     match &node.value {
         Value::Map(entries) => match entries.as_slice() {

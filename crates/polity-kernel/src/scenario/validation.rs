@@ -1,125 +1,12 @@
-//! Validation: distances between what a society shows and data.
+//! Validation: distances between the results of a society and data.
 
-use super::{FileKind, FileWish, Inputs, Scenario};
+use super::validation_source::{At, Distance, Reference, Source};
+use super::{Inputs, Scenario};
 use crate::distance::{kolmogorov_smirnov, total_variation, wasserstein};
+use crate::interface::{Interface, WorldColumn};
 use crate::population::{Column, Table};
 use crate::society::Society;
-use crate::tree::{Invalid, Node, TreeError, Value, item, nearest};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
-use std::fmt;
-
-/// When a society is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
-    /// Before the first round.
-    First,
-    /// After the last round.
-    Last,
-    /// After this round, counted from 0.
-    Round(u32),
-}
-
-impl<'de> Deserialize<'de> for At {
-    // By hand, as `Count`: an untagged enum would lose the place of an error.
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl serde::de::Visitor<'_> for Read {
-            type Value = At;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`first`, `last` or the number of a round")
-            }
-            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<At, E> {
-                match word {
-                    "first" => Ok(At::First),
-                    "last" => Ok(At::Last),
-                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
-                }
-            }
-            fn visit_u64<E: serde::de::Error>(self, round: u64) -> Result<At, E> {
-                u32::try_from(round).map(At::Round).map_err(|_| E::custom("there is no such round"))
-            }
-            fn visit_i64<E: serde::de::Error>(self, round: i64) -> Result<At, E> {
-                u32::try_from(round).map(At::Round).map_err(|_| E::custom("there is no such round"))
-            }
-        }
-        deserializer.deserialize_any(Read)
-    }
-}
-
-/// How far apart two samples are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Distance {
-    /// Two-sample Kolmogorov–Smirnov statistic.
-    Ks,
-    /// Wasserstein-1 distance, in the unit of the values.
-    Wasserstein,
-    /// Total variation over categories, or over bins where they are declared.
-    TotalVariation,
-}
-
-impl Distance {
-    /// Its name in scenarios and tables.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Distance::Ks => "ks",
-            Distance::Wasserstein => "wasserstein",
-            Distance::TotalVariation => "total-variation",
-        }
-    }
-}
-
-/// A comparison of a society with data.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "ValidationSource")]
-pub(super) struct Source {
-    /// What is compared: a column of the world, or an attribute of the population.
-    of: String,
-    /// When: `first`, `last` or the number of a round. Default: `last`.
-    #[serde(default = "last")]
-    #[schemars(schema_with = "at")]
-    at: At,
-    /// The data it is compared with.
-    against: Reference,
-    /// How the distance is measured. Default: total-variation for words, ks and wasserstein for numbers, all three with `bins`.
-    distances: Option<Vec<Distance>>,
-    /// Bins of a total variation of numbers. Without it, numbers have none.
-    bins: Option<u32>,
-    /// The ends of the bins. Default: the smallest and the largest value of both samples.
-    range: Option<(f64, f64)>,
-}
-
-fn at(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "anyOf": [{ "enum": ["first", "last"] }, { "type": "integer", "minimum": 0 }] })
-}
-
-fn last() -> At {
-    At::Last
-}
-
-/// A column of a table.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Reference {
-    /// A CSV, TSV or JSONL file, relative to the scenario.
-    file: String,
-    /// Its column.
-    column: String,
-}
-
-/// The files that validations name.
-pub(super) fn files(validations: &[Node]) -> impl Iterator<Item = FileWish> + '_ {
-    validations.iter().enumerate().filter_map(|(i, node)| match node.get("against").and_then(|a| a.get("file")) {
-        Some(Node { value: Value::Text(path), .. }) => {
-            let key = format!("{}.against.file", item("validate", i));
-            Some(FileWish { path: path.clone(), key, kind: FileKind::Table })
-        }
-        _ => None,
-    })
-}
+use crate::tree::{Invalid, Node, TreeError, item, nearest};
 
 /// A quantity of every agent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,7 +24,7 @@ enum Sample {
 
 impl Sample {
     fn numbers(mut values: Vec<f64>) -> Self {
-        // Who has no value is not compared; NaN has no place among numbers.
+        // Agents without a value are not compared; NaN has no order.
         values.retain(|value| !value.is_nan());
         // Adding zero makes -0 and 0 one value.
         values.iter_mut().for_each(|value| *value += 0.0);
@@ -158,7 +45,7 @@ impl Sample {
     }
 }
 
-/// Equal bins; what lies outside is counted in the first or the last.
+/// Equal bins. Values outside count in the first or the last.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bins {
     low: f64,
@@ -173,7 +60,7 @@ pub struct Check {
     pub of: String,
     /// When.
     pub at: At,
-    /// What with: file and column.
+    /// The reference: file and column.
     pub against: String,
     quantity: Quantity,
     reference: Sample,
@@ -182,17 +69,17 @@ pub struct Check {
 }
 
 impl Check {
-    /// The number of values that the reference has.
+    /// Returns the number of values in the reference.
     #[must_use]
     pub fn reference_rows(&self) -> usize {
         self.reference.len()
     }
 
-    /// The distances of the living agents, and how many those are. Empty when nobody lives.
+    /// Returns the distances of the living agents, and their number. Empty if no agent lives.
     #[must_use]
     pub fn measure(&self, society: &Society) -> (usize, Vec<(Distance, f64)>) {
-        let people = &society.commons().population;
-        let living = || (0..society.born()).filter(|agent| !society.is_dead(*agent));
+        let people = &society.shared_context().population;
+        let living = || (0..society.ids_assigned()).filter(|agent| !society.is_dead(*agent));
         let sample = match (self.quantity, &self.reference) {
             (Quantity::World(column), _) => {
                 let values = society.column(column);
@@ -237,31 +124,45 @@ impl Check {
 
 impl Bins {
     fn of(&self, value: f64) -> u32 {
-        // As the metric `histogram` does it: the cast takes everything below to 0.
+        // As in the metric `histogram`, the cast maps everything below to 0.
         (((value - self.low) * f64::from(self.n) / (self.high - self.low)) as u32).min(self.n - 1)
     }
 }
 
-/// The scenario's validations, ready to be made on its society.
+/// Returns the scenario's validations, ready to run on its society.
 ///
 /// # Errors
-/// A quantity or a column that is not there (the nearest is named), numbers against words, distances that words do not have, bins
-/// without a range, a round that is never reached.
+/// An unknown quantity or column (the nearest is named), numbers against words, distances that words do not have, bins without a
+/// range, a round that is never reached.
 pub fn checks(scenario: &Scenario, inputs: &Inputs, society: &Society) -> Result<Vec<Check>, TreeError> {
+    checks_of(scenario, inputs, society.shared_context().population.table(), society.interface())
+}
+
+/// Does the same for a society that has not been built.
+pub(super) fn checks_of(
+    scenario: &Scenario,
+    inputs: &Inputs,
+    people: &Table,
+    interface: &Interface,
+) -> Result<Vec<Check>, TreeError> {
     let read = |(i, node): (usize, &Node)| {
         let path = item("validate", i);
         let source: Source = node.read(&path)?;
-        check(source, scenario, inputs, society)
+        check(source, scenario, inputs, people, &interface.columns)
             .map_err(|invalid| TreeError { help: None, ..node.blame(&path, invalid) })
     };
     scenario.validate.iter().enumerate().map(read).collect()
 }
 
-fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society) -> Result<Check, Invalid> {
+fn check(
+    source: Source,
+    scenario: &Scenario,
+    inputs: &Inputs,
+    people: &Table,
+    columns: &[WorldColumn],
+) -> Result<Check, Invalid> {
     let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
     let Source { of, at, against, distances, bins, range } = source;
-    let people = society.commons().population.table();
-    let columns = &society.interface().columns;
     let attribute = people.columns().position(|(name, _)| name == of);
     let quantity = match (columns.iter().position(|column| column.name == of), attribute) {
         (Some(i), _) => Quantity::World(i),
@@ -283,7 +184,7 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
         return Err(invalid(
             "at",
             format!(
-                "round {round} is never reached: the last of {} is {}",
+                "round {round} is never reached: the last of {} rounds is {}",
                 scenario.rounds,
                 i64::from(scenario.rounds) - 1
             ),
@@ -298,7 +199,7 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
     if of_words != words {
         let kind = |words| if words { "words" } else { "numbers" };
         let message = format!(
-            "column `{}` of `{}` holds {}, and `{of}` {}; compare like with like{mixture}",
+            "column `{}` of `{}` holds {}, but `{of}` holds {}; compare like with like{mixture}",
             against.column,
             against.file,
             kind(words),
@@ -310,13 +211,13 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
         Some(distances) if distances.is_empty() => return Err(invalid("distances", "the list is empty".into())),
         Some(distances) => distances,
         None if words => vec![Distance::TotalVariation],
-        // Numbers that are no categories hardly ever agree to the last digit: without bins all would differ.
+        // Numbers that are not categories hardly ever agree to the last digit: without bins all would differ.
         None if bins.is_none() => vec![Distance::Ks, Distance::Wasserstein],
         None => vec![Distance::Ks, Distance::Wasserstein, Distance::TotalVariation],
     };
     if let Some(i) = distances.iter().position(|distance| words && *distance != Distance::TotalVariation) {
         let message =
-            format!("words have no order, so `{}` says nothing of them; take total-variation", distances[i].name());
+            format!("words have no order, so `{}` does not apply to them; use total-variation", distances[i].name());
         return Err(invalid(&item("distances", i), message));
     }
     let declared = match quantity {
@@ -324,25 +225,28 @@ fn check(source: Source, scenario: &Scenario, inputs: &Inputs, society: &Society
         Quantity::Attribute(_) => None,
     };
     let bins = match (bins, range.or(declared)) {
-        (Some(_), _) if words => return Err(invalid("bins", "words are categories already, and have no bins".into())),
+        (Some(_), _) if words => return Err(invalid("bins", "words are already categories and have no bins".into())),
         (Some(n), _) if !(1..=100_000).contains(&n) => {
             return Err(invalid("bins", format!("must lie in 1..=100000, is {n}")));
         }
         (Some(_), None) => {
-            return Err(invalid("bins", format!("`{of}` has no declared range; give one, `range: [0, 1]`")));
+            return Err(invalid(
+                "bins",
+                format!("`{of}` has no declared range; give one, for instance `range: [0, 1]`"),
+            ));
         }
         (Some(n), Some((low, high))) if low < high && (high - low).is_finite() => Some(Bins { low, high, n }),
         (Some(_), Some((low, high))) => {
             return Err(invalid("range", format!("must be two numbers, the smaller first, is [{low}, {high}]")));
         }
-        (None, _) if range.is_some() => return Err(invalid("range", "a range is that of `bins`; say how many".into())),
+        (None, _) if range.is_some() => return Err(invalid("range", "a range needs `bins`; give their number".into())),
         (None, _) => None,
     };
     let against = format!("{}:{}", against.file, against.column);
     Ok(Check { of, at, against, quantity, reference, distances, bins })
 }
 
-/// The data, and what a message adds about them.
+/// Returns the reference data, and an addition to error messages about them.
 fn reference(against: &Reference, inputs: &Inputs) -> Result<(Sample, String), Invalid> {
     let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
     let table: &Table = inputs

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 /// Questions and their answers, as they come in.
 #[derive(Default)]
 pub(super) struct Answers {
-    /// Those so far; sorted by id when none is waited for.
+    /// Answers so far; sorted by id when none is missing.
     pub heard: Vec<Answer>,
-    /// Questions that have none yet.
+    /// Questions without an answer.
     pub open: BTreeMap<EffectId, Effect>,
 }
 
 impl Answers {
-    /// Takes in those that are waited for.
+    /// Takes the answers that are waited for.
     pub fn hear(&mut self, answers: &[Answer]) {
         if self.open.is_empty() {
             return;

@@ -1,9 +1,10 @@
-//! A block: 4,096 consecutive agents and everything that is theirs.
+//! A block: 4,096 consecutive agents and all their data.
 
-use crate::mail::{Arena, Bucket};
-use crate::policy::{Commons, PolicyHost, States, Waiting};
-use crate::sight::{Acts, Interface, Sights};
-use crate::world::{BlockDeeds, Future, RowsBox, Tally, WorldHost};
+use crate::cohort::States;
+use crate::interface::{Actions, Interface, Observations};
+use crate::messages::{Arena, Bucket};
+use crate::policy::{PolicyHost, SharedContext, Waiting};
+use crate::world::{BlockActions, Future, RowsBox, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,7 +24,7 @@ pub struct Segment {
 /// A run of agents of one cohort: (cohort, ids).
 pub(crate) type Span = (u16, Range<AgentId>);
 
-/// The ids of the cohorts at the start: one run each, in order.
+/// Returns the ids of the cohorts at the start: one run each, in order.
 pub(crate) fn spans(cohorts: &[u32]) -> Vec<Span> {
     let mut start = 0;
     let mut spans = Vec::new();
@@ -39,25 +40,25 @@ pub(crate) struct Block {
     pub len: u32,
     pub segments: Vec<Segment>,
     pub rows: RowsBox,
-    pub mail: Arena,
+    pub inbox: Arena,
     /// Turns that wait, sorted by agent.
     pub suspended: Waiting,
-    /// The round in which it was last looked which of them have all answers: from then on that is known of those who hear.
+    /// The round in which waiting turns were last checked for all answers. From then on, turns that get answers are tracked.
     pub looked: Option<u32>,
-    /// Letters that came to agents while they waited and that they have not read yet.
+    /// Messages that arrived for waiting agents and that they have not read yet.
     pub kept: Bucket,
-    /// Events to come, by window; the next one first.
+    /// Planned events, by window; the next window first.
     pub agenda: VecDeque<Bucket>,
-    /// What happens in the window under way, in event time.
+    /// The events of the current window, in event time.
     pub events: Option<Arena>,
-    /// Acts of the round under way.
-    pub acts: Acts,
-    /// Whether some acts stand out of order.
+    /// Actions of the current round.
+    pub acts: Actions,
+    /// Whether some acts are out of order.
     pub late: bool,
-    /// Scratch: what the agents see.
-    pub sights: Sights,
+    /// Scratch: the agents' observations.
+    pub observations: Observations,
     pub future: Future,
-    /// What the acts of the round under way come to, once they are applied; of a split world.
+    /// The tally of the acts of the current round, once applied; only in a split world.
     pub tally: Option<Tally>,
 }
 
@@ -68,7 +69,7 @@ impl Block {
         agents: u32,
         world: &dyn WorldHost,
         policies: &[Arc<dyn PolicyHost>],
-        commons: &Commons,
+        shared_context: &SharedContext,
     ) -> Result<Self, Bug> {
         let end = agents.min(first.saturating_add(BLOCK as u32)).max(first);
         let mut segments = Vec::new();
@@ -81,11 +82,11 @@ impl Block {
                     cohort: *cohort,
                     start: ids.start - first,
                     len: ids.end - ids.start,
-                    states: policy.born(ids, commons, 0),
+                    states: policy.init_state(ids, shared_context, 0),
                 });
             }
         }
-        Ok(Block { segments, ..Block::empty(first, end - first, world.seat(first..end, commons, 0)) })
+        Ok(Block { segments, ..Block::empty(first, end - first, world.init_rows(first..end, shared_context, 0)) })
     }
 
     pub fn empty(first: AgentId, len: u32, rows: RowsBox) -> Self {
@@ -94,15 +95,15 @@ impl Block {
             len,
             segments: Vec::new(),
             rows,
-            mail: Arena::default(),
+            inbox: Arena::default(),
             suspended: Vec::new(),
             looked: None,
             kept: Bucket::default(),
             agenda: VecDeque::new(),
             events: None,
-            acts: Acts::default(),
+            acts: Actions::default(),
             late: false,
-            sights: Sights::default(),
+            observations: Observations::default(),
             future: Future::default(),
             tally: None,
         }
@@ -113,8 +114,8 @@ impl Block {
         self.segments.iter().find(|s| (s.start..s.start + s.len).contains(&row)).map(|s| s.cohort)
     }
 
-    /// Calls `see` with every agent, by its row, and what the policy in force shows of its state by this name; not a number where it shows
-    /// nothing.
+    /// Calls `see` with every agent, by its row, and the column `name` of its state by the policy in force; NaN if there is no such
+    /// column.
     pub fn shown(&self, name: &str, policies: &[Arc<dyn PolicyHost>], mut see: impl FnMut(u32, f64)) {
         for segment in &self.segments {
             let policy = policies.get(segment.cohort as usize);
@@ -125,12 +126,18 @@ impl Block {
         }
     }
 
-    /// Writes what its agents see. `here`: where the world's state is; elsewhere sights have been carried.
-    pub fn observe(&mut self, world: &dyn WorldHost, here: bool, commons: &Commons, interface: &Interface) {
+    /// Writes the observations of its agents. `here`: this shard has the world's state; on others, observations have been carried.
+    pub fn observe(
+        &mut self,
+        world: &dyn WorldHost,
+        here: bool,
+        shared_context: &SharedContext,
+        interface: &Interface,
+    ) {
         if here {
-            world.observe(&self.rows, self.first, self.len as usize, commons, &mut self.sights);
+            world.observe(&self.rows, self.first, self.len as usize, shared_context, &mut self.observations);
         } else if self.len == 0 {
-            self.sights.reset(interface, 0);
+            self.observations.reset(interface, 0);
         }
     }
 
@@ -142,7 +149,7 @@ impl Block {
         self.late = false;
     }
 
-    /// Begins a window: what happens in it is sorted by agent, time, who planned it, and number.
+    /// Begins a window: its events are sorted by agent, time, planner and number.
     pub fn begin_window(&mut self) {
         let due = self.agenda.pop_front().unwrap_or_default();
         let events = self.events.get_or_insert_default();
@@ -150,10 +157,10 @@ impl Block {
         events.sort_by_number();
     }
 
-    /// Takes planned events in. `next`: the first window that is still to come; none of them is due earlier.
+    /// Takes planned events. `next`: the first future window; no event is due earlier.
     pub fn plan(&mut self, planned: &Bucket, window: f64, next: u32) {
         for (at, from, kind, row) in planned.stamped() {
-            // A time at the border of a window can be rounded into the one before.
+            // A time at the end of a window can be rounded into the window before.
             let ahead = ((at / window) as u32).saturating_sub(next) as usize;
             if self.agenda.len() <= ahead {
                 self.agenda.resize_with(ahead + 1, Bucket::default);
@@ -162,50 +169,56 @@ impl Block {
         }
     }
 
-    /// Applies the acts of the round to the rows of a split world. `gone`: the rows of the dead.
-    pub fn apply(&mut self, world: &dyn WorldHost, round: u32, gone: &[u32], commons: &Commons) -> Result<(), Bug> {
+    /// Applies the acts of the round to the rows of a split world. `gone`: the rows of dead agents.
+    pub fn apply(
+        &mut self,
+        world: &dyn WorldHost,
+        round: u32,
+        gone: &[u32],
+        shared_context: &SharedContext,
+    ) -> Result<(), Bug> {
         let alive = |row: usize| gone.binary_search(&(row as u32)).is_err();
-        let deeds = BlockDeeds {
+        let actions = BlockActions {
             first: self.first,
             alive: if gone.is_empty() { None } else { Some(&alive) },
             acts: &self.acts,
             events: self.events.as_ref(),
             round,
         };
-        self.tally = Some(world.apply_block(&mut self.rows, &deeds, commons, &mut self.future)?);
+        self.tally = Some(world.apply_block(&mut self.rows, &actions, shared_context, &mut self.future)?);
         Ok(())
     }
 
-    /// Where the mail of the round goes besides the arena: to agents whose turn waits, and from those who have just completed.
+    /// Keeps the inbox messages of agents whose turn waits.
     pub fn keep_mail(&mut self) {
         for waiting in &mut self.suspended {
             let row = (waiting.who - self.first) as usize;
-            waiting.held.extend(self.mail.inbox(row));
+            waiting.held.extend(self.inbox.inbox(row));
         }
     }
 
-    /// Adds a newborn to the end.
-    pub fn join(
+    /// Appends a newborn.
+    pub fn spawn(
         &mut self,
         who: AgentId,
         cohort: u16,
         world: &dyn WorldHost,
         policies: &[Arc<dyn PolicyHost>],
-        commons: &Commons,
+        shared_context: &SharedContext,
         round: u32,
     ) {
-        world.join(&mut self.rows, who, commons, round);
+        world.spawn(&mut self.rows, who, shared_context, round);
         let Some(policy) = policies.get(cohort as usize) else { return };
         match self.segments.last_mut() {
             Some(last) if last.cohort == cohort => {
-                policy.join(&mut last.states, who, commons, round);
+                policy.spawn(&mut last.states, who, shared_context, round);
                 last.len += 1;
             }
             _ => self.segments.push(Segment {
                 cohort,
                 start: self.len,
                 len: 1,
-                states: policy.born(who..who + 1, commons, round),
+                states: policy.init_state(who..who + 1, shared_context, round),
             }),
         }
         self.len += 1;

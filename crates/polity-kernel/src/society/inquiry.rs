@@ -1,51 +1,34 @@
-//! What the world asks at the beginning of a round, before anybody looks. `docs/decisions/worlds-ask.md`.
+//! The world's questions at the beginning of a round, before any observation. See `docs/decisions/worlds-ask.md`.
 
-use super::answers::Answers;
-use super::{Society, Stage};
-use crate::ask::{Answer, Asker, Effect};
-use crate::door::{Book, Door, poll_once};
-use crate::ladder::Question;
-use crate::{AgentId, Bug};
-
-/// Questions of a world, on their way to values.
-pub(super) struct Inquiry {
-    questions: Vec<(AgentId, Question)>,
-    pub answers: Answers,
-}
+use super::state::{Society, Stage};
+use crate::Bug;
+use crate::ask::{Answer, Ask, Asker, Book, Effect};
 
 impl Society {
-    /// What the world asks in the round that begins; `None`: nothing.
-    pub(super) fn inquiry(&self) -> Option<Inquiry> {
-        let world = &self.shards.first()?.world;
-        if world.models().is_empty() {
-            return None;
-        }
-        let questions = world.inquire();
-        (!questions.is_empty()).then(|| Inquiry { questions, answers: Answers::default() })
+    /// Returns whether the world may ask in this round.
+    pub(super) fn world_asks(&self) -> bool {
+        self.shards.first().is_some_and(|shard| !shard.world.models().is_empty())
     }
 
-    /// Hands answers to the world's questions. When all have come to an end the world takes that in, and agents look.
-    pub(super) fn inquire(&mut self, answers: &[Answer]) -> Result<Vec<Effect>, Bug> {
+    /// Gives answers to the world's questions. When the world has all of them, agents observe.
+    pub(super) fn query(&mut self, answers: &[Answer]) -> Result<Vec<Effect>, Bug> {
         let Society { stage, shards, round, .. } = self;
-        let Stage::Inquiring(inquiry) = stage else { return Ok(Vec::new()) };
-        inquiry.answers.hear(answers);
-        if !inquiry.answers.open.is_empty() {
+        let Stage::Inquiring(so_far) = stage else { return Ok(Vec::new()) };
+        so_far.hear(answers);
+        if !so_far.open.is_empty() {
             return Ok(Vec::new());
         }
         let mut book = Book::default();
-        let mut door = Door::new(Asker::World, 0, *round, &inquiry.answers.heard, &mut book);
-        let ends = poll_once(door.settle_all(inquiry.questions.clone()));
-        let open = door.close()?;
-        match ends {
-            Some(ends) => {
-                shards[0].world.learn(ends);
-                self.look()?;
-                Ok(Vec::new())
-            }
-            None => {
-                inquiry.answers.wait_for(&open);
-                Ok(open)
-            }
+        let mut ask = Ask::new(Asker::World, 0, *round, &so_far.heard, &mut book);
+        let done = shards[0].world.query(&mut ask);
+        let wanted = ask.close()?;
+        if done {
+            self.look()?;
+        } else if wanted.is_empty() {
+            return Err(Bug::internal("the world awaits something other than its own questions"));
+        } else {
+            so_far.wait_for(&wanted);
         }
+        Ok(wanted)
     }
 }

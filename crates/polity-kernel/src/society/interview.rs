@@ -1,28 +1,29 @@
-//! A question from outside to one agent, as it is between two rounds. It changes nothing.
+//! A question from outside to one agent, in its state between two rounds. It changes nothing.
 
-use super::{Society, in_force};
+use super::plan::in_force;
+use super::state::Society;
 use crate::ask::Request;
-use crate::mail::block_of;
-use crate::policy::Letters;
-use crate::sight::Sights;
+use crate::interface::Observations;
+use crate::messages::block_of;
+use crate::policy::Messages;
 use crate::world::Split;
 use crate::{AgentId, Bug};
 
-/// What comes of the wish to ask an agent.
+/// The result of a request to interview an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Interview {
-    /// What its model is to be asked.
+    /// The request to its model.
     Ask(Box<Request>),
     /// There is no such agent (yet).
     Unborn,
     /// It has died.
     Dead,
-    /// Agents of its cohort follow rules: there is nobody to ask. The cohort's name.
+    /// Agents of its cohort follow rules and cannot be asked. The cohort's name.
     Mute(String),
 }
 
 impl Society {
-    /// Puts a question to an agent, which sees what it would see in the next round and remembers what it remembers now.
+    /// Puts a question to an agent, with the observation of the next round and its current memory.
     pub fn interview(&self, who: AgentId, question: &str) -> Result<Interview, Bug> {
         if who >= self.born {
             return Ok(Interview::Unborn);
@@ -35,12 +36,20 @@ impl Society {
         let shard = self.shards.iter().find(|shard| shard.range.contains(&at)).ok_or_else(missing)?;
         let block = shard.blocks().nth(at - shard.range.start).ok_or_else(missing)?;
         let row = (who - block.first) as usize;
-        let sights = match self.split {
-            Split::None => self.shards[0].sights_of(block.first, block.len as usize, &self.commons, &self.interface),
+        let observations = match self.split {
+            Split::None => {
+                self.shards[0].observations_of(block.first, block.len as usize, &self.shared_context, &self.interface)
+            }
             Split::Rows => {
-                let mut sights = Sights::new(&self.interface, block.len as usize);
-                shard.world.observe(&block.rows, block.first, block.len as usize, &self.commons, &mut sights);
-                sights
+                let mut observations = Observations::new(&self.interface, block.len as usize);
+                shard.world.observe(
+                    &block.rows,
+                    block.first,
+                    block.len as usize,
+                    &self.shared_context,
+                    &mut observations,
+                );
+                observations
             }
         };
         let held =
@@ -48,15 +57,15 @@ impl Society {
         let segment = block.segments.iter().find(held).ok_or_else(missing)?;
         let policies = in_force(&self.policies, self.round);
         let policy = policies.get(segment.cohort as usize).ok_or_else(missing)?;
-        let mail = Letters::OfBlock(&block.mail);
+        let inbox = Messages::OfBlock(&block.inbox);
         let index = row - segment.start as usize;
         let request = policy.interview(
             &segment.states,
             index,
-            sights.row(row),
-            mail,
+            observations.row(row),
+            inbox,
             (who, self.round),
-            &self.commons,
+            &self.shared_context,
             shard.shared.get(segment.cohort as usize).and_then(Option::as_ref),
             question,
         )?;

@@ -1,38 +1,18 @@
-//! What metrics and tables read of agents: columns of the world, what policies show of states, and acts.
+//! The inputs of metrics and tables: columns of the world, columns of policies' agent states, and acts.
 
+use super::plan::{Measure, Reads, in_force};
 use super::shard::Shard;
-use super::{Society, decode, encode, in_force};
+use super::state::{Society, decode, encode};
 use crate::Bug;
+use crate::interface::Interface;
 use crate::machine::RoundReport;
-use crate::metric::{Fold, MetricHost};
+use crate::metric::Fold;
 use crate::policy::PolicyHost;
-use crate::sight::{Interface, Name};
 use crate::transport::Frame;
 use crate::world::{Split, WorldHost};
 use std::sync::Arc;
 
-/// What a metric reads.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reads {
-    /// The values of acts of one kind.
-    Act(u16),
-    /// A column of the world.
-    Column(usize),
-    /// What policies show of their agents' states by this name. Agents of other policies do not count.
-    State(Name),
-}
-
-/// A metric and when it is measured.
-pub(crate) struct Measure {
-    pub host: Box<dyn MetricHost>,
-    pub reads: Reads,
-    /// `of.metric`; results append `.suffix`.
-    pub name: String,
-    /// Every so many rounds, and in the last.
-    pub every: u32,
-}
-
-/// What a world shows and understands, with the columns that policies add.
+/// Returns what a world shows and understands, with the columns that policies add.
 pub(crate) fn interface_of(world: &dyn WorldHost, policies: &[Arc<dyn PolicyHost>]) -> Interface {
     let mut interface = world.interface().clone();
     for column in policies.iter().flat_map(|policy| policy.columns()) {
@@ -44,14 +24,14 @@ pub(crate) fn interface_of(world: &dyn WorldHost, policies: &[Arc<dyn PolicyHost
 }
 
 impl Society {
-    /// Whether a column of the interface is one that policies show, and not the world.
+    /// Returns whether a column of the interface belongs to policies and not to the world.
     #[must_use]
     pub fn is_of_policies(&self, column: usize) -> bool {
         self.shards.first().is_none_or(|shard| column >= shard.world.interface().columns.len())
     }
 
-    /// A column of the interface for every agent ever born, by id (the last value, for the dead). Where it is one that policies show, not a
-    /// number for agents of other policies.
+    /// Returns a column of the interface for every agent ever born, by id (the last value, for dead agents). In a policy column the
+    /// value is NaN for agents of other policies.
     #[must_use]
     pub fn column(&self, column: usize) -> Vec<f64> {
         let mut out = Vec::with_capacity(self.born as usize);
@@ -79,12 +59,12 @@ impl Society {
         let policies = in_force(&self.policies, round);
         let mut due: Vec<&Measure> = Vec::new();
         due.extend(self.measures.iter().filter(|m| last || (round + 1).is_multiple_of(m.every)));
-        // Metrics that stand together and read the same share one pass over the agents.
+        // Adjacent metrics with the same input share one pass over the agents.
         for measures in due.chunk_by(|a, b| a.reads == b.reads) {
             let mut folds: Vec<Vec<Fold>> = measures.iter().map(|_| Vec::new()).collect();
             let mut take = |of_block: Vec<Fold>| folds.iter_mut().zip(of_block).for_each(|(all, fold)| all.push(fold));
             if self.split == Split::None && matches!(measures[0].reads, Reads::Column(_)) {
-                // The state lies on shard 0, and so does this reduction.
+                // The state is on shard 0, and so is this reduction.
                 let mut values = Vec::new();
                 for block in self.shards.iter().flat_map(Shard::blocks) {
                     take(self.shards[0].fold(measures, block, &self.dead, policies, &mut values));

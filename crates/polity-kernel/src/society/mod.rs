@@ -1,161 +1,47 @@
 //! The society: the round machine over shards.
 //!
-//! A round is: observe, confer, act, apply, deliver, record. All agents see the same frozen round (simultaneous activation). The society
-//! runs as n shards, each with a run of consecutive blocks; they exchange frames at the barrier and nothing else, so the results do
-//! not depend on n.
+//! A round is: observe, cohort steps, act, apply, deliver, record. All agents see the same frozen round (simultaneous activation).
+//! The society runs as n shards, each with a run of consecutive blocks. They exchange frames at the barrier and nothing else, so
+//! results do not depend on n.
 
 mod answers;
 mod block;
-mod council;
+mod cohort;
 mod inquiry;
 mod interview;
 mod measure;
+mod plan;
 mod shard;
 mod snapshot;
+mod state;
 
 pub use block::Segment;
 pub use interview::Interview;
 
-use crate::ask::{Answer, Effect, Want};
-use crate::digest::{Digest, Kind, RowHash, hash_value};
+use crate::ask::{Answer, Effect, ResponseFormat};
+use crate::digest::{Digest, Kind, RowHash};
+use crate::interface::{Actions, Cells, Interface, Observations};
 use crate::machine::{Machine, Outcome, RoundReport, Step, Then};
-use crate::mail::{Bucket, Mail, block_of};
-use crate::policy::{Commons, Lane, PolicyHost};
+use crate::messages::{Bucket, Message, block_of};
+use crate::policy::{Lane, SharedContext};
 use crate::rng::{Draws, Stream};
 use crate::saved::{Reader, Sink, Writer};
-use crate::sight::{Acts, Cells, Interface, Sights};
 use crate::transport::{Frame, Transport};
-use crate::world::{Activation, Birth, Future, Setup, Split, Tally, WorldHost};
+use crate::world::{Activation, Birth, Split, Tally, WorldHost, WorldSetup};
 use crate::{AgentId, BLOCK, Bug};
-use council::Sitting;
-use inquiry::Inquiry;
-pub(crate) use measure::{Measure, Reads, interface_of};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use answers::Answers;
+pub(crate) use measure::interface_of;
+use plan::in_force;
+pub(crate) use plan::{Leaves, Measure, Plan, Reads, models_of};
 use shard::{Shard, Turned};
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
-/// The leaves of a society, bound to it. A scenario's changes swap them at the border of a round; state stays.
-pub(crate) struct Leaves {
-    /// One a shard.
-    pub worlds: Vec<Box<dyn WorldHost>>,
-    /// One a cohort.
-    pub policies: Vec<Arc<dyn PolicyHost>>,
-    pub measures: Vec<Measure>,
-}
-
-/// The policies of all cohorts, and from which round on.
-pub(crate) type Policies = Vec<(u32, Vec<Arc<dyn PolicyHost>>)>;
-
-/// The policies in force for turns that begin in a round.
-pub(crate) fn in_force(policies: &Policies, round: u32) -> &[Arc<dyn PolicyHost>] {
-    policies.iter().rev().find(|(from, _)| *from <= round).map_or(&[], |(_, policies)| policies)
-}
-
-/// What the builder of a society decides.
-pub(crate) struct Plan {
-    pub rounds: u32,
-    /// 0: answers hold the barrier; k: a turn that asks completes k rounds later.
-    pub lag: u32,
-    pub activation: Activation,
-    /// The length of a round, in event time.
-    pub window: Option<f64>,
-    /// Agents of each cohort, in order of id.
-    pub cohorts: Vec<u32>,
-    pub names: Vec<String>,
-}
-
-enum Stage {
-    /// Nothing of the round has happened.
-    Border,
-    /// The world asks, before anybody looks.
-    Inquiring(Inquiry),
-    /// Cohorts confer before their agents take turns.
-    Conferring(Vec<Sitting>),
-    /// Turns are begun, slice by slice; answers that come before all are begun are held.
-    Beginning {
-        slice: Slice,
-        held: Vec<Answer>,
-    },
-    /// Turns are under way.
-    Acting,
-    /// Turns are under way, one after the other.
-    InOrder(Order),
-    Ended(Outcome),
-}
-
-/// Questions that are enough for a slice: the next one is no longer.
-const SLICE: usize = 8_000;
-
-/// Which turns are begun next. Calls go out after every slice, so that their answers are under way while the rest puts its questions into
-/// words. Slices double as long as they ask little: the first calls go out soon, and the rest has all threads. The cut can not reach a result.
-#[derive(Clone, Copy)]
-struct Slice {
-    shard: usize,
-    lane: usize,
-    lanes: usize,
-    /// Whether the agents' sights of the round are there already.
-    observed: bool,
-}
-
-/// What comes to a shard from others, sorted by origin: (origin, one bucket a block).
-type Incoming = Vec<(usize, Vec<Bucket>)>;
-
-/// How far a round of turns in order is.
-struct Order {
-    agents: Vec<AgentId>,
-    next: usize,
-    /// The agent whose turn waits for answers: nobody else looks before it has acted.
-    waits: Option<AgentId>,
-    /// Whose turn would leave no trace, by agent: tried out before the first, and not disturbed since. Empty when nothing was tried.
-    quiet: Vec<bool>,
-    /// Turns that acted or asked.
-    loud: usize,
-}
-
-impl Order {
-    /// Who has been disturbed takes a turn like everybody.
-    fn wake(&mut self, future: &mut Future) {
-        for who in future.disturbed.drain(..) {
-            if let Some(quiet) = self.quiet.get_mut(who as usize) {
-                *quiet = false;
-            }
-        }
-    }
-}
-
-/// A society of agents, as a [`Machine`].
-pub struct Society {
-    plan: Plan,
-    commons: Commons,
-    /// By the round from which they hold, newest last: a turn that waits goes on with the policy under which it began.
-    policies: Policies,
-    measures: Vec<Measure>,
-    interface: Interface,
-    split: Split,
-    shards: Vec<Shard>,
-    transport: Box<dyn Transport>,
-    /// Leaves with other parameters, from a round on, sorted by round.
-    changes: Vec<(u32, Leaves)>,
-    dead: BTreeSet<AgentId>,
-    /// Ids given out so far.
-    born: u32,
-    /// Parents of the agents born during the run, in order of birth.
-    parents: Vec<AgentId>,
-    round: u32,
-    chain: Digest,
-    stage: Stage,
-    /// The digest of all state at the last border between rounds.
-    state: Digest,
-    /// Whether few agents left a trace in the last round of turns in order. It can not reach a result.
-    calm: bool,
-}
+pub use state::Society;
+use state::{Incoming, Order, SLICE, Slice, Stage, birth, death, decode, encode};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Society {
     pub(crate) fn new(
         plan: Plan,
-        commons: Commons,
+        shared_context: SharedContext,
         leaves: Leaves,
         changes: Vec<(u32, Leaves)>,
         transport: Box<dyn Transport>,
@@ -167,15 +53,16 @@ impl Society {
         let blocks = (agents as usize).div_ceil(BLOCK).max(1);
         let n = worlds.len();
         let mut shards = Vec::with_capacity(n);
-        let Commons { seed, population, topology, .. } = &commons;
-        let setup = Setup { agents, population, topology, lag: plan.lag };
+        let SharedContext { seed, population, topology, .. } = &shared_context;
+        let texts = BTreeMap::new();
+        let setup = WorldSetup { agents, population, topology, lag: plan.lag, texts: &texts };
         for (i, mut world) in worlds.into_iter().enumerate() {
             world.begin(&setup, *seed, i == 0);
             shards.push(Shard::new(i, world, blocks * i / n..blocks * (i + 1) / n));
         }
         let mut society = Society {
             plan,
-            commons,
+            shared_context,
             policies: vec![(0, policies)],
             measures,
             interface,
@@ -186,6 +73,7 @@ impl Society {
             dead: BTreeSet::new(),
             born: agents,
             parents: Vec::new(),
+            life: Digest::default(),
             round: 0,
             chain: Digest::default(),
             stage: Stage::Border,
@@ -194,21 +82,21 @@ impl Society {
         };
         let spans = block::spans(&society.plan.cohorts);
         for shard in &mut society.shards {
-            shard.settle_in(&spans, agents, in_force(&society.policies, 0), &society.commons)?;
+            shard.settle_in(&spans, agents, in_force(&society.policies, 0), &society.shared_context)?;
         }
         society.share_first();
         if let Some(window) = society.plan.window {
             for shard in &mut society.shards {
-                shard.start(&society.commons);
+                shard.start(&society.shared_context);
             }
-            // Nothing has happened yet: what is planned is part of the start, not of a round.
+            // Nothing has happened yet: planned events belong to the start, not to a round.
             society.plan_events(window, 0)?;
         }
         society.state = society.state_digest()?;
         Ok(society)
     }
 
-    /// What the world shows and understands. Its columns are followed by those that policies show of their agents' states.
+    /// Returns what the world shows and understands. Its columns are followed by those of policies' agent states.
     #[must_use]
     pub fn interface(&self) -> &Interface {
         &self.interface
@@ -220,7 +108,7 @@ impl Society {
         self.plan.activation
     }
 
-    /// Names of the cohorts.
+    /// Returns the names of the cohorts.
     #[must_use]
     pub fn cohorts(&self) -> &[String] {
         &self.plan.names
@@ -228,55 +116,58 @@ impl Society {
 
     /// Seed, population and topology.
     #[must_use]
-    pub fn commons(&self) -> &Commons {
-        &self.commons
+    pub fn shared_context(&self) -> &SharedContext {
+        &self.shared_context
     }
 
-    /// Ids given out so far: agents are `0..born`, the dead among them.
+    /// Returns the number of ids assigned so far: agents are `0..born`, including dead ones.
     #[must_use]
-    pub fn born(&self) -> u32 {
+    pub fn ids_assigned(&self) -> u32 {
         self.born
     }
 
-    /// Agents alive.
+    /// Returns the number of living agents.
     #[must_use]
     pub fn alive(&self) -> u32 {
         self.born - self.dead.len() as u32
     }
 
-    /// The models that its agents may ask, now or after a change of the scenario.
+    /// Returns the models that its agents may ask, now or after a change of the scenario.
     pub(crate) fn models(&self) -> Vec<String> {
         let later = self.changes.iter().map(|(_, leaves)| &leaves.policies);
         let policies = self.policies.iter().map(|(_, policies)| policies).chain(later);
-        let of_world = self.models_of_world().into_iter().map(|(model, _)| model);
-        policies.flatten().flat_map(|policy| policy.models()).chain(of_world).collect()
+        models_of(policies.flatten(), self.worlds())
     }
 
-    /// Those that the world itself may ask, and what for.
-    pub(crate) fn models_of_world(&self) -> Vec<(String, Want)> {
-        let changed = self.changes.iter().filter_map(|(_, leaves)| leaves.worlds.first());
-        let worlds = self.shards.first().map(|shard| &shard.world).into_iter().chain(changed);
-        worlds.flat_map(|world| world.models()).collect()
+    /// Returns the models that the world itself may ask, with their answer formats.
+    pub(crate) fn models_of_world(&self) -> Vec<(String, ResponseFormat)> {
+        self.worlds().flat_map(|world| world.models()).collect()
     }
 
-    /// Whether an agent is dead.
+    /// Iterates over its world, and the world after each change.
+    fn worlds(&self) -> impl Iterator<Item = &dyn WorldHost> {
+        let changed = self.changes.iter().filter_map(|(_, leaves)| leaves.world());
+        self.shards.first().map(|shard| &*shard.world).into_iter().chain(changed)
+    }
+
+    /// Returns whether an agent is dead.
     #[must_use]
     pub fn is_dead(&self, agent: AgentId) -> bool {
         self.dead.contains(&agent)
     }
 
-    /// The acts of the last complete round by block, in order of agent.
-    pub fn acts(&self) -> impl Iterator<Item = &Acts> {
+    /// Iterates over the acts of the last complete round by block, in order of agent.
+    pub fn acts(&self) -> impl Iterator<Item = &Actions> {
         self.shards.iter().flat_map(Shard::blocks).map(|block| &block.acts)
     }
 
-    /// Bytes that crossed between shards.
+    /// Returns the number of bytes exchanged between shards.
     #[must_use]
     pub fn carried(&self) -> u64 {
         self.transport.carried()
     }
 
-    /// The cohort of every agent ever born, by id.
+    /// Returns the cohort of every agent ever born, by id.
     #[must_use]
     pub fn cohort_of_each(&self) -> Vec<u16> {
         let mut out = Vec::with_capacity(self.born as usize);
@@ -288,17 +179,17 @@ impl Society {
         out
     }
 
-    /// What the last round adds to table `i` of the world's own, a column each.
+    /// Returns what the last round adds to table `i` of the world's own, one entry per column.
     #[must_use]
     pub fn rows(&self, i: usize) -> Vec<Cells> {
         self.shards.first().map_or(Vec::new(), |shard| shard.world.rows(i))
     }
 
-    /// Calls `see` with every letter delivered at the end of the last round: (recipient, mail), sorted by (recipient, sender, n).
-    pub fn each_letter(&self, mut see: impl FnMut(AgentId, Mail<'_>)) {
+    /// Calls `see` with every message delivered at the end of the last round: (recipient, inbox), sorted by (recipient, sender, n).
+    pub fn each_message(&self, mut see: impl FnMut(AgentId, Message<'_>)) {
         for block in self.shards.iter().flat_map(Shard::blocks) {
-            for (row, mail) in block.mail.all() {
-                see(block.first + row as u32, mail);
+            for (row, inbox) in block.inbox.all() {
+                see(block.first + row as u32, inbox);
             }
         }
     }
@@ -323,13 +214,13 @@ impl Society {
                 blocks,
                 &self.dead,
                 in_force(&self.policies, self.round),
-                &self.commons,
+                &self.shared_context,
                 &self.interface,
                 self.split,
                 self.plan.window.is_some(),
                 observed,
             )?;
-            // Whoever drives hears nothing while a slice is begun.
+            // The driver gets no calls while a slice is begun.
             if effects.len() < SLICE {
                 slice.lanes = n.saturating_mul(2);
             }
@@ -339,23 +230,28 @@ impl Society {
 
     /// Draws the order of this round's turns.
     ///
-    /// In a calm round most turns leave no trace. They are found on all threads, before the first: a turn is a function of the
-    /// agent's state, letters and draws, which nobody else changes, and of what it sees, which changes for those only whom the
-    /// world names.
+    /// In a calm round most turns leave no trace. These are found on all threads before the first turn. A turn is a function of the
+    /// agent's state, messages and draws, which no other agent changes, and of its observation, which changes only for agents that
+    /// the world names.
     fn begin_order(&mut self) -> Result<(), Bug> {
         let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
         for shard in &mut self.shards {
             shard.begin_order(blocks);
         }
         let mut agents: Vec<AgentId> = (0..self.born).filter(|who| !self.dead.contains(who)).collect();
-        Draws::new(self.commons.seed, Stream::Order, self.round, AgentId::MAX).shuffle(&mut agents);
+        Draws::new(self.shared_context.seed, Stream::Order, self.round, AgentId::MAX).shuffle(&mut agents);
         let mut quiet = Vec::new();
         if let [shard] = self.shards.as_mut_slice()
             && self.calm
             && shard.world.disturbs()
         {
-            quiet = shard.try_out(in_force(&self.policies, self.round), &self.interface, self.round, &self.commons)?;
-            // What was found to be no use is not tried again in the next round.
+            quiet = shard.try_out(
+                in_force(&self.policies, self.round),
+                &self.interface,
+                self.round,
+                &self.shared_context,
+            )?;
+            // If trying out was of no use, skip it in the next round.
             let traces = quiet.iter().filter(|quiet| !**quiet).count();
             self.calm = traces < agents.len() / 4;
         }
@@ -363,12 +259,12 @@ impl Society {
         Ok(())
     }
 
-    /// Goes on with turns in order: each agent looks, acts, and its acts are applied before the next one looks. Stops at a turn
-    /// that waits.
+    /// Continues sequential turns: each agent observes, acts, and its acts are applied before the next one observes. Stops at a
+    /// turn that waits.
     fn go_on(&mut self) -> Result<Vec<Effect>, Bug> {
-        let Society { stage, shards, commons, policies, transport, .. } = self;
+        let Society { stage, shards, shared_context, policies, transport, .. } = self;
         let Stage::InOrder(order) = stage else { return Ok(Vec::new()) };
-        let now = (self.round, &*commons);
+        let now = (self.round, &*shared_context);
         let policies = in_force(policies, self.round);
         let home = |who: AgentId, shards: &[Shard]| {
             if shards.len() == 1 {
@@ -387,21 +283,21 @@ impl Society {
             apply_turn(shards, at, who, transport.as_mut(), now)?;
             order.wake(&mut shards[0].future);
         }
-        let mut sights = Sights::new(&self.interface, 1);
+        let mut observations = Observations::new(&self.interface, 1);
         while let Some(who) = order.agents.get(order.next).copied() {
             order.next += 1;
             if order.quiet.get(who as usize).is_some_and(|quiet| *quiet) {
                 continue;
             }
             let at = home(who, shards);
-            shards[0].world.observe_one(who, commons, &mut sights);
+            shards[0].world.observe_one(who, shared_context, &mut observations);
             if at > 0 {
-                let bytes = encode(&sights)?;
+                let bytes = encode(&observations)?;
                 for frame in transport.exchange(vec![Frame { from: 0, to: at, bytes }])? {
-                    sights = decode(&frame.bytes)?;
+                    observations = decode(&frame.bytes)?;
                 }
             }
-            match shards[at].turn(who, &sights, policies, now)? {
+            match shards[at].turn(who, &observations, policies, now)? {
                 Turned::Done => {}
                 Turned::Acted => {
                     order.loud += 1;
@@ -420,7 +316,7 @@ impl Society {
         Ok(Vec::new())
     }
 
-    /// Sends the events that were planned to the agents to whom they will happen. `next`: the first window that is to come.
+    /// Sends planned events to the agents that they will happen to. `next`: the first future window.
     fn plan_events(&mut self, window: f64, next: u32) -> Result<Digest, Bug> {
         let blocks = (self.born as usize).div_ceil(BLOCK).max(1);
         let mut sum = Digest::default();
@@ -434,7 +330,7 @@ impl Society {
         Ok(sum)
     }
 
-    /// Carries what lanes hold for blocks of other shards; by destination, sorted by origin.
+    /// Sends the lanes' data for blocks of other shards; returns them by destination, sorted by origin.
     fn exchange_buckets(&mut self, of: impl Fn(&Lane) -> &Vec<Bucket> + Copy) -> Result<Vec<Incoming>, Bug> {
         let mut frames = Vec::new();
         for shard in &self.shards {
@@ -454,24 +350,31 @@ impl Society {
         Ok(incoming)
     }
 
-    /// Shard 0 observes for everybody; the sights travel.
-    fn carry_sights(&mut self) -> Result<(), Bug> {
+    /// Shard 0 observes for all agents, and sends the observations.
+    fn carry_observations(&mut self) -> Result<(), Bug> {
         let mut frames = Vec::new();
         for to in 1..self.shards.len() {
-            let sights = self.shards[to]
+            let observations = self.shards[to]
                 .blocks()
-                .map(|block| self.shards[0].sights_of(block.first, block.len as usize, &self.commons, &self.interface))
+                .map(|block| {
+                    self.shards[0].observations_of(
+                        block.first,
+                        block.len as usize,
+                        &self.shared_context,
+                        &self.interface,
+                    )
+                })
                 .collect::<Vec<_>>();
-            frames.push(Frame { from: 0, to, bytes: encode(&sights)? });
+            frames.push(Frame { from: 0, to, bytes: encode(&observations)? });
         }
         for frame in self.transport.exchange(frames)? {
-            let sights = decode(&frame.bytes)?;
-            self.shards[frame.to].take_sights(sights)?;
+            let observations = decode(&frame.bytes)?;
+            self.shards[frame.to].take_observations(observations)?;
         }
         Ok(())
     }
 
-    /// Hands answers to the turns that wait for them and runs again those that have all of theirs.
+    /// Gives answers to the turns that wait for them, and runs turns that have all of theirs again.
     fn hear(&mut self, answers: Vec<Answer>) -> Result<Vec<Effect>, Bug> {
         let mut by_shard: Vec<Vec<Answer>> = vec![Vec::new(); self.shards.len()];
         for answer in answers {
@@ -482,7 +385,7 @@ impl Society {
         }
         let mut effects = Vec::new();
         for (shard, answers) in self.shards.iter_mut().zip(by_shard) {
-            effects.extend(shard.hear(answers, self.round, &self.policies, &self.commons)?);
+            effects.extend(shard.hear(answers, self.round, &self.policies, &self.shared_context)?);
         }
         Ok(effects)
     }
@@ -491,12 +394,12 @@ impl Society {
     fn close_round(&mut self) -> Result<RoundReport, Bug> {
         let round = self.round;
         let mut report = RoundReport { round, agents: self.alive(), ..RoundReport::default() };
-        // What the round began with and what it ends with: nothing in a snapshot can be other than it was and pass.
+        // Include the state at the beginning and end of the round, so that a changed snapshot cannot pass.
         report.sum.add(RowHash::new(Kind::State, round).digest(self.state).finish());
         for shard in &mut self.shards {
             report.sum.merge(shard.close_acting());
         }
-        report.letters = self.deliver()?;
+        report.messages = self.deliver()?;
         let reason = self.apply(round)?;
         if let Some(window) = self.plan.window {
             report.sum.merge(self.plan_events(window, round + 1)?);
@@ -522,8 +425,9 @@ impl Society {
         Ok(report)
     }
 
-    /// The digest of all state: two societies of a scenario have the same one only if agents, world, cohorts and the living are the same.
-    /// Letters on their way, turns that wait and events to come are no part of it: they are hashed in the round that makes them.
+    /// Returns the digest of all state. Two societies of a scenario have the same one only if agents, world, cohorts and the set of
+    /// living agents are the same. Messages to be read, waiting turns and planned events are not part of it: they are hashed in the
+    /// round that makes them.
     pub fn state_digest(&self) -> Result<Digest, Bug> {
         let policies = in_force(&self.policies, self.round);
         let (mut agents, mut rows) = (Digest::default(), Digest::default());
@@ -538,12 +442,12 @@ impl Society {
         if let Some(Shard { world, shared, .. }) = self.shards.first() {
             all.add(world.hash());
             for (cohort, (policy, shared)) in policies.iter().zip(shared).enumerate() {
-                if let (Some(council), Some(shared)) = (policy.council(), shared) {
-                    all.add(council.hash(shared, cohort as u16)?);
+                if let (Some(cohort_host), Some(shared)) = (policy.cohort_host(), shared) {
+                    all.add(cohort_host.hash(shared, cohort as u16)?);
                 }
             }
         }
-        all.add(hash_value(RowHash::new(Kind::Life, 0), u64::from(self.born), &(&self.dead, &self.parents)));
+        all.add(RowHash::new(Kind::Life, 0).word(u64::from(self.born)).digest(self.life).finish());
         Ok(all)
     }
 
@@ -557,11 +461,11 @@ impl Society {
         if self.split == Split::None {
             return self.apply_whole(round);
         }
-        // Tallies of blocks go to shard 0, the merged tally comes back to all.
+        // Tallies of blocks go to shard 0, and the merged tally goes back to all shards.
         let mut frames = Vec::new();
         let mut tallies: Vec<Tally> = Vec::new();
         for shard in &mut self.shards {
-            let of_blocks = shard.apply(round, &self.dead, &self.commons)?;
+            let of_blocks = shard.apply(round, &self.dead, &self.shared_context)?;
             if shard.index == 0 {
                 tallies = of_blocks;
             } else {
@@ -582,23 +486,23 @@ impl Society {
         for frame in self.transport.exchange(frames)? {
             let world = &mut self.shards[frame.to].world;
             let tally = world.decode_tally(&frame.bytes)?;
-            world.settle(tally, round, &self.commons)?;
+            world.end_round(tally, round, &self.shared_context)?;
         }
-        self.shards[0].world.settle(merged, round, &self.commons)
+        self.shards[0].world.end_round(merged, round, &self.shared_context)
     }
 
     fn apply_whole(&mut self, round: u32) -> Result<Option<String>, Bug> {
         if matches!(self.stage, Stage::InOrder(_)) {
-            // Every act was applied before the next agent looked.
-            return self.shards[0].world.settle_whole(round, &self.commons);
+            // Every act was applied before the next agent observed.
+            return self.shards[0].world.settle_whole(round, &self.shared_context);
         }
-        let mut all = Acts::default();
+        let mut all = Actions::default();
         let mut frames = Vec::new();
         for shard in &self.shards {
             if shard.index == 0 {
                 shard.blocks().for_each(|block| all.append(&block.acts));
             } else {
-                let mut acts = Acts::default();
+                let mut acts = Actions::default();
                 shard.blocks().for_each(|block| acts.append(&block.acts));
                 frames.push(Frame { from: shard.index, to: 0, bytes: encode(&acts)? });
             }
@@ -607,11 +511,11 @@ impl Society {
             all.append(&decode(&frame.bytes)?);
         }
         let Shard { world, future, .. } = &mut self.shards[0];
-        world.apply_acts(&all, 0..all.rows.len(), round, &self.commons, future)?;
-        world.settle_whole(round, &self.commons)
+        world.apply_acts(&all, 0..all.rows.len(), round, &self.shared_context, future)?;
+        world.settle_whole(round, &self.shared_context)
     }
 
-    /// Births and deaths take place between rounds, in the order of the agents that caused them.
+    /// Births and deaths happen between rounds, in the order of the agents that caused them.
     fn live_and_die(&mut self, round: u32, report: &mut RoundReport) -> Result<(), Bug> {
         let mut frames = Vec::new();
         let mut births: Vec<(Birth, u16)> = Vec::new();
@@ -646,7 +550,8 @@ impl Society {
         self.transport.exchange(frames)?;
         for who in deaths {
             if who < self.born && self.dead.insert(who) {
-                report.sum.add(RowHash::new(Kind::Life, round).word(u64::from(who)).finish());
+                report.sum.add(death(round, who));
+                self.life.add(death(0, who));
                 report.deaths.push(who);
                 for shard in &mut self.shards {
                     shard.forget(who);
@@ -658,21 +563,20 @@ impl Society {
             if child == AgentId::MAX {
                 return Err(Bug::Turn { agent: parent, round, message: "no ids are left for more births".into() });
             }
-            report
-                .sum
-                .add(RowHash::new(Kind::Life, round).word(1 << 40 | u64::from(child)).word(u64::from(parent)).finish());
+            report.sum.add(birth(round, child, parent));
+            self.life.add(birth(0, child, parent));
             report.births.push((child, parent));
-            self.commons.population.push_like(parent);
+            self.shared_context.population.push_like(parent);
             self.parents.push(parent);
             self.born += 1;
             if let Some(last) = self.shards.last_mut() {
-                last.join(child, cohort, in_force(&self.policies, round), &self.commons, round + 1);
+                last.spawn(child, cohort, in_force(&self.policies, round), &self.shared_context, round + 1);
             }
         }
         Ok(())
     }
 
-    /// The cohort of an agent.
+    /// Returns the cohort of an agent.
     #[must_use]
     pub fn cohort(&self, agent: AgentId) -> Option<u16> {
         let block = block_of(agent);
@@ -695,71 +599,61 @@ impl Society {
                 shard.world = world;
             }
         }
-        match self.inquiry() {
-            Some(inquiry) => {
-                self.stage = Stage::Inquiring(inquiry);
-                Ok(())
-            }
-            None => self.look(),
+        if self.world_asks() {
+            self.stage = Stage::Inquiring(Answers::default());
+            return Ok(());
         }
+        self.look()
     }
 
-    /// Agents look, and those that hold council confer.
+    /// Starts the cohort steps if there are any, otherwise the turns.
     fn look(&mut self) -> Result<(), Bug> {
-        if self.holds_council() {
-            self.stage = Stage::Conferring(self.convene()?);
+        if self.has_cohort_steps() {
+            self.stage = Stage::CohortStep(self.begin_cohort_steps()?);
             return Ok(());
         }
         self.begin_turns(false)
     }
 
-    /// `observed`: whether the agents' sights of the round are there already.
+    /// Begins the turns. `observed`: whether the agents' observations of the round exist already.
     fn begin_turns(&mut self, observed: bool) -> Result<(), Bug> {
         if self.plan.activation == Activation::RandomOrder {
             return self.begin_order();
         }
         if self.split == Split::None && !observed {
-            self.carry_sights()?;
+            self.carry_observations()?;
         }
-        // Who asks nobody has nothing to gain from slices.
+        // Policies that ask nothing do not benefit from slices.
         let asks = in_force(&self.policies, self.round).iter().any(|policy| !policy.models().is_empty());
         let slice = Slice { shard: 0, lane: 0, lanes: if asks { 1 } else { usize::MAX }, observed };
         self.stage = Stage::Beginning { slice, held: Vec::new() };
         Ok(())
     }
 
-    /// Whether some turn must still complete in this round.
+    /// Returns whether some turn must still complete in this round.
     fn waits(&self) -> bool {
         self.shards.iter().flat_map(Shard::blocks).any(|b| b.suspended.iter().any(|s| s.due <= self.round))
     }
 }
 
-/// Applies the last acts of an agent that lives on shard `at` to the state on shard 0.
+/// Applies the last acts of an agent on shard `at` to the state on shard 0.
 fn apply_turn(
     shards: &mut [Shard],
     at: usize,
     who: AgentId,
     transport: &mut dyn Transport,
-    now: (u32, &Commons),
+    now: (u32, &SharedContext),
 ) -> Result<(), Bug> {
     if at == 0 {
         return shards[0].apply_own(who, now);
     }
     let bytes = encode(&shards[at].last_acts(who)?)?;
     for frame in transport.exchange(vec![Frame { from: at, to: 0, bytes }])? {
-        let acts: Acts = decode(&frame.bytes)?;
+        let acts: Actions = decode(&frame.bytes)?;
         let Shard { world, future, .. } = &mut shards[0];
         world.apply_acts(&acts, 0..acts.rows.len(), now.0, now.1, future)?;
     }
     Ok(())
-}
-
-pub(crate) fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>, Bug> {
-    postcard::to_allocvec(value).map_err(|e| Bug::Transport(e.to_string()))
-}
-
-pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Bug> {
-    postcard::from_bytes(bytes).map_err(|e| Bug::Transport(e.to_string()))
 }
 
 impl Machine for Society {
@@ -775,12 +669,12 @@ impl Machine for Society {
             }
             self.begin_round()?;
         }
-        start.extend(self.inquire(&answers)?);
+        start.extend(self.query(&answers)?);
         if matches!(self.stage, Stage::Inquiring(_)) {
             return Ok(Step { start, then: Then::Wait });
         }
-        start.extend(self.confer(&answers)?);
-        if matches!(self.stage, Stage::Conferring(_)) {
+        start.extend(self.cohort_step(&answers)?);
+        if matches!(self.stage, Stage::CohortStep(_)) {
             return Ok(Step { start, then: Then::Wait });
         }
         start.extend(self.act()?);
@@ -810,12 +704,12 @@ impl Machine for Society {
     }
 
     fn open_effects(&self) -> Vec<Effect> {
-        let (sittings, inquiry) = match &self.stage {
-            Stage::Conferring(sittings) => (sittings.as_slice(), None),
-            Stage::Inquiring(inquiry) => ([].as_slice(), Some(&inquiry.answers)),
+        let (cohort_rounds, of_world) = match &self.stage {
+            Stage::CohortStep(cohort_rounds) => (cohort_rounds.as_slice(), None),
+            Stage::Inquiring(answers) => ([].as_slice(), Some(answers)),
             _ => ([].as_slice(), None),
         };
-        let of_round = sittings.iter().map(|sitting| &sitting.answers).chain(inquiry);
+        let of_round = cohort_rounds.iter().map(|cohort_round| &cohort_round.answers).chain(of_world);
         let of_round = of_round.flat_map(|answers| answers.open.values());
         let blocks = self.shards.iter().flat_map(Shard::blocks);
         let of_turns = blocks.flat_map(|block| block.suspended.iter().flat_map(|turn| turn.open()));
@@ -824,13 +718,8 @@ impl Machine for Society {
 }
 
 impl Society {
-    /// Puts a new society of the same scenario into the state of a snapshot. The number of shards may differ.
+    /// Restores a new society of the same scenario from a snapshot. The number of shards may differ.
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), Bug> {
         snapshot::load(self, bytes)
     }
-}
-
-/// All blocks of a run of rows start at multiples of [`BLOCK`].
-pub(crate) fn first_of(block: usize) -> AgentId {
-    (block * BLOCK) as AgentId
 }

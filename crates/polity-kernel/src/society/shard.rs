@@ -1,14 +1,14 @@
-//! A shard: a run of consecutive blocks, in lanes that threads take.
+//! A shard: a run of consecutive blocks, in lanes that threads process.
 
 use super::block::{Block, Segment, Span};
-use super::{Measure, Policies, Reads, first_of, in_force};
+use super::plan::{Measure, Policies, Reads, first_of, in_force};
 use crate::ask::{Answer, Effect};
-use crate::council::{Members, SharedBox, TallyBox};
+use crate::cohort::{Members, SharedBox, TallyBox};
 use crate::digest::{Digest, Kind, RowHash};
-use crate::mail::{Bucket, block_of};
+use crate::interface::{Actions, Interface, Observations};
+use crate::messages::{Bucket, block_of};
 use crate::metric::Fold;
-use crate::policy::{Commons, Lane, Letters, PolicyHost, Round, Rows};
-use crate::sight::{Acts, Interface, Sights};
+use crate::policy::{Lane, Messages, PolicyHost, Round, Rows, SharedContext};
 use crate::world::{Birth, Future, Planned, Split, Tally, WorldHost};
 use crate::{AgentId, BLOCK, Bug};
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Lanes of a shard. More lanes than threads even the load out; the number can not reach a result.
+/// Lanes of a shard. More lanes than threads balance the load; the number does not affect results.
 const LANES: usize = 64;
 
 #[derive(Default)]
@@ -27,25 +27,25 @@ struct Group {
 
 pub(crate) struct Shard {
     pub index: usize,
-    /// What the cohorts that hold council share, by cohort.
+    /// The shared state of the cohorts with a cohort step, by cohort.
     pub shared: Vec<Option<SharedBox>>,
-    /// Its blocks, counted over the whole society. The last shard's grows with births.
+    /// Its blocks, numbered over the whole society. That of the last shard grows with births.
     pub range: Range<usize>,
     pub world: Box<dyn WorldHost>,
     groups: Vec<Group>,
-    /// Blocks of a lane; the last may have more.
+    /// Blocks per lane; the last lane may have more.
     per: usize,
     /// Births and deaths that an unsplit world decided.
     pub future: Future,
 }
 
-/// How the turn of one agent went.
+/// The result of one agent's turn.
 pub(crate) enum Turned {
     /// It waits for the answers to these questions.
     Waits(Vec<Effect>),
     /// It has acted.
     Acted,
-    /// It did nothing that anybody could see.
+    /// It did nothing observable.
     Done,
 }
 
@@ -54,8 +54,8 @@ fn deads(dead: &BTreeSet<AgentId>, block: &Block) -> Vec<u32> {
     dead.range(block.first..end).map(|who| who - block.first).collect()
 }
 
-/// Where an agent's acts stand at the end of its block's.
-fn last_acts(acts: &Acts, who: AgentId) -> Range<usize> {
+/// Returns the range of an agent's acts at the end of its block's.
+fn last_acts(acts: &Actions, who: AgentId) -> Range<usize> {
     let n = acts.rows.iter().rev().take_while(|act| act.who == who).count();
     acts.rows.len() - n..acts.rows.len()
 }
@@ -73,7 +73,7 @@ impl Shard {
         self.groups.iter_mut().flat_map(|g| g.blocks.iter_mut())
     }
 
-    /// Takes blocks over, in lanes.
+    /// Takes over blocks, in lanes.
     pub fn fill(&mut self, blocks: Vec<Block>) {
         let per = blocks.len().div_ceil(LANES).max(1);
         self.per = per;
@@ -91,42 +91,48 @@ impl Shard {
         spans: &[Span],
         agents: u32,
         policies: &[Arc<dyn PolicyHost>],
-        commons: &Commons,
+        shared_context: &SharedContext,
     ) -> Result<(), Bug> {
         let world = self.world.as_ref();
         let blocks: Vec<Block> = self
             .range
             .clone()
             .into_par_iter()
-            .map(|i| Block::new(first_of(i), spans, agents, world, policies, commons))
+            .map(|i| Block::new(first_of(i), spans, agents, world, policies, shared_context))
             .collect::<Result<_, _>>()?;
         self.fill(blocks);
         Ok(())
     }
 
-    pub fn sights_of(&self, first: AgentId, n: usize, commons: &Commons, interface: &Interface) -> Sights {
-        let mut sights = Sights::new(interface, n);
+    pub fn observations_of(
+        &self,
+        first: AgentId,
+        n: usize,
+        shared_context: &SharedContext,
+        interface: &Interface,
+    ) -> Observations {
+        let mut observations = Observations::new(interface, n);
         let none: crate::world::RowsBox = Box::new(());
-        self.world.observe(&none, first, n, commons, &mut sights);
-        sights
+        self.world.observe(&none, first, n, shared_context, &mut observations);
+        observations
     }
 
-    pub fn take_sights(&mut self, sights: Vec<Sights>) -> Result<(), Bug> {
-        let mut given = sights.into_iter();
+    pub fn take_observations(&mut self, observations: Vec<Observations>) -> Result<(), Bug> {
+        let mut given = observations.into_iter();
         for block in self.blocks_mut() {
-            block.sights = given.next().ok_or_else(|| Bug::Transport("a block got no sights".into()))?;
+            block.observations = given.next().ok_or_else(|| Bug::Transport("a block got no observations".into()))?;
         }
         Ok(())
     }
 
-    /// Counts the agents of the cohorts that hold council, with what they see: of each run of them a tally, in order. Their sights
-    /// stay for their turns.
+    /// Counts the agents of the cohorts with a cohort step, with their observations. Returns one tally per run of them, in order.
+    /// Their observations are kept for their turns.
     pub fn count(
         &mut self,
         round: u32,
         dead: &BTreeSet<AgentId>,
         policies: &[Arc<dyn PolicyHost>],
-        commons: &Commons,
+        shared_context: &SharedContext,
         interface: &Interface,
         split: Split,
     ) -> Result<Vec<(u16, TallyBox)>, Bug> {
@@ -135,10 +141,11 @@ impl Shard {
         let count = |group: &mut Group| -> Result<Vec<(u16, TallyBox)>, Bug> {
             let mut tallies = Vec::new();
             for block in &mut group.blocks {
-                block.observe(world, observe_here, commons, interface);
+                block.observe(world, observe_here, shared_context, interface);
                 let gone = deads(dead, block);
                 for segment in &block.segments {
-                    let Some(council) = policies.get(segment.cohort as usize).and_then(|policy| policy.council())
+                    let Some(cohort_host) =
+                        policies.get(segment.cohort as usize).and_then(|policy| policy.cohort_host())
                     else {
                         continue;
                     };
@@ -148,11 +155,11 @@ impl Shard {
                         states: &segment.states,
                         base: segment.start as usize,
                         len: segment.len as usize,
-                        sights: &block.sights,
+                        observations: &block.observations,
                         gone: &gone,
-                        commons,
+                        shared_context,
                     };
-                    tallies.push((segment.cohort, council.count(&members)?));
+                    tallies.push((segment.cohort, cohort_host.count(&members)?));
                 }
             }
             Ok(tallies)
@@ -161,12 +168,12 @@ impl Shard {
         Ok(of_groups.into_iter().flatten().collect())
     }
 
-    /// How many lanes it has.
+    /// Returns the number of lanes.
     pub fn lanes(&self) -> usize {
         self.groups.len()
     }
 
-    /// Begins the turns of some of its lanes. `observed`: whether the agents' sights of the round are there already.
+    /// Begins the turns of some of its lanes. `observed`: whether the agents' observations of the round exist already.
     #[expect(clippy::too_many_arguments, reason = "the parts of the society that a round reads")]
     pub fn act(
         &mut self,
@@ -176,7 +183,7 @@ impl Shard {
         blocks: usize,
         dead: &BTreeSet<AgentId>,
         policies: &[Arc<dyn PolicyHost>],
-        commons: &Commons,
+        shared_context: &SharedContext,
         interface: &Interface,
         split: Split,
         events: bool,
@@ -184,14 +191,14 @@ impl Shard {
     ) -> Result<Vec<Effect>, Bug> {
         let world = self.world.as_ref();
         let observe_here = split == Split::Rows || self.index == 0;
-        let round = Round { round, lag, commons, shared: &self.shared };
+        let round = Round { round, lag, shared_context, shared: &self.shared };
         let end = lanes.end.min(self.groups.len());
         let groups = self.groups.get_mut(lanes.start..end).unwrap_or_default();
         groups.par_iter_mut().try_for_each(|Group { blocks: group, lane }| {
             lane.reset(blocks);
             for block in group {
                 if !observed {
-                    block.observe(world, observe_here, commons, interface);
+                    block.observe(world, observe_here, shared_context, interface);
                 }
                 block.begin_acting();
                 if events {
@@ -215,19 +222,19 @@ impl Shard {
                         first: block.first + segment.start,
                         states: 0..segment.len as usize,
                         base: segment.start as usize,
-                        sights: &block.sights,
-                        mail: Letters::OfBlock(&block.mail),
+                        observations: &block.observations,
+                        inbox: Messages::OfBlock(&block.inbox),
                         awake: if all { None } else { Some(&awake) },
                         acts: &mut block.acts,
                         suspended: &mut block.suspended,
                     };
                     policy.run(&mut segment.states, rows, &round, lane)?;
                 }
-                block.sights.release_tables();
+                block.observations.release_tables();
                 block.tally = None;
                 if split == Split::Rows && block.suspended.is_empty() {
-                    // Nobody's act is still to come: apply them while they lie in the cache.
-                    block.apply(world, round.round, &gone, commons)?;
+                    // No agent's act is still to come: apply the acts while they are in the cache.
+                    block.apply(world, round.round, &gone, shared_context)?;
                 }
             }
             Ok(())
@@ -240,7 +247,7 @@ impl Shard {
         answers: Vec<Answer>,
         now: u32,
         policies: &Policies,
-        commons: &Commons,
+        shared_context: &SharedContext,
     ) -> Result<Vec<Effect>, Bug> {
         let mut of_block: Vec<Vec<Answer>> = Vec::new();
         let blocks = self.range.len();
@@ -254,8 +261,8 @@ impl Shard {
             let n = group.blocks.len();
             work.push((group, rest.by_ref().take(n).collect()));
         }
-        // A turn that began earlier keeps its own round; this one is the round whose barrier it reaches.
-        let round = Round { round: now, lag: 0, commons, shared: &self.shared };
+        // A turn that began earlier keeps its own round; this is the round whose barrier it reaches.
+        let round = Round { round: now, lag: 0, shared_context, shared: &self.shared };
         work.par_iter_mut().try_for_each(|(group, answers)| {
             for (block, answers) in group.blocks.iter_mut().zip(answers) {
                 if block.suspended.is_empty() {
@@ -271,7 +278,7 @@ impl Shard {
                         ready.insert(who);
                     }
                 }
-                // Turns whose barrier has come and that have every answer complete now, also those whose answers came earlier.
+                // Turns at their barrier with all answers complete now, including those whose answers arrived earlier.
                 if block.looked.replace(now) != Some(now) {
                     ready.extend(block.suspended.iter().filter(|s| s.due <= now && s.open().is_empty()).map(|s| s.who));
                 }
@@ -294,7 +301,7 @@ impl Shard {
                 }
                 if !done.is_empty() {
                     block.late = true;
-                    // All at once: one by one they would move the rest each time.
+                    // All at once: one by one, each would move the rest.
                     let (suspended, kept) = (&mut block.suspended, &mut block.kept);
                     suspended.retain(|turn| {
                         let complete = done.binary_search(&turn.who).is_ok();
@@ -310,11 +317,11 @@ impl Shard {
         Ok(self.groups.iter_mut().flat_map(|g| std::mem::take(&mut g.lane.effects)).collect())
     }
 
-    /// Begins a round in which agents act one after the other.
+    /// Begins a round in which agents act sequentially.
     pub fn begin_order(&mut self, blocks: usize) {
         for group in &mut self.groups {
             group.lane.reset(blocks);
-            // Letters leave in the order of turns.
+            // Messages are sent in the order of turns.
             group.lane.late = true;
             for block in &mut group.blocks {
                 block.begin_acting();
@@ -323,12 +330,12 @@ impl Shard {
         }
     }
 
-    /// Where an agent's block is: (lane, block of the lane).
+    /// Returns the position of an agent's block: (lane, block of the lane).
     fn place(&self, who: AgentId) -> Result<(usize, usize), Bug> {
         let number = block_of(who).wrapping_sub(self.range.start);
-        // A division a turn is worth stepping around.
+        // Avoid a division per turn if possible.
         let group = if self.per == 1 { number } else { number / self.per };
-        // Newborns' blocks stand with the last lane.
+        // Blocks of newborns are in the last lane.
         let group = group.min(self.groups.len().saturating_sub(1));
         let block = number.wrapping_sub(group * self.per);
         match self.groups.get(group) {
@@ -337,23 +344,29 @@ impl Shard {
         }
     }
 
-    /// Tries the turns of all agents out, as things stand before anybody has acted: which would leave no trace, by agent.
+    /// Tries out the turns of all agents in the state before any has acted; returns which would leave no trace, by agent.
     pub fn try_out(
         &mut self,
         policies: &[Arc<dyn PolicyHost>],
         interface: &Interface,
         round: u32,
-        commons: &Commons,
+        shared_context: &SharedContext,
     ) -> Result<Vec<bool>, Bug> {
-        let round = &Round { round, lag: 0, commons, shared: &self.shared };
+        let round = &Round { round, lag: 0, shared_context, shared: &self.shared };
         let world = self.world.as_ref();
         let try_out = |Group { blocks, lane }: &mut Group| -> Result<Vec<bool>, Bug> {
             let mut quiet = Vec::new();
             for block in blocks {
                 let start = quiet.len();
                 quiet.resize(start + block.len as usize, true);
-                block.sights.reset(interface, block.len as usize);
-                world.observe(&block.rows, block.first, block.len as usize, round.commons, &mut block.sights);
+                block.observations.reset(interface, block.len as usize);
+                world.observe(
+                    &block.rows,
+                    block.first,
+                    block.len as usize,
+                    round.shared_context,
+                    &mut block.observations,
+                );
                 for Segment { cohort, start: base, len, states } in &mut block.segments {
                     let policy =
                         policies.get(*cohort as usize).ok_or_else(|| Bug::internal("a cohort without a policy"))?;
@@ -362,8 +375,8 @@ impl Shard {
                         first: block.first + *base,
                         states: 0..*len as usize,
                         base: *base as usize,
-                        sights: &block.sights,
-                        mail: Letters::OfBlock(&block.mail),
+                        observations: &block.observations,
+                        inbox: Messages::OfBlock(&block.inbox),
                         awake: None,
                         acts: &mut block.acts,
                         suspended: &mut block.suspended,
@@ -379,16 +392,16 @@ impl Shard {
         Ok(of_groups.concat())
     }
 
-    /// Runs the turn of one agent. What it asks goes out; what it does stands at the end of its block's acts.
+    /// Runs the turn of one agent. Its questions go out; its acts are appended to its block's.
     pub fn turn(
         &mut self,
         who: AgentId,
-        sights: &Sights,
+        observations: &Observations,
         policies: &[Arc<dyn PolicyHost>],
-        (round, commons): (u32, &Commons),
+        (round, shared_context): (u32, &SharedContext),
     ) -> Result<Turned, Bug> {
         let (group, block) = self.place(who)?;
-        let round = &Round { round, lag: 0, commons, shared: &self.shared };
+        let round = &Round { round, lag: 0, shared_context, shared: &self.shared };
         let Group { blocks, lane } = &mut self.groups[group];
         let block = &mut blocks[block];
         let row = who - block.first;
@@ -406,8 +419,8 @@ impl Shard {
             first: who,
             states: index..index + 1,
             base: 0,
-            sights,
-            mail: Letters::OfTurn(block.mail.inbox(row as usize)),
+            observations,
+            inbox: Messages::OfTurn(block.inbox.inbox(row as usize)),
             awake: None,
             acts: &mut block.acts,
             suspended: &mut block.suspended,
@@ -422,49 +435,49 @@ impl Shard {
         })
     }
 
-    /// Whether an agent's turn waits for answers.
+    /// Returns whether an agent's turn waits for answers.
     pub fn is_suspended(&self, who: AgentId) -> Result<bool, Bug> {
         let (group, block) = self.place(who)?;
         Ok(self.groups[group].blocks[block].suspended.binary_search_by_key(&who, |s| s.who).is_ok())
     }
 
-    /// Applies the last acts of an agent to an unsplit state that lives here.
-    pub fn apply_own(&mut self, who: AgentId, (round, commons): (u32, &Commons)) -> Result<(), Bug> {
+    /// Applies the last acts of an agent to an unsplit state on this shard.
+    pub fn apply_own(&mut self, who: AgentId, (round, shared_context): (u32, &SharedContext)) -> Result<(), Bug> {
         let (group, block) = self.place(who)?;
         let acts = &self.groups[group].blocks[block].acts;
-        self.world.apply_acts(acts, last_acts(acts, who), round, commons, &mut self.future)
+        self.world.apply_acts(acts, last_acts(acts, who), round, shared_context, &mut self.future)
     }
 
-    /// The last acts of an agent, to be applied elsewhere.
-    pub fn last_acts(&self, who: AgentId) -> Result<Acts, Bug> {
+    /// Returns the last acts of an agent, to be applied on another shard.
+    pub fn last_acts(&self, who: AgentId) -> Result<Actions, Bug> {
         let (group, block) = self.place(who)?;
         let all = &self.groups[group].blocks[block].acts;
-        let mut acts = Acts::default();
+        let mut acts = Actions::default();
         for i in last_acts(all, who) {
             acts.push(all.rows[i], all.text(i).map(str::to_string));
         }
         Ok(acts)
     }
 
-    /// Whether its world has planned events.
+    /// Returns whether its world has planned events.
     pub fn plans_events(&self) -> bool {
         !self.future.events.is_empty() || self.blocks().any(|block| !block.future.events.is_empty())
     }
 
     /// Plans the first events of all agents.
-    pub fn start(&mut self, commons: &Commons) {
+    pub fn start(&mut self, shared_context: &SharedContext) {
         let world = self.world.as_ref();
         self.groups.par_iter_mut().for_each(|group| {
             for block in &mut group.blocks {
-                world.start(&block.rows, block.first, commons, &mut block.future);
+                world.start(&block.rows, block.first, shared_context, &mut block.future);
             }
         });
     }
 
-    /// Sorts the events that were planned by destination; their digest. `next`: the first window that is still to come.
+    /// Sorts planned events by destination; returns their digest. `next`: the first future window.
     pub fn sort_events(&mut self, blocks: usize, window: f64, next: u32, rounds: u32) -> Result<Digest, Bug> {
         let (begin, end) = (window * f64::from(next), window * f64::from(rounds));
-        // Where windows meet, sums and products may be rounded apart.
+        // Where windows meet, sums and products may be rounded differently.
         let earliest = begin - window * 1e-6;
         let digests: Vec<Digest> = self
             .groups
@@ -499,7 +512,7 @@ impl Shard {
         Ok(sum)
     }
 
-    /// Takes planned events in. `frames`: from other shards, sorted by shard.
+    /// Takes planned events. `frames`: from other shards, sorted by shard.
     pub fn plan(&mut self, frames: &[(usize, Vec<Bucket>)], window: f64, next: u32) {
         let lanes: Vec<Vec<Bucket>> = self.groups.iter_mut().map(|g| std::mem::take(&mut g.lane.events)).collect();
         let (index, start) = (self.index, self.range.start);
@@ -517,7 +530,7 @@ impl Shard {
         }
     }
 
-    /// Puts late acts into order; the digest of acts and letters of the round.
+    /// Sorts late acts into order; returns the digest of acts and messages of the round.
     pub fn close_acting(&mut self) -> Digest {
         let mut sum = Digest::default();
         for group in &mut self.groups {
@@ -535,7 +548,7 @@ impl Shard {
         self.groups.iter().any(|g| g.lane.late)
     }
 
-    /// The letters (or the events) of this shard's agents to the blocks of another shard, one bucket a block.
+    /// Returns the messages (or the events) of this shard's agents to the blocks of another shard, one bucket per block.
     pub fn buckets_for(&self, range: &Range<usize>, of: impl Fn(&Lane) -> &Vec<Bucket>) -> Vec<Bucket> {
         range
             .clone()
@@ -549,11 +562,11 @@ impl Shard {
             .collect()
     }
 
-    /// Sorts the mail of all blocks; returns the number of letters. `frames`: from other shards, sorted by shard.
+    /// Sorts the inboxes of all blocks; returns the number of messages. `frames`: from other shards, sorted by shard.
     pub fn deliver(&mut self, frames: &[(usize, Vec<Bucket>)], late: bool) -> u64 {
         let lanes: Vec<Vec<Bucket>> = self.groups.iter_mut().map(|g| std::mem::take(&mut g.lane.buckets)).collect();
         let (index, start) = (self.index, self.range.start);
-        let letters = self
+        let messages = self
             .groups
             .par_iter_mut()
             .map(|group| {
@@ -567,9 +580,9 @@ impl Shard {
                     let sources = before.chain(own).chain(after);
                     sum += sources.clone().map(|b| b.len() as u64).sum::<u64>();
                     if kept.is_empty() {
-                        block.mail.fill(sources, late);
+                        block.inbox.fill(sources, late);
                     } else {
-                        block.mail.fill(std::iter::once(&kept).chain(sources), true);
+                        block.inbox.fill(std::iter::once(&kept).chain(sources), true);
                     }
                     block.keep_mail();
                 }
@@ -579,22 +592,27 @@ impl Shard {
         for (group, buckets) in self.groups.iter_mut().zip(lanes) {
             group.lane.buckets = buckets;
         }
-        letters
+        messages
     }
 
-    /// Applies the acts of the blocks of a split world that are not applied yet; one tally a block, in order.
-    pub fn apply(&mut self, round: u32, dead: &BTreeSet<AgentId>, commons: &Commons) -> Result<Vec<Tally>, Bug> {
+    /// Applies the acts of the blocks of a split world that are not applied yet; returns one tally per block, in order.
+    pub fn apply(
+        &mut self,
+        round: u32,
+        dead: &BTreeSet<AgentId>,
+        shared_context: &SharedContext,
+    ) -> Result<Vec<Tally>, Bug> {
         let world = self.world.as_ref();
         self.groups.par_iter_mut().try_for_each(|group| {
             group.blocks.iter_mut().filter(|block| block.tally.is_none()).try_for_each(|block| {
                 let gone = deads(dead, block);
-                block.apply(world, round, &gone, commons)
+                block.apply(world, round, &gone, shared_context)
             })
         })?;
         Ok(self.blocks_mut().filter_map(|block| block.tally.take()).collect())
     }
 
-    /// The digests of its agents' states and of its rows of the world.
+    /// Returns the digests of its agents' states and of its rows of the world.
     pub fn digests(&self, policies: &[Arc<dyn PolicyHost>]) -> Result<(Digest, Digest), Bug> {
         let (mut agents, mut rows) = (Digest::default(), Digest::default());
         for block in self.blocks() {
@@ -608,7 +626,7 @@ impl Shard {
         Ok((agents, rows))
     }
 
-    /// Folds a block for metrics that read the same values. `values` is scratch.
+    /// Folds a block for metrics with the same input. `values` is scratch.
     pub fn fold(
         &self,
         measures: &[&Measure],
@@ -619,7 +637,7 @@ impl Shard {
     ) -> Vec<Fold> {
         values.clear();
         match measures.first().map(|measure| &measure.reads) {
-            Some(Reads::Act(kind)) => {
+            Some(Reads::Action(kind)) => {
                 values.reserve(block.acts.rows.len());
                 values.extend(block.acts.rows.iter().filter(|act| act.kind == *kind).map(|act| act.value));
             }
@@ -647,7 +665,7 @@ impl Shard {
         measures.iter().map(|measure| measure.host.fold(values)).collect()
     }
 
-    /// The folds of all blocks in order: of each block one a metric.
+    /// Returns the folds of all blocks in order, one per metric for each block.
     pub fn folds(
         &self,
         measures: &[&Measure],
@@ -662,7 +680,7 @@ impl Shard {
         of_groups.into_iter().flatten().collect()
     }
 
-    /// Births with the cohort of the parent, and deaths, in order of agent.
+    /// Returns births with the cohort of the parent, and deaths, in order of agent.
     pub fn take_life(&mut self) -> (Vec<(Birth, u16)>, Vec<AgentId>) {
         let whole = std::mem::take(&mut self.future);
         let mut births: Vec<(Birth, u16)> = whole.births.into_iter().map(|b| (b, u16::MAX)).collect();
@@ -677,17 +695,24 @@ impl Shard {
         (births, deaths)
     }
 
-    /// A dead agent waits for nothing.
+    /// Removes a dead agent's waiting turn.
     pub fn forget(&mut self, who: AgentId) {
         for block in self.blocks_mut() {
             block.suspended.retain(|s| s.who != who);
         }
     }
 
-    pub fn join(&mut self, who: AgentId, cohort: u16, policies: &[Arc<dyn PolicyHost>], commons: &Commons, round: u32) {
+    pub fn spawn(
+        &mut self,
+        who: AgentId,
+        cohort: u16,
+        policies: &[Arc<dyn PolicyHost>],
+        shared_context: &SharedContext,
+        round: u32,
+    ) {
         let full = self.groups.last().and_then(|g| g.blocks.last()).is_none_or(|b| b.len as usize == BLOCK);
         if full {
-            let block = Block::empty(who, 0, self.world.seat(who..who, commons, round));
+            let block = Block::empty(who, 0, self.world.init_rows(who..who, shared_context, round));
             match self.groups.last_mut() {
                 Some(group) => group.blocks.push(block),
                 None => self.groups.push(Group { blocks: vec![block], lane: Lane::default() }),
@@ -696,11 +721,11 @@ impl Shard {
         }
         let world = self.world.as_ref();
         if let Some(block) = self.groups.last_mut().and_then(|g| g.blocks.last_mut()) {
-            block.join(who, cohort, world, policies, commons, round);
+            block.spawn(who, cohort, world, policies, shared_context, round);
         }
     }
 
-    /// Gives the blocks up, in order.
+    /// Releases the blocks, in order.
     pub fn empty_out(&mut self) {
         self.groups.clear();
     }

@@ -1,12 +1,14 @@
-//! Snapshots: everything a society needs to go on from the border between two rounds, whatever the number of shards.
+//! Snapshots: everything a society needs to continue between two rounds, whatever the number of shards.
 
 use super::block::{Block, Segment};
-use super::{Society, Stage, first_of, in_force};
+use super::plan::{first_of, in_force};
+use super::state::{Society, Stage};
 use crate::digest::Digest;
 use crate::machine::Outcome;
-use crate::mail::{Arena, Bucket};
+use crate::messages::{Arena, Bucket};
 use crate::policy::Waiting;
 use crate::saved::{Part, Reader, Sink, Writer};
+use crate::society::state::{birth, death};
 use crate::{AgentId, Bug};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
@@ -14,8 +16,8 @@ use std::collections::{BTreeSet, VecDeque};
 /// Whose state it is, in errors.
 const WHAT: &str = "the society";
 
-/// Written first. Then comes the world's state (that on shard 0, and what all shards share), then each block: its [`BlockHead`], the states of
-/// its segments, its rows of the world, its [`Pending`].
+/// Written first. Then comes the world's state (that on shard 0, and what all shards share), then each block: its [`BlockHead`],
+/// the states of its segments, its rows of the world, its [`Pending`].
 #[derive(Serialize, Deserialize)]
 struct Head {
     round: u32,
@@ -24,9 +26,9 @@ struct Head {
     dead: BTreeSet<AgentId>,
     /// Parents of the agents born during the run, in order of birth: the population follows from them.
     parents: Vec<u32>,
-    /// What cohorts share, by cohort; empty for those that hold no council.
+    /// What cohorts share, by cohort; empty for those without a cohort step.
     shared: Vec<Vec<u8>>,
-    /// How the run ended, if this is the border after its last round.
+    /// How the run ended, if the snapshot is from after its last round.
     ended: Option<Outcome>,
     blocks: usize,
 }
@@ -38,7 +40,7 @@ struct BlockHead {
     segments: Vec<(u16, u32, u32)>,
 }
 
-/// Delivered letters, waiting turns, letters they have not read, and events by window (the next first).
+/// Delivered messages, waiting turns, messages they have not read, and planned events by window (the next first).
 type Pending = (Arena, Waiting, Bucket, VecDeque<Bucket>);
 
 pub(super) fn save(society: &Society, to: &mut dyn Sink) -> Result<(), Bug> {
@@ -76,7 +78,7 @@ pub(super) fn save(society: &Society, to: &mut dyn Sink) -> Result<(), Bug> {
             to.begin(Part::Rows);
             shard.world.save_rows(&block.rows, &mut to)?;
             to.begin(Part::Pending);
-            to.value(&(&block.mail, &block.suspended, &block.kept, &block.agenda), WHAT)?;
+            to.value(&(&block.inbox, &block.suspended, &block.kept, &block.agenda), WHAT)?;
         }
     }
     Ok(())
@@ -91,7 +93,7 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
         society.policies.push((at, leaves.policies));
         society.measures = leaves.measures;
         for (shard, world) in society.shards.iter_mut().zip(leaves.worlds) {
-            society.interface = super::interface_of(&*world, super::in_force(&society.policies, at));
+            society.interface = super::measure::interface_of(&*world, in_force(&society.policies, at));
             shard.world = world;
         }
     }
@@ -101,7 +103,7 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
         return Err(unfit("it was made with another number of agents"));
     }
     for parent in &data.parents {
-        society.commons.population.push_like(*parent);
+        society.shared_context.population.push_like(*parent);
     }
     let whole = society.split == crate::world::Split::None;
     let of_world = from;
@@ -128,8 +130,8 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
                 segments.push(Segment { cohort, start, len, states: policy.load(&mut from)? });
             }
             let rows = shard.world.load_rows(&mut from)?;
-            let (mail, suspended, kept, agenda): Pending = from.value(WHAT)?;
-            own.push(Block { segments, mail, suspended, kept, agenda, ..Block::empty(first_of(number), len, rows) });
+            let (inbox, suspended, kept, agenda): Pending = from.value(WHAT)?;
+            own.push(Block { segments, inbox, suspended, kept, agenda, ..Block::empty(first_of(number), len, rows) });
         }
         shard.fill(own);
     }
@@ -140,6 +142,11 @@ pub(super) fn load(society: &mut Society, bytes: &[u8]) -> Result<(), Bug> {
     society.parents = data.parents;
     society.dead = data.dead;
     society.stage = data.ended.map_or(Stage::Border, Stage::Ended);
+    society.life = Digest::default();
+    society.dead.iter().for_each(|who| society.life.add(death(0, *who)));
+    for (child, parent) in (at_start..).zip(&society.parents) {
+        society.life.add(birth(0, child, *parent));
+    }
     society.state = society.state_digest()?;
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! What the programs that measure have in common: the stand-in and every run are processes of their own, this program started again as
-//! `polity`.
+//! Shared code of the benchmarks: the mock server and every run are separate processes, this program started again as `polity`.
 #![allow(dead_code, reason = "each program uses its part")]
 
 use serde_json::Value;
@@ -8,12 +7,16 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
-/// Set for a run that is to tell how much processor it took.
+/// As in the program `polity`.
+#[global_allocator]
+static MEMORY: polity::cli::Allocator = polity::cli::Allocator;
+
+/// Set for a run that should report its processor time.
 const TELL: &str = "POLITY_TELL_CPU";
-/// Clock ticks a second in Linux's `/proc`.
+/// Clock ticks per second in Linux's `/proc`.
 const TICKS: f64 = 100.0;
 
-/// Plays the part of `polity` if there are arguments.
+/// Acts as `polity` if there are arguments.
 pub fn as_polity() -> Option<ExitCode> {
     (std::env::args().len() > 1).then(|| {
         let code = polity::cli::main(polity::registry());
@@ -31,21 +34,21 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A stand-in that serves until it is dropped, and its address.
-pub struct Standin(pub Child, pub String);
+/// A mock server that serves until dropped, and its address.
+pub struct MockServer(pub Child, pub String);
 
-impl Drop for Standin {
+impl Drop for MockServer {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Standin {
+impl MockServer {
     /// Starts one with these flags.
     pub fn start(flags: &[&str]) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .arg("mock-provider")
+            .arg("mock-server")
             .args(flags)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -53,51 +56,53 @@ impl Standin {
             .unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        Standin(process, line.trim().trim_start_matches("listening on ").to_owned())
+        MockServer(process, line.trim().trim_start_matches("listening on ").to_owned())
     }
 
-    /// Host and port.
+    /// Returns host and port.
     pub fn address(&self) -> &str {
         self.1.trim_start_matches("http://").trim_end_matches("/v1")
     }
 
-    /// Seconds of processor that it has taken.
+    /// Returns its processor time in seconds.
     pub fn cpu(&self) -> f64 {
         cpu_seconds(&self.0.id().to_string())
     }
 }
 
-/// A finished run: the object it printed, and the seconds of processor it took.
+/// A finished run: the object it printed, and its processor time in seconds.
 pub struct Ran {
     told: Value,
     pub cpu: f64,
 }
 
 impl Ran {
-    /// A number of the object.
+    /// Returns a number of the object.
     pub fn number(&self, key: &str) -> f64 {
         self.told[key].as_f64().unwrap_or_else(|| panic!("no {key} in {}", self.told))
     }
 }
 
 impl Ran {
-    /// How many questions ended on a rung.
-    pub fn rungs(&self, rung: &str) -> f64 {
-        self.told["rungs"][rung].as_f64().unwrap_or_else(|| panic!("no rung {rung} in {}", self.told))
+    /// Returns how many questions ended with a resolution.
+    pub fn resolutions(&self, resolution: &str) -> f64 {
+        self.told["resolutions"][resolution]
+            .as_f64()
+            .unwrap_or_else(|| panic!("no resolution {resolution} in {}", self.told))
     }
 }
 
 /// Runs a scenario, in `folder/run`.
-pub fn run(folder: &Path, scenario: &str, standin: &Standin, flags: &[&str]) -> Ran {
+pub fn run(folder: &Path, scenario: &str, mock_server: &MockServer, flags: &[&str]) -> Ran {
     let file = folder.join("scenario.yaml");
-    fs::write(&file, format!("polity: 1\n{scenario}")).unwrap();
+    fs::write(&file, format!("polity: 2\n{scenario}")).unwrap();
     let out = folder.join("run");
     let _ = fs::remove_dir_all(&out);
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--no-report", "--json"])
         .args(flags)
         .env(TELL, "1")
-        .env("OPENAI_BASE_URL", &standin.1)
+        .env("OPENAI_BASE_URL", &mock_server.1)
         .env("OPENAI_API_KEY", "none")
         .output()
         .unwrap();
@@ -108,7 +113,7 @@ pub fn run(folder: &Path, scenario: &str, standin: &Standin, flags: &[&str]) -> 
     Ran { told, cpu }
 }
 
-/// Seconds of processor that a process has taken.
+/// Returns the processor time of a process, in seconds.
 pub fn cpu_seconds(process: &str) -> f64 {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let after = text.rsplit(')').next().unwrap_or_default();
@@ -116,7 +121,8 @@ pub fn cpu_seconds(process: &str) -> f64 {
     (field(11) + field(12)) / TICKS
 }
 
-/// Seconds of processor that this machine has wanted since it was started, and those that others on its host had in place of it.
+/// Returns the processor time in seconds that this machine has requested since its start, and the part that other machines of its host
+/// took.
 fn wanted_and_stolen() -> (f64, f64) {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     let ticks: Vec<f64> = text.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
@@ -126,8 +132,8 @@ fn wanted_and_stolen() -> (f64, f64) {
     ([0, 1, 2, 5, 6].map(field).iter().sum::<f64>() + stolen, stolen)
 }
 
-/// What `work` brings, and the percentage of the processor time wanted meanwhile that other machines of the same host had: on a shared host a
-/// figure says little without it.
+/// Returns the result of `work`, and the percentage of requested processor time taken meanwhile by other machines of the same host: on a
+/// shared host a figure means little without it.
 pub fn with_stolen<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let before = wanted_and_stolen();
     let done = work();
@@ -135,7 +141,7 @@ pub fn with_stolen<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (done, 100.0 * (after.1 - before.1) / (after.0 - before.0).max(1.0 / TICKS))
 }
 
-/// What `polity` prints.
+/// Returns the output of `polity`.
 pub fn polity(args: &[&str]) -> String {
     let output = Command::new(std::env::current_exe().unwrap()).args(args).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-"""The official Python client against the stand-in, at the address in GOOGLE_GEMINI_BASE_URL. Prints one line a part; any failure is an error."""
+"""The official Python client against the mock server, at the address in GOOGLE_GEMINI_BASE_URL. Prints one line a part; any failure is an error."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The official Python client against the stand-in's responses endpoint, at the address in OPENAI_BASE_URL. Prints one line a part."""
+"""The official Python client against the mock server's responses endpoint, at the address in OPENAI_BASE_URL. Prints one line a part."""
 
 import openai
 import pydantic

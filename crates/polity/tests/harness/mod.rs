@@ -1,25 +1,27 @@
-//! What the tests of crashes share: scenarios, leaves that only tests have, and ways to compare runs.
-use polity_driver::disk::{Disk, RealDisk};
+//! Shared code of the crash tests: scenarios, leaves for tests only, and comparisons of runs.
 use polity_driver::drive::{Progress, Stop, Unwatched, Watch};
-use polity_driver::journal::{JournalError, read_all};
-use polity_driver::models::Providers;
 use polity_driver::results;
-use polity_driver::run::{Engine, Prepared, prepare};
+use polity_driver::run::{Engine, Prepared, Summary, prepare};
 use polity_driver::source::Faults;
-use polity_driver::tables::ColumnData;
-use polity_driver::{DriveError, run::Summary};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Answer, EffectId, Message, Request, Role, Settings, Value, Want};
-use polity_kernel::declare::{DeclareSplit, DeclareWorld};
+use polity_kernel::ask::{
+    Answer, Ask, ChatMessage, EffectId, Question, Reply, Request, ResponseFormat, Role, Settings, Value,
+};
 use polity_kernel::event::{Event, Part};
-use polity_kernel::ladder::{Question, Settled};
-use polity_kernel::method::{Brief, Desk, Method, Records, Verdict};
-use polity_kernel::policy::{Binding, Fault, Person, Policy, Turn};
+use polity_kernel::interface::{ActionArgument, NumberSlot};
+use polity_kernel::method::{Brief, Method, Records, TeamContext, Verdict};
+use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_kernel::sight::{ActArgument, NumberSlot};
 use polity_kernel::tree::Node;
-use polity_kernel::world::{Activation, Deeds, Future, Setup, SplitWorld, World};
+use polity_kernel::world::{
+    AgentActions, AskingWorld, DeclareSplit, DeclareWorld, Future, SplitWorld, World, WorldSetup,
+};
+use polity_models::models::Providers;
+use polity_store::DriveError;
+use polity_store::disk::{Disk, RealDisk};
+use polity_store::journal::{JournalError, read_all};
+use polity_store::tables::ColumnData;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -29,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
-/// An empty folder of this name, in which a test works.
+/// Returns an empty folder of this name for a test.
 pub fn scratch(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -37,7 +39,7 @@ pub fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// A number from the environment, which makes a campaign longer than the suite.
+/// Returns a number from the environment, which makes a campaign longer than the suite.
 pub fn from_env(name: &str, default: u32) -> u32 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
@@ -56,32 +58,32 @@ struct Oracle {
 }
 
 fn question(turn: &Turn<'_>, high: f64, low: f64, text: String) -> Request {
-    let messages = vec![Message::text(Role::User, text)];
-    Request { sample: turn.who, ..Request::new("sim/medium", messages, Want::number(low, high)) }
+    let messages = vec![ChatMessage::text(Role::User, text)];
+    Request { sample: turn.who, ..Request::new("sim/medium", messages, ResponseFormat::number(low, high)) }
 }
 
 impl Policy for Oracle {
     const NAME: &'static str = "oracle";
     const SUMMARY: &'static str = "Ask a model for a number";
     type Params = Nothing;
-    /// Turns taken, and the sum of what was heard.
+    /// Turns taken, and the sum of the numbers heard.
     type State = (u32, f64);
 
-    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        let (act, low, high) = binding.number_act()?;
+    fn open(_: Nothing, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        let (act, low, high) = setup.number_act()?;
         Ok(Oracle { act, low, high })
     }
 
-    fn born(&self, _: Person<'_>, draws: &mut Draws) -> (u32, f64) {
+    fn init_state(&self, _: Person<'_>, draws: &mut Draws) -> (u32, f64) {
         (0, draws.unit())
     }
 
     async fn act(&self, state: &mut (u32, f64), turn: &mut Turn<'_>) -> Result<(), Fault> {
         let first = question(turn, self.high, self.low, format!("Agent {} guesses in round {}.", turn.who, turn.round));
-        let mut heard = number(&turn.ask(first, None).await.ok());
+        let mut heard = number(&turn.ask(first).await.ok());
         if turn.who.is_multiple_of(3) {
             let again = question(turn, self.high, self.low, format!("You said {heard}, after {}. Again?", state.1));
-            heard += number(&turn.ask(again, None).await.ok());
+            heard += number(&turn.ask(again).await.ok());
         }
         state.0 += 1;
         state.1 += heard;
@@ -99,10 +101,10 @@ fn number(value: &Option<Value>) -> f64 {
     }
 }
 
-/// The options of a [`Chooser`]: with signs that grammars and schemas have a use for.
+/// The options of a [`Chooser`], with characters that are special in grammars and schemas.
 pub const OPTIONS: [&str; 5] = ["left", "right", "neither \"of\" them", "back \\ forth | both", "später"];
 
-/// A policy that asks the scenario's model for a choice, again where the reply does not fit, and does what comes of it.
+/// A policy that asks the scenario's model for a choice, retries if the reply does not fit, and performs it.
 struct Chooser {
     act: u16,
     model: String,
@@ -115,36 +117,36 @@ impl Policy for Chooser {
     type Params = Nothing;
     type State = u32;
 
-    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        let (act, ..) = binding.number_act()?;
-        Ok(Chooser { act, model: binding.model.unwrap_or_default().to_owned(), settings: binding.settings })
+    fn open(_: Nothing, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        let (act, ..) = setup.number_act()?;
+        Ok(Chooser { act, model: setup.model.unwrap_or_default().to_owned(), settings: setup.settings })
     }
 
     fn models(&self) -> Vec<String> {
         vec![self.model.clone()]
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) -> u32 {
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) -> u32 {
         0
     }
 
     async fn act(&self, state: &mut u32, turn: &mut Turn<'_>) -> Result<(), Fault> {
         let text = format!("Agent {}, round {}: where to?", turn.who, turn.round);
-        let messages = vec![Message::text(Role::User, text)];
-        let want = Want::Choice(OPTIONS.map(String::from).to_vec());
-        let request = Request { settings: self.settings, ..Request::new(self.model.clone(), messages, want) };
-        let question = Question { request, hidden: None, again: 2, default: Value::Choice(0) };
-        for settled in turn.settle_all(vec![question]).await {
-            if let Value::Choice(i) = settled.value {
-                *state = i;
-            }
-        }
+        let messages = vec![ChatMessage::text(Role::User, text)];
+        let response_format = ResponseFormat::Choice(OPTIONS.map(String::from).to_vec());
+        let request =
+            Request { settings: self.settings, ..Request::new(self.model.clone(), messages, response_format) };
+        let question = Question::new(request).retries(2).default(Value::Choice(0));
+        *state = match turn.ask(question).await {
+            Ok(Value::Choice(i)) => i,
+            _ => 0,
+        };
         turn.act(self.act, f64::from(*state));
         Ok(())
     }
 }
 
-/// A thousand decisions: so many agents, five rounds.
+/// A thousand decisions: this many agents, five rounds.
 pub fn choosers(model: &str, settings: serde_json::Value) -> serde_json::Value {
     json!({
         "name": "choosers", "seed": 5, "rounds": 5, "agents": 200,
@@ -159,11 +161,11 @@ pub fn choosers(model: &str, settings: serde_json::Value) -> serde_json::Value {
 #[serde(deny_unknown_fields)]
 struct Asking {
     model: String,
-    /// Whether all ask the same.
+    /// Whether all ask the same question.
     alike: bool,
 }
 
-/// Asks a model for a number, twice if it is an even agent.
+/// Asks a model for a number; even agents ask twice.
 struct Asker {
     alike: bool,
     act: u16,
@@ -177,17 +179,17 @@ impl Policy for Asker {
     type Params = Asking;
     type State = f64;
 
-    fn open(params: Asking, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        let (act, ..) = binding.number_act()?;
+    fn open(params: Asking, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        let (act, ..) = setup.number_act()?;
         let Asking { model, alike } = params;
-        Ok(Asker { alike, act, model, settings: binding.settings })
+        Ok(Asker { alike, act, model, settings: setup.settings })
     }
 
     fn models(&self) -> Vec<String> {
         vec![self.model.clone()]
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) -> f64 {
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) -> f64 {
         0.0
     }
 
@@ -195,9 +197,9 @@ impl Policy for Asker {
         let who = if self.alike { 0 } else { turn.who };
         for n in 0..=u32::from(turn.who.is_multiple_of(2)) {
             let text = format!("Agent {who} guesses in round {} for the time {n}.", turn.round);
-            let messages = vec![Message::text(Role::User, text)];
-            let request = Request::new(self.model.clone(), messages, Want::number(0.0, 100.0));
-            let heard = turn.ask(Request { settings: self.settings, ..request }, None).await;
+            let messages = vec![ChatMessage::text(Role::User, text)];
+            let request = Request::new(self.model.clone(), messages, ResponseFormat::number(0.0, 100.0));
+            let heard = turn.ask(Request { settings: self.settings, ..request }).await;
             if let Ok(Value::Number(x)) = heard {
                 *state = x;
             }
@@ -207,7 +209,7 @@ impl Policy for Asker {
     }
 }
 
-/// A world of births and deaths.
+/// A world with births and deaths.
 struct Village;
 
 impl SplitWorld for Village {
@@ -218,19 +220,19 @@ impl SplitWorld for Village {
     type Common = f64;
     type Tally = f64;
 
-    fn open(_: Nothing, _: &Setup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
+    fn open(_: Nothing, _: &WorldSetup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
         declare.shared_number("sum", "sum of all acts", |_, sum| *sum);
-        declare.action("work", ActArgument::Number { low: 0.0, high: 1.0 }, "work");
+        declare.action("work", ActionArgument::Number { low: 0.0, high: 1.0 }, "work");
         declare.column("wealth", "what the agent has earned", None, |_, _, wealth| *wealth);
         declare.scalar("sum", "sum of all acts", |_, sum| *sum);
         Ok(Village)
     }
 
-    fn begin(&self) -> f64 {
+    fn init_common(&self) -> f64 {
         0.0
     }
 
-    fn seat(&self, _: Person<'_>, draws: &mut Draws) -> f64 {
+    fn init_row(&self, _: Person<'_>, draws: &mut Draws) -> f64 {
         draws.unit()
     }
 
@@ -238,16 +240,16 @@ impl SplitWorld for Village {
         0.0
     }
 
-    fn apply(&self, _: &f64, row: &mut f64, deeds: &Deeds<'_>, tally: &mut f64, future: &mut Future) {
-        for act in deeds.acts() {
+    fn apply(&self, _: &f64, row: &mut f64, actions: &AgentActions<'_>, tally: &mut f64, future: &mut Future) {
+        for act in actions.acts() {
             *row += act.value;
             *tally += act.value;
         }
-        let fate = deeds.draws().unit();
+        let fate = actions.draws().unit();
         if fate < 0.05 {
-            future.death(deeds.person.id);
+            future.death(actions.person.id);
         } else if fate < 0.15 {
-            future.birth(deeds.person.id);
+            future.birth(actions.person.id);
         }
     }
 
@@ -255,59 +257,56 @@ impl SplitWorld for Village {
         left + right
     }
 
-    fn settle(&self, common: &mut f64, tally: f64, _: &mut Draws) -> Option<String> {
+    fn end_round(&self, common: &mut f64, tally: f64, _: &mut Draws) -> Option<String> {
         *common += tally;
         // Ends before the planned number of rounds, as a world may.
         (*common > 150.0).then(|| "the village is rich".into())
     }
 }
 
-/// A world whose agents see how many acted before them in the round: one place for everybody.
+/// A world whose agents see how many acted before them in the round: shared state in one place.
 struct Counter;
 
 impl World for Counter {
     const NAME: &'static str = "counter";
     const SUMMARY: &'static str = "How many acted before";
     type Params = Nothing;
-    /// Those who have acted in this round, the values of all acts so far, and each agent's last one.
+    /// Number of agents that have acted in this round, the values of all acts so far, and each agent's last one.
     type State = (u32, f64, Vec<f64>);
 
-    fn open(_: Nothing, _: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+    fn open(_: Nothing, _: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         let doc = "agents that acted before in this round";
         declare.number("before", doc, |_, state, _| f64::from(state.0));
-        declare.action("say", ActArgument::Number { low: 0.0, high: 1e9 }, "say");
+        declare.action("say", ActionArgument::Number { low: 0.0, high: 1e9 }, "say");
         declare.column("said", "what the agent said last", None, |_, state, who| state.2[*who as usize]);
         declare.scalar("sum", "sum of all acts", |_, state| state.1);
+        declare.random_order();
         Ok(Counter)
     }
 
-    fn activation(&self) -> Activation {
-        Activation::RandomOrder
-    }
-
-    fn begin(&self, setup: &Setup<'_>, _: &mut Draws) -> (u32, f64, Vec<f64>) {
+    fn init_state(&self, setup: &WorldSetup<'_>, _: &mut Draws) -> (u32, f64, Vec<f64>) {
         (0, 0.0, vec![0.0; setup.agents as usize])
     }
 
-    fn apply(&self, state: &mut (u32, f64, Vec<f64>), deeds: &Deeds<'_>, _: &mut Future) {
+    fn apply(&self, state: &mut (u32, f64, Vec<f64>), actions: &AgentActions<'_>, _: &mut Future) {
         state.0 += 1;
-        for act in deeds.acts() {
+        for act in actions.acts() {
             // Depends on the order.
             state.1 = (state.1 + act.value) * 0.5;
-            state.2[deeds.person.id as usize] = act.value;
+            state.2[actions.person.id as usize] = act.value;
         }
     }
 
-    fn settle(&self, state: &mut (u32, f64, Vec<f64>), _: &mut Draws) -> Option<String> {
+    fn end_round(&self, state: &mut (u32, f64, Vec<f64>), _: &mut Draws) -> Option<String> {
         state.0 = 0;
         None
     }
 }
 
-/// A world that asks models itself: what it was told in the name of an agent is what that agent sees.
+/// A world that asks models itself: an agent sees the answer to the question in its name.
 struct Curious;
 
-/// Rounds so far, what was told last in the name of each agent, and the sum of all acts.
+/// Rounds so far, the last answer in the name of each agent, and the sum of all acts.
 type Told = (u32, Vec<f64>, f64);
 
 impl World for Curious {
@@ -316,60 +315,67 @@ impl World for Curious {
     type Params = Nothing;
     type State = Told;
 
-    fn open(_: Nothing, _: &Setup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
+    fn open(_: Nothing, _: &WorldSetup<'_>, declare: &mut DeclareWorld<Self>) -> Result<Self, Invalid> {
         declare.number("before", "what was told last", |_, state, who| state.1[*who as usize]);
-        declare.action("say", ActArgument::Number { low: 0.0, high: 1e9 }, "say");
+        declare.action("say", ActionArgument::Number { low: 0.0, high: 1e9 }, "say");
         declare.column("told", "what was told last", None, |_, state, who| state.1[*who as usize]);
         declare.scalar("sum", "sum of all acts", |_, state| state.2);
         Ok(Curious)
     }
 
-    fn begin(&self, setup: &Setup<'_>, _: &mut Draws) -> Told {
+    fn init_state(&self, setup: &WorldSetup<'_>, _: &mut Draws) -> Told {
         (0, vec![0.0; setup.agents as usize], 0.0)
     }
 
-    fn models(&self) -> Vec<(String, Want)> {
-        vec![("sim/medium".into(), Want::number(0.0, 100.0)), ("sim/medium".into(), Want::Vector)]
+    fn apply(&self, state: &mut Told, actions: &AgentActions<'_>, _: &mut Future) {
+        for act in actions.acts() {
+            state.2 = (state.2 + act.value) * 0.5;
+        }
     }
 
-    /// In the names of every second agent and once more of the first, a vector among the numbers; in every fourth round nothing.
-    fn inquire(&self, state: &Told) -> Vec<(u32, Question)> {
+    fn end_round(&self, state: &mut Told, _: &mut Draws) -> Option<String> {
+        state.0 += 1;
+        None
+    }
+}
+
+impl AskingWorld for Curious {
+    type Learnt = Vec<Reply>;
+
+    fn models(&self) -> Vec<(String, ResponseFormat)> {
+        vec![("sim/medium".into(), ResponseFormat::number(0.0, 100.0)), ("sim/medium".into(), ResponseFormat::Vector)]
+    }
+
+    /// In the names of every second agent and once more of the first, with a vector among the numbers; in every fourth round nothing.
+    async fn query(&self, state: &Told, ask: &mut Ask<'_>) -> Vec<Reply> {
         let (round, told, sum) = state;
         let question = |(i, who): (usize, u32)| {
-            let want = if i == 2 { Want::Vector } else { Want::number(0.0, 100.0) };
+            let response_format = if i == 2 { ResponseFormat::Vector } else { ResponseFormat::number(0.0, 100.0) };
             let text = format!("round {round}, agent {who}, question {i}, sum {sum}, told {}", told[who as usize]);
-            let request = Request::new("sim/medium", vec![Message::text(Role::User, text)], want);
-            (who, Question { request, hidden: None, again: 1, default: Value::Number(0.5) })
+            let request = Request::new("sim/medium", vec![ChatMessage::text(Role::User, text)], response_format);
+            (who, Question::new(request).retries(1).default(Value::Number(0.5)))
         };
         let whom = (0..told.len() as u32).step_by(2).chain([0]);
-        if round % 4 == 3 { Vec::new() } else { whom.enumerate().map(question).collect() }
+        if round % 4 == 3 { Vec::new() } else { ask.ask_all(whom.enumerate().map(question).collect()).await }
     }
 
-    fn learn(&self, state: &mut Told, ends: Vec<Settled>) {
-        assert_eq!(ends.len(), state.1.len().div_ceil(2) + 1, "every question ends");
-        for (i, end) in ends.into_iter().enumerate() {
+    fn on_answers(&self, state: &mut Told, heard: Vec<Reply>) {
+        if heard.is_empty() {
+            return;
+        }
+        assert_eq!(heard.len(), state.1.len().div_ceil(2) + 1, "every question ends");
+        for (i, heard) in heard.into_iter().enumerate() {
             let who = if 2 * i < state.1.len() { 2 * i } else { 0 };
-            state.1[who] = match end.value {
+            state.1[who] = match heard.unwrap_or(Value::Number(0.5)) {
                 Value::Number(x) => x,
                 Value::Vector(vector) => f64::from(vector.iter().map(|x| x.abs()).sum::<f32>()),
                 other => panic!("{other:?} was not asked for"),
             };
         }
     }
-
-    fn apply(&self, state: &mut Told, deeds: &Deeds<'_>, _: &mut Future) {
-        for act in deeds.acts() {
-            state.2 = (state.2 + act.value) * 0.5;
-        }
-    }
-
-    fn settle(&self, state: &mut Told, _: &mut Draws) -> Option<String> {
-        state.0 += 1;
-        None
-    }
 }
 
-/// A policy that says what it sees.
+/// A policy that repeats what it sees.
 struct Echo {
     before: NumberSlot,
     act: u16,
@@ -381,21 +387,21 @@ impl Policy for Echo {
     type Params = Nothing;
     type State = ();
 
-    fn open(_: Nothing, binding: &Binding<'_>) -> Result<Self, Invalid> {
-        Ok(Echo { before: binding.number("before")?, act: binding.number_act()?.0 })
+    fn open(_: Nothing, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
+        Ok(Echo { before: setup.number("before")?, act: setup.number_act()?.0 })
     }
 
-    fn born(&self, _: Person<'_>, _: &mut Draws) {}
+    fn init_state(&self, _: Person<'_>, _: &mut Draws) {}
 
     async fn act(&self, _: &mut (), turn: &mut Turn<'_>) -> Result<(), Fault> {
-        let before = turn.sight.number(self.before);
+        let before = turn.observation.number(self.before);
         turn.act(self.act, before);
         Ok(())
     }
 }
 
 /// A method: everybody answers, hears the others, and answers again.
-struct Council {
+struct CohortPolicy {
     rounds: u32,
     loud: bool,
 }
@@ -403,7 +409,7 @@ struct Council {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CouncilParams {
-    /// Whether members are told to be sure of themselves.
+    /// Whether members are told to be confident.
     loud: bool,
 }
 
@@ -413,34 +419,34 @@ impl Default for CouncilParams {
     }
 }
 
-impl Method for Council {
+impl Method for CohortPolicy {
     const NAME: &'static str = "council";
     const SUMMARY: &'static str = "Answer, listen, answer again";
     const RECORDS: &'static [Records] = &[Records { name: "answer", doc: "a member's answer" }];
     type Params = CouncilParams;
 
     fn open(params: CouncilParams, _: usize, rounds: u32) -> Result<Self, Invalid> {
-        Ok(Council { rounds, loud: params.loud })
+        Ok(CohortPolicy { rounds, loud: params.loud })
     }
 
-    async fn run(&self, desk: &mut Desk<'_>) -> Result<Verdict, Fault> {
-        let mut standing: Vec<String> = desk.restore()?.unwrap_or_default();
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let mut standing: Vec<String> = context.restore()?.unwrap_or_default();
         let mood = if self.loud { "Be sure." } else { "Be careful." };
-        while desk.round() < self.rounds {
-            let asks = (0..desk.team.len())
+        while context.round() < self.rounds {
+            let asks = (0..context.team.len())
                 .map(|member| {
-                    let text = format!("{} {mood} So far: {}", desk.item.question, standing.join(", "));
-                    Brief::new(member, vec![Message::text(Role::User, text)], Want::Text)
+                    let text = format!("{} {mood} So far: {}", context.item.question, standing.join(", "));
+                    Brief::new(member, vec![ChatMessage::text(Role::User, text)], ResponseFormat::Text)
                 })
                 .collect();
-            let heard = desk.ask_all(asks).await;
+            let heard = context.ask_all(asks).await;
             standing =
                 heard.iter().map(|h| h.as_ref().ok().and_then(Value::as_text).unwrap_or("?").to_string()).collect();
             for (member, answer) in standing.iter().enumerate() {
-                desk.record(member, 0, answer.clone());
-                desk.tell(member, (member + 1) % standing.len(), answer.clone());
+                context.record(member, 0, answer.clone());
+                context.tell(member, (member + 1) % standing.len(), answer.clone());
             }
-            desk.end_round(&standing).await?;
+            context.end_round(&standing).await?;
         }
         Ok(Verdict { answer: standing.first().cloned() })
     }
@@ -452,7 +458,7 @@ pub fn registry() -> &'static Registry {
     REGISTRY.get_or_init(leaves)
 }
 
-/// The same, for a test that adds leaves of its own.
+/// The same, for a test that adds its own leaves.
 pub fn leaves() -> Registry {
     let mut registry = polity::registry();
     registry.policy::<Chooser>(LeafFiles::default());
@@ -460,15 +466,15 @@ pub fn leaves() -> Registry {
     registry.policy::<Asker>(LeafFiles::default());
     registry.split_world::<Village>(LeafFiles::default());
     registry.world::<Counter>(LeafFiles::default());
-    registry.world::<Curious>(LeafFiles::default());
+    registry.asking_world::<Curious>(LeafFiles::default());
     registry.policy::<Echo>(LeafFiles::default());
-    registry.method::<Council>(LeafFiles::default());
+    registry.method::<CohortPolicy>(LeafFiles::default());
     registry
 }
 
 // ------------------------------------------------------------------ scenarios
 
-/// Rules only. Also YAML: JSON is.
+/// Rules only. Also YAML, since JSON is YAML.
 pub fn rules(agents: u32, rounds: u32) -> serde_json::Value {
     json!({
         "name": "rules", "seed": 7, "rounds": rounds, "agents": agents,
@@ -501,7 +507,7 @@ pub fn oracles(agents: u32, rounds: u32, lag: u32) -> serde_json::Value {
     scenario
 }
 
-/// Agents that act one after the other, most of whom ask a model first.
+/// Agents that act one after the other; most ask a model first.
 pub fn in_order(agents: u32, rounds: u32) -> serde_json::Value {
     json!({
         "name": "in-order", "seed": 13, "rounds": rounds, "agents": agents,
@@ -531,7 +537,7 @@ pub fn curious(agents: u32, rounds: u32) -> serde_json::Value {
     })
 }
 
-/// A society that asks a model, whose price is declared.
+/// A society that asks a model with a declared price.
 pub fn askers(model: &str, agents: u32, rounds: u32, alike: bool) -> serde_json::Value {
     json!({
         "name": "askers", "seed": 3, "rounds": rounds, "agents": agents,
@@ -539,7 +545,7 @@ pub fn askers(model: &str, agents: u32, rounds: u32, alike: bool) -> serde_json:
         "cohorts": [{"name": "all", "share": 1.0, "policy": {"kind": "asker", "model": model, "alike": alike}}],
         "settings": {"max_tokens": 40},
         "model": model,
-        // What the stand-in itself asks.
+        // The mock server's own prices.
         "prices": {model: {"input": 0.15, "output": 0.6}},
         "snapshot": {"rounds": 1},
     })
@@ -555,8 +561,7 @@ pub fn village(agents: u32, rounds: u32) -> serde_json::Value {
     })
 }
 
-/// A platform whose posts are live for a few rounds, with posts from outside that have many words: from snapshot to snapshot most of its
-/// state stays as it was.
+/// A platform whose posts are live for a few rounds, with long posts from outside: most of its state is unchanged between snapshots.
 pub fn platform(agents: u32, rounds: u32) -> serde_json::Value {
     let text = |i: u32| (0..900).map(|n| format!("{}", n * 7919 * (i + 1) % 100_003)).collect::<Vec<_>>().join(" ");
     let seed = |i: u32| json!({"author": i, "at": i % rounds, "text": text(i)});
@@ -572,7 +577,7 @@ pub fn platform(agents: u32, rounds: u32) -> serde_json::Value {
     })
 }
 
-/// A team on a data set, by a method of this name; the data set is written into `folder`.
+/// A team on a data set, with this method; the data set is written into `folder`.
 pub fn team(folder: &Path, method: &str, items: u32, rounds: u32) -> serde_json::Value {
     let mut lines = String::new();
     for i in 0..items {
@@ -585,7 +590,7 @@ pub fn team(folder: &Path, method: &str, items: u32, rounds: u32) -> serde_json:
         "name": "team", "seed": 11, "rounds": rounds, "agents": 3, "model": "sim/medium",
         "method": {"kind": method},
         "items": {"file": "items.jsonl", "answer": "answer", "difficulty": "difficulty"},
-        "window": 4,
+        "max_concurrent": 4,
         "record": {"messages": true},
         "snapshot": {"rounds": 1},
     })
@@ -617,7 +622,7 @@ pub fn run(engine: &Engine<'_>, prepared: &Prepared, out: &Path) -> Result<Summa
     engine.run(prepared, out, &mut Unwatched)
 }
 
-/// Asks a run to stop once so many rounds are complete, at a moment when it waits for nobody.
+/// Asks a run to stop once this many rounds are complete, at a moment when it waits for nobody.
 pub struct StopAfter(pub u32, pub Stop);
 
 impl Watch for StopAfter {
@@ -640,7 +645,7 @@ pub fn replay(engine: &Engine<'_>, out: &Path) -> Result<Summary, DriveError> {
 
 // ------------------------------------------------------------------ comparing
 
-/// Tables by name, columns in order, without those that may differ from run to run.
+/// Tables by name, columns in order, without those that may differ between runs.
 pub type Tables = BTreeMap<String, Vec<(String, ColumnData)>>;
 
 /// All tables of a run.
@@ -650,7 +655,7 @@ pub fn tables(disk: &dyn Disk, run: &Path) -> Tables {
     reader.names().into_iter().map(|name| (name.clone(), stable(&name))).collect()
 }
 
-/// Says which column differs, not what all hold.
+/// Reports which column differs, instead of all contents.
 pub fn assert_same_tables(found: &Tables, expected: &Tables, what: &str) {
     let names = |tables: &Tables| tables.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(found), names(expected), "{what}: the tables");
@@ -664,14 +669,14 @@ pub fn assert_same_tables(found: &Tables, expected: &Tables, what: &str) {
     }
 }
 
-/// The records of a run's journal, and whether its end is torn.
+/// Returns the records of a run's journal, and whether its end is torn.
 pub fn events(disk: Arc<dyn Disk>, run: &Path) -> Result<(Vec<Event>, bool), JournalError> {
     let (records, end) = read_all(disk, &run.join("journal"))?;
     Ok((records.iter().map(|(kind, payload)| Event::decode(*kind, payload).unwrap()).collect(), end.torn()))
 }
 
-/// Removes what a run's folder holds beyond what its journal records, for a journal that was cut: then the folder looks as if the process
-/// had been killed where the journal ends.
+/// Removes everything from a run's folder that its journal does not record, after a journal was cut: the folder then looks as if the
+/// process had been killed where the journal ends.
 pub fn forget_the_unrecorded(run: &Path) {
     let (events, _) = events(Arc::new(RealDisk), run).unwrap();
     let parts = events.iter().flat_map(|event| match event {
@@ -690,7 +695,7 @@ pub fn forget_the_unrecorded(run: &Path) {
     }
 }
 
-/// The answers among records; some effect may have several.
+/// Returns the answers among records; an effect may have several.
 pub fn answers(events: &[Event]) -> BTreeMap<EffectId, Vec<Answer>> {
     let mut by_id: BTreeMap<EffectId, Vec<Answer>> = BTreeMap::new();
     for event in events {
@@ -701,7 +706,7 @@ pub fn answers(events: &[Event]) -> BTreeMap<EffectId, Vec<Answer>> {
     by_id
 }
 
-/// What was answered before a resume was not asked again, and nothing was asked twice.
+/// Checks that nothing answered before a resume was asked again, and nothing was asked twice.
 pub fn assert_asked_once(before: &[Event], after: &[Event], what: &str) {
     let (before, after) = (answers(before), answers(after));
     for (id, answers) in &after {
@@ -714,7 +719,7 @@ pub fn assert_asked_once(before: &[Event], after: &[Event], what: &str) {
 
 // ------------------------------------------------------------------ the command
 
-/// What a process said.
+/// The output of a process.
 #[derive(Debug)]
 pub struct Said {
     /// Its exit code; `None` when it was killed.
@@ -726,7 +731,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// A text of the object.
+    /// Returns a text of the object.
     pub fn text(&self, key: &str) -> &str {
         self.json[key].as_str().unwrap_or_else(|| panic!("no {key} in {self:?}"))
     }
@@ -740,7 +745,7 @@ pub fn command(args: &[&str]) -> Command {
     command
 }
 
-/// What a process that has ended has said.
+/// Collects the output of an ended process.
 pub fn said(output: &std::process::Output) -> Said {
     let text = String::from_utf8_lossy(&output.stdout);
     let last = text.lines().last().unwrap_or_default();
@@ -756,13 +761,13 @@ pub fn polity(args: &[&str]) -> Said {
     said(&command(args).output().unwrap())
 }
 
-/// Whether a folder is as it was written.
+/// Runs `polity verify` on a folder.
 pub fn verify(folder: &Path) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_polity"));
     said(&command.args(["verify", arg(folder), "--json"]).output().unwrap())
 }
 
-/// Copies a folder; what was at the target is gone.
+/// Copies a folder, replacing the target.
 pub fn copy_folder(from: &Path, to: &Path) {
     let _ = std::fs::remove_dir_all(to);
     std::fs::create_dir_all(to).unwrap();
@@ -775,7 +780,7 @@ pub fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// The files below a folder, and what is in them.
+/// Returns the files below a folder with their contents.
 pub fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {

@@ -1,7 +1,7 @@
-//! A hostile endpoint that speaks the wire of OpenAI: in front of an honest stand-in it breaks off, lies, stalls and sends what no server
-//! should, as it is told to, and keeps its own books.
-use polity_driver::standin::{Options, Standin};
+//! A hostile endpoint that speaks the wire of OpenAI: a proxy of an honest mock server that disconnects, lies, stalls and sends invalid
+//! data as configured, and keeps its own counts.
 use polity_kernel::rng::{Draws, Stream};
+use polity_models::mock_server::{MockServer, Options};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,30 +10,30 @@ use std::sync::{Arc, Mutex};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-/// What it does with a request.
+/// The reaction to a request.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
-    /// Closes the connection without having read the request, which resets it.
+    /// Closes the connection without reading the request, which resets it.
     Reset,
     /// Reads the request, and closes the connection.
     Close,
-    /// Sends these bytes and closes the connection, as if it had answered.
+    /// Sends these bytes as an answer and closes the connection.
     Raw(&'static [u8]),
     /// Sends an honest answer of which only so many thousandths arrive.
     Cut(usize),
     /// The same in chunks.
     CutChunks,
-    /// Sends nothing, for longer than anybody waits.
+    /// Sends nothing, for longer than any timeout.
     Hang,
     /// Sends an honest answer byte by byte, and never its end.
     Drip,
     /// An error: status, headers, body.
     Status(&'static str, &'static str, &'static str),
-    /// This body in place of an answer, under a status that says all is well.
+    /// This body in place of an answer, with a success status.
     Body(&'static str, &'static [u8]),
     /// A body that is longer than any answer.
     Huge,
-    /// An answer of these words and this reason to end.
+    /// An answer with this text and finish reason.
     Says(&'static str, &'static str),
     /// A field of the answer is replaced: path in it, value.
     With(&'static str, &'static str),
@@ -45,14 +45,14 @@ pub enum Act {
     Echo,
 }
 
-/// What a run may come to.
+/// The effect on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// No answer: whatever it did, the run has the same result as without it.
+    /// No answer: the run has the same result as without it.
     Trouble,
-    /// An answer of some kind, which may be a bad one.
+    /// An answer of some kind, possibly a bad one.
     Answer,
-    /// The run stops, and goes on later.
+    /// The run stops, and can be resumed.
     Stops,
 }
 use Kind::{Answer, Stops, Trouble};
@@ -193,16 +193,16 @@ pub enum When {
     Drawn(f64, u64),
     /// With this request alone.
     Once(u64),
-    /// With requests that want a schema, of the first so many.
+    /// With requests that want a schema, among the first ones.
     Schemas(u64),
 }
 
-/// What it has counted.
+/// Its counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Books {
-    /// Questions that reached it, in whole or in part.
+    /// Questions received, in whole or in part.
     pub requests: u64,
-    /// Those that it made an honest answer to, whether that arrived or not.
+    /// Questions with an honest answer, whether it arrived or not.
     pub answered: u64,
     /// Tokens of these.
     pub tokens: u64,
@@ -210,7 +210,7 @@ pub struct Books {
     pub with_schema: u64,
 }
 
-/// See the module. It serves until it is dropped.
+/// See the module. Serves until dropped.
 pub struct Hostile {
     address: SocketAddr,
     inside: Arc<Inside>,
@@ -218,7 +218,7 @@ pub struct Hostile {
 }
 
 struct Inside {
-    honest: Standin,
+    honest: MockServer,
     acts: Vec<Act>,
     when: When,
     latency: Duration,
@@ -227,9 +227,9 @@ struct Inside {
 }
 
 impl Hostile {
-    /// It does one of `acts` when it misbehaves; else it is honest, after `latency`.
+    /// Performs one of `acts` when it misbehaves; otherwise honest, after `latency`.
     pub fn start(acts: Vec<Act>, when: When, latency: Duration) -> Self {
-        let honest = Standin::start(Options::default()).unwrap();
+        let honest = MockServer::start(Options::default()).unwrap();
         let books = Mutex::default();
         let inside = Inside { honest, acts, when, latency, count: AtomicU64::new(0), books };
         let mut hostile =
@@ -238,12 +238,12 @@ impl Hostile {
         hostile
     }
 
-    /// One that does this with a probability.
+    /// Performs this with a probability.
     pub fn named(name: &str, probability: f64, seed: u64) -> Self {
         Hostile::start(vec![act(name)], When::Drawn(probability, seed), Duration::ZERO)
     }
 
-    /// One that is honest.
+    /// Always honest.
     pub fn honest() -> Self {
         Hostile::named("reset", 0.0, 0)
     }
@@ -256,10 +256,10 @@ impl Hostile {
         *self.inside.books.lock().unwrap()
     }
 
-    /// Begins to serve, at the same address as before.
+    /// Starts to serve, at the same address as before.
     pub fn open(&mut self) {
         let listener = loop {
-            // What was closed a moment ago may still be held by the system.
+            // A recently closed address may still be held by the system.
             match TcpListener::bind(self.address) {
                 Ok(listener) => break listener,
                 Err(_) => sleep(Duration::from_millis(20)),
@@ -280,7 +280,7 @@ impl Hostile {
         });
     }
 
-    /// Ends to serve: nobody is there any more.
+    /// Stops serving: the address is unreachable.
     pub fn close(&mut self) {
         self.accepting.store(false, SeqCst);
         // Wakes the thread that accepts.
@@ -298,7 +298,7 @@ impl Drop for Hostile {
     }
 }
 
-/// The behaviour of this name.
+/// Returns the behaviour of this name.
 pub fn act(name: &str) -> Act {
     BEHAVIOURS.iter().find(|(of, ..)| *of == name).unwrap_or_else(|| panic!("no behaviour {name}")).2
 }
@@ -340,7 +340,7 @@ impl Inside {
         if tcp.peek(&mut first)? == 0 {
             return Ok(());
         }
-        // What is asked of models, and no question, is answered honestly.
+        // Requests about models, which are not questions, are answered honestly.
         if first[0] == b'G' {
             if let Some(request) = read(&tcp) {
                 let (status, body) = self.honest("GET", &request);
@@ -374,7 +374,7 @@ impl Inside {
         self.misbehave(act, &request, tcp)
     }
 
-    /// An honest answer, entered into the books.
+    /// Returns an honest answer and counts it.
     fn answer(&self, request: &Request) -> (String, Vec<u8>) {
         let (status, body) = self.honest("POST", request);
         let mut books = self.books.lock().unwrap();
@@ -406,7 +406,7 @@ impl Inside {
         (status, all[end + 4..].to_vec())
     }
 
-    /// An honest answer with something replaced.
+    /// Returns an honest answer with something replaced.
     fn altered(&self, request: &Request, alter: impl FnOnce(&mut Value)) -> Vec<u8> {
         let (_, body) = self.answer(request);
         let mut body: Value = serde_json::from_slice(&body).unwrap();

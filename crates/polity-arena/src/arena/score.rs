@@ -1,0 +1,328 @@
+//! Results of methods, and which differences between them are real.
+
+use super::sheet::{Ledger, SOLVE, Sheet, Spent};
+use super::{Entrant, Unit};
+use polity_driver::run::RunStatus;
+use polity_stats as stats;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+/// The significance level, after correction for the number of tests.
+pub const LEVEL: f64 = 0.05;
+
+/// Use by one member on a kind of work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    /// The member's role or name, else `members`.
+    pub who: String,
+    /// The kind of work: `calls.purpose`.
+    pub purpose: String,
+    /// Its use.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// A quantity that a method measures: the mean over items with a value, each the mean over its repeats.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// The mean.
+    pub mean: f64,
+    /// Lower end of its 95 % interval: percentile bootstrap over items.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Items that have a value.
+    pub items: usize,
+}
+
+/// The results of a method.
+#[derive(Clone, Debug, Serialize)]
+pub struct Score {
+    /// As it was named.
+    pub method: String,
+    /// The method's name.
+    pub kind: &'static str,
+    /// Members of its team.
+    pub members: u32,
+    /// Maximum number of rounds.
+    pub rounds: u32,
+    /// Items.
+    pub items: usize,
+    /// Share of right answers: the mean over items, each the mean over its scored repeats. `None` if no answer could be scored.
+    pub accuracy: Option<f64>,
+    /// Lower end of its 95 % interval: percentile bootstrap over items, with all repeats of an item together.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Use of all repeats together.
+    #[serde(flatten)]
+    pub spent: Spent,
+    /// Share of the tokens spent on other purposes than `solve`.
+    pub coordination: f64,
+    /// Use of a scoring model, if there is one; not part of the method's use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scoring: Option<Spent>,
+    /// Use per item as a share of the allowance, if budgets are equal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of_allowance: Option<f64>,
+    /// Answers that could not be scored, for instance because their tests did not run. They are left out.
+    pub unscored: usize,
+    /// Items on which the team had no answer. They count as wrong.
+    pub unanswered: usize,
+    /// pass^k by k: the probability that k tries at an item are all right; only with several repeats.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pass: BTreeMap<u32, f64>,
+    /// Other quantities that the method measures, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub measured: BTreeMap<&'static str, Measured>,
+    /// Use by member and purpose.
+    pub ledger: Vec<Entry>,
+    /// Whether answers came from simulated models.
+    pub simulated: bool,
+    /// Always [`RunStatus::Done`], since stopped runs are not scored.
+    pub status: RunStatus,
+    /// Folder of the run; with repeats, of the first one.
+    pub run: String,
+    /// The runs of all repeats.
+    pub runs: Vec<String>,
+    /// Right answers by item, over its repeats.
+    #[serde(skip)]
+    pub by_item: Vec<Tally>,
+}
+
+/// The scored repeats of an item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Repeats with a right answer.
+    pub right: u32,
+    /// All scored repeats.
+    pub of: u32,
+}
+
+impl Tally {
+    /// The share of right answers; `None` without repeats.
+    #[must_use]
+    pub fn share(self) -> Option<f64> {
+        (self.of > 0).then(|| f64::from(self.right) / f64::from(self.of))
+    }
+
+    /// Compares how often it is right with another; `None` if one of them has no repeats. Uses whole numbers, since floating-point shares
+    /// may differ where the counts do not.
+    #[must_use]
+    pub fn compare(self, other: Tally) -> Option<Ordering> {
+        let across = |a: Tally, b: Tally| u64::from(a.right) * u64::from(b.of);
+        (self.of > 0 && other.of > 0).then(|| across(self, other).cmp(&across(other, self)))
+    }
+}
+
+impl FromIterator<bool> for Tally {
+    fn from_iter<T: IntoIterator<Item = bool>>(told: T) -> Self {
+        told.into_iter()
+            .fold(Tally::default(), |Tally { right, of }, is| Tally { right: right + u32::from(is), of: of + 1 })
+    }
+}
+
+impl Score {
+    /// Sums up the repeats of a method.
+    pub(super) fn of(entrant: &Entrant, sheets: &[Sheet], runs: Vec<String>, simulated: bool) -> Score {
+        let items = sheets.first().map_or(0, |sheet| sheet.rows.len());
+        let told = |item: usize| sheets.iter().filter_map(move |sheet| sheet.rows.get(item)?.correct);
+        let by_item: Vec<Tally> = (0..items).map(|item| told(item).collect()).collect();
+        let values: Vec<f64> = by_item.iter().filter_map(|tally| tally.share()).collect();
+        let accuracy = stats::bootstrap(&values);
+        let (mut spent, mut scoring) = (Spent::default(), Spent::default());
+        sheets.iter().for_each(|sheet| scoring.add(&sheet.scoring));
+        let mut ledger = Ledger::new();
+        for (who, part) in sheets.iter().flat_map(|sheet| &sheet.ledger) {
+            spent.add(part);
+            ledger.entry(who.clone()).or_default().add(part);
+        }
+        let solving: u64 =
+            ledger.iter().filter(|((_, purpose), _)| purpose == SOLVE).map(|(_, spent)| spent.tokens()).sum();
+        let rows = || sheets.iter().flat_map(|sheet| &sheet.rows);
+        Score {
+            method: entrant.label.clone(),
+            kind: entrant.method,
+            members: entrant.members,
+            rounds: entrant.rounds,
+            items,
+            accuracy: accuracy.mean,
+            low: accuracy.low,
+            high: accuracy.high,
+            spent,
+            coordination: 1.0 - solving as f64 / spent.tokens().max(1) as f64,
+            scoring: Some(scoring).filter(|scoring| scoring.calls > 0),
+            of_allowance: None,
+            unscored: rows().filter(|row| row.correct.is_none()).count(),
+            unanswered: rows().filter(|row| row.answer.is_none()).count(),
+            pass: passes(sheets.len() as u32, &by_item),
+            measured: measured(sheets),
+            ledger: ledger.into_iter().map(|((who, purpose), spent)| Entry { who, purpose, spent }).collect(),
+            simulated,
+            status: RunStatus::Done,
+            run: runs.first().cloned().unwrap_or_default(),
+            runs,
+            by_item,
+        }
+    }
+
+    /// Returns the use per item and repeat, in a unit.
+    #[must_use]
+    pub fn use_per_item(&self, unit: Unit) -> f64 {
+        unit.of(&self.spent) / (self.items * self.runs.len()).max(1) as f64
+    }
+}
+
+/// Returns the quantities measured on the items, over all repeats.
+fn measured(sheets: &[Sheet]) -> BTreeMap<&'static str, Measured> {
+    let mut of_items: BTreeMap<&'static str, BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
+    for row in sheets.iter().flat_map(|sheet| &sheet.rows) {
+        for (name, value) in &row.measured {
+            of_items.entry(name).or_default().entry(row.item).or_default().push(*value);
+        }
+    }
+    let summed = |(name, values): (&'static str, BTreeMap<u32, Vec<f64>>)| {
+        let values: Vec<f64> = values.values().filter_map(|repeats| stats::mean(repeats)).collect();
+        let estimate = stats::bootstrap(&values);
+        let measured = Measured { mean: estimate.mean?, low: estimate.low, high: estimate.high, items: values.len() };
+        Some((name, measured))
+    };
+    of_items.into_iter().filter_map(summed).collect()
+}
+
+/// Returns pass^k for every k up to the number of repeats, over the items with at least k scored repeats.
+fn passes(repeats: u32, by_item: &[Tally]) -> BTreeMap<u32, f64> {
+    let of = |k: u32| {
+        let each = by_item.iter().filter_map(|tally| stats::pass_hat(tally.right, tally.of, k));
+        stats::mean(&each.collect::<Vec<f64>>()).map(|mean| (k, mean))
+    };
+    if repeats < 2 { BTreeMap::new() } else { (1..=repeats).filter_map(of).collect() }
+}
+
+/// Two methods on the same items.
+#[derive(Clone, Debug, Serialize)]
+pub struct Duel {
+    /// The first method.
+    pub a: String,
+    /// The second method.
+    pub b: String,
+    /// Items on which both could be scored.
+    pub items: usize,
+    /// Accuracy of `a` minus that of `b` on these.
+    pub difference: Option<f64>,
+    /// Lower end of its 95 % interval: percentile bootstrap over items, in pairs.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+    /// Items on which `a` is right more often than `b`.
+    pub a_only: u64,
+    /// Items on which `b` is right more often than `a`.
+    pub b_only: u64,
+    /// Exact two-sided McNemar test (with repeats: sign test over items).
+    pub p: f64,
+    /// The same, corrected for the number of pairs (Holm).
+    pub p_holm: f64,
+    /// `real` if `p_holm` is below [`LEVEL`], else `not told apart`.
+    pub verdict: &'static str,
+}
+
+/// Returns all pairs, in order.
+pub(super) fn duels(scores: &[Score]) -> Vec<Duel> {
+    let pairs: Vec<(usize, usize)> =
+        (0..scores.len()).flat_map(|a| (a + 1..scores.len()).map(move |b| (a, b))).collect();
+    // Joined in order.
+    let mut duels: Vec<Duel> = pairs.into_par_iter().map(|(a, b)| duel(&scores[a], &scores[b])).collect();
+    let adjusted = stats::holm(&duels.iter().map(|duel| duel.p).collect::<Vec<f64>>());
+    for (duel, p_holm) in duels.iter_mut().zip(adjusted) {
+        duel.p_holm = p_holm;
+        duel.verdict = if p_holm < LEVEL { "real" } else { "not told apart" };
+    }
+    duels
+}
+
+fn duel(a: &Score, b: &Score) -> Duel {
+    let each = || a.by_item.iter().zip(&b.by_item);
+    let pairs: Vec<f64> = each().filter_map(|(a, b)| Some(a.share()? - b.share()?)).collect();
+    let difference = stats::bootstrap(&pairs);
+    let more = |side: Ordering| each().filter(|(a, b)| a.compare(**b) == Some(side)).count() as u64;
+    let (a_only, b_only) = (more(Ordering::Greater), more(Ordering::Less));
+    let p = stats::mcnemar(a_only, b_only);
+    Duel {
+        a: a.method.clone(),
+        b: b.method.clone(),
+        items: pairs.len(),
+        difference: difference.mean,
+        low: difference.low,
+        high: difference.high,
+        a_only,
+        b_only,
+        p,
+        p_holm: p,
+        verdict: "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sheet::Row;
+    use super::*;
+    use polity_kernel::rng::{Draws, Stream};
+
+    /// A method whose repeats are right as given, by item and repeat.
+    fn score(name: &str, right: &[Vec<bool>]) -> Score {
+        let row = |item: usize, correct: bool| Row {
+            item: item as u32,
+            question: String::new(),
+            answer: None,
+            extracted: None,
+            gold: None,
+            correct: Some(correct),
+            note: None,
+            rounds: 1,
+            measured: BTreeMap::new(),
+            spent: Spent::default(),
+        };
+        let sheet = |repeat: usize| Sheet {
+            rows: right.iter().enumerate().map(|(item, of_item)| row(item, of_item[repeat])).collect(),
+            ledger: Ledger::new(),
+            scoring: Spent::default(),
+            digest: String::new(),
+        };
+        let sheets: Vec<Sheet> = (0..right[0].len()).map(sheet).collect();
+        let entrant = Entrant { label: name.into(), method: "test", members: 1, sized: true, rounds: 1 };
+        Score::of(&entrant, &sheets, Vec::new(), true)
+    }
+
+    #[test]
+    fn the_order_of_repeats_decides_no_comparison() {
+        let mut draws = Draws::new(7, Stream::Driver, 0, 0);
+        for repeats in 2..=7_usize {
+            // Every pair of counts, with the right repeats in a different order on each side.
+            let counts: Vec<(usize, usize)> = (0..=repeats).flat_map(|a| (0..=repeats).map(move |b| (a, b))).collect();
+            let mut shuffled = |right: usize| {
+                let mut told: Vec<bool> = (0..repeats).map(|i| i < right).collect();
+                (1..repeats).for_each(|i| told.swap(i, draws.below(i as u64 + 1) as usize));
+                told
+            };
+            for _ in 0..50 {
+                let a = score("a", &counts.iter().map(|(a, _)| shuffled(*a)).collect::<Vec<_>>());
+                let b = score("b", &counts.iter().map(|(_, b)| shuffled(*b)).collect::<Vec<_>>());
+                let found = duel(&a, &b);
+                let each = (repeats * (repeats + 1) / 2) as u64;
+                assert_eq!((found.a_only, found.b_only), (each, each), "{repeats} repeats");
+                assert_eq!(found.p, 1.0);
+            }
+        }
+    }
+
+    #[test]
+    fn shares_of_different_numbers_of_repeats_are_compared_exactly() {
+        let tally = |right, of| Tally { right, of };
+        assert_eq!(tally(1, 3).compare(tally(2, 6)), Some(Ordering::Equal));
+        assert_eq!(tally(2, 6).compare(tally(3, 7)), Some(Ordering::Less));
+        assert_eq!(tally(1, 1).compare(tally(0, 0)), None);
+        assert_eq!(tally(0, 0).share(), None);
+    }
+}

@@ -1,0 +1,4 @@
+//! Methods compared on the same items ([`arena`]), and the pages that show results ([`report`]).
+
+pub mod arena;
+pub mod report;

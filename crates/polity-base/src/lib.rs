@@ -1,0 +1,13 @@
+//! The ground that everything stands on: random numbers, digests, trees that remember where they were written, populations and topologies.
+//!
+//! Plain data and functions of it. Nothing here knows of rounds, agents' policies or models.
+
+pub mod digest;
+pub mod distance;
+pub mod outline;
+pub mod population;
+pub mod rng;
+pub mod topology;
+pub mod tree;
+
+pub use tree::Invalid;

@@ -1,0 +1,192 @@
+//! Tests of tools for methods and agents, against a scripted model that reads their results.
+#![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use crate::testing::{open, registry};
+use polity_kernel::ask::{Answer, Effect, Outcome, ResponseFormat, Role, Usage, Value};
+use polity_kernel::machine::{ItemReport, Machine, Then};
+use polity_kernel::population::{Table, TextBuilder};
+use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::transport::InMemory;
+use polity_kernel::tree::Node;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Questions about a shop, with the right answers: pieces of the goods in the table.
+fn questions() -> Vec<(String, String)> {
+    let goods = [("ink", 7.5), ("lamp", 42.0), ("paper", 3.25), ("stool", 61.0)];
+    let mut all = Vec::new();
+    for (i, (one, price)) in goods.iter().enumerate() {
+        for (j, (other, others)) in goods.iter().enumerate() {
+            let (n, m) = (i + 2, 2 * j + 1);
+            let right = n as f64 * price + m as f64 * others;
+            all.push((format!("What is the price of {n} x {one} and {m} x {other} together?"), right.to_string()));
+        }
+    }
+    all
+}
+
+fn evaluation(scenario: &Json) -> Box<polity_kernel::evaluation::Evaluation> {
+    let (mut question, mut answer) = (TextBuilder::default(), TextBuilder::default());
+    for (asked, right) in questions() {
+        question.push(&asked);
+        answer.push(&right);
+    }
+    let columns = vec![("question".to_string(), question.finish()), ("answer".to_string(), answer.finish())];
+    let tables = BTreeMap::from([("items".to_string(), Arc::new(Table::new(columns).unwrap()))]);
+    let inputs = Inputs { tables, ..Inputs::default() };
+    let tree = Node::from_json(scenario);
+    match assemble(&tree, &registry(), &inputs, 1, Box::new(InMemory::default())).unwrap_or_else(|e| panic!("{e}")) {
+        Assembled::Evaluation(evaluation) => evaluation,
+        Assembled::Society(_) => panic!("an evaluation was asked for"),
+    }
+}
+
+fn tools(environment: Json) -> Json {
+    json!({"rounds": 8, "agents": 1, "model": "test/scripted", "method": "react", "environment": environment,
+        "items": {"file": "items", "answer": "answer", "scorer": "number"}})
+}
+
+/// A clerk that looks both goods up, computes the sum from the results, and answers with it.
+fn clerk(effect: &Effect) -> Value {
+    let request = &effect.request;
+    let said: Vec<String> = request.messages.iter().map(|message| message.rendered()).collect();
+    let question = said[0].lines().next().unwrap();
+    let words: Vec<&str> = question.trim_end_matches(" together?").split(' ').collect();
+    let (n, one, m, other) = (words[5], words[7], words[9], words[11]);
+    // The tools' results so far.
+    let results: Vec<&String> = request
+        .messages
+        .iter()
+        .zip(&said)
+        .skip(1)
+        .filter(|(message, _)| message.role == Role::User)
+        .map(|(_, said)| said)
+        .collect();
+    let (action, good, expression, answer) = match results.as_slice() {
+        [] => ("look-up", one, String::new(), String::new()),
+        [_] => ("look-up", other, String::new(), String::new()),
+        [first, second] => ("calculate", "", format!("{n} * {first} + {m} * {second}"), String::new()),
+        [.., last] => ("answer", "", String::new(), (*last).clone()),
+    };
+    let ResponseFormat::Record(fields) = &request.response_format else { panic!("{:?}", request.response_format) };
+    let value = |(name, response_format): &(String, ResponseFormat)| match (name.as_str(), response_format) {
+        ("action", ResponseFormat::Choice(options)) => {
+            Value::Choice(options.iter().position(|option| option == action).unwrap() as u32)
+        }
+        ("column", ResponseFormat::Choice(options)) => {
+            Value::Choice(options.iter().position(|option| option == "price").unwrap() as u32)
+        }
+        ("good", _) => Value::Text(good.into()),
+        ("expression", _) => Value::Text(expression.clone()),
+        ("answer", _) => Value::Text(answer.clone()),
+        ("thought", _) => Value::Text("so far so good".into()),
+        other => panic!("{other:?}"),
+    };
+    Value::Record(fields.iter().map(value).collect())
+}
+
+/// The same clerk, ignoring the tools' results.
+fn blind(effect: &Effect) -> Value {
+    let mut effect = effect.clone();
+    for message in Arc::make_mut(&mut effect.request.messages).iter_mut().skip(1) {
+        if message.role == Role::User {
+            *message = polity_kernel::ask::ChatMessage::text(Role::User, "1");
+        }
+    }
+    clerk(&effect)
+}
+
+fn answer(effect: &Effect, value: Value) -> Answer {
+    let outcome = Outcome::Reply { value, raw: String::new(), repaired: false };
+    Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() }
+}
+
+/// Runs an evaluation to its end; `break_at`: snapshot and continue in a new machine after that many rounds.
+fn play(scenario: &Json, model: fn(&Effect) -> Value, break_at: Option<u32>) -> (Vec<ItemReport>, String, u64) {
+    let mut machine = evaluation(scenario);
+    let (mut ready, mut items, mut asked): (Vec<Answer>, Vec<ItemReport>, u64) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let step = machine.poll(std::mem::take(&mut ready)).unwrap();
+        asked += step.start.len() as u64;
+        ready.extend(step.start.iter().map(|effect| answer(effect, model(effect))));
+        match step.then {
+            Then::Round(report) => {
+                items.extend(report.items);
+                if break_at == Some(report.round) {
+                    let saved = machine.snapshot().unwrap();
+                    machine = evaluation(scenario);
+                    machine.restore(&saved).unwrap();
+                    ready = machine.open_effects().iter().map(|effect| answer(effect, model(effect))).collect();
+                }
+            }
+            Then::Done(outcome) => return (items, outcome.digest.to_string(), asked),
+            Then::More | Then::Wait => {}
+        }
+    }
+}
+
+#[test]
+fn a_model_that_reads_what_tools_give_back_answers_right_and_one_that_does_not_does_not() {
+    let scenario = tools(json!("shop-tools"));
+    let (items, digest, asked) = play(&scenario, clerk, None);
+    assert_eq!(items.len(), questions().len());
+    assert!(items.iter().all(|item| item.correct == Some(true)), "{items:?}");
+    assert_eq!(asked, 4 * items.len() as u64, "two look-ups, a sum and an answer");
+    for item in &items {
+        assert_eq!(item.measured, [Some(1.0), Some(4.0)], "its reward, and its steps");
+        assert_eq!((item.rounds, item.asks), (4, 4));
+    }
+    // Interrupted after any round, the result is the same.
+    for at in 0..3 {
+        assert_eq!(play(&scenario, clerk, Some(at)).1, digest, "broken off after round {at}");
+    }
+    let (items, ..) = play(&scenario, blind, None);
+    assert!(items.iter().all(|item| item.correct == Some(false)), "{items:?}");
+}
+
+#[test]
+fn an_episode_that_ends_without_an_answer_has_none() {
+    let (items, _, asked) = play(&tools(json!({"kind": "shop-tools", "most_calls": 2})), clerk, None);
+    assert_eq!(asked, 2 * items.len() as u64);
+    for item in items {
+        assert_eq!((item.correct, item.measured), (Some(false), vec![Some(0.0), Some(2.0)]));
+    }
+}
+
+#[test]
+fn the_same_tools_are_a_world_of_a_thousand_episodes() {
+    let scenario = json!({"rounds": 9, "agents": 1000, "world": {"kind": "shop-tools", "most_calls": 3}, "topology": {"kind": "none"},
+        "cohorts": [{"policy": {"kind": "mind", "model": "test/scripted"}}]});
+    let mut society = open(&scenario, &Inputs::default(), 1).unwrap_or_else(|error| panic!("{error}"));
+    let (mut ready, mut rewards, mut rounds) = (Vec::new(), 0.0, 0);
+    loop {
+        let step = society.poll(std::mem::take(&mut ready)).unwrap();
+        ready.extend(step.start.iter().map(|effect| {
+            // A guess of the answer in every third round, otherwise a tool call: never right by chance.
+            let ResponseFormat::Record(fields) = &effect.request.response_format else {
+                panic!("{:?}", effect.request.response_format)
+            };
+            let action = if effect.id.round % 3 == 2 { "answer" } else { "calculate" };
+            let value = |(_, response_format): &(String, ResponseFormat)| match response_format {
+                ResponseFormat::Choice(options) => {
+                    Value::Choice(options.iter().position(|option| option == action).unwrap_or_default() as u32)
+                }
+                ResponseFormat::Record(_) => Value::Record(vec![Value::Text("-1".into())]),
+                _ => Value::Text("1 + 1".into()),
+            };
+            answer(effect, Value::Record(fields.iter().map(value).collect()))
+        }));
+        match step.then {
+            Then::Round(report) => {
+                let metric = |name: &str| report.metrics.iter().find(|(known, _)| known == name).unwrap().1;
+                rewards += metric("mean-reward");
+                rounds += 1;
+                assert_eq!(metric("episodes"), f64::from(1000 * (rounds / 3)), "round {rounds}: {:?}", report.metrics);
+            }
+            Then::Done(_) => break,
+            Then::More | Then::Wait => {}
+        }
+    }
+    assert_eq!((rounds, rewards), (9, 0.0));
+}

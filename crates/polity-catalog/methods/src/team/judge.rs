@@ -1,0 +1,123 @@
+//! Judgements on answers: the best of several, whether one is right, marks for all.
+
+use super::{Stand, talk};
+use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
+use polity_kernel::items::{judged, right_or_wrong};
+use polity_kernel::method::{Brief, TeamContext};
+
+const CHOOSE: &str = include_str!("prompts/choose.md");
+const CHECK: &str = include_str!("prompts/check.md");
+const MARK: &str = include_str!("prompts/mark.md");
+
+/// Replaces names, so that answers are judged anonymously.
+fn anonymous(stands: &[Stand]) -> Vec<Stand> {
+    stands.iter().enumerate().map(|(i, stand)| stand.named(format!("Answer {}", i + 1))).collect()
+}
+
+fn said(stands: &[Stand]) -> Vec<Part> {
+    stands.iter().map(Stand::said).collect()
+}
+
+/// Builds a question for the best of the answers; its options are their numbers.
+fn to_choose(context: &TeamContext<'_>, judge: usize, stands: &[Stand], sample: u32) -> Brief {
+    let named = anonymous(stands);
+    let options = named.iter().map(|stand| stand.by.clone()).collect();
+    let response_format = ResponseFormat::Record(vec![
+        ("reasons".into(), ResponseFormat::Text),
+        ("answer".into(), ResponseFormat::Choice(options)),
+    ]);
+    Brief::new(judge, talk(context, judge, &said(&named), CHOOSE), response_format).task(Task::Choose).sample(sample)
+}
+
+fn choice(value: &Value) -> Option<usize> {
+    match value.field(1) {
+        Some(Value::Choice(i)) => Some(*i as usize),
+        _ => None,
+    }
+}
+
+/// Returns the index of the answer that a judge finds best. A single answer is not judged. `None` without a judgement.
+pub async fn best(context: &mut TeamContext<'_>, judge: usize, stands: &[Stand]) -> Option<usize> {
+    if stands.len() < 2 {
+        return (!stands.is_empty()).then_some(0);
+    }
+    let brief = to_choose(context, judge, stands, 0);
+    context.ask(brief).await.ok().and_then(|value| choice(&value)).filter(|i| *i < stands.len())
+}
+
+/// Returns the winner of a knockout of pairs, each judged in both orders. A split decision goes to the first in the list. Takes 2 (n - 1)
+/// judgements.
+pub async fn tournament(context: &mut TeamContext<'_>, judge: usize, stands: &[Stand]) -> Option<usize> {
+    let mut left: Vec<usize> = (0..stands.len()).collect();
+    let mut sample = 0;
+    while left.len() > 1 {
+        let pairs: Vec<(usize, usize)> = left.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        let mut briefs = Vec::new();
+        for (a, b) in &pairs {
+            for (first, second) in [(a, b), (b, a)] {
+                briefs.push(to_choose(context, judge, &[stands[*first].clone(), stands[*second].clone()], sample));
+                sample += 1;
+            }
+        }
+        let verdicts: Vec<Option<usize>> =
+            context.ask_all(briefs).await.into_iter().map(|heard| heard.ok().and_then(|v| choice(&v))).collect();
+        let odd = left.chunks_exact(2).remainder().to_vec();
+        left = pairs
+            .iter()
+            .zip(verdicts.chunks_exact(2))
+            .map(|((a, b), verdict)| if verdict == [Some(1), Some(0)] { *b } else { *a })
+            .chain(odd)
+            .collect();
+    }
+    left.first().copied()
+}
+
+/// Builds a question on whether an answer is right; [`judged`] reads the reply.
+pub fn to_check(context: &TeamContext<'_>, judge: usize, stand: &Stand, instruction: &str) -> Brief {
+    let instruction = format!("{}\n{}", CHECK.trim_end(), instruction.trim_end());
+    let shown = said(&anonymous(std::slice::from_ref(stand)));
+    Brief::new(judge, talk(context, judge, &shown, instruction.trim_end()), right_or_wrong()).task(Task::Check)
+}
+
+/// Returns whether a judge finds an answer right, and its reasons; `None` without a judgement.
+pub async fn check(context: &mut TeamContext<'_>, judge: usize, stand: &Stand) -> Option<(bool, String)> {
+    let brief = to_check(context, judge, stand, "");
+    let judgement = context.ask(brief).await.ok()?;
+    judged(&judgement).map(|(right, why)| (right, why.to_owned()))
+}
+
+/// Builds a question for marks of all answers on a scale.
+pub fn to_mark(context: &TeamContext<'_>, judge: usize, stands: &[Stand], low: f64, high: f64) -> Brief {
+    let n = stands.len() as u32;
+    let mark = ResponseFormat::Number { low, high, whole: false };
+    let response_format =
+        ResponseFormat::Record(vec![("marks".into(), ResponseFormat::List { of: Box::new(mark), least: n, most: n })]);
+    let instruction = MARK.trim_end().replace("LOW", &low.to_string()).replace("HIGH", &high.to_string());
+    Brief::new(judge, talk(context, judge, &said(&anonymous(stands)), &instruction), response_format).task(Task::Rate)
+}
+
+/// Returns the marks of a reply, in the order in which the answers were shown.
+#[must_use]
+pub fn marked(value: &Value) -> Option<Vec<f64>> {
+    match value.field(0) {
+        Some(Value::List(marks)) => {
+            marks.iter().map(|mark| if let Value::Number(x) = mark { Some(*x) } else { None }).collect()
+        }
+        _ => None,
+    }
+}
+
+/// Returns a judge's marks for all answers, `low` to `high`; `None` without a judgement.
+pub async fn marks(
+    context: &mut TeamContext<'_>,
+    judge: usize,
+    stands: &[Stand],
+    low: f64,
+    high: f64,
+) -> Option<Vec<f64>> {
+    if stands.is_empty() {
+        return Some(Vec::new());
+    }
+    let brief = to_mark(context, judge, stands, low, high);
+    context.ask(brief).await.ok().and_then(|value| marked(&value))
+}

@@ -1,0 +1,30 @@
+//! Layers of proposals, each shown to the next layer: mixtures of agents.
+
+use super::{Stand, solve, tell_all, to_solve};
+use polity_kernel::ask::Part;
+use polity_kernel::method::{Brief, TeamContext};
+
+/// Instruction to members who answer with others' proposals in view.
+pub const SYNTHESISE: &str = include_str!("prompts/synthesise.md");
+
+/// Builds a question to a member who is shown proposals.
+#[must_use]
+pub fn to_synthesise(context: &TeamContext<'_>, member: usize, proposals: &[Stand]) -> Brief {
+    let shown: Vec<Part> = proposals.iter().map(Stand::said).collect();
+    to_solve(context, member, &shown, SYNTHESISE)
+}
+
+/// Runs one layer: each of these members answers with the proposals of the previous layer in view.
+pub async fn layer(context: &mut TeamContext<'_>, members: &[usize], proposals: &[Stand]) -> Vec<Option<Stand>> {
+    for member in members {
+        tell_all(context, *member, proposals);
+    }
+    let briefs = members.iter().map(|member| to_synthesise(context, *member, proposals)).collect();
+    solve(context, briefs).await
+}
+
+/// Returns the answer of a member who is shown proposals; without an answer, the last proposal.
+pub async fn aggregate(context: &mut TeamContext<'_>, member: usize, proposals: &[Stand]) -> Option<Stand> {
+    let answers = layer(context, &[member], proposals).await;
+    answers.into_iter().next().flatten().or_else(|| proposals.last().cloned())
+}

@@ -1,0 +1,113 @@
+//! An orchestrator's ledgers (Fourney et al., "Magentic-One", 2024): a task ledger of facts and plan, a progress ledger for every step,
+//! and when to replan.
+
+use super::{Stand, talk};
+use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
+use polity_kernel::method::{Brief, TeamContext};
+use serde::{Deserialize, Serialize};
+
+const FACTS: &str = include_str!("prompts/facts.md");
+const PLAN: &str = include_str!("prompts/plan.md");
+const PROGRESS: &str = include_str!("prompts/progress.md");
+
+/// The task ledger.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tasks {
+    /// Facts given, to be looked up, to be derived, and guesses.
+    pub facts: String,
+    /// Steps, and who does them.
+    pub plan: String,
+}
+
+/// The progress ledger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Whether the last answer settles the question.
+    pub satisfied: bool,
+    /// Whether the team is looping.
+    pub looping: bool,
+    /// Whether it makes progress.
+    pub progressing: bool,
+    /// Index of the next worker.
+    pub next: usize,
+    /// Its instruction.
+    pub order: String,
+}
+
+/// Returns the number of steps without progress: plus one if the team loops or makes no progress, else minus one.
+#[must_use]
+pub fn stalls(before: u32, progress: &Progress) -> u32 {
+    match progress.looping || !progress.progressing {
+        true => before + 1,
+        false => before.saturating_sub(1),
+    }
+}
+
+impl Tasks {
+    /// Formats the ledger for a prompt.
+    #[must_use]
+    pub fn shown(&self) -> Part {
+        Part::Text(format!("What is known:\n{}\n\nThe plan:\n{}", self.facts, self.plan))
+    }
+}
+
+/// The orchestrator writes its task ledger; `before` is the previous one that failed, if any.
+pub async fn plan(
+    context: &mut TeamContext<'_>,
+    by: usize,
+    can: &str,
+    before: Option<&Tasks>,
+    heard: &[Stand],
+) -> Tasks {
+    let mut shown: Vec<Part> = before.map(Tasks::shown).into_iter().collect();
+    shown.extend(heard.iter().map(Stand::said));
+    let facts = super::write(context, by, &shown, FACTS).await.unwrap_or_default();
+    shown.push(Part::Text(format!("What is known:\n{facts}\n\nThe team:\n{can}")));
+    let plan = super::write(context, by, &shown, PLAN).await.unwrap_or_default();
+    Tasks { facts, plan }
+}
+
+/// The orchestrator assesses the progress and chooses who does what next. `None`: it gave no readable answer.
+pub async fn progress(
+    context: &mut TeamContext<'_>,
+    by: usize,
+    tasks: &Tasks,
+    who: &[String],
+    heard: &[Stand],
+) -> Option<Progress> {
+    let yes = || ResponseFormat::Choice(vec!["yes".into(), "no".into()]);
+    let response_format = ResponseFormat::Record(vec![
+        ("satisfied".into(), yes()),
+        ("looping".into(), yes()),
+        ("progressing".into(), yes()),
+        ("next".into(), ResponseFormat::Choice(who.to_vec())),
+        ("order".into(), ResponseFormat::Text),
+    ]);
+    let mut shown = vec![tasks.shown()];
+    shown.extend(heard.iter().map(Stand::said));
+    let brief = Brief::new(by, talk(context, by, &shown, PROGRESS), response_format).task(Task::Check);
+    let value = context.ask(brief).await.ok()?;
+    let choice = |i: usize| if let Some(Value::Choice(c)) = value.field(i) { Some(*c as usize) } else { None };
+    Some(Progress {
+        satisfied: choice(0)? == 0,
+        looping: choice(1)? == 0,
+        progressing: choice(2)? == 0,
+        next: choice(3)?,
+        order: value.field(4)?.as_text()?.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stalls_rise_and_fall() {
+        let step =
+            |looping, progressing| Progress { satisfied: false, looping, progressing, next: 0, order: String::new() };
+        assert_eq!(stalls(0, &step(false, true)), 0);
+        assert_eq!(stalls(0, &step(true, true)), 1);
+        assert_eq!(stalls(1, &step(false, false)), 2);
+        assert_eq!(stalls(2, &step(false, true)), 1);
+    }
+}

@@ -1,0 +1,107 @@
+//! Societies from JSON, driven by hand: the leaves under test make no calls, so one poll without answers is a round.
+#![allow(dead_code, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+use polity_kernel::machine::{Machine, Outcome, RoundReport, Then};
+use polity_kernel::population::{Column, Table};
+use polity_kernel::registry::Registry;
+use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::society::Society;
+use polity_kernel::transport::InMemory;
+use polity_kernel::tree::{Node, TreeError};
+use serde_json::Value;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The results of a round, and the values of its acts in order of agent.
+pub struct Round {
+    report: RoundReport,
+    acts: Vec<f64>,
+}
+
+impl Deref for Round {
+    type Target = RoundReport;
+
+    fn deref(&self) -> &RoundReport {
+        &self.report
+    }
+}
+
+/// A society that has run to its end.
+pub struct Played {
+    /// The values of the column `opinion` or `last-guess` before the first round.
+    pub start: Vec<f64>,
+    pub rounds: Vec<Round>,
+    pub outcome: Outcome,
+    pub society: Society,
+}
+
+/// Returns a registry with all leaves of the catalogue.
+pub fn registry() -> Registry {
+    let mut registry = Registry::new();
+    crate::register_all(&mut registry);
+    crate::register_others(&mut registry);
+    registry
+}
+
+pub fn open(scenario: &Value, inputs: &Inputs, shards: usize) -> Result<Society, TreeError> {
+    let registry = registry();
+    let tree = Node::from_json(scenario);
+    match assemble(&tree, &registry, inputs, shards, Box::new(InMemory::default()))? {
+        Assembled::Society(society) => Ok(*society),
+        Assembled::Evaluation(_) => panic!("a society was asked for"),
+    }
+}
+
+pub fn play_with(scenario: &Value, inputs: &Inputs, shards: usize) -> Played {
+    let mut society = open(scenario, inputs, shards).unwrap_or_else(|error| panic!("{error}"));
+    let start = society.column(0);
+    let mut rounds = Vec::new();
+    loop {
+        match society.poll(Vec::new()).unwrap().then {
+            Then::Round(report) => {
+                let acts = society.acts().flat_map(|block| block.rows.iter().map(|act| act.value)).collect();
+                rounds.push(Round { report: *report, acts });
+            }
+            Then::Done(outcome) => return Played { start, rounds, outcome, society },
+            Then::More | Then::Wait => panic!("these leaves ask nobody"),
+        }
+    }
+}
+
+pub fn play(scenario: &Value) -> Played {
+    play_with(scenario, &Inputs::default(), 1)
+}
+
+/// Returns the agents' actions in a round, by id; each acts once.
+pub fn acts(round: &Round) -> Vec<f64> {
+    round.acts.clone()
+}
+
+/// Returns the value of a metric in a round.
+pub fn metric(report: &RoundReport, name: &str) -> f64 {
+    let found = report.metrics.iter().find(|(other, _)| other == name);
+    found.unwrap_or_else(|| panic!("no metric {name} among {:?}", report.metrics)).1
+}
+
+/// Creates a population with one column of numbers, under the name `people`.
+pub fn people(column: &str, values: Vec<f64>) -> Inputs {
+    let table = Table::new(vec![(column.into(), Column::Number(values))]).unwrap();
+    Inputs { tables: [("people".to_string(), Arc::new(table))].into(), ..Inputs::default() }
+}
+
+/// Creates an edge list under the name `ties`.
+pub fn ties(edges: &[(u32, u32)]) -> Inputs {
+    Inputs { edges: [("ties".to_string(), Arc::new(edges.to_vec()))].into(), ..Inputs::default() }
+}
+
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Returns why a scenario is refused.
+pub fn refused(scenario: &Value) -> String {
+    match open(scenario, &Inputs::default(), 1) {
+        Ok(_) => panic!("it was accepted: {scenario}"),
+        Err(error) => error.to_string(),
+    }
+}

@@ -1,0 +1,133 @@
+//! Evidence on the quality of a run: alarms, requested and obtained shares, distances from data. Read from the run folder alone.
+
+use polity_arena::report::{DataTable, Section};
+use polity_driver::health::{Alarm, alarms};
+use polity_store::tables::{ColumnData, Reader, TableError};
+
+/// The report's text for a run without alarms.
+const NO_ALARM: &str = "No alarm. The checks look for cohorts that never acted, cohorts whose acts were always equal, \
+                        metrics (if any are measured) that have not changed over the last ten rounds, questions to \
+                        models that ended in their default or without an answer, and texts of four words or more that \
+                        repeat another agent's.";
+
+/// Maximum rows of a table on a page or a terminal.
+const MOST_ROWS: usize = 200;
+
+/// The names of a table's columns, and its rows as texts.
+type Rows = (Vec<String>, Vec<Vec<String>>);
+
+/// Returns the rows of a table; `None` if the run has no such table.
+fn rows(data: &[(String, ColumnData)]) -> Option<Rows> {
+    let columns = data.iter().map(|(name, _)| name.clone()).collect();
+    let cells: Vec<Vec<Option<String>>> = data.iter().map(|(_, column)| column.texts()).collect();
+    let rows = data.first().map_or(0, |(_, column)| column.rows());
+    let row = |i: usize| cells.iter().map(|column| column.get(i).cloned().flatten().unwrap_or_default()).collect();
+    (rows > 0).then(|| (columns, (0..rows).map(row).collect()))
+}
+
+/// Returns the share furthest from the requested one: its column, its level, and the difference.
+fn furthest(marginals: &[(String, ColumnData)]) -> Option<(String, String, f64)> {
+    let find = |name: &str| marginals.iter().find(|(n, _)| n == name).map(|(_, data)| data);
+    let (column, level) = (find("column")?.texts(), find("level")?.texts());
+    let (asked, obtained) = (find("asked")?.numbers(), find("obtained")?.numbers());
+    let mut furthest: Option<(String, String, f64)> = None;
+    for (((column, level), asked), obtained) in column.into_iter().zip(level).zip(asked).zip(obtained) {
+        let off = (asked? - obtained?).abs();
+        if furthest.as_ref().is_none_or(|(_, _, most)| off > *most) {
+            furthest = Some((column?, level?, off));
+        }
+    }
+    furthest
+}
+
+fn in_words((column, level, off): &(String, String, f64)) -> String {
+    match 100.0 * off {
+        points if points < 0.0005 => "every share is met to within 0.0005 percentage points".into(),
+        points => format!("the largest error is {points:.3} percentage points ({level} of {column})"),
+    }
+}
+
+/// Formats a number of a table with at most four decimals.
+fn short(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(number) if number.fract() != 0.0 => format!("{number:.4}"),
+        _ => text.to_string(),
+    }
+}
+
+/// Returns the lines for the terminal.
+pub fn facts(tables: &Reader<'_>, health: &[Alarm]) -> Result<Vec<String>, TableError> {
+    let mut facts = Vec::new();
+    let marginals = tables.closed("marginals", &[], usize::MAX)?;
+    facts.extend(furthest(&marginals).map(|furthest| format!("marginals: {}", in_words(&furthest))));
+    if let Some((_, rows)) = rows(&tables.closed("validation", &[], usize::MAX)?) {
+        // The distances of one comparison are in one line, one after the other.
+        for check in rows.chunk_by(|a, b| a[..3] == b[..3]).take(MOST_ROWS) {
+            if let [at, of, against, ..] = check[0].as_slice() {
+                let distance = |row: &Vec<String>| format!("{} {}", row[3], short(&row[4]));
+                let distances: Vec<String> = check.iter().map(distance).collect();
+                facts.push(format!("validation: {of} ({at}) against {against}: {}", distances.join(", ")));
+            }
+        }
+    }
+    match health {
+        [] => facts.push("health: no alarm".into()),
+        alarms => facts.extend(alarms.iter().map(|alarm| format!("health: {}: {}", alarm.kind, alarm.message))),
+    }
+    Ok(facts)
+}
+
+/// Returns the report's sections after the results.
+pub fn sections(tables: &Reader<'_>) -> Result<Vec<Section>, TableError> {
+    let mut sections = Vec::new();
+    let section = |title: &str, text: String, table: Option<DataTable>| Section {
+        title: title.into(),
+        text: Some(text),
+        figures: Vec::new(),
+        table,
+    };
+    let marginals = tables.closed("marginals", &[], usize::MAX)?;
+    if let Some((columns, rows)) = rows(&marginals) {
+        let text =
+            furthest(&marginals).map_or(String::new(), |furthest| format!("Marginals: {}.", in_words(&furthest)));
+        let caption = "Requested and obtained shares of the population.";
+        sections.push(section("Population", text, Some(shortened(columns, rows, caption))));
+    }
+    if let Some((columns, rows)) = rows(&tables.closed("validation", &[], usize::MAX)?) {
+        let text = "Distances between the agents and data: ks is the two-sample Kolmogorov–Smirnov statistic, \
+                    wasserstein the Wasserstein-1 distance in the unit of the quantity, total-variation the share of \
+                    agents who would have to change category.";
+        sections.push(section("Validation", text.into(), Some(shortened(columns, rows, "Distances from data."))));
+    }
+    let alarms = alarms(tables)?;
+    let text = match alarms.is_empty() {
+        true => NO_ALARM.to_owned(),
+        false => "Signs that the run, or a part of it, is uninformative.".to_owned(),
+    };
+    let rows: Vec<Vec<String>> = alarms
+        .iter()
+        .map(|alarm| {
+            let number = |x: f64| short(&x.to_string());
+            vec![
+                alarm.kind.into(),
+                alarm.subject.clone(),
+                number(alarm.figure),
+                number(alarm.threshold),
+                alarm.message.clone(),
+            ]
+        })
+        .collect();
+    let columns = ["alarm", "of", "figure", "threshold", "what"].map(String::from).to_vec();
+    let table = (!rows.is_empty()).then(|| DataTable { columns, rows, caption: "Alarms.".into() });
+    sections.push(section("Health", text, table));
+    Ok(sections)
+}
+
+fn shortened(columns: Vec<String>, rows: Vec<Vec<String>>, caption: &str) -> DataTable {
+    let cut = match rows.len() > MOST_ROWS {
+        true => format!(" The first {MOST_ROWS} of {} rows; the tables of the run have all of them.", rows.len()),
+        false => String::new(),
+    };
+    let row = |row: Vec<String>| row.iter().map(|cell| short(cell)).collect();
+    DataTable { columns, rows: rows.into_iter().take(MOST_ROWS).map(row).collect(), caption: format!("{caption}{cut}") }
+}

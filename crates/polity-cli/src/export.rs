@@ -1,0 +1,166 @@
+//! `polity export`: a table as CSV or JSON lines.
+
+use super::args::Format;
+use super::failure::{Exit, Failure};
+use super::output::{self, note, print_data};
+use polity_driver::results;
+use polity_driver::sweep::is_sweep;
+use polity_store::disk::{Disk, RealDisk};
+use polity_store::spreadsheet::inert;
+use polity_store::tables::{ColumnData, TableError};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// One cell, as JSON; a missing one is null.
+fn cell(data: &ColumnData, row: usize) -> serde_json::Value {
+    use serde_json::json;
+    let value = match data {
+        ColumnData::U32(v) => v.get(row).copied().flatten().map(|x| json!(x)),
+        ColumnData::U64(v) => v.get(row).copied().flatten().map(|x| json!(x)),
+        ColumnData::F64(v) => v.get(row).copied().flatten().map(|x| json!(x)),
+        ColumnData::Bool(v) => v.get(row).copied().flatten().map(|x| json!(x)),
+        ColumnData::Text(v) => v.get(row).and_then(|t| t.as_ref()).map(|x| json!(x)),
+        ColumnData::Category { words, codes } => {
+            codes.get(row).copied().flatten().and_then(|code| words.get(code as usize)).map(|x| json!(x))
+        }
+    };
+    value.unwrap_or_default()
+}
+
+pub fn export(
+    run: &Path,
+    table: Option<&str>,
+    format: Format,
+    raw: bool,
+    out: Option<&Path>,
+    limit: Option<usize>,
+) -> Result<Exit, Failure> {
+    let table = table.unwrap_or(if is_sweep(&RealDisk, run) { "summary" } else { "metrics" });
+    let tables = results::open(&RealDisk, run)?;
+    let data = tables.table(table, &[], limit.unwrap_or(usize::MAX)).map_err(|error| match error {
+        TableError::Rounds { .. } => Failure::new(Exit::Folder, why_not_there(run, table)),
+        error => error.into(),
+    })?;
+    let out: Box<dyn Write> = match out {
+        Some(path) => {
+            let file = File::create(path).map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
+            Box::new(BufWriter::new(file))
+        }
+        None => Box::new(BufWriter::new(Standard)),
+    };
+    let written = match format {
+        Format::Csv => write_csv(&data, raw, out),
+        Format::Jsonl => write_jsonl(&data, out).map(|()| 0),
+    };
+    if let Ok(escaped @ 1..) = written {
+        note(&format!(
+            "{escaped} texts that a spreadsheet would take for formulas got a leading apostrophe; --raw leaves them \
+             unchanged"
+        ));
+    }
+    match written {
+        // The reader has seen enough (`| head`).
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(e) => Err(Failure::new(Exit::Disk, format!("the export cannot be written: {e}"))),
+        Ok(_) => Ok(Exit::Done),
+    }
+}
+
+/// Standard output.
+struct Standard;
+
+impl Write for Standard {
+    fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
+        print_data(data).map(|()| data.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Explains why a table is missing.
+fn why_not_there(run: &Path, table: &str) -> String {
+    let have = RealDisk.list(&run.join("tables")).unwrap_or_default();
+    if have.iter().any(|name| name == table) {
+        format!("the table `{table}` cannot be read yet: its parts are closed when the run saves and when it ends")
+    } else {
+        format!("{} has no table `{table}`; it has {}", run.display(), have.join(", "))
+    }
+}
+
+fn rows(data: &[(String, ColumnData)]) -> usize {
+    data.first().map_or(0, |(_, column)| column.rows())
+}
+
+/// Writes CSV. Unless `raw`, texts that a spreadsheet would take for formulas get a leading apostrophe; returns how many do.
+fn write_csv(data: &[(String, ColumnData)], raw: bool, out: impl Write) -> io::Result<u64> {
+    let mut escaped = 0;
+    let mut field = |value: serde_json::Value| match value {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) if raw => text,
+        serde_json::Value::String(text) => {
+            let shown = inert(&text);
+            escaped += u64::from(matches!(shown, Cow::Owned(_)));
+            shown.into_owned()
+        }
+        other => other.to_string(),
+    };
+    let mut out = csv::Writer::from_writer(out);
+    out.write_record(data.iter().map(|(name, _)| field(name.as_str().into())))?;
+    for row in 0..rows(data) {
+        out.write_record(data.iter().map(|(_, column)| field(cell(column, row))))?;
+    }
+    out.flush()?;
+    Ok(escaped)
+}
+
+fn write_jsonl(data: &[(String, ColumnData)], mut out: impl Write) -> io::Result<()> {
+    for row in 0..rows(data) {
+        let object: serde_json::Map<String, serde_json::Value> =
+            data.iter().map(|(name, column)| (name.clone(), cell(column, row))).collect();
+        writeln!(out, "{}", output::json(&object))?;
+    }
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_quotes_what_it_must_and_leaves_missing_cells_empty() {
+        let data = vec![
+            ("a,b".to_string(), ColumnData::Text(vec![Some("x\"y".into()), None])),
+            ("n".to_string(), ColumnData::F64(vec![Some(1.5), None])),
+        ];
+        let (mut csv, mut jsonl) = (Vec::new(), Vec::new());
+        write_csv(&data, false, &mut csv).unwrap();
+        write_jsonl(&data, &mut jsonl).unwrap();
+        assert_eq!(String::from_utf8(csv).unwrap(), "\"a,b\",n\n\"x\"\"y\",1.5\n,\n");
+        assert_eq!(String::from_utf8(jsonl).unwrap().lines().last(), Some("{\"a,b\":null,\"n\":null}"));
+    }
+
+    #[test]
+    fn formulas_are_texts_and_numbers_are_numbers() {
+        let texts = ["=HYPERLINK(\"http://x\",\"y\")", "-1.5", "- a point", "@x", "plain"];
+        let data = vec![
+            ("=text".to_string(), ColumnData::Text(texts.map(|text| Some(text.to_string())).to_vec())),
+            ("n".to_string(), ColumnData::F64(vec![Some(-1.5), Some(-2.0), None, None, Some(1e300)])),
+        ];
+        let written = |raw| {
+            let mut out = Vec::new();
+            let escaped = write_csv(&data, raw, &mut out).unwrap();
+            (String::from_utf8(out).unwrap(), escaped)
+        };
+        let inert =
+            "'=text,n\n\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\",-1.5\n-1.5,-2.0\n'- a point,\n'@x,\nplain,1e+300\n";
+        assert_eq!(written(false), (inert.to_string(), 4));
+        assert_eq!(written(true), (inert.replace('\'', ""), 0));
+        let mut jsonl = Vec::new();
+        write_jsonl(&data, &mut jsonl).unwrap();
+        assert!(String::from_utf8(jsonl).unwrap().contains("{\"=text\":\"@x\""), "JSON is no spreadsheet");
+    }
+}

@@ -1,0 +1,184 @@
+//! What flags mean: edits of a scenario, a budget, the options of the mock server.
+
+use super::args::{Answering, Edits, FileAccess, Mock, Spending};
+use super::failure::{Exit, Failure, Source, failure};
+use polity_driver::run::{Prepared, other_models, prepare};
+use polity_kernel::ask::Constrain;
+use polity_kernel::scenario::{Budget, Price};
+use polity_kernel::tree::{Key, Node, Origin, Value, nearest};
+use polity_models::mock_server::{Faults, Options};
+use polity_store::files::{self, Reach};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
+
+/// Returns flags that set a number of the scenario.
+pub(crate) fn flags<const N: usize>(flags: [(&str, Option<u64>); N]) -> Vec<(String, Node)> {
+    let set = |(path, value): (&str, Option<u64>)| {
+        let value = value?;
+        let flag = path.rsplit('.').next().unwrap_or(path);
+        let origin = polity_kernel::tree::Origin::Edit(format!("--{flag} {value}").into());
+        Some((path.to_string(), Node { value: Value::Int(value as i64), origin }))
+    };
+    flags.into_iter().filter_map(set).collect()
+}
+
+impl Spending {
+    pub(crate) fn budget(self) -> Budget {
+        let Spending { max_cost, max_tokens, max_calls, max_requests, max_tool_calls, max_time } = self;
+        Budget {
+            cost_usd: max_cost,
+            tokens: max_tokens,
+            calls: max_calls,
+            requests: max_requests,
+            tool_calls: max_tool_calls,
+            seconds: max_time,
+            ..Budget::default()
+        }
+    }
+
+    /// Returns the same as edits of a scenario.
+    pub(crate) fn flags(self) -> Vec<(String, Node)> {
+        let Spending { max_cost, max_tokens, max_calls, max_requests, max_tool_calls, max_time } = self;
+        let whole = |n: u64| (Value::Int(n as i64), n.to_string());
+        let real = |x: f64| (Value::Float(x), x.to_string());
+        let limits = [
+            ("max-tokens", "budget.tokens", max_tokens.map(whole)),
+            ("max-calls", "budget.calls", max_calls.map(whole)),
+            ("max-requests", "budget.requests", max_requests.map(whole)),
+            ("max-tool-calls", "budget.tool_calls", max_tool_calls.map(whole)),
+            ("max-cost", "budget.cost_usd", max_cost.map(real)),
+            ("max-time", "budget.seconds", max_time.map(real)),
+        ];
+        let set = |(flag, path, value): (&str, &str, Option<(Value, String)>)| {
+            let (value, shown) = value?;
+            let origin = polity_kernel::tree::Origin::Edit(format!("--{flag} {shown}").into());
+            Some((path.to_string(), Node { value, origin }))
+        };
+        limits.into_iter().filter_map(set).collect()
+    }
+}
+
+impl Answering {
+    /// Returns prices by name.
+    pub(crate) fn prices(&self) -> Result<BTreeMap<String, Price>, Failure> {
+        self.price.iter().map(|text| price(text)).collect()
+    }
+
+    /// Returns prices as edits of a scenario. Names are quoted, since they may hold dots, which separate the keys of a path.
+    pub(crate) fn flags(&self) -> Result<Vec<(String, Node)>, Failure> {
+        let edit = |text: &String| {
+            let (name, price) = price(text)?;
+            let origin = Origin::Edit(format!("--price {text}").into());
+            let entry = |name: &str, value: f64| {
+                let key = Key { name: name.into(), origin: origin.clone() };
+                (key, Node { value: Value::Float(value), origin: origin.clone() })
+            };
+            let mut entries = vec![entry("input", price.input), entry("output", price.output)];
+            entries.extend(price.cached.map(|cached| entry("cached", cached)));
+            Ok((format!("prices.{name:?}"), Node { value: Value::Map(entries), origin }))
+        };
+        self.price.iter().map(edit).collect()
+    }
+}
+
+/// Reads `NAME=INPUT,OUTPUT[,CACHED]`. A name may hold an equals sign, a price may not.
+fn price(text: &str) -> Result<(String, Price), Failure> {
+    let wrong = || {
+        let what =
+            "NAME=INPUT,OUTPUT[,CACHED] in US dollars per million tokens, for instance openai/gpt-4.1-mini=0.4,1.6,0.1";
+        Failure::new(Exit::Input, format!("--price {text}: it must be {what}"))
+    };
+    let (name, numbers) = text.rsplit_once('=').filter(|(name, _)| !name.contains('"')).ok_or_else(wrong)?;
+    let numbers: Option<Vec<f64>> = numbers.split(',').map(|number| number.trim().parse().ok()).collect();
+    let numbers = numbers.filter(|numbers| numbers.iter().all(|x| (0.0..=1e6).contains(x))).ok_or_else(wrong)?;
+    if !name.contains('/') {
+        return Err(Failure::new(
+            Exit::Input,
+            format!("--price {text}: a model is named `provider/model`, for instance openai/{name}"),
+        ));
+    }
+    let (input, output, cached) = match numbers[..] {
+        [input, output] => (input, output, None),
+        [input, output, cached] => (input, output, Some(cached)),
+        _ => return Err(wrong()),
+    };
+    Ok((name.to_owned(), Price { input, output, cached }))
+}
+
+impl Edits {
+    pub(crate) fn flags(&self) -> Vec<(String, Node)> {
+        let Edits { agents, rounds, seed, model, .. } = self;
+        let numbers = flags([("agents", agents.map(u64::from)), ("rounds", rounds.map(u64::from)), ("seed", *seed)]);
+        numbers.into_iter().chain(model.as_deref().map(|model| ("model".to_string(), of_all(model)))).collect()
+    }
+}
+
+/// The flag `--model`, which applies to more than the key `model`.
+fn of_all(model: &str) -> Node {
+    let origin = polity_kernel::tree::Origin::Edit(format!("--model {model}").into());
+    Node { value: Value::Text(model.into()), origin }
+}
+
+impl Mock {
+    pub(crate) fn options(self) -> Result<Options, Failure> {
+        let faults = Faults::read(&self.fault).map_err(|why| Failure::new(Exit::Input, format!("--fault: {why}")))?;
+        Ok(Options {
+            port: self.port,
+            model: self.model,
+            requests_per_minute: self.requests_per_minute.map(NonZeroU32::get),
+            tokens_per_minute: self.tokens_per_minute.map(NonZeroU32::get),
+            at_once: self.at_once.map(NonZeroU32::get),
+            latency: Duration::from_millis(self.latency_ms),
+            batch_delay: Duration::from_millis(self.batch_delay),
+            batch_expires: self.batch_expires,
+            faults,
+            seed: self.seed,
+            offers: self
+                .offers
+                .iter()
+                .filter(|way| !way.is_empty())
+                .map(|way| offered(way))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Reads a constraint on answers that a mock server can offer.
+fn offered(name: &str) -> Result<Constrain, Failure> {
+    let ways = Constrain::ALL.into_iter().filter(|way| *way != Constrain::Words);
+    ways.clone().find(|way| way.name() == name).ok_or_else(|| {
+        let names: Vec<&str> = ways.map(Constrain::name).collect();
+        let meant =
+            nearest(name, names.iter().copied()).map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+        Failure::new(Exit::Input, format!("--offers: there is no `{name}`{meant} (there are {})", names.join(", ")))
+    })
+}
+
+pub(crate) fn edits(set: &[String]) -> Result<Vec<(String, Node)>, Failure> {
+    set.iter()
+        .map(|text| files::parse_edit(text).map_err(|error| Failure::new(Exit::Input, format!("-P {text}: {error}"))))
+        .collect()
+}
+
+pub(crate) fn load(
+    file: &Path,
+    access: &FileAccess,
+    set: &[String],
+    flags: Vec<(String, Node)>,
+) -> Result<(Prepared, Source), Failure> {
+    let (text, tree) = files::read_file(file)?;
+    let source = Source { name: file.display().to_string(), text };
+    let mut all = edits(set)?;
+    for (path, node) in flags {
+        if let ("model", Value::Text(model)) = (path.as_str(), &node.value) {
+            all.extend(other_models(&tree, &of_all(model)));
+        }
+        all.push((path, node));
+    }
+    let stem = file.file_stem().map_or("run".into(), |s| s.to_string_lossy().into_owned());
+    let reach = Reach::of(file.parent().unwrap_or(Path::new(".")), &access.allowed);
+    let prepared = prepare(tree, &source.name, reach, &stem, all).map_err(|e| failure(&e, Some(&source)))?;
+    Ok((prepared, source))
+}

@@ -1,0 +1,394 @@
+//! The command line. Everything for people goes to standard error; with `--json` the last line of standard output is one object.
+
+mod agreement;
+mod answer;
+mod arena;
+mod args;
+mod asked;
+mod calibrate;
+mod calls;
+mod compare;
+mod ctl;
+mod doctor;
+mod engine;
+mod estimate;
+mod evidence;
+mod export;
+mod failure;
+mod flags;
+mod interview;
+mod list;
+mod manual;
+mod migrate;
+mod mock;
+mod new;
+mod numbers;
+mod output;
+mod progress;
+mod prompts;
+mod reference;
+mod story;
+mod sweep;
+mod systems;
+mod validate;
+mod verify;
+
+pub use args::Args;
+use args::{Answering, Common, Listening, Spending, Verb};
+use clap::Parser;
+use engine::with_engine;
+pub use failure::{Exit, Failure};
+use failure::{Source, failure, is_full};
+use flags::{edits, flags, load};
+
+/// The allocator of the program `polity`. The library sets none; your own program can choose it with two lines. Without a
+/// dependency of your own on this crate, it is `polity::cli::Allocator`:
+///
+/// ```no_run,standalone_crate
+/// #[global_allocator]
+/// static MEMORY: polity_cli::Allocator = polity_cli::Allocator;
+/// # fn main() {}
+/// ```
+pub use mimalloc::MiMalloc as Allocator;
+use output::{LogFormat, error_json, note, print_line};
+use polity_driver::results;
+use polity_driver::run::{Basis, Engine, Extent, Prepared, RunStatus, Summary, Wanted, new_folder};
+use polity_driver::run::{fork_folder, seed_of};
+use polity_driver::sweep::is_sweep;
+use polity_kernel::registry::Registry;
+use polity_kernel::tree::Node;
+use polity_store::DriveError;
+use polity_store::disk::{Disk, RealDisk};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Runs the command line with the leaves of a build.
+#[must_use]
+pub fn main(registry: Registry) -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
+            // The flags were not understood, so this one is looked up by hand.
+            output::write_as(log_format(std::env::args()));
+            if error.use_stderr() {
+                let message = match output::colours() {
+                    true => error.render().ansi().to_string(),
+                    false => error.to_string(),
+                };
+                output::usage(&message, code as u8);
+            } else {
+                // Nothing can be done if the message cannot be written.
+                let _ = error.print();
+            }
+            if error.use_stderr() && std::env::args().any(|word| word == "--json") {
+                print_line(&error_json(error.to_string().trim_end(), code as u8));
+            }
+            return ExitCode::from(code as u8);
+        }
+    };
+    output::write_as(args.log_format);
+    survive_limits_of_files();
+    let json = args.verb.json();
+    match dispatch(args.verb, &registry) {
+        Ok(Exit::Done) if output::lost() => {
+            output::error("standard output cannot be written; is the disk full?", Some(Exit::Disk as u8));
+            ExitCode::from(Exit::Disk as u8)
+        }
+        Ok(exit) => ExitCode::from(exit as u8),
+        Err(failure) => {
+            output::error(&failure.message, Some(failure.exit as u8));
+            if json {
+                print_line(&error_json(&failure.message, failure.exit as u8));
+            }
+            ExitCode::from(failure.exit as u8)
+        }
+    }
+}
+
+/// Turns a write beyond the file size limit (`ulimit -f`) into an error instead of a signal that ends the process.
+fn survive_limits_of_files() {
+    #[cfg(unix)]
+    {
+        const SIGXFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
+        // If this fails, the signal ends the process as before.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    }
+}
+
+/// Reads the format of standard error from the command line, else from the environment.
+fn log_format(words: impl Iterator<Item = String>) -> LogFormat {
+    const FLAG: &str = "--log-format";
+    let words: Vec<String> = words.collect();
+    let beside = words.iter().position(|word| word == FLAG).and_then(|i| words.get(i + 1).cloned());
+    let joined = || words.iter().find_map(|word| Some(word.strip_prefix(FLAG)?.strip_prefix('=')?.to_owned()));
+    match beside.or_else(joined).or_else(|| std::env::var("POLITY_LOG_FORMAT").ok()).as_deref() {
+        Some("json") => LogFormat::Json,
+        _ => LogFormat::Text,
+    }
+}
+
+fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Validate { files, access, full, json } => {
+            let extent = if full { Extent::Whole } else { Extent::Outline };
+            validate::validate(&files, &access, extent, json, registry)
+        }
+        Verb::Run { file, common, out, access, edits, spending, answering, listening } => {
+            let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
+            let (prepared, source) = load(&file, &access, &edits.set, flags)?;
+            run(prepared, &source, &common, &answering, listening, out, registry)
+        }
+        Verb::Estimate { file, max_cost, from, no_ask, common, access, edits, answering } => {
+            let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
+            let (prepared, source) = load(&file, &access, &edits.set, flags)?;
+            let basis = match &from {
+                Some(run) => Basis::Run(run),
+                None if no_ask => Basis::Bounds,
+                None => Basis::Sample(max_cost),
+            };
+            with_engine(&common, &answering, registry, |engine, stop| {
+                estimate::estimate(engine, &prepared, &source, basis, common.json, progress::Bar::new(stop))
+            })
+        }
+        Verb::Sweep { file, common, limits, out, access, edits, seeds, answering } => {
+            let seeds = flags([("design.seeds", seeds.map(u64::from))]);
+            let flags = edits.flags().into_iter().chain(seeds).chain(answering.flags()?).collect();
+            let scenario = load(&file, &access, &edits.set, flags)?;
+            sweep::sweep(&scenario, &common, &answering, limits, out, registry)
+        }
+        Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
+            let wished = arena::Wished { task: &task, trying, pilot: None, edits: &edits, spending, out };
+            with_engine(&common, &answering, registry, |engine, stop| {
+                arena::eval(engine, &method, wished, &answering, &common, stop)
+            })
+        }
+        Verb::Compare { what, task: None, common, .. } => {
+            let runs: Vec<PathBuf> = what.iter().map(PathBuf::from).collect();
+            arena::no_methods(&runs, registry)?;
+            compare::compare(&runs, common.json)
+        }
+        Verb::Compare { what, task: Some(task), equal, pilot, trying, out, edits, spending, answering, common } => {
+            let wished = arena::Wished { task: &task, trying, pilot, edits: &edits, spending, out };
+            with_engine(&common, &answering, registry, |engine, stop| {
+                arena::compare(engine, &what, equal, wished, &answering, &common, stop)
+            })
+        }
+        Verb::Resume { run, common, limits, spending, answering, listening } if is_sweep(&RealDisk, &run) => {
+            no_flags_of_runs(&spending, &answering, &listening)?;
+            sweep::resume(&run, &common, &answering, limits, registry)
+        }
+        Verb::Resume { run, common, limits, spending, answering, listening } => {
+            no_flags_of_sweeps(&run, &limits)?;
+            resume(&run, &spending, &answering, listening, &common, registry)
+        }
+        Verb::Replay { run, common } => replay(&run, &common, registry),
+        Verb::Fork { run, at, out, set, rounds, spending, answering, listening, common } => {
+            let mut whole = flags([("rounds", rounds.map(u64::from))]);
+            whole.extend(spending.flags());
+            whole.extend(answering.flags()?);
+            fork(&Fork { run, at, out, edits: edits(&set)?, whole }, &answering, listening, &common, registry)
+        }
+        Verb::Prompts { file, agent, out, access, edits } => {
+            let scenario = load(&file, &access, &edits.set, edits.flags())?;
+            prompts::prompts(&scenario, agent, out.as_deref(), registry)
+        }
+        Verb::Interview { run, agents, question, at, out, answering, common } => {
+            with_engine(&common, &answering, registry, |engine, stop| {
+                let watch = progress::Bar::new(stop);
+                let asked = interview::Asked { run: &run, agents: &agents, at, question: &question };
+                interview::interview(engine, &asked, out.as_deref(), common.json, watch)
+            })
+        }
+        Verb::Systems(verb) => systems::systems(verb, registry),
+        Verb::List { what, json } => list::list(what, json, registry),
+        Verb::Export { run, table, format, raw, out, limit } => {
+            export::export(&run, table.as_deref(), format, raw, out.as_deref(), limit)
+        }
+        Verb::Verify { folder, json } => verify::verify(&folder, json),
+        Verb::Calls { run, agent, round, item, purpose, limit, json, full } => {
+            calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
+        }
+        Verb::Calibrate { run, json } => calibrate::calibrate(&run, json, registry),
+        Verb::Agreement { run, json } => agreement::agreement(&run, json),
+        Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),
+        Verb::Ctl { run, order } => ctl::ctl(&run, &order),
+        Verb::Report { run } => report(&run, registry),
+        Verb::New { kind, name, polity } => new::new(kind, &name, polity.as_deref(), registry),
+        Verb::Migrate { files, from, dry_run } => migrate::migrate(&files, from, dry_run),
+        Verb::MockServer(mock) => mock::mock_server(mock.options()?),
+        Verb::Schema => Ok(manual::schema(registry)),
+        Verb::Doctor { folder, json } => Ok(doctor::doctor(&folder, json)),
+        Verb::Completions { shell } => Ok(manual::completions(shell)),
+        Verb::Man { folder } => manual::man(folder.as_deref()),
+        Verb::Reference { leaf } => manual::reference(registry, leaf.as_deref()),
+    }
+}
+
+/// Refuses flags that are for a single run.
+fn no_flags_of_runs(spending: &Spending, answering: &Answering, listening: &Listening) -> Result<(), Failure> {
+    if listening.listen.is_some() {
+        return Err(Failure::new(
+            Exit::Input,
+            "--listen works for a single run only; to answer questions of the runs of a sweep, use `polity answer`",
+        ));
+    }
+    if !spending.flags().is_empty() || !answering.price.is_empty() {
+        let message = "each run of a sweep has the budget and the prices of the scenario; --max-cost, --price and \
+                       similar flags work for a single run only";
+        return Err(Failure::new(Exit::Input, message));
+    }
+    Ok(())
+}
+
+/// Refuses flags that are for a sweep.
+fn no_flags_of_sweeps(run: &Path, limits: &args::SweepLimits) -> Result<(), Failure> {
+    if limits.jobs.is_some() {
+        let message = format!("{} is not a sweep; --jobs works for sweeps only", run.display());
+        return Err(Failure::new(Exit::Input, message));
+    }
+    Ok(())
+}
+
+/// Continues a run.
+fn resume(
+    run: &Path,
+    spending: &Spending,
+    answering: &Answering,
+    listening: Listening,
+    common: &Common,
+    registry: &Registry,
+) -> Result<Exit, Failure> {
+    with_engine(common, answering, registry, |engine, stop| {
+        let mut watch = progress::Bar::new(stop);
+        let engine = &Engine { budget: spending.budget(), ..engine.clone() };
+        let _doors = answer::open(run, listening, &watch)?;
+        let summary = engine.resume(run, &mut watch).map_err(|e| lost(failure(&e, None), &e, run))?;
+        watch.finish();
+        finish(&summary, common, engine.disk.as_ref(), registry)
+    })
+}
+
+/// Recomputes a run and compares digests.
+fn replay(run: &Path, common: &Common, registry: &Registry) -> Result<Exit, Failure> {
+    with_engine(common, &Answering::default(), registry, |engine, stop| {
+        let mut watch = progress::Bar::new(stop);
+        let summary = engine.replay(run, &mut watch)?;
+        watch.finish();
+        story::replayed(&summary);
+        if common.json {
+            print_line(&output::json(&summary));
+        }
+        Ok(if summary.status == RunStatus::Same { Exit::Done } else { Exit::Differs })
+    })
+}
+
+/// Writes the report of a run or a sweep again.
+fn report(run: &Path, registry: &Registry) -> Result<Exit, Failure> {
+    let path = match is_sweep(&RealDisk, run) {
+        true => sweep::write_report(&RealDisk, run)?,
+        false => {
+            let run = results::of_run(&RealDisk, run)?;
+            story::write_report(&RealDisk, &run, &story::metrics(&run.tables)?, registry)?
+        }
+    };
+    note(&format!("report: {}", path.display()));
+    Ok(Exit::Done)
+}
+
+/// A fork that is asked for.
+struct Fork {
+    run: PathBuf,
+    at: u32,
+    out: Option<PathBuf>,
+    edits: Vec<(String, Node)>,
+    whole: Vec<(String, Node)>,
+}
+
+/// Forks a run and continues it.
+fn fork(
+    wanted: &Fork,
+    answering: &Answering,
+    listening: Listening,
+    common: &Common,
+    registry: &Registry,
+) -> Result<Exit, Failure> {
+    with_engine(common, answering, registry, |engine, stop| {
+        let out = match &wanted.out {
+            Some(out) => out.clone(),
+            None => fork_folder(engine.disk.as_ref(), &wanted.run, wanted.at)?,
+        };
+        let mut watch = progress::Bar::new(stop);
+        let _doors = answer::open(&out, listening, &watch)?;
+        let forked = engine.fork(&wanted.run, wanted.at, wanted.edits.clone(), wanted.whole.clone(), &out, &mut watch);
+        let summary = forked.map_err(|e| lost(failure(&e, None), &e, &out))?;
+        watch.finish();
+        finish(&summary, common, engine.disk.as_ref(), registry)
+    })
+}
+
+/// Explains how to continue a run whose models do not answer.
+fn lost(mut failure: Failure, error: &DriveError, run: &Path) -> Failure {
+    if matches!(error, DriveError::Lost(_)) {
+        failure
+            .message
+            .push_str(&format!("\nnothing is lost; once the model can be reached: polity resume {}", run.display()));
+    }
+    failure
+}
+
+fn run(
+    prepared: Prepared,
+    source: &Source,
+    common: &Common,
+    answering: &Answering,
+    listening: Listening,
+    out: Option<PathBuf>,
+    registry: &Registry,
+) -> Result<Exit, Failure> {
+    if prepared.design.is_some() {
+        note("this is a single run of the scenario; `polity sweep` runs its design");
+    }
+    with_engine(common, answering, registry, |engine, stop| {
+        let out = match out {
+            Some(out) => out,
+            None => new_folder(engine.disk.as_ref(), &prepared.name, seed_of(&prepared.tree))?,
+        };
+        let mut watch = progress::Bar::new(stop);
+        let _doors = answer::open(&out, listening, &watch)?;
+        let summary = engine.run(&prepared, &out, &mut watch).map_err(|e| {
+            let mut failure = lost(failure(&e, Some(source)), &e, &out);
+            if is_full(&e) {
+                // Before the manifest exists nothing has begun, and the same command takes the folder again.
+                let begun = engine.disk.exists(&out.join("manifest.json")).unwrap_or(false);
+                failure.message.push_str(&match begun {
+                    true => format!("\nfree some space, then: polity resume {}", out.display()),
+                    false => "\nfree some space, then run the same command again: the run had not begun".to_string(),
+                });
+            }
+            failure
+        })?;
+        watch.finish();
+        finish(&summary, common, engine.disk.as_ref(), registry)
+    })
+}
+
+/// Shows the results of a run.
+fn finish(summary: &Summary, common: &Common, disk: &dyn Disk, registry: &Registry) -> Result<Exit, Failure> {
+    let stopped = summary.status != RunStatus::Done;
+    let run = results::of_run(disk, Path::new(&summary.run))?;
+    let metrics = story::metrics(&run.tables)?;
+    if !stopped && !common.no_report {
+        story::write_report(disk, &run, &metrics, registry)?;
+    }
+    story::summary(&run, &metrics, summary, common.no_report)?;
+    if common.json {
+        print_line(&output::json(summary));
+    }
+    Ok(match summary.status {
+        RunStatus::Stopped => Exit::Stopped,
+        RunStatus::Budget => Exit::Budget,
+        _ => Exit::Done,
+    })
+}

@@ -1,0 +1,271 @@
+//! `polity systems`: published systems, implemented and planned, and whether their claims hold.
+
+use super::args::{Answering, Systems};
+use super::engine::with_engine;
+use super::failure::{Exit, Failure};
+use super::output::{json, note, print_line};
+use super::sweep::RunsBar;
+use polity_driver::run::{Engine, RunStatus, new_folder};
+use polity_driver::systems::entry::{self as system, Status};
+use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
+use polity_kernel::registry::Registry;
+use polity_store::disk::Disk;
+use serde_json::{Value, json as object};
+use std::path::{Path, PathBuf};
+
+/// The default folder of systems, in the current folder or a parent.
+const FOLDER: &str = "systems";
+
+pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
+    match verb {
+        Systems::List { systems, json } => list(&catalogue(systems.systems, registry)?, json),
+        Systems::Show { name, systems, json } => show(&catalogue(systems.systems, registry)?, &name, json),
+        Systems::Check { names, all, quick, breaks, dry_run, out, limits, systems, access, common } => {
+            let catalogue = catalogue(systems.systems, registry)?;
+            let entries: Vec<&Entry> = match all {
+                true => catalogue.entries.iter().collect(),
+                false => names.iter().map(|name| catalogue.find(name)).collect::<Result<_, _>>()?,
+            };
+            with_engine(&common, &Answering::default(), registry, |engine, _| {
+                let out = folder(engine.disk.as_ref(), out)?;
+                let jobs = limits.limits(&common).jobs.get();
+                let allowed = &access.allowed;
+                let asked = Asked { entries: &entries, quick, breaks, dry: dry_run, out: &out, jobs, allowed };
+                check(engine, &asked, common.json)
+            })
+        }
+        Systems::Schema => {
+            print_line(&serde_json::to_string_pretty(&system::schema()).unwrap_or_default());
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// Opens the named folder, else the nearest one in the parents.
+fn catalogue(named: Option<PathBuf>, registry: &Registry) -> Result<Catalogue, Failure> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let above = || here.ancestors().map(|folder| folder.join(FOLDER)).find(|folder| folder.join("index.tsv").is_file());
+    let folder = named.or_else(above).ok_or_else(|| {
+        let what = "there is no folder `systems` with an index.tsv in this folder or a parent; name one with --systems \
+                    (Polity's repository has one)";
+        Failure::new(Exit::Input, what)
+    })?;
+    // Shown relative to the current folder, if possible.
+    let folder = folder.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(folder);
+    Ok(Catalogue::read(&folder, registry)?)
+}
+
+/// Returns the folder of a check: a new one, so that runs of another build are not mistaken for this one's.
+fn folder(disk: &dyn Disk, named: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    match named {
+        Some(folder) => Ok(folder),
+        None => Ok(new_folder(disk, "systems", 1)?),
+    }
+}
+
+fn claims(entry: &Entry) -> usize {
+    entry.system.claims.len() + entry.system.elsewhere.len()
+}
+
+fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
+    let row = |row: &polity_driver::systems::Row| {
+        let entry = catalogue.of(row.id);
+        let status = entry.map_or(Status::Planned, |entry| entry.system.status).word();
+        let system = entry.map_or("", |entry| entry.name.as_str());
+        (status, system.to_string(), entry.map_or(0, claims))
+    };
+    if as_json {
+        let of = |it: &polity_driver::systems::Row| {
+            let (status, system, claims) = row(it);
+            object!({
+                "id": it.id, "name": it.name, "status": status, "claims": claims, "group": it.group, "role": it.role,
+                "system": Some(system).filter(|name| !name.is_empty()), "works_when": it.works_when,
+            })
+        };
+        print_line(&json(&catalogue.rows.iter().map(of).collect::<Vec<Value>>()));
+        return Ok(Exit::Done);
+    }
+    for it in &catalogue.rows {
+        let (status, system, claims) = row(it);
+        let what = match claims {
+            0 => String::new(),
+            n => format!("  polity systems check {system}   ({n} claims)"),
+        };
+        print_line(format!("{:>4}  {status:7}  {}{what}", it.id, it.name).trim_end());
+    }
+    let there = catalogue.rows.iter().filter(|row| catalogue.of(row.id).is_some()).count();
+    note(&format!(
+        "{} systems: {there} are implemented ({} entries, {} claims), {} are planned",
+        catalogue.rows.len(),
+        catalogue.entries.len(),
+        catalogue.entries.iter().map(claims).sum::<usize>(),
+        catalogue.rows.len() - there
+    ));
+    Ok(Exit::Done)
+}
+
+fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failure> {
+    let entry = match catalogue.find(name) {
+        Ok(entry) => entry,
+        // A planned system is only a row of the index.
+        Err(error) => return planned(catalogue, name, as_json).ok_or_else(|| Failure::from(error)),
+    };
+    let system = &entry.system;
+    if as_json {
+        let claims: Vec<Value> = system
+            .claims
+            .iter()
+            .map(|claim| {
+                object!({
+                    "name": claim.name, "text": claim.text, "source": claim.source, "expected": claim.expected(),
+                    "reproduces": claim.reproduces, "found": claim.found, "breaks": claim.breaks.keys().collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        let elsewhere: Vec<Value> = system
+            .elsewhere
+            .iter()
+            .map(|claim| {
+                object!({
+                    "name": claim.name, "text": claim.text, "source": claim.source, "command": claim.command,
+                    "measured": claim.measured,
+                })
+            })
+            .collect();
+        print_line(&json(&object!({
+            "system": entry.name, "name": system.name, "title": system.title, "paper": system.paper,
+            "authors": system.authors, "year": system.year, "ids": system.ids, "status": system.status,
+            "leaves": system.leaves, "needs": system.needs, "seeds": system.seeds, "items": system.items,
+            "simulated": system.simulated, "claims": claims, "elsewhere": elsewhere,
+        })));
+        return Ok(Exit::Done);
+    }
+    print_line(&format!("{} ({}): {}", entry.name, system.status.word(), system.name));
+    print_line(&format!("  {}, \"{}\", {}. {}", system.authors, system.title, system.year, system.paper));
+    for id in &system.ids {
+        if let Some(row) = catalogue.rows.iter().find(|row| row.id == *id) {
+            print_line(&format!("  {id}, {}: {}", row.name, row.works_when));
+        }
+    }
+    print_line(&format!("  composed of {}", system.leaves.join(", ")));
+    if !system.needs.is_empty() {
+        print_line(&format!("  needs {}", system.needs.join(", ")));
+    }
+    for claim in &system.claims {
+        print_line(&format!("  {}: {} ({})", claim.name, claim.text, claim.source));
+        print_line(&format!("    expected: {}", claim.expected()));
+        if let Some(found) = claim.found {
+            let why = claim.why.as_deref().map_or(String::new(), |why| format!(": {why}"));
+            print_line(&format!("    does not reproduce here; {found} was measured{why}"));
+        }
+        let breaks: Vec<&str> = claim.breaks.keys().map(String::as_str).collect();
+        if !breaks.is_empty() {
+            print_line(&format!("    must not hold with: {}", breaks.join(", ")));
+        }
+    }
+    for claim in &system.elsewhere {
+        print_line(&format!("  {}: {} ({})", claim.name, claim.text, claim.source));
+        print_line(&format!("    measured by `{}`: {}", claim.command, claim.measured));
+    }
+    Ok(Exit::Done)
+}
+
+fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<Exit> {
+    let row = catalogue.row(name)?;
+    match as_json {
+        true => print_line(&json(&object!({
+            "id": row.id, "name": row.name, "status": Status::Planned.word(), "claims": [], "group": row.group,
+            "role": row.role, "works_when": row.works_when,
+        }))),
+        false => print_line(&format!("{}, {} (planned): {}", row.id, row.name, row.works_when)),
+    }
+    Some(Exit::Done)
+}
+
+fn check(engine: &Engine<'_>, asked: &Asked<'_>, as_json: bool) -> Result<Exit, Failure> {
+    let mut bar = RunsBar::new();
+    let checked = asked.check(engine, &mut bar);
+    bar.clear();
+    let checked = checked?;
+    checked.claims.iter().for_each(tell);
+    summary(&checked);
+    if as_json {
+        print_line(&json(&checked));
+    }
+    Ok(match (checked.status, checked.failed) {
+        (RunStatus::Stopped, _) => Exit::Stopped,
+        (_, 0) => Exit::Done,
+        _ => Exit::Unmet,
+    })
+}
+
+fn figure(measured: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
+    match (measured, low.zip(high)) {
+        (Some(x), Some((low, high))) => format!("{x:.4} [{low:.4}, {high:.4}]"),
+        (Some(x), None) => format!("{x:.4}"),
+        _ => "-".into(),
+    }
+}
+
+/// Shows a claim on the terminal.
+fn tell(claim: &ClaimReport) {
+    let simulated = if claim.simulated { ", simulated models" } else { "" };
+    note(&format!("{} / {}: {} ({}{simulated})", claim.system, claim.claim, claim.text, claim.source));
+    note(&format!("  expected  {}", claim.expected));
+    if claim.seeds > 0 {
+        note(&format!("  measured  {} over {} seeds", figure(claim.measured, claim.low, claim.high), claim.seeds));
+    }
+    let red = match (claim.as_expected, claim.reproduces) {
+        (true, true) => "",
+        (true, false) if claim.verdict == "holds" => {
+            ", although it is marked as not reproducing; without --quick this counts as unexpected"
+        }
+        (true, false) => ", as expected",
+        (false, true) => "  <- expected to hold",
+        (false, false) => "  <- marked as not reproducing; remove `reproduces: false` if it does reproduce",
+    };
+    let red = match claim.breaks.iter().any(|broken| broken.verdict == "holds") {
+        true => "  <- holds although its mechanism is broken",
+        false => red,
+    };
+    note(&format!("  verdict   {}{red}", claim.verdict));
+    if let Some(why) = &claim.note {
+        note(&format!("  note      {why}"));
+    }
+    for draw in claim.draws.iter().filter(|draw| draw.verdict != claim.verdict) {
+        let measured = figure(draw.measured, draw.low, draw.high);
+        note(&format!("  with the models of draw {}: {} ({measured})", draw.draw, draw.verdict));
+    }
+    for broken in &claim.breaks {
+        let measured = figure(broken.measured, broken.low, broken.high);
+        note(&format!("  with {}: {} ({measured})", broken.name, broken.verdict));
+    }
+}
+
+fn summary(checked: &Checked) {
+    if checked.status == RunStatus::NotRun {
+        note(&format!("every arm can be run: {} runs", checked.runs));
+        return;
+    }
+    if checked.status == RunStatus::Stopped {
+        note(&format!("stopped; the same command with --out {} continues", checked.out));
+        return;
+    }
+    let count = |verdict: &str| checked.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    note(&format!(
+        "{} claims: {} hold, {} do not, {} are not told apart, {} not checked, {} measured elsewhere; {} are not as expected",
+        checked.claims.len(),
+        count("holds"),
+        count("does not hold"),
+        count("not told apart"),
+        count("not checked"),
+        count("measured elsewhere"),
+        checked.failed
+    ));
+    if checked.quick {
+        note(&format!(
+            "a quick check uses few items and seeds, and no other draws of the simulated models ({DRAWS} without --quick)"
+        ));
+    }
+    note(&format!("{} runs in {}", checked.runs, checked.out));
+}

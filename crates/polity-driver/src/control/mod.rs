@@ -1,0 +1,12 @@
+//! Orders to a run active in another process: `control/order.json` in its folder, and the result in `control/taken.json`. One order at a
+//! time; the sender waits for the run's reply.
+//!
+//! Uses files rather than a socket, as with people: they work wherever the run folder does, and leftovers of a killed process are found
+//! and removed. `docs/decisions/orders-are-files.md`.
+
+mod letters;
+mod order;
+
+pub(crate) use letters::Control;
+pub use letters::Recorded;
+pub use order::{Said, order, recorded, under_way};

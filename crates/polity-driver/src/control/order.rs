@@ -1,0 +1,79 @@
+//! Orders given to a run from outside, and what was ordered.
+
+use super::letters::*;
+use crate::results;
+use crate::run::Folder;
+use polity_kernel::event::Order;
+use polity_store::DriveError;
+use polity_store::clock::now_ms;
+use polity_store::disk::{Disk, create_dir_durably};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A run's reply to an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Whether it was refused; nothing has changed then.
+    pub refused: bool,
+    /// The result in words.
+    pub words: String,
+}
+
+/// Sends an order to a run, and waits until it is taken: at the next answer, or at the end of its round.
+///
+/// # Errors
+/// [`DriveError::Folder`] for a folder without a run, [`DriveError::Input`] for a run that is not active or ends before it takes the
+/// order.
+pub fn order(disk: Arc<dyn Disk>, run: &Path, order: Order) -> Result<Said, DriveError> {
+    Folder::read(disk.clone(), run)?;
+    let not_under_way = |what: &str| {
+        let at = run.display();
+        Err(DriveError::Input(format!("{at} {what}: no process is working on it. `polity resume {at}` continues it")))
+    };
+    if !under_way(disk.as_ref(), run) {
+        return not_under_way("is not under way");
+    }
+    let folder = folder(run);
+    create_dir_durably(disk.as_ref(), &folder).map_err(DriveError::disk(&folder))?;
+    let (letter, taken) = (folder.join("order.json"), folder.join("taken.json"));
+    let _alone = loop {
+        match disk.lock(&folder.join("lock")) {
+            Ok(lock) => break lock,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(LOOK),
+            Err(error) => return Err(DriveError::disk(&folder)(error)),
+        }
+    };
+    let id = format!("{}-{}", std::process::id(), now_ms());
+    remove(disk.as_ref(), &taken)?;
+    let wanted = Letter { id: id.clone(), order };
+    write(disk.as_ref(), &letter, &wanted)?;
+    loop {
+        // Check both before the reply: a process that has ended or removed the order may have replied.
+        let gone = !under_way(disk.as_ref(), run);
+        let there = disk.exists(&letter).map_err(DriveError::disk(&letter))?;
+        if let Some(found) = read::<Taken>(disk.as_ref(), &taken).filter(|taken| taken.id == id) {
+            remove(disk.as_ref(), &taken)?;
+            return Ok(Said { refused: found.refused, words: found.words });
+        }
+        if gone {
+            remove(disk.as_ref(), &letter)?;
+            return not_under_way("ended or was killed before it took the order");
+        }
+        if !there {
+            // A process that was just starting dropped it as one without a sender.
+            write(disk.as_ref(), &letter, &wanted)?;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Whether a process works on a run, that is, holds its lock. Checks by trying to lock it for a moment.
+pub fn under_way(disk: &dyn Disk, run: &Path) -> bool {
+    matches!(disk.lock(&run.join("lock")), Err(error) if error.kind() == ErrorKind::WouldBlock)
+}
+
+/// The orders that a run has received, from its journal.
+pub fn recorded(disk: Arc<dyn Disk>, run: &Path) -> Result<Vec<Recorded>, DriveError> {
+    Ok(results::of_run(disk.as_ref(), run)?.orders)
+}

@@ -1,0 +1,245 @@
+//! The columns of a run's tables.
+
+use polity_kernel::evaluation::Evaluation;
+use polity_kernel::interface::{CellKind, TableKind};
+use polity_kernel::population;
+use polity_kernel::scenario::Record;
+use polity_kernel::society::Society;
+use polity_store::tables::{ColumnSpec, Kind, TableSpec};
+
+/// What a table of acts depends on.
+#[derive(Default)]
+pub(super) struct Shape {
+    /// Whether acts carry numbers, texts.
+    pub numbers: bool,
+    pub texts: bool,
+    pub evaluation: bool,
+}
+
+/// Tables that are declared one after the other.
+pub(super) struct Specs {
+    pub all: Vec<TableSpec>,
+    /// Whether answers come from simulated models; then every table says so.
+    pub simulated: bool,
+}
+
+impl Specs {
+    /// Declares a table; returns its number.
+    pub fn add(&mut self, name: &str, doc: &str, columns: Vec<ColumnSpec>) -> usize {
+        let doc = if self.simulated { format!("{doc} Answers come from simulated models.") } else { doc.to_string() };
+        self.all.push(TableSpec { name: name.into(), doc, columns, volatile: false, only_with_rows: false });
+        self.all.len() - 1
+    }
+}
+
+/// The tables of what a machine did, by their numbers.
+#[derive(Default)]
+pub(super) struct MachineTables {
+    pub shape: Shape,
+    pub acts: Option<usize>,
+    pub agents: Option<usize>,
+    pub messages: Option<usize>,
+    pub world: Vec<usize>,
+    pub items: Option<usize>,
+    /// World columns before the first round.
+    pub first: Vec<Vec<f64>>,
+}
+
+fn column(name: &str, kind: Kind, doc: &str) -> ColumnSpec {
+    ColumnSpec::new(name, kind, doc)
+}
+
+/// The columns of a world's own table.
+fn own_columns(table: &TableKind) -> Vec<ColumnSpec> {
+    let own = table.columns.iter().map(|of| match &of.kind {
+        CellKind::Whole => column(&of.name, Kind::U32, &of.doc).nullable(),
+        CellKind::Number => column(&of.name, Kind::F64, &of.doc),
+        CellKind::Word(words) => {
+            column(&of.name, Kind::Category(words.iter().map(ToString::to_string).collect()), &of.doc)
+        }
+        CellKind::Text => column(&of.name, Kind::Text, &of.doc).nullable(),
+    });
+    [column("round", Kind::U32, "round, from 0")].into_iter().chain(own).collect()
+}
+
+fn round() -> ColumnSpec {
+    column("round", Kind::U32, "round, from 0")
+}
+
+/// The tables of a society.
+pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record) -> MachineTables {
+    let mut tables = MachineTables::default();
+    let interface = society.interface();
+    let texts = interface.acts.iter().any(|a| a.argument.has_text());
+    let numbers = interface.acts.iter().any(|a| a.argument.has_number());
+    tables.shape = Shape { numbers, texts, evaluation: false };
+    let kinds = interface.acts.iter().map(|a| a.name.to_string()).collect();
+    let mut columns = vec![column("agent", Kind::U32, "who acted"), round()];
+    if numbers {
+        columns.push(column("value", Kind::F64, "the number, or the index of the choice"));
+    }
+    columns.push(column("kind", Kind::Category(kinds), "kind of act"));
+    if texts {
+        columns.push(column("text", Kind::Text, "the text, for acts that carry one").nullable());
+    }
+    tables.acts = record.acts.then(|| specs.add("acts", "One row per act, in order of round and agent.", columns));
+    tables.agents = record.agents.then(|| {
+        let mut columns = vec![
+            column("agent", Kind::U32, "id"),
+            column("cohort", Kind::Category(society.cohorts().to_vec()), "cohort"),
+            column("alive", Kind::Bool, "whether the agent was alive at the end"),
+        ];
+        for (name, data) in society.shared_context().population.columns() {
+            let kind = match data {
+                population::Column::Number(_) => Kind::F64,
+                population::Column::Text { .. } => Kind::Text,
+            };
+            columns.push(column(name, kind, "attribute from the population"));
+        }
+        for (i, spec) in interface.columns.iter().enumerate() {
+            tables.first.push(society.column(i));
+            let doc = format!("{}: before the first round", spec.doc);
+            columns.push(column(&format!("{}.first", spec.name), Kind::F64, &doc).nullable());
+            let doc = format!("{}: after the last round", spec.doc);
+            let last = column(&format!("{}.last", spec.name), Kind::F64, &doc);
+            columns.push(if society.is_of_policies(i) { last.nullable() } else { last });
+        }
+        specs.add("agents", "One row per agent.", columns)
+    });
+    tables.messages = record.messages.then(|| {
+        specs.add(
+            "messages",
+            "One row per message, in order of round, recipient, sender and number.",
+            vec![
+                round(),
+                column("from", Kind::U32, "sender"),
+                column("to", Kind::U32, "recipient"),
+                column("channel", Kind::U32, "channel"),
+                column("value", Kind::F64, "the number, for messages that carry one").nullable(),
+                column("text", Kind::Text, "the text, for messages that carry one").nullable(),
+            ],
+        )
+    });
+    if record.world {
+        tables.world =
+            interface.tables.iter().map(|table| specs.add(&table.name, &table.doc, own_columns(table))).collect();
+    }
+    tables
+}
+
+/// The tables of an evaluation.
+pub(super) fn of_evaluation(specs: &mut Specs, evaluation: &Evaluation, record: Record) -> MachineTables {
+    let shape = Shape { numbers: false, texts: true, evaluation: true };
+    let mut tables = MachineTables { shape, ..MachineTables::default() };
+    let kinds = evaluation.records().iter().map(|r| r.name.to_string()).collect();
+    let item = || column("item", Kind::U32, "row of the data set");
+    tables.acts = record.acts.then(|| {
+        let columns = vec![
+            item(),
+            round(),
+            column("agent", Kind::U32, "member of the team"),
+            column("kind", Kind::Category(kinds), "what was recorded"),
+            column("text", Kind::Text, "its text").nullable(),
+        ];
+        specs.add("acts", "One row per recorded act, in order of round and item.", columns)
+    });
+    tables.agents = record.agents.then(|| {
+        let columns = vec![
+            column("agent", Kind::U32, "member of the team"),
+            column("name", Kind::Text, "its name"),
+            column("model", Kind::Text, "its model"),
+        ];
+        specs.add("agents", "One row per member of the team.", columns)
+    });
+    tables.messages = record.messages.then(|| {
+        let columns = vec![
+            item(),
+            round(),
+            column("from", Kind::U32, "author of the message"),
+            column("to", Kind::U32, "who was shown it"),
+            column("text", Kind::Text, "its text"),
+        ];
+        specs.add("messages", "One row per message shown, in order of round and item.", columns)
+    });
+    let mut columns = vec![
+        item(),
+        column("question", Kind::Text, "the question"),
+        column("answer", Kind::Text, "the team's answer").nullable(),
+        column("gold", Kind::Text, "the right answer").nullable(),
+        column("correct", Kind::Bool, "whether it is right").nullable(),
+        column("rounds", Kind::U32, "rounds the method took"),
+        column("asks", Kind::U32, "questions to models and tools"),
+        column("extracted", Kind::Text, "what was extracted from the answer and compared").nullable(),
+        column("note", Kind::Text, "what its tests reported, if it has tests").nullable(),
+    ];
+    let measured = evaluation.quantities().iter();
+    columns.extend(measured.map(|quantity| column(quantity.name, Kind::F64, quantity.doc).nullable()));
+    let doc = "One row per item with a verdict, in order of the round of the verdict.";
+    tables.items = Some(specs.add("items", doc, columns));
+    tables
+}
+
+/// The columns of the table `metrics`.
+pub(super) fn metrics() -> Vec<ColumnSpec> {
+    vec![round(), column("name", Kind::Text, "quantity and metric"), column("value", Kind::F64, "its value")]
+}
+
+/// The columns of the table `rounds`.
+pub(super) fn rounds() -> Vec<ColumnSpec> {
+    vec![
+        round(),
+        column("agents", Kind::U32, "agents alive when it began (in an evaluation: items in progress)"),
+        column("acts", Kind::U64, "acts"),
+        column("messages", Kind::U64, "messages sent"),
+        column("births", Kind::U32, "agents born"),
+        column("deaths", Kind::U32, "agents that died"),
+        column("digest", Kind::Text, "sum of the hashes of the rows of the round"),
+        column("chain", Kind::Text, "digest of the run up to and including this round"),
+        column("wall_ms", Kind::F64, "milliseconds it took").volatile(),
+    ]
+}
+
+/// The columns of the table `health`.
+pub(super) fn health() -> Vec<ColumnSpec> {
+    vec![
+        round(),
+        column("subject", Kind::Text, "a cohort, a member of the team, the team, or all"),
+        column(
+            "measure",
+            Kind::Text,
+            "agents: their number at the start; acted, compared, varied: 1 when the subject first acts, has two acts \
+             in a round, has two that differ; texts, repeated: texts of the round, and those that another agent gave \
+             too; questions, unanswered: questions of the turns that this round completes, and those that ended in \
+             their default or without an answer",
+        ),
+        column("value", Kind::F64, "its value"),
+    ]
+}
+
+/// The columns of the table `marginals`.
+pub(super) fn marginals() -> Vec<ColumnSpec> {
+    vec![
+        column("column", Kind::Text, "the attribute or attributes"),
+        column("level", Kind::Text, "the level, as written in the scenario"),
+        column("asked", Kind::F64, "requested share of all agents"),
+        column("agents", Kind::U32, "agents that have it at the start"),
+        column("obtained", Kind::F64, "their share of all agents"),
+    ]
+}
+
+/// The columns of the table `validation`.
+pub(super) fn validation() -> Vec<ColumnSpec> {
+    vec![
+        column(
+            "at",
+            Kind::Text,
+            "first (before the first round), last (after the last round), or the round after which it is measured",
+        ),
+        column("of", Kind::Text, "the quantity"),
+        column("against", Kind::Text, "file and column it is compared with"),
+        column("distance", Kind::Text, "ks, wasserstein (in the unit of the quantity) or total-variation"),
+        column("value", Kind::F64, "its value"),
+        column("agents", Kind::U32, "agents compared"),
+        column("reference", Kind::U32, "rows they are compared with"),
+    ]
+}

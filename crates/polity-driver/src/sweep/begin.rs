@@ -1,0 +1,198 @@
+//! Begins a sweep, goes on with it, and checks it before.
+
+use super::arms::Arms;
+use super::folder::{SweepFolder, SweepManifest};
+use super::limits::Limits;
+use super::pool::{HealthRow, Outcomes, Runs};
+use super::results::{ArmRow, ContrastRow};
+use super::{limits, pool, results};
+use crate::run::{Engine, Extent, Prepared, RunStatus};
+use polity_kernel::scenario::Design;
+use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
+use polity_store::DriveError;
+use polity_store::memory::entry_mb;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Instant;
+
+/// Receives the progress of a sweep.
+pub trait WatchSweep {
+    /// Called after every run.
+    fn progress(&mut self, done: usize, runs: usize);
+}
+
+/// The summary of a sweep: the last line of `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct SweepSummary {
+    /// Whether all runs have ended: [`RunStatus::Done`] or [`RunStatus::Stopped`].
+    pub status: RunStatus,
+    /// The sweep's folder.
+    pub sweep: String,
+    /// Runs of the design.
+    pub runs: usize,
+    /// Runs that have ended.
+    pub done: usize,
+    /// Means with intervals by arm and metric; empty unless all runs have ended.
+    pub arms: Vec<ArmRow>,
+    /// Differences between arms, and main effects of factors.
+    pub contrasts: Vec<ContrastRow>,
+    /// Alarms of the runs, by arm and kind.
+    pub health: Vec<HealthRow>,
+    /// Answers received by the runs.
+    pub answers: u64,
+    /// Tokens of their requests.
+    pub tokens_in: u64,
+    /// Tokens of the replies.
+    pub tokens_out: u64,
+    /// US dollars of all runs.
+    pub cost_usd: f64,
+    /// Digest of all runs' digests in order of arm and seed; empty unless all have ended.
+    pub digest: String,
+    /// Whether answers came from simulated models.
+    pub simulated: bool,
+    /// Maximum number of concurrent runs.
+    pub jobs: usize,
+    /// Seconds this process took.
+    pub wall_seconds: f64,
+    /// Peak memory of this process, in MB (10^6 bytes); 0 if the system does not report it.
+    pub peak_memory_mb: f64,
+}
+
+/// Checks every arm of a scenario's design, if it has one, without running it; returns the number of arms.
+pub fn check(engine: &Engine<'_>, scenario: &Prepared, extent: Extent) -> Result<usize, DriveError> {
+    match &scenario.design {
+        Some(_) => Ok(Arms::read(engine, scenario, extent)?.prepared.len()),
+        None => Ok(0),
+    }
+}
+
+/// Runs the design of a scenario in a new folder.
+pub fn begin(
+    engine: &Engine<'_>,
+    scenario: &Prepared,
+    out: &Path,
+    limits: Limits,
+    watch: &mut dyn WatchSweep,
+) -> Result<SweepSummary, DriveError> {
+    let began = Instant::now();
+    let arms = Arms::read(engine, scenario, Extent::Whole)?;
+    limits::check_disk_before(engine.disk.as_ref(), out, &arms)?;
+    let memory = arms.memory();
+    let manifest = SweepManifest::new(&arms)?;
+    let sweep = SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
+    let wanted = scenario.design.as_ref().and_then(|design| design.node.get("metrics"));
+    let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };
+    let summary = go(&runs, wanted, limits, memory, began, watch);
+    if let Err(DriveError::Scenario(_)) = &summary {
+        // A design that reads missing metrics must be rewritten: free its folder for that.
+        sweep.discard()?;
+    }
+    summary
+}
+
+/// Continues a sweep that was killed or stopped. A finished one is only summarised.
+pub fn resume(
+    engine: &Engine<'_>,
+    dir: &Path,
+    limits: Limits,
+    watch: &mut dyn WatchSweep,
+) -> Result<SweepSummary, DriveError> {
+    let began = Instant::now();
+    let (sweep, manifest) = SweepFolder::open(engine.disk.clone(), dir)?;
+    let prepared = sweep.prepared(&manifest)?;
+    let largest = manifest.arms.iter().zip(&prepared).max_by_key(|(arm, _)| arm.agents);
+    let memory = largest.map_or(Ok(0), |(_, prepared)| engine.memory_of(prepared))?;
+    let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &prepared };
+    go(&runs, None, limits, memory, began, watch)
+}
+
+/// Runs what has not ended, and summarises everything. `wanted`: where the design's metrics are written; `memory`: bytes of the largest
+/// run.
+fn go(
+    runs: &Runs<'_>,
+    wanted: Option<&Node>,
+    limits: Limits,
+    memory: u64,
+    began: Instant,
+    watch: &mut dyn WatchSweep,
+) -> Result<SweepSummary, DriveError> {
+    let manifest = runs.manifest;
+    let mut outcomes = Outcomes::new(&manifest.design);
+    let mut space = limits::Space::new(runs);
+    let order = runs.order();
+    let (first, others) = order.split_at(order.len().min(1));
+    let held = entry_mb("/proc/self/status", "VmRSS:");
+    // The first run is alone, to measure its size.
+    let mut hear = |outcomes: &mut Outcomes, run, done: pool::Done| {
+        let arms = outcomes.arms_begun();
+        outcomes.put(run, done);
+        if arms < manifest.arms.len() && outcomes.arms_begun() == manifest.arms.len() {
+            check_metrics(&manifest.design, outcomes.measured(), wanted)?;
+        }
+        watch.progress(outcomes.count(), order.len());
+        space.learn(run, outcomes)
+    };
+    runs.drive(first, 1, &mut |run, done| hear(&mut outcomes, run, done))?;
+    let peak = entry_mb("/proc/self/status", "VmHWM:");
+    let measured = held.zip(peak).map(|(held, peak)| (peak - held).max(0.0));
+    let mut jobs = limits.jobs(memory, measured, runs.engine.memory).min(others.len().max(1));
+    if !manifest.models.is_empty() {
+        // A run with calls needs at least one connection.
+        jobs = jobs.min(runs.engine.connections);
+    }
+    runs.drive(others, jobs, &mut |run, done| hear(&mut outcomes, run, done))?;
+    let totals = outcomes.totals();
+    let mut summary = SweepSummary {
+        status: RunStatus::Stopped,
+        sweep: runs.path.display().to_string(),
+        runs: order.len(),
+        done: outcomes.count(),
+        arms: Vec::new(),
+        contrasts: Vec::new(),
+        health: outcomes.health(manifest),
+        answers: totals.answers,
+        tokens_in: totals.tokens_in,
+        tokens_out: totals.tokens_out,
+        cost_usd: totals.cost_usd,
+        digest: String::new(),
+        simulated: manifest.simulated,
+        jobs,
+        wall_seconds: 0.0,
+        peak_memory_mb: 0.0,
+    };
+    if let Some(all) = outcomes.all() {
+        let results = results::Results::of(&manifest.design, &all);
+        results.write(&runs.engine.disk, runs.path, manifest, &all, &summary.health)?;
+        summary.status = RunStatus::Done;
+        summary.digest = results.digest;
+        summary.arms = results.arms;
+        summary.contrasts = results.contrasts;
+    }
+    summary.wall_seconds = began.elapsed().as_secs_f64();
+    summary.peak_memory_mb = entry_mb("/proc/self/status", "VmHWM:").unwrap_or(0.0);
+    Ok(summary)
+}
+
+/// The names of metrics are known once a run of every arm has measured them.
+fn check_metrics(design: &Design, measured: BTreeSet<&str>, wanted: Option<&Node>) -> Result<(), DriveError> {
+    for (i, name) in design.metrics.iter().flatten().enumerate() {
+        let one = Design { metrics: Some(vec![name.clone()]), ..design.clone() };
+        if measured.iter().any(|metric| one.reads(metric)) {
+            continue;
+        }
+        let known: Vec<&str> = measured.iter().copied().collect();
+        let near = nearest(name, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+        let place = match wanted.map(|node| &node.value) {
+            Some(Value::List(items)) => items.get(i).map(|node| node.origin.clone()),
+            _ => None,
+        };
+        return Err(DriveError::Scenario(TreeError {
+            message: format!("no run measures `{name}`{near}"),
+            path: format!("design.metrics[{i}]"),
+            origin: place.unwrap_or(Origin::Built),
+            help: Some(format!("measured: {}", known.join(", "))),
+        }));
+    }
+    Ok(())
+}

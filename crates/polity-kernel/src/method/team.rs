@@ -1,0 +1,150 @@
+//! A team that works inside a society: a method, its members, and who hears whom among them.
+
+use super::{Facts, Member, MethodHost, TeamContext, Verdict};
+use crate::AgentId;
+use crate::ask::{Ask, Settings};
+use crate::items::Item;
+use crate::policy::Fault;
+use crate::scenario::MemberSource;
+use crate::topology::Topology;
+use crate::tree::{Invalid, Node, TreeError};
+use std::fmt;
+
+/// Maximum number of members of a team.
+pub(crate) const MOST_MEMBERS: usize = 10_000;
+/// Maximum number of retries per question to a member.
+pub(crate) const MOST_RETRIES: u8 = 10;
+
+/// The methods of a build, by name.
+pub(crate) trait Methods: fmt::Debug {
+    /// Returns what is known of a method before it is opened.
+    fn facts(&self, method: &str) -> Option<&Facts>;
+    /// Opens a method for a number of members and rounds. `path` is the path of its node, for errors.
+    ///
+    /// # Errors
+    /// An unknown method, or parameters that do not fit.
+    fn open_method(
+        &self,
+        node: &Node,
+        path: &str,
+        members: usize,
+        rounds: u32,
+    ) -> Result<Box<dyn MethodHost>, TreeError>;
+}
+
+/// A policy's description of a team, from its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct TeamSource<'a> {
+    /// The method: a name, or `{kind: ...}` with its parameters.
+    pub method: &'a Node,
+    /// Number of members. Default: as many as are listed, or the method's default.
+    pub members: Option<u32>,
+    /// The members. If empty, all are alike.
+    pub listed: &'a [MemberSource],
+    /// The model of members that name none. Default: the scenario's.
+    pub model: Option<&'a str>,
+    /// Sampling settings of models, unless a member has its own.
+    pub settings: Settings,
+    /// Rounds that the method works in a turn. Default: the method's.
+    pub rounds: Option<u32>,
+    /// How often a member is asked again when its reply is unusable.
+    pub retries: u8,
+}
+
+impl TeamSource<'_> {
+    pub(crate) fn open(&self, methods: &dyn Methods) -> Result<Team, Invalid> {
+        let TeamSource { method, members: n, listed, model, settings, rounds, retries } = *self;
+        let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
+        let of_tree = |error: TreeError| invalid(&error.path, error.to_string());
+        let (kind, _) = method.split_kind("method").map_err(of_tree)?;
+        let usual = methods.facts(&kind.name).map(|facts| facts.usual);
+        let n = n.map(|n| n as usize).or((!listed.is_empty()).then_some(listed.len()));
+        let n = n.or(usual.map(|usual| usual.members as usize)).unwrap_or(1);
+        Invalid::within(1..=MOST_MEMBERS, "members", n)?;
+        let rounds = rounds.or(usual.map(|usual| usual.rounds)).unwrap_or(1);
+        Invalid::unless(rounds > 0, "rounds", "a method needs at least one round")?;
+        Invalid::within(0..=MOST_RETRIES, "max_retries", retries)?;
+        let members = members(n, listed, model, settings)?;
+        let method = methods.open_method(method, "method", n, rounds).map_err(of_tree)?;
+        Ok(Team { method, members, topology: Topology::Complete { n: n as u32 }, retries })
+    }
+}
+
+/// A team that acts as one agent of a society ([`crate::policy::Turn::deliberate`]). A policy opens it with
+/// [`crate::policy::PolicySetup::team`].
+pub struct Team {
+    pub(crate) method: Box<dyn MethodHost>,
+    pub(crate) members: Vec<Member>,
+    pub(crate) topology: Topology,
+    pub(crate) retries: u8,
+}
+
+impl Team {
+    /// Returns the members.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// Checks whether the method can work on such an item; if not, returns what it needs.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn suits(&self, item: &Item) -> Result<(), &'static str> {
+        self.method.suits(item)
+    }
+
+    /// Returns the models and tools that the team may ask.
+    #[must_use]
+    pub fn models(&self) -> Vec<String> {
+        let tools = self.method.tools().iter().map(|tool| (*tool).to_owned());
+        let mut models: Vec<String> = self.members.iter().map(|member| member.model.clone()).chain(tools).collect();
+        models.sort_unstable();
+        models.dedup();
+        models
+    }
+
+    /// Works on an item on behalf of an agent.
+    pub(crate) async fn work(&self, item: &Item, agent: AgentId, seed: u64, ask: Ask<'_>) -> Result<Verdict, Fault> {
+        let mut context = TeamContext::of_agent(self, item, agent, seed, ask);
+        self.method.work(&mut context).await
+    }
+}
+
+impl fmt::Debug for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Team").field("members", &self.members).finish_non_exhaustive()
+    }
+}
+
+/// Returns the `n` members of a team: the listed ones, repeated in order, each with the team's model and settings unless it has its
+/// own.
+pub(crate) fn members(
+    n: usize,
+    listed: &[MemberSource],
+    model: Option<&str>,
+    settings: Settings,
+) -> Result<Vec<Member>, Invalid> {
+    let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
+    let member = |i: usize| {
+        let source = listed.get(i % listed.len().max(1));
+        let Some(model) = source.and_then(|source| source.model.as_deref()).or(model) else {
+            return Err(invalid("team", format!("member {i} has no model; add `model: sim/medium`")));
+        };
+        if !model.contains('/') {
+            let message = format!("write a model as `provider/model`, for instance `sim/medium`, not as `{model}`");
+            return Err(invalid("model", message));
+        }
+        let time = i / listed.len().max(1);
+        let name = match source.and_then(|source| source.name.clone()) {
+            Some(name) if time == 0 => name,
+            Some(name) => format!("{name} {}", time + 1),
+            None => format!("Agent {}", i + 1),
+        };
+        let settings = source.map_or(settings, |source| settings.with(source.settings));
+        settings.check().map_err(|error| invalid(&format!("team.{}", error.key), error.message))?;
+        let MemberSource { persona, role, adversarial, .. } = source.cloned().unwrap_or_default();
+        Ok(Member { name, model: model.to_owned(), persona, role, adversarial, settings })
+    };
+    (0..n).map(member).collect()
+}

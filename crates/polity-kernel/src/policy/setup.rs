@@ -1,0 +1,91 @@
+//! What a policy can bind to.
+
+use super::SharedContext;
+use crate::ask::Settings;
+use crate::interface::{ActionArgument, Interface, NumberSlot, TableSlot, TextSlot};
+use crate::method::{Methods, Team, TeamSource};
+use crate::scenario::TextSource;
+use crate::tree::Invalid;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a policy can bind to when the society is built.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicySetup<'a> {
+    /// Name of the world.
+    pub world: &'a str,
+    /// What the world shows and which actions it understands.
+    pub interface: &'a Interface,
+    /// Seed, population and topology.
+    pub shared_context: &'a SharedContext,
+    /// Number of agents at the start.
+    pub agents: u32,
+    /// Rounds planned.
+    pub rounds: u32,
+    /// The world's prompts for model-driven agents: templates by name, from its folder.
+    pub prompts: Prompts,
+    /// The scenario's model, for policies without their own.
+    pub model: Option<&'a str>,
+    /// Sampling settings of models, unless the policy has its own.
+    pub settings: Settings,
+    /// The texts of the scenario's files, by path.
+    pub texts: &'a BTreeMap<String, Arc<str>>,
+    /// The methods of this build.
+    pub(crate) methods: &'a dyn Methods,
+}
+
+impl PolicySetup<'_> {
+    /// Returns a text of the scenario, and the name of its file.
+    pub fn words<'b>(&'b self, source: &'b TextSource) -> Result<(&'b str, Option<&'b str>), Invalid> {
+        source.words(self.texts)
+    }
+
+    /// Opens a team that acts as one agent, by any method of this build.
+    ///
+    /// # Errors
+    /// An unknown method, or parameters or members that do not fit.
+    pub fn team(&self, source: &TeamSource<'_>) -> Result<Team, Invalid> {
+        let (model, settings) = (source.model.or(self.model), self.settings.with(source.settings));
+        TeamSource { model, settings, ..*source }.open(self.methods)
+    }
+
+    /// Returns the slot of a number that the policy needs to see.
+    pub fn number(&self, name: &str) -> Result<NumberSlot, Invalid> {
+        self.interface.number(self.world, name).map_err(unfit)
+    }
+
+    /// Returns the slot of a text that the policy needs to see.
+    pub fn text(&self, name: &str) -> Result<TextSlot, Invalid> {
+        self.interface.text(self.world, name).map_err(unfit)
+    }
+
+    /// Returns the slot of a table that the policy needs to see, and the positions of these columns in a row.
+    pub fn table<const N: usize>(&self, name: &str, columns: [&str; N]) -> Result<(TableSlot, [usize; N]), Invalid> {
+        self.interface.table(self.world, name, columns).map_err(unfit)
+    }
+
+    /// Returns the number of the act of that name, and its argument.
+    pub fn act(&self, name: &str) -> Result<(u16, ActionArgument), Invalid> {
+        self.interface.act(self.world, name).map(|(i, a)| (i, a.clone())).map_err(unfit)
+    }
+
+    /// Returns the first act with a number, and its bounds: what a policy that "names a number" performs.
+    pub fn number_act(&self) -> Result<(u16, f64, f64), Invalid> {
+        self.interface
+            .acts
+            .iter()
+            .enumerate()
+            .find_map(|(i, act)| match act.argument {
+                ActionArgument::Number { low, high } => Some((i as u16, low, high)),
+                _ => None,
+            })
+            .ok_or_else(|| unfit(format!("the world `{}` has no act that carries a number", self.world)))
+    }
+}
+
+fn unfit(message: String) -> Invalid {
+    Invalid { key: "kind".into(), message }
+}
+
+/// Templates by name: `rules`, `observation`, `question`.
+pub type Prompts = &'static [(&'static str, &'static str)];

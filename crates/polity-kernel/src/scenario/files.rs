@@ -1,0 +1,38 @@
+//! The files that a scenario names, and their contents.
+
+use crate::population::Table;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A file that a scenario names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileWish {
+    /// The path as written.
+    pub path: String,
+    /// The key it is written under.
+    pub key: String,
+    /// Its content.
+    pub kind: FileKind,
+}
+
+/// The content of an input file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// Rows and columns.
+    Table,
+    /// Pairs of agents.
+    Edges,
+    /// Text.
+    Text,
+}
+
+/// The contents of the files that a scenario names, by path as written.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// Tables.
+    pub tables: BTreeMap<String, Arc<Table>>,
+    /// Edge lists: (from, to).
+    pub edges: BTreeMap<String, Arc<Vec<(u32, u32)>>>,
+    /// Texts.
+    pub texts: BTreeMap<String, Arc<str>>,
+}

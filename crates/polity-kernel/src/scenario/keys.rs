@@ -1,0 +1,372 @@
+//! The keys of a scenario.
+
+use super::budget::{Budget, Price};
+use super::design::DesignSource;
+use super::files::{FileKind, FileWish};
+use super::migrate::{self, VERSION};
+use super::people::PopulationSource;
+use super::span::Span;
+use super::{kinds, span, text, validation_source};
+use crate::ask::Settings;
+use crate::items::{Scorer, Shape};
+use crate::tree::{Node, TreeError};
+use crate::world::Activation;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A society in a world, or a method that works on a data set. With a seed and a build it fully determines a run.
+// The parts that leaves read are still untyped.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Version of the scenario format. Default: the newest.
+    #[serde(default = "version")]
+    #[schemars(range(min = VERSION, max = VERSION))]
+    pub polity: u32,
+    /// Name of the scenario.
+    pub name: Option<String>,
+    /// What it is about, for people.
+    pub description: Option<String>,
+    /// Seed of all random numbers; 0 to 2^63 - 1.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Rounds to run.
+    pub rounds: u32,
+    /// Number of agents; for a method, members of the team.
+    pub agents: Option<u32>,
+    /// Who the agents are.
+    pub population: Option<PopulationSource>,
+    /// Who can hear whom: `{kind: ...}`.
+    #[serde(default)]
+    #[schemars(schema_with = "kinds::topology")]
+    pub topology: Option<Node>,
+    /// The world: `{kind: ...}`.
+    #[serde(default)]
+    #[schemars(schema_with = "kinds::world")]
+    pub world: Option<Node>,
+    /// Cohorts of agents.
+    pub cohorts: Option<Vec<CohortSource>>,
+    /// What is measured: a list of `{kind: ..., of: ...}`.
+    #[serde(default)]
+    #[schemars(schema_with = "kinds::metrics")]
+    pub metrics: Vec<Node>,
+    /// What is compared with data: a list of `{of: ..., against: {file: ..., column: ...}}`.
+    #[serde(default)]
+    #[schemars(with = "Vec<validation_source::Source>")]
+    pub validate: Vec<Node>,
+    /// What is recorded in tables.
+    #[serde(default)]
+    pub record: Record,
+    /// When the state is saved.
+    #[serde(default)]
+    pub snapshot: SnapshotPlan,
+    /// When agents act: `simultaneous`, `random-order` or `event-time`. Default: the world's.
+    pub activation: Option<Activation>,
+    /// Whether a round waits for the answers of models.
+    #[serde(default)]
+    pub answers: Answers,
+    /// Settings for human participants (`model: human/NAME`).
+    #[serde(default)]
+    pub humans: People,
+    /// What may be spent on models.
+    #[serde(default)]
+    pub budget: Budget,
+    /// How long a question is retried while its provider cannot be reached or fails: `90s`, `30m`, `24h` or `7d`. Default: `1h`.
+    /// Then the run stops and can be resumed. It does not affect results.
+    #[schemars(with = "Option<String>", regex(pattern = span::PATTERN))]
+    pub patience: Option<Span>,
+    /// The method of an evaluation: `{kind: ...}`.
+    #[serde(default)]
+    #[schemars(schema_with = "kinds::method")]
+    pub method: Option<Node>,
+    /// The environment of the team: `{kind: ...}`. In a society an environment is a `world`.
+    #[serde(default)]
+    #[schemars(schema_with = "kinds::environment")]
+    pub environment: Option<Node>,
+    /// The default model of team members and minds: `provider/model`.
+    pub model: Option<String>,
+    /// Default sampling settings of team members and minds.
+    #[serde(default)]
+    pub settings: Settings,
+    /// Prices of models by name, if the built-in table lacks them or is wrong.
+    #[serde(default)]
+    pub prices: BTreeMap<String, Price>,
+    /// The members of the team.
+    pub team: Option<Vec<MemberSource>>,
+    /// The data set of an evaluation.
+    pub items: Option<ItemSource>,
+    /// Items in progress at once. Default: 1000.
+    pub max_concurrent: Option<u32>,
+    /// How often a team member is asked again, with the error, when its reply is unusable; 0 to 10. Default: 0.
+    #[schemars(range(max = 10))]
+    pub max_retries: Option<u8>,
+    /// Parameters that change at the start of a round.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+    /// The runs of a sweep. `polity run` is the same with and without it.
+    #[schemars(with = "Option<DesignSource>")]
+    pub design: Option<Node>,
+}
+
+fn version() -> u32 {
+    VERSION
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// A cohort: agents with one policy.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CohortSource {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its share of the agents that are not in fixed cohorts. The shares of a scenario sum to 1.
+    pub share: Option<f64>,
+    /// Its number of agents: `count: 50` scales with `--agents`, `count: {fixed: 5}` does not.
+    pub count: Option<Count>,
+    /// Priority of its questions with `--schedule priority`; the highest comes first. It does not affect results.
+    #[serde(default)]
+    pub priority: i32,
+    /// How its agents behave: `{kind: ...}`.
+    #[schemars(schema_with = "kinds::policy")]
+    pub policy: Node,
+}
+
+/// The size of a cohort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Count {
+    /// Scales with the number of agents.
+    Scaled(u32),
+    /// Does not scale.
+    Fixed {
+        /// Number of agents.
+        fixed: u32,
+    },
+}
+
+impl<'de> Deserialize<'de> for Count {
+    // Manual, because an untagged enum would lose the location of an error.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> serde::de::Visitor<'de> for Read {
+            type Value = Count;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number of agents, or {fixed: NUMBER}")
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<Count, E> {
+                u32::try_from(n)
+                    .map(Count::Scaled)
+                    .map_err(|_| E::custom("there are more agents than ids (4,294,967,295)"))
+            }
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Count, E> {
+                u64::try_from(n)
+                    .map_err(|_| E::custom("a number of agents cannot be negative"))
+                    .and_then(|n| self.visit_u64(n))
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Count, A::Error> {
+                #[derive(Deserialize)]
+                #[serde(deny_unknown_fields)]
+                struct Fixed {
+                    fixed: u32,
+                }
+                let Fixed { fixed } = Fixed::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                Ok(Count::Fixed { fixed })
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+/// What is recorded in tables. The digest covers everything, recorded or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Record {
+    /// One row per act.
+    pub acts: bool,
+    /// One row per agent.
+    pub agents: bool,
+    /// One row per message.
+    pub messages: bool,
+    /// One row per answer of a model, with question and reply.
+    pub calls: bool,
+    /// The world's own tables, if any: for example a platform's posts.
+    pub world: bool,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Record { acts: true, agents: true, messages: false, calls: true, world: true }
+    }
+}
+
+/// When the state is saved, so that a resumed run need not start over. It does not affect results.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SnapshotPlan {
+    /// Save after this many rounds.
+    pub rounds: Option<u32>,
+    /// Save after this many seconds of wall time.
+    pub seconds: f64,
+}
+
+impl Default for SnapshotPlan {
+    fn default() -> Self {
+        SnapshotPlan { rounds: None, seconds: 20.0 }
+    }
+}
+
+/// Whether a round waits for the answers of models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answers {
+    /// A round ends when every turn that asks has its answers.
+    #[default]
+    Wait,
+    /// A turn that asks completes this many rounds later; its agent sleeps in between.
+    Lag(u32),
+}
+
+impl Answers {
+    /// Returns the number of rounds that an answer may take; 0: the round waits.
+    #[must_use]
+    pub fn lag(self) -> u32 {
+        match self {
+            Answers::Wait => 0,
+            Answers::Lag(lag) => lag,
+        }
+    }
+}
+
+/// Settings for people who play in place of a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct People {
+    /// How long a question waits, from when it was first asked: `90s`, `30m`, `24h` or `7d`. Then its declared default holds.
+    /// Default: no limit.
+    #[schemars(with = "Option<String>", regex(pattern = span::PATTERN))]
+    pub timeout: Option<Span>,
+}
+
+/// A member of a team.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemberSource {
+    /// Its name, as other members see it.
+    pub name: Option<String>,
+    /// `provider/model`.
+    pub model: Option<String>,
+    /// System instructions.
+    #[serde(default)]
+    pub persona: String,
+    /// Its role in the method, if the method has roles (`judge`, `aggregator`). Members without one work on the items.
+    pub role: Option<String>,
+    /// Whether it argues for wrong answers. Models are instructed to; simulated models do it.
+    #[serde(default)]
+    pub adversarial: bool,
+    /// Sampling settings of its model.
+    #[serde(default)]
+    pub settings: Settings,
+}
+
+/// The data set of an evaluation.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ItemSource {
+    /// A CSV, TSV or JSONL file, relative to the scenario.
+    pub file: String,
+    /// Its format, which determines the columns and how answers are scored.
+    #[serde(default)]
+    pub shape: Shape,
+    /// The column with the question. Default: that of the format.
+    pub question: Option<String>,
+    /// The column with the right answer. Default: that of the format. Plain items without it are not scored.
+    pub answer: Option<String>,
+    /// The column with the difficulty, on the scale of the simulated models' skill.
+    pub difficulty: Option<String>,
+    /// The column with a tempting wrong answer.
+    pub distractor: Option<String>,
+    /// The column with the topic.
+    pub topic: Option<String>,
+    /// How answers are read and compared. Default: that of the format.
+    pub scorer: Option<Scorer>,
+    /// With `scorer: judge`, the model that scores the answers, `provider/model`. It does not count towards the method's usage.
+    pub judge: Option<String>,
+    /// Number of items: a smaller number takes the first, a larger one draws by seed.
+    pub count: Option<u32>,
+}
+
+/// Parameters that change at the start of a round, for forks and interventions.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// The first round with the new values.
+    pub at: u32,
+    /// Paths and values, `world.fraction: 0.5`.
+    pub set: BTreeMap<String, Node>,
+}
+
+/// The keys that every metric has beside its own parameters.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MetricKeys {
+    /// What is measured: a column of the world, or an act.
+    pub of: String,
+    /// Measure every this many rounds. Default: every round.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub every: Option<u32>,
+}
+
+impl Scenario {
+    /// Reads a scenario from its tree.
+    pub fn read(tree: &Node) -> Result<Scenario, TreeError> {
+        // First, because a newer format may have keys that this build does not know.
+        match migrate::stated_format(tree)? {
+            Some(format) if format < VERSION => Err(TreeError {
+                message: format!("this scenario has format {format}, but this build reads format {VERSION}"),
+                path: "polity".into(),
+                origin: tree.get("polity").map_or(tree.origin.clone(), |node| node.origin.clone()),
+                help: Some("`polity migrate FILE` rewrites it".into()),
+            }),
+            _ => tree.read(""),
+        }
+    }
+
+    /// Returns the files that the scenario names, each once.
+    #[must_use]
+    pub fn files(&self) -> Vec<FileWish> {
+        let mut files = Vec::new();
+        files.extend(self.population.iter().flat_map(PopulationSource::files));
+        if let Some(items) = &self.items {
+            files.push(FileWish { path: items.file.clone(), key: "items.file".into(), kind: FileKind::Table });
+        }
+        if let Some(topology) = &self.topology
+            && let Ok((kind, rest)) = topology.split_kind("topology")
+            && kind.name == "file"
+            && let Some(Node { value: crate::tree::Value::Text(path), .. }) = rest.get("path")
+        {
+            files.push(FileWish { path: path.clone(), key: "topology.path".into(), kind: FileKind::Edges });
+        }
+        let cohorts = self.cohorts.iter().flatten().enumerate();
+        let policies = cohorts.map(|(i, cohort)| (&cohort.policy, format!("cohorts[{i}].policy")));
+        let world = self.world.iter().map(|world| (world, "world".to_owned()));
+        let environment = self.environment.iter().map(|environment| (environment, "environment".to_owned()));
+        for (node, key) in policies.chain(world).chain(environment) {
+            let texts = text::files_in(node, &key);
+            files.extend(texts.into_iter().map(|(key, path)| FileWish { path, key, kind: FileKind::Text }));
+        }
+        files.extend(validation_source::files(&self.validate));
+        // A file that is named again shares what was read the first time.
+        let mut once: Vec<FileWish> = Vec::new();
+        for wish in files {
+            if !once.iter().any(|other| other.path == wish.path && other.kind == wish.kind) {
+                once.push(wish);
+            }
+        }
+        once
+    }
+}

@@ -1,0 +1,148 @@
+//! Cohort steps in the round: agents are counted on all shards, each cohort takes its step on shard 0, and the result goes to all
+//! shards.
+
+use super::answers::Answers;
+use super::plan::in_force;
+use super::state::{CohortRound, Society, Stage, decode, encode};
+use crate::Bug;
+use crate::ask::{Answer, Effect};
+use crate::cohort::{CohortProgress, SharedBox, TallyBox};
+use crate::policy::PolicyHost;
+use crate::transport::Frame;
+use crate::world::Split;
+use std::sync::Arc;
+
+impl Society {
+    /// Sets what each cohort shares at the start; `None` for those without a cohort step.
+    pub(super) fn share_first(&mut self) {
+        let policies = in_force(&self.policies, 0);
+        for shard in &mut self.shards {
+            shard.shared = policies
+                .iter()
+                .map(|policy| policy.cohort_host().map(|cohort_host| cohort_host.init_shared()))
+                .collect();
+        }
+    }
+
+    /// Returns whether any cohort has a cohort step.
+    pub(super) fn has_cohort_steps(&self) -> bool {
+        in_force(&self.policies, self.round).iter().any(|policy| policy.cohort_host().is_some())
+    }
+
+    /// Counts the agents of the cohorts with a cohort step, with their current observations. The tallies of runs of agents are
+    /// merged in order, in a tree that depends on the number of runs alone.
+    pub(super) fn begin_cohort_steps(&mut self) -> Result<Vec<CohortRound>, Bug> {
+        if self.split == Split::None {
+            self.carry_observations()?;
+        }
+        let policies = in_force(&self.policies, self.round);
+        let mut tallies: Vec<Vec<TallyBox>> = policies.iter().map(|_| Vec::new()).collect();
+        let cohort_host = |cohort: u16| {
+            let policy = policies.get(cohort as usize).and_then(|policy| policy.cohort_host());
+            policy.ok_or_else(|| Bug::internal("a cohort that no cohort step was counted"))
+        };
+        let mut frames = Vec::new();
+        for shard in &mut self.shards {
+            let of_runs =
+                shard.count(self.round, &self.dead, policies, &self.shared_context, &self.interface, self.split)?;
+            if shard.index == 0 {
+                of_runs.into_iter().for_each(|(cohort, tally)| tallies[cohort as usize].push(tally));
+            } else {
+                let mut bytes: Vec<(u16, Vec<u8>)> = Vec::with_capacity(of_runs.len());
+                for (cohort, tally) in of_runs {
+                    bytes.push((cohort, cohort_host(cohort)?.encode_tally(&tally)?));
+                }
+                frames.push(Frame { from: shard.index, to: 0, bytes: encode(&bytes)? });
+            }
+        }
+        for frame in self.transport.exchange(frames)? {
+            let of_runs: Vec<(u16, Vec<u8>)> = decode(&frame.bytes)?;
+            for (cohort, bytes) in of_runs {
+                tallies[cohort as usize].push(cohort_host(cohort)?.decode_tally(&bytes)?);
+            }
+        }
+        let mut cohort_rounds = Vec::new();
+        for (cohort, (policy, tallies)) in policies.iter().zip(tallies).enumerate() {
+            if let Some(cohort_host) = policy.cohort_host() {
+                let tally = cohort_host.merge(tallies)?;
+                cohort_rounds.push(CohortRound {
+                    cohort: cohort as u16,
+                    tally,
+                    answers: Answers::default(),
+                    done: None,
+                });
+            }
+        }
+        Ok(cohort_rounds)
+    }
+
+    /// Gives answers to the cohorts that are taking their step, and continues those that wait for nothing. When the last is done,
+    /// the agents take their turns.
+    pub(super) fn cohort_step(&mut self, answers: &[Answer]) -> Result<Vec<Effect>, Bug> {
+        let Society { stage, shards, policies, shared_context, round, .. } = self;
+        let Stage::CohortStep(cohort_rounds) = stage else { return Ok(Vec::new()) };
+        let policies = in_force(policies, *round);
+        let mut asked = Vec::new();
+        for cohort_round in cohort_rounds.iter_mut() {
+            cohort_round.answers.hear(answers);
+            if cohort_round.done.is_some() || !cohort_round.answers.open.is_empty() {
+                continue;
+            }
+            let CohortRound { cohort, tally, answers, .. } = &*cohort_round;
+            let missing = || Bug::internal("a cohort steps that no cohort step");
+            let cohort_host =
+                policies.get(*cohort as usize).and_then(|policy| policy.cohort_host()).ok_or_else(missing)?;
+            let shared = shards[0].shared.get(*cohort as usize).and_then(Option::as_ref).ok_or_else(missing)?;
+            match cohort_host.cohort_step(shared, tally, &answers.heard, (*cohort, *round), shared_context)? {
+                CohortProgress::Done(shared) => cohort_round.done = Some(shared),
+                CohortProgress::Asks(open) => {
+                    cohort_round.answers.wait_for(&open);
+                    asked.extend(open);
+                }
+            }
+        }
+        if cohort_rounds.iter().all(|cohort_round| cohort_round.done.is_some()) {
+            let done = std::mem::take(cohort_rounds)
+                .into_iter()
+                .filter_map(|cohort_round| Some((cohort_round.cohort, cohort_round.done?)));
+            let done: Vec<(u16, SharedBox)> = done.collect();
+            self.share(done)?;
+            self.begin_turns(true)?;
+        }
+        Ok(asked)
+    }
+
+    /// Sends all shards what cohorts share from now on.
+    fn share(&mut self, done: Vec<(u16, SharedBox)>) -> Result<(), Bug> {
+        for (cohort, shared) in done {
+            self.shards[0].shared[cohort as usize] = Some(shared);
+        }
+        let bytes = if self.shards.len() > 1 { encode(&self.save_shared()?)? } else { Vec::new() };
+        let frames = (1..self.shards.len()).map(|to| Frame { from: 0, to, bytes: bytes.clone() }).collect();
+        for frame in self.transport.exchange(frames)? {
+            self.load_shared(&decode::<Vec<Vec<u8>>>(&frame.bytes)?, frame.to, self.round)?;
+        }
+        Ok(())
+    }
+
+    /// Returns what all cohorts share, as bytes; empty for those without a cohort step.
+    pub(super) fn save_shared(&self) -> Result<Vec<Vec<u8>>, Bug> {
+        let policies = in_force(&self.policies, self.round);
+        let of_cohort =
+            |(policy, shared): (&Arc<dyn PolicyHost>, &Option<SharedBox>)| match (policy.cohort_host(), shared) {
+                (Some(cohort_host), Some(shared)) => cohort_host.save(shared),
+                _ => Ok(Vec::new()),
+            };
+        policies.iter().zip(&self.shards[0].shared).map(of_cohort).collect()
+    }
+
+    /// Loads what [`Society::save_shared`] has saved onto a shard. `round`: the next one.
+    pub(super) fn load_shared(&mut self, bytes: &[Vec<u8>], shard: usize, round: u32) -> Result<(), Bug> {
+        let policies = in_force(&self.policies, round);
+        let of_cohort = |(policy, bytes): (&Arc<dyn PolicyHost>, &Vec<u8>)| {
+            policy.cohort_host().map(|cohort_host| cohort_host.load(bytes)).transpose()
+        };
+        self.shards[shard].shared = policies.iter().zip(bytes).map(of_cohort).collect::<Result<_, Bug>>()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,9 @@
+//! Who answers: model providers, tools, and a mock server that speaks the providers' protocols.
+//!
+//! Start reading at [`models::Provider`].
+
+pub mod bucket;
+pub mod http;
+pub mod mock_server;
+pub mod models;
+pub mod tools;

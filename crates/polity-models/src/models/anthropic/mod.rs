@@ -1,0 +1,194 @@
+//! Claude behind Anthropic's Messages API. See README.md.
+
+mod batch;
+
+use super::capabilities::Capabilities;
+use super::home::Home;
+use super::received::{Apart, End, Ended, Received, Told};
+use super::remote::Remote;
+use super::wire::{BatchWire, Question, Wire, path};
+use polity_kernel::ask::Role;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::sync::Arc;
+
+/// The provider `anthropic`.
+pub type Anthropic = Remote<Messages>;
+
+/// Its wire.
+pub struct Messages;
+
+/// The request.
+#[derive(Debug, Serialize)]
+pub struct Body {
+    model: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
+    messages: Vec<Message>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
+    max_tokens: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Message {
+    role: &'static str,
+    content: String,
+}
+
+#[derive(Debug, Serialize)]
+struct OutputConfig {
+    format: Format,
+}
+
+#[derive(Debug, Serialize)]
+struct Format {
+    r#type: &'static str,
+    schema: Arc<Json>,
+}
+
+/// The response.
+#[derive(Deserialize)]
+struct Reply {
+    #[serde(default)]
+    error: Json,
+    #[serde(default)]
+    content: Option<Vec<Block>>,
+    #[serde(default)]
+    stop_reason: Option<String>,
+    #[serde(default)]
+    usage: Apart<Usage>,
+}
+
+/// A block of text, of thinking, or a tool call.
+#[derive(Deserialize)]
+struct Block {
+    #[serde(default)]
+    r#type: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    input_tokens: u64,
+    output_tokens: u64,
+    #[serde(default)]
+    cache_creation_input_tokens: Option<u64>,
+    #[serde(default)]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(default)]
+    output_tokens_details: Option<OutputTokens>,
+}
+
+#[derive(Deserialize)]
+struct OutputTokens {
+    #[serde(default)]
+    thinking_tokens: u64,
+}
+
+impl Wire for Messages {
+    const HOME: Home = Home {
+        name: "anthropic",
+        aliases: &[],
+        model: "anthropic/claude-haiku-4-5",
+        base_variable: "ANTHROPIC_BASE_URL",
+        base_url: "https://api.anthropic.com",
+        base_example: "http://127.0.0.1:8000",
+        base_end: "",
+        base_of: str::to_owned,
+        key_variables: &["ANTHROPIC_API_KEY"],
+        needs_key: true,
+        key_header: ("x-api-key", ""),
+        headers: &[("anthropic-version", "2023-06-01")],
+        listed_as: "anthropic",
+    };
+    type Body = Body;
+
+    fn path(_: &str) -> Vec<String> {
+        path(["v1", "messages"])
+    }
+
+    fn body(question: &Question<'_>) -> Body {
+        let (system, turns) = question.apart();
+        let message = |turn: &&super::wire::Turn| Message {
+            role: if turn.role == Role::Assistant { "assistant" } else { "user" },
+            content: turn.text.clone(),
+        };
+        Body {
+            model: question.model.to_owned(),
+            system,
+            messages: turns.iter().map(message).collect(),
+            temperature: question.temperature,
+            top_p: question.top_p,
+            output_config: question
+                .schema
+                .clone()
+                .map(|schema| OutputConfig { format: Format { r#type: "json_schema", schema } }),
+            max_tokens: question.longest,
+        }
+    }
+
+    fn told(received: &Received) -> Result<Told, Ended> {
+        received.whole(&Self::HOME)?;
+        let reply: Reply = received.json("message")?;
+        received.error_in_body(&Self::HOME, &reply.error)?;
+        let blocks = reply.content.ok_or_else(|| received.invalid("the body has no `content`".into()))?;
+        let texts: Vec<&str> = blocks.iter().filter_map(|block| block.text.as_deref()).collect();
+        let call = blocks.iter().find(|block| block.r#type == "tool_use");
+        let end = match (reply.stop_reason.as_deref(), call) {
+            (Some("refusal"), _) => End::Refused(None),
+            (Some(cut @ ("max_tokens" | "model_context_window_exceeded")), _) => {
+                End::Cut(format!("stop_reason: {cut}"))
+            }
+            (_, Some(call)) => End::Called(call.name.clone().unwrap_or_default()),
+            (Some("pause_turn"), _) => End::Broken("the reply stopped in its middle (stop_reason: pause_turn)".into()),
+            _ => End::Whole,
+        };
+        let usage = reply.usage.0.map(|usage| {
+            let cached = usage.cache_read_input_tokens.unwrap_or(0);
+            polity_kernel::ask::Usage {
+                // The wire counts cached and uncached tokens separately.
+                tokens_in: usage
+                    .input_tokens
+                    .saturating_add(cached)
+                    .saturating_add(usage.cache_creation_input_tokens.unwrap_or(0)),
+                tokens_out: usage.output_tokens,
+                tokens_cached: cached,
+                tokens_thinking: usage.output_tokens_details.map_or(0, |details| details.thinking_tokens),
+                ..Default::default()
+            }
+        });
+        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage, ..Told::default() })
+    }
+
+    /// Its schemas do not support bounds.
+    fn bounds(_: &str) -> bool {
+        false
+    }
+
+    fn batches() -> Option<&'static dyn BatchWire> {
+        Some(&batch::MessageBatches)
+    }
+
+    fn inquiry(model: &str) -> (Vec<String>, Option<Json>) {
+        (path(["v1", "models", model]), None)
+    }
+
+    fn capabilities(_: &str, _: bool, told: &Json) -> Capabilities {
+        Capabilities {
+            schema: told["capabilities"]["structured_outputs"]["supported"].as_bool(),
+            logprobs: Some(false),
+            logit_bias: Some(false),
+            seed: Some(false),
+            context: told["max_input_tokens"].as_u64(),
+            ..Capabilities::default()
+        }
+    }
+}

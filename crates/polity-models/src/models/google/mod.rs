@@ -1,0 +1,229 @@
+//! Gemini behind Google's generateContent. See README.md.
+
+use super::capabilities::Capabilities;
+use super::home::Home;
+use super::received::{Apart, End, Ended, Received, Told};
+use super::remote::Remote;
+use super::wire::{Question, Turn, Wire, path};
+use polity_kernel::ask::Role;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+use std::sync::Arc;
+
+/// The provider `google`.
+pub type Google = Remote<GenerateContent>;
+
+/// Its wire.
+pub struct GenerateContent;
+
+/// The request.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Body {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Content>,
+    contents: Vec<Content>,
+    generation_config: GenerationConfig,
+}
+
+#[derive(Debug, Serialize)]
+struct Content {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    parts: [Text; 1],
+}
+
+#[derive(Debug, Serialize)]
+struct Text {
+    text: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GenerationConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_mime_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_json_schema: Option<Arc<Json>>,
+    max_output_tokens: u64,
+}
+
+/// The response.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Reply {
+    #[serde(default)]
+    error: Json,
+    #[serde(default)]
+    candidates: Option<Vec<Candidate>>,
+    #[serde(default)]
+    prompt_feedback: Option<PromptFeedback>,
+    #[serde(default)]
+    usage_metadata: Apart<Usage>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    #[serde(default)]
+    content: Option<Said>,
+    #[serde(default)]
+    finish_reason: Option<String>,
+    #[serde(default)]
+    finish_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    #[serde(default)]
+    parts: Option<Vec<Part>>,
+}
+
+/// A text, a thought, or a function call.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part {
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+    #[serde(default)]
+    function_call: Option<FunctionCall>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback {
+    #[serde(default)]
+    block_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Usage {
+    prompt_token_count: u64,
+    /// Absent if the reply is empty.
+    #[serde(default)]
+    candidates_token_count: u64,
+    #[serde(default)]
+    thoughts_token_count: u64,
+    #[serde(default)]
+    cached_content_token_count: u64,
+}
+
+fn content(role: Option<&'static str>, text: String) -> Content {
+    Content { role, parts: [Text { text }] }
+}
+
+/// The name without the folder of the API's list.
+fn bare(model: &str) -> &str {
+    model.strip_prefix("models/").unwrap_or(model)
+}
+
+impl Wire for GenerateContent {
+    const HOME: Home = Home {
+        name: "google",
+        aliases: &["gemini"],
+        model: "google/gemini-2.5-flash",
+        base_variable: "GOOGLE_GEMINI_BASE_URL",
+        base_url: "https://generativelanguage.googleapis.com",
+        base_example: "http://127.0.0.1:8000",
+        base_end: "",
+        base_of: str::to_owned,
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        needs_key: true,
+        // Not in the address, which gateways log.
+        key_header: ("x-goog-api-key", ""),
+        headers: &[],
+        listed_as: "google",
+    };
+    type Body = Body;
+
+    fn path(model: &str) -> Vec<String> {
+        path(["v1beta", "models", &format!("{}:generateContent", bare(model))])
+    }
+
+    fn body(question: &Question<'_>) -> Body {
+        let (system, turns) = question.apart();
+        let turn = |turn: &&Turn| {
+            content(Some(if turn.role == Role::Assistant { "model" } else { "user" }), turn.text.clone())
+        };
+        Body {
+            system_instruction: system.map(|text| content(None, text)),
+            contents: turns.iter().map(turn).collect(),
+            generation_config: GenerationConfig {
+                temperature: question.temperature,
+                top_p: question.top_p,
+                // The wire's integers are signed 32-bit.
+                seed: question.seed.map(|seed| seed & i32::MAX as u64),
+                response_mime_type: question.schema.is_some().then_some("application/json"),
+                response_json_schema: question.schema.clone(),
+                max_output_tokens: question.longest,
+            },
+        }
+    }
+
+    fn told(received: &Received) -> Result<Told, Ended> {
+        received.whole(&Self::HOME)?;
+        let reply: Reply = received.json("answer of generateContent")?;
+        received.error_in_body(&Self::HOME, &reply.error)?;
+        let usage = reply.usage_metadata.0.map(|usage| polity_kernel::ask::Usage {
+            tokens_in: usage.prompt_token_count,
+            // The wire counts thoughts separately.
+            tokens_out: usage.candidates_token_count.saturating_add(usage.thoughts_token_count),
+            tokens_cached: usage.cached_content_token_count,
+            tokens_thinking: usage.thoughts_token_count,
+            ..Default::default()
+        });
+        let Some(candidate) = reply.candidates.unwrap_or_default().into_iter().next() else {
+            let blocked = reply.prompt_feedback.and_then(|feedback| feedback.block_reason);
+            let blocked = blocked.ok_or_else(|| received.invalid("the body has no `candidates`".into()))?;
+            let end = End::Refused(Some(format!("blockReason: {blocked}")));
+            return Ok(Told { end, usage, ..Told::default() });
+        };
+        let parts = candidate.content.and_then(|said| said.parts).unwrap_or_default();
+        let texts: Vec<&str> =
+            parts.iter().filter(|part| !part.thought).filter_map(|part| part.text.as_deref()).collect();
+        let call = parts.iter().find_map(|part| part.function_call.as_ref());
+        let end = match (candidate.finish_reason.as_deref(), call) {
+            (Some("MAX_TOKENS"), _) => End::Cut("finishReason: MAX_TOKENS".into()),
+            (
+                Some(reason @ ("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "MODEL_ARMOR")),
+                _,
+            ) => {
+                let words = candidate.finish_message.filter(|words| !words.trim().is_empty());
+                let silent = texts.is_empty().then(|| format!("finishReason: {reason}"));
+                End::Refused(words.or(silent))
+            }
+            (_, Some(call)) => End::Called(call.name.clone()),
+            (None | Some("STOP" | "FINISH_REASON_UNSPECIFIED"), _) => End::Whole,
+            (Some(other), _) => End::Broken(format!("the reply is not whole (finishReason: {other})")),
+        };
+        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage, ..Told::default() })
+    }
+
+    fn inquiry(model: &str) -> (Vec<String>, Option<Json>) {
+        (path(["v1beta", "models", bare(model)]), None)
+    }
+
+    fn capabilities(_: &str, _: bool, told: &Json) -> Capabilities {
+        Capabilities {
+            logit_bias: Some(false),
+            seed: Some(true),
+            context: told["inputTokenLimit"].as_u64(),
+            ..Capabilities::default()
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Models behind the OpenAI wire: OpenAI itself, and every compatible server and gateway. See README.md.
+
+pub(super) mod batch;
+mod read;
+mod stream;
+pub mod wire;
+
+pub use super::received::Received;
+pub use super::wire::Settings;
+pub use read::{outcome, read_completion};
+pub use wire::Completion;
+
+use super::capabilities::Capabilities;
+use super::choice::{Held, MOST_LETTERS};
+use super::form::ANSWER;
+use super::home::Home;
+use super::provider::ProviderError;
+use super::received::{Ended, Told};
+use super::remote::Remote;
+use super::wire::{BatchWire, EmbeddingWire, Question, Turn, Wire, path};
+use polity_kernel::ask::{Constrain, Outcome, Role, Usage};
+use serde_json::{Value as Json, json};
+use wire::{ChatRequest, NamedSchema, StreamOptions, StructuredOutputs, WireFormat, WireMessage};
+
+/// The provider `openai`.
+pub type OpenAi = Remote<Chat>;
+
+/// Its wire.
+pub struct Chat;
+
+/// Its embeddings.
+struct Embeddings;
+
+impl EmbeddingWire for Embeddings {
+    fn path(&self, _: &str) -> Vec<String> {
+        path(["embeddings"])
+    }
+
+    fn body(&self, model: &str, text: &str) -> Json {
+        json!({"model": model, "input": text, "encoding_format": "float"})
+    }
+
+    fn vector(&self, received: &Received) -> Result<(Vec<f32>, Option<Usage>), Ended> {
+        read::embedding(received)
+    }
+}
+
+impl Wire for Chat {
+    const HOME: Home = wire::HOME;
+    type Body = ChatRequest;
+    /// Modes other than schemas belong to particular servers, and are refused elsewhere.
+    const WAYS: &'static [Constrain] = &Constrain::ALL;
+
+    fn path(_: &str) -> Vec<String> {
+        path(["chat", "completions"])
+    }
+
+    fn body(question: &Question<'_>) -> ChatRequest {
+        let message = |turn: &Turn| WireMessage {
+            role: match turn.role {
+                Role::System => "system",
+                Role::User => "user",
+                Role::Assistant => "assistant",
+            },
+            content: Some(turn.text.clone()),
+            ..WireMessage::default()
+        };
+        let Settings { max_completion_tokens, logprobs, stream, .. } = *question.settings;
+        let (structured_outputs, grammar, logprobs) = match &question.held {
+            Some(Held::To(options)) => (Some(StructuredOutputs { choice: options.clone() }), None, logprobs),
+            Some(Held::By(grammar)) => (None, Some(grammar.clone()), logprobs),
+            Some(Held::Letters) => (None, None, Some(MOST_LETTERS as u8)),
+            None => (None, None, logprobs),
+        };
+        // OpenAI's newer models accept only one name, most other servers only the other.
+        let newer = question.own || max_completion_tokens.is_some();
+        ChatRequest {
+            model: question.model.to_owned(),
+            messages: question.turns.iter().map(message).collect(),
+            response_format: question.schema.clone().map(|schema| WireFormat {
+                r#type: "json_schema",
+                json_schema: NamedSchema { name: ANSWER, strict: true, schema },
+            }),
+            structured_outputs,
+            grammar,
+            temperature: question.temperature,
+            top_p: question.top_p,
+            // The wire's integers are signed.
+            seed: question.seed.map(|seed| seed & i64::MAX as u64),
+            max_tokens: (!newer).then_some(question.longest),
+            max_completion_tokens: newer.then_some(question.longest),
+            logprobs: logprobs.map(|_| true),
+            top_logprobs: logprobs.filter(|alternatives| *alternatives > 0),
+            stream: stream.then_some(true),
+            stream_options: stream.then_some(StreamOptions { include_usage: true }),
+            ..ChatRequest::default()
+        }
+    }
+
+    fn told(received: &Received) -> Result<Told, Ended> {
+        read::completion(received).map(Told::from)
+    }
+
+    /// OpenAI's fine-tuned models refuse bounds.
+    fn bounds(model: &str) -> bool {
+        !model.starts_with("ft:")
+    }
+
+    fn batches() -> Option<&'static dyn BatchWire> {
+        Some(&batch::Jobs)
+    }
+
+    fn embedding() -> Option<&'static dyn EmbeddingWire> {
+        Some(&Embeddings)
+    }
+
+    /// The list, since not every server has an address per model.
+    fn inquiry(_: &str) -> (Vec<String>, Option<Json>) {
+        (path(["models"]), None)
+    }
+
+    fn entry<'a>(model: &str, told: &'a Json) -> &'a Json {
+        let listed = told["data"].as_array().and_then(|models| models.iter().find(|entry| entry["id"] == model));
+        listed.unwrap_or(&Json::Null)
+    }
+
+    /// OpenAI reports only a name. vLLM and llama.cpp are recognised by the owner in the entry, and report `max_model_len` and
+    /// `meta.n_ctx_train`; gateways report `context_length` and, some, `supported_parameters`; the mock server reports `capabilities` as
+    /// Anthropic does.
+    fn capabilities(_: &str, own: bool, told: &Json) -> Capabilities {
+        let context =
+            ["max_model_len", "context_length", "context_window"].iter().find_map(|name| told[*name].as_u64());
+        let context = context.or_else(|| told["meta"]["n_ctx_train"].as_u64());
+        let owner = told["owned_by"].as_str().unwrap_or_default();
+        let of = |owners: &[&str], parameter: &str, name: &str| {
+            let listed = told["supported_parameters"].as_array();
+            let listed = listed.filter(|_| !parameter.is_empty()).map(|all| all.iter().any(|one| one == parameter));
+            let said = told["capabilities"][name]["supported"].as_bool();
+            owners.contains(&owner).then_some(true).or(said).or(listed)
+        };
+        let others = if own { Some(false) } else { None };
+        Capabilities {
+            schema: of(&["vllm", "llamacpp"], "structured_outputs", "structured_outputs"),
+            choice: of(&["vllm"], "", "choice").or(others),
+            grammar: of(&["llamacpp"], "", "grammar").or(others),
+            logprobs: of(&["vllm", "llamacpp"], "top_logprobs", "logprobs"),
+            context,
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl OpenAi {
+    /// Requests a completion with everything the wire supports: tools, log-probabilities. Returns a completion, or the outcome in its
+    /// place.
+    pub async fn complete(&self, request: &ChatRequest) -> Result<Result<Completion, Outcome>, ProviderError> {
+        let received = self.line.send_once(&Chat::path(&request.model), &request.model, Some(request)).await?;
+        read_completion(&received).map_err(|trouble| self.line.scrubbed(trouble))
+    }
+}
