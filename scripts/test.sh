@@ -47,19 +47,17 @@ RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polity-base -p polity
 step "python clients"
 bash scripts/python-clients.sh || [ $? -eq 75 ]
 
+# With models inside the process: a feature adds code and changes none, so the tests need no second set of dependencies.
 step "tests"
-if cargo nextest --version >/dev/null 2>&1; then
-    cargo nextest run --locked --workspace --no-fail-fast
-    cargo test --locked --workspace --doc
-else
-    cargo test --locked --workspace
-fi
-
-# Models inside the process. The feature changes what half of the dependencies are compiled with; the profile makes that short.
-step "feature local"
 # candle looks the processors up at every product, unless it is told how many there are.
-RAYON_NUM_THREADS="$(nproc)" cargo test --locked --profile local -p polity -p polity-models --features polity/local --test all local::
-cargo test --locked --profile local -p polity -p polity-models --features polity/local --lib -- models::local
+RAYON_NUM_THREADS="$(nproc)"
+export RAYON_NUM_THREADS
+if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --locked --workspace --features polity/local --no-fail-fast
+    cargo test --locked --workspace --features polity/local --doc
+else
+    cargo test --locked --workspace --features polity/local
+fi
 
 # Published systems: what is plainly otherwise than their entries say.
 step "claims of systems"

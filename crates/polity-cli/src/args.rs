@@ -6,7 +6,7 @@ use clap::builder::TypedValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use polity_driver::source::Schedule;
 use polity_kernel::scenario::Span;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -180,6 +180,23 @@ pub struct Listening {
     pub listen: Option<SocketAddr>,
 }
 
+/// Where the viewer listens.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Serving {
+    /// Port; 0 chooses a free one.
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
+    /// Address of this machine to listen at. One that other machines can reach needs --token.
+    #[arg(long, default_value = "127.0.0.1")]
+    pub host: IpAddr,
+    /// Token that requests must carry: at least 16 characters. It is part of the printed URL.
+    #[arg(long, env = "POLITY_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// Do not open a browser.
+    #[arg(long)]
+    pub no_open: bool,
+}
+
 /// Commands for a run in progress.
 #[derive(Debug, Subcommand)]
 pub enum Ordered {
@@ -189,6 +206,20 @@ pub enum Ordered {
     Resume,
     /// Finish what is in flight, save and stop, as Ctrl-C does.
     Stop,
+    /// Continue for some rounds, then pause.
+    Step {
+        /// How many rounds.
+        #[arg(default_value_t = 1)]
+        rounds: u32,
+    },
+    /// Tell how far the run is, and what it waits for.
+    Status,
+    /// Change parameters from the next round on: world.fraction=0.5
+    Change {
+        /// Edits of the scenario, as in `-P`.
+        #[arg(required = true, value_name = "PATH=VALUE")]
+        edits: Vec<String>,
+    },
     /// Set limits: max-connections=8 max-cost=0.50 max-tokens=100000 max-calls=1000 max-requests=1200
     Set {
         /// The limits and their values.
@@ -637,6 +668,20 @@ pub enum Verb {
         /// Run folder, or sweep folder.
         run: PathBuf,
     },
+    /// Show a run, finished or in progress, in the browser.
+    View {
+        /// Run folder.
+        run: PathBuf,
+        #[command(flatten)]
+        serving: Serving,
+    },
+    /// Show all runs in a folder, for a browser.
+    Serve {
+        /// Folder that holds runs, at any depth up to six.
+        folder: PathBuf,
+        #[command(flatten)]
+        serving: Serving,
+    },
     /// Create a crate with your own world, policy or method, in a new folder here.
     New {
         /// Kind of leaf.
@@ -724,6 +769,8 @@ impl Verb {
             | Verb::Ctl { .. }
             | Verb::Prompts { .. }
             | Verb::Report { .. }
+            | Verb::View { .. }
+            | Verb::Serve { .. }
             | Verb::New { .. }
             | Verb::Migrate { .. }
             | Verb::MockServer(_)

@@ -26,7 +26,7 @@ pub fn calls(run: &Path, wanted: &Wanted, as_json: bool, full: bool) -> Result<E
 }
 
 /// Formats a call for people.
-fn listing(Shown { call, unfit }: &Shown) -> String {
+fn listing(Shown { call, unfit, .. }: &Shown) -> String {
     let Call { round, agent, n, model, outcome, resolution, attempt, retries, .. } = call;
     let mut place = call.item.map_or(String::new(), |item| format!("item {item}, "));
     place.push_str(&format!("round {round}, agent {agent}, question {n}"));

@@ -3,10 +3,11 @@
 use super::args::Ordered;
 use super::failure::{Exit, Failure};
 use super::output::note;
-use polity_driver::control::order;
+use polity_driver::control::{Status, order, status};
 use polity_kernel::event::Order;
 use polity_kernel::scenario::Limits;
 use polity_store::disk::RealDisk;
+use polity_store::printable::on_one_line;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ pub fn ctl(run: &Path, ordered: &Ordered) -> Result<Exit, Failure> {
         Ordered::Pause => Order::Pause,
         Ordered::Resume => Order::Resume,
         Ordered::Stop => Order::Stop,
+        Ordered::Step { rounds } => Order::Step { rounds: *rounds },
+        Ordered::Change { edits } => Order::Change { edits: edits.clone() },
+        Ordered::Status => return tell(run),
         Ordered::Set { limits } => set(limits).map_err(|why| Failure::new(Exit::Input, why))?,
     };
     let said = order(Arc::new(RealDisk), run, wanted)?;
@@ -22,6 +26,25 @@ pub fn ctl(run: &Path, ordered: &Ordered) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Input, format!("{} refused the command: {}", run.display(), said.words)));
     }
     note(&format!("{}: {}", run.display(), said.words));
+    Ok(Exit::Done)
+}
+
+/// Tells how far a run is, and what it waits for.
+fn tell(run: &Path) -> Result<Exit, Failure> {
+    let Status { rounds, planned, items, totals, waiting, paused, .. } = status(Arc::new(RealDisk), run, u32::MAX)?;
+    let mut words = format!("{}: round {rounds} of {planned}", run.display());
+    if items.1 > 0 {
+        words.push_str(&format!(", {} of {} items", items.0, items.1));
+    }
+    if totals.answers > 0 {
+        words.push_str(&format!(", {} answers, {:.4} USD", totals.answers, totals.cost_usd));
+    }
+    match (waiting, paused) {
+        (Some(reason), _) => words.push_str(&format!("; {}", on_one_line(&reason))),
+        (None, true) => words.push_str("; paused"),
+        (None, false) => {}
+    }
+    note(&words);
     Ok(Exit::Done)
 }
 

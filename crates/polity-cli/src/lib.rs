@@ -32,6 +32,7 @@ mod sweep;
 mod systems;
 mod validate;
 mod verify;
+mod view;
 
 pub use args::Args;
 use args::{Answering, Common, Listening, Spending, Verb};
@@ -90,6 +91,7 @@ pub fn main(registry: Registry) -> ExitCode {
     };
     output::write_as(args.log_format);
     survive_limits_of_files();
+    let registry = Arc::new(registry);
     let json = args.verb.json();
     match dispatch(args.verb, &registry) {
         Ok(Exit::Done) if output::lost() => {
@@ -129,7 +131,7 @@ fn log_format(words: impl Iterator<Item = String>) -> LogFormat {
     }
 }
 
-fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
+fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
     match verb {
         Verb::Validate { files, access, full, json } => {
             let extent = if full { Extent::Whole } else { Extent::Outline };
@@ -215,6 +217,11 @@ fn dispatch(verb: Verb, registry: &Registry) -> Result<Exit, Failure> {
         Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),
         Verb::Ctl { run, order } => ctl::ctl(&run, &order),
         Verb::Report { run } => report(&run, registry),
+        Verb::View { run, serving } => {
+            view::check_run(&run)?;
+            view::serve(&run, &serving, registry.clone())
+        }
+        Verb::Serve { folder, serving } => view::serve(&folder, &serving, registry.clone()),
         Verb::New { kind, name, polity } => new::new(kind, &name, polity.as_deref(), registry),
         Verb::Migrate { files, from, dry_run } => migrate::migrate(&files, from, dry_run),
         Verb::MockServer(mock) => mock::mock_server(mock.options()?),

@@ -31,7 +31,7 @@ pub(super) fn metrics(tables: &Reader<'_>) -> Result<Lines, TableError> {
 
 /// Shows the table on the terminal. `lines`: the run's [`metrics`].
 pub fn summary(run: &Run<'_>, lines: &Lines, summary: &Summary, no_report: bool) -> Result<(), Failure> {
-    let Run { folder, manifest, tables, orders } = run;
+    let Run { folder, manifest, tables, orders, .. } = run;
     if !lines.is_empty() {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
@@ -165,7 +165,7 @@ pub fn write_report(disk: &dyn Disk, run: &Run<'_>, lines: &Lines, registry: &Re
 }
 
 fn report(run: &Run<'_>, lines: &Lines, registry: &Registry) -> Result<Report, TableError> {
-    let Run { folder, manifest, tables, orders } = run;
+    let Run { folder, manifest, tables, orders, .. } = run;
     let rounds = tables.closed("rounds", &[], usize::MAX)?;
     let column = |name: &str| rounds.iter().find(|(n, _)| n == name).map(|(_, data)| data);
     let complete = column("round").map_or(0, ColumnData::rows);

@@ -113,6 +113,8 @@ pub enum Ending {
     TimeUp,
     /// Its budget is used up, with the reason; `polity resume` continues with a larger one.
     Exhausted(String),
+    /// Its parameters were changed; it is to be resumed at once.
+    Changed,
 }
 
 /// Where a run is written; a replay has none.
@@ -213,7 +215,7 @@ pub struct Drive<'a> {
     /// Decides which calls are made, if limited.
     pub(crate) gate: Option<Gate>,
     /// Orders during the run; `None` in a replay.
-    pub(crate) orders: Option<Orders>,
+    pub(crate) orders: Option<Orders<'a>>,
     /// When the run stops unconditionally.
     pub deadline: Option<Instant>,
     /// How long it then waits for calls in flight.
@@ -322,6 +324,7 @@ impl Drive<'_> {
                         writing.append(&match unfinished {
                             Ending::Exhausted(reason) => Event::Exhausted { reason: reason.clone() },
                             Ending::TimeUp => Event::Stopped { reason: TIME_UP.into() },
+                            Ending::Changed => Event::Stopped { reason: "its parameters were changed".into() },
                             _ => Event::Stopped { reason: "stopped by the user".into() },
                         })?;
                         writing.journal.commit()?;
@@ -375,9 +378,17 @@ impl Drive<'_> {
                     progress.agents = report.agents;
                     self.tell(&mut progress, driven.totals, None);
                     self.watch.round(&report);
+                    if let Some(orders) = &mut self.orders {
+                        orders.round(report.round, &report.metrics);
+                    }
                     self.record(*report, wall_ms, &mut saved)?;
                     self.stand_still(&mut ready, &mut open, driven, &mut progress)?;
                     if self.stopping(driven) {
+                        self.save()?;
+                        return Ok(());
+                    }
+                    if self.orders.as_ref().is_some_and(Orders::changes) {
+                        driven.ending = Ending::Changed;
                         self.save()?;
                         return Ok(());
                     }
@@ -735,6 +746,9 @@ impl Drive<'_> {
         progress.waiting = waiting;
         if let Some(evaluation) = self.machine.evaluation() {
             progress.items = (evaluation.finished(), evaluation.items().len());
+        }
+        if let Some(orders) = &mut self.orders {
+            orders.note(progress);
         }
         self.watch.progress(progress);
     }

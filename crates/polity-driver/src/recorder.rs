@@ -2,7 +2,7 @@
 
 mod columns;
 
-use self::columns::{MachineTables, Shape, Specs};
+use self::columns::{MachineTables, Shape, Specs, States};
 use crate::calls::{self, Pending};
 use crate::health::{Finding, Health};
 use polity_kernel::ask::Answer;
@@ -12,6 +12,7 @@ use polity_kernel::machine::{ItemReport, RoundReport};
 use polity_kernel::messages::Body;
 use polity_kernel::population;
 use polity_kernel::scenario::{Assembled, At, Check, Scenario};
+use polity_kernel::topology::Topology;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
 use polity_store::tables::{Batch, Column, Parts, Reader, Tables, Value, remove_parts_after};
@@ -59,6 +60,7 @@ pub struct Recorder {
     shape: Shape,
     acts: Option<usize>,
     agents: Option<usize>,
+    states: Option<States>,
     messages: Option<usize>,
     /// The world's own tables, in its order.
     world: Vec<usize>,
@@ -97,8 +99,8 @@ impl Recorder {
     ) -> Result<Self, DriveError> {
         let record = scenario.record;
         let mut specs = Specs { all: Vec::new(), simulated };
-        let MachineTables { shape, acts, agents, messages, world, items, first } = match machine {
-            Assembled::Society(society) => columns::of_society(&mut specs, society, record),
+        let MachineTables { shape, acts, agents, states, ties, messages, world, items, first } = match machine {
+            Assembled::Society(society) => columns::of_society(&mut specs, society, record, scenario.rounds),
             Assembled::Evaluation(evaluation) => columns::of_evaluation(&mut specs, evaluation, record),
         };
         let metrics = specs.add("metrics", "One row per metric and round.", columns::metrics());
@@ -144,6 +146,7 @@ impl Recorder {
             shape,
             acts,
             agents,
+            states,
             messages,
             world,
             metrics,
@@ -163,6 +166,9 @@ impl Recorder {
         };
         if next == 0 {
             recorder.push_findings(0, first_findings)?;
+            if let (Some(table), Some(society)) = (ties, machine.society()) {
+                recorder.push_ties(table, &society.shared_context().topology)?;
+            }
         }
         Ok(recorder)
     }
@@ -270,6 +276,7 @@ impl Recorder {
             self.push_messages(table, round, machine)?;
         }
         self.push_own(round, machine)?;
+        self.push_states(round, machine)?;
         if let (Some(table), Some(evaluation)) = (self.items, machine.evaluation())
             && !report.items.is_empty()
         {
@@ -336,6 +343,49 @@ impl Recorder {
             self.tables.push(*table, Batch { rows, columns })?;
         }
         Ok(())
+    }
+
+    /// The states of the agents after a round.
+    fn push_states(&mut self, round: u32, machine: &Assembled) -> Result<(), DriveError> {
+        let (Some(states), Some(society)) = (self.states, machine.society()) else { return Ok(()) };
+        if (round + 1) % states.every != 0 {
+            return Ok(());
+        }
+        let n = society.ids_assigned();
+        let alive: Option<Vec<bool>> =
+            (society.alive() < n).then(|| (0..n).map(|agent| !society.is_dead(agent)).collect());
+        let living = |agent: usize| alive.as_ref().is_none_or(|alive| alive[agent]);
+        let mut columns = vec![
+            Column::Same(Value::U32(round)),
+            match &alive {
+                None => Column::Range(0..n),
+                Some(_) => Column::U32((0..n).filter(|agent| living(*agent as usize)).collect()),
+            },
+        ];
+        for i in 0..society.interface().columns.len() {
+            let values = society.column(i).into_iter().enumerate().filter(|(agent, _)| living(*agent));
+            let values = values.map(|(_, value)| value);
+            columns.push(match society.is_of_policies(i) {
+                // Not every policy exposes its agents' states.
+                true => Column::MaybeF64(values.map(|value| (!value.is_nan()).then_some(value)).collect()),
+                false => Column::F64(values.collect()),
+            });
+        }
+        Ok(self.tables.push(states.table, Batch { rows: society.alive() as usize, columns })?)
+    }
+
+    /// The ties between agents at the start.
+    fn push_ties(&mut self, table: usize, topology: &Topology) -> Result<(), DriveError> {
+        const RUN: usize = 1 << 17;
+        let mut arcs = (0..topology.n()).flat_map(|agent| topology.neighbours(agent).map(move |hears| (agent, hears)));
+        loop {
+            let (agents, hears): (Vec<u32>, Vec<u32>) = arcs.by_ref().take(RUN).unzip();
+            if agents.is_empty() {
+                return Ok(());
+            }
+            let rows = agents.len();
+            self.tables.push(table, Batch { rows, columns: vec![Column::U32(agents), Column::U32(hears)] })?;
+        }
     }
 
     fn acts_batch(&self, round: u32, run: &[(u32, &Actions)], rows: usize) -> Batch {

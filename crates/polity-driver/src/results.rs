@@ -3,6 +3,7 @@
 use crate::control::Recorded;
 use crate::run::{self, Manifest};
 use crate::sweep::{is_sweep, tables};
+use polity_kernel::machine::Outcome;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
 use polity_store::tables::Reader;
@@ -29,6 +30,10 @@ pub struct Run<'a> {
     pub tables: Reader<'a>,
     /// Orders during the run.
     pub orders: Vec<Recorded>,
+    /// Rounds that are complete.
+    pub rounds: u32,
+    /// How the run ended, if it has.
+    pub ended: Option<Outcome>,
 }
 
 /// Opens the results of a run, which may be active.
@@ -38,5 +43,5 @@ pub struct Run<'a> {
 pub fn of_run<'a>(disk: &'a dyn Disk, folder: &Path) -> Result<Run<'a>, DriveError> {
     let (manifest, inventory) = run::inventory(disk, folder)?;
     let tables = inventory.results(disk, folder);
-    Ok(Run { folder: folder.to_path_buf(), manifest, tables, orders: inventory.orders })
+    Ok(Run { folder: folder.to_path_buf(), manifest, tables, orders: inventory.orders, rounds: inventory.rounds, ended: inventory.ended })
 }

@@ -1,10 +1,10 @@
 //! Totals of a run's answers.
 
 use polity_kernel::ask::{Answer, Outcome, Resolution, TargetKind, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Totals of a run's answers, over all processes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// Answers.
     pub answers: u64,
@@ -38,7 +38,7 @@ pub struct Totals {
 }
 
 /// Number of answers by [`Resolution`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolutions {
     /// Fitted unchanged.
     pub fit: u64,

@@ -36,7 +36,7 @@ pub struct Verified {
     pub kind: &'static str,
     /// Its contents, in words.
     pub words: String,
-    /// What is not as it was written.
+    /// What was changed after it was written.
     pub faults: Vec<Fault>,
     /// Possible leftovers of a kill, and files that are not Polity's; not damage.
     pub notes: Vec<String>,
@@ -152,7 +152,7 @@ impl Looking<'_> {
         if !self.exists(&manifest)? {
             match &inventory {
                 Ok(inventory) if inventory.rounds > 0 || inventory.ended.is_some() => {
-                    found.fault(manifest, "it is gone; put it back from a copy");
+                    found.fault(manifest, "it is gone; restore it from a copy");
                 }
                 _ => found.notes.push("a run was killed here before it began; the same command starts it again".into()),
             }
@@ -204,7 +204,7 @@ impl Looking<'_> {
     ) -> Result<Option<Manifest>, DriveError> {
         let path = folder.path().join("manifest.json");
         let Some(recorded) = inventory.manifest() else {
-            found.fault(folder.journal(), "it has lost its first record; put it back from a copy");
+            found.fault(folder.journal(), "it has lost its first record; restore it from a copy");
             return Ok(None);
         };
         match file {
@@ -214,7 +214,7 @@ impl Looking<'_> {
                 found.notes.push(format!("{} is older than the journal; resuming the run rewrites it", path.display()));
             }
             Some(file) => match inventory.verified(folder.path(), file) {
-                Ok(_) => found.fault(path, "its values are unchanged, but its text is not; put it back as it was"),
+                Ok(_) => found.fault(path, "its values are unchanged, but its text is not; restore the original"),
                 Err(error) => found.fault(path, error.to_string()),
             },
         }
@@ -318,7 +318,7 @@ impl Looking<'_> {
                     own.fault(
                         run,
                         format!(
-                            "it is gone; put it back from a copy, or `polity resume {}` makes it again",
+                            "it is gone; restore it from a copy, or `polity resume {}` makes it again",
                             path.display()
                         ),
                     );
@@ -358,7 +358,7 @@ impl Looking<'_> {
             match found[at..].iter().find(|verified| verified.folder == run) {
                 Some(verified) => compare_digests(&mut own, verified, Some(digest)),
                 None => {
-                    own.fault(run, "it is gone; put it back from a copy, or the command that made it makes it again")
+                    own.fault(run, "it is gone; restore it from a copy, or the command that made it makes it again")
                 }
             }
         }
@@ -378,7 +378,7 @@ impl Looking<'_> {
         own: &mut Verified,
     ) -> Result<(), DriveError> {
         let faults = listing.faults(self.disk.as_ref(), path)?;
-        let mended = |Fault { path, what }| Fault::new(path, format!("{what}; put it back from a copy, or {mend}"));
+        let mended = |Fault { path, what }| Fault::new(path, format!("{what}; restore it from a copy, or {mend}"));
         own.add(faults.into_iter().map(mended));
         let listed: BTreeSet<&str> = listing.files().collect();
         let mut open: Vec<String> = self.list(path)?;

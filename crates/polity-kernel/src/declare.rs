@@ -18,10 +18,7 @@
 //! ```
 
 use crate::Invalid;
-use crate::interface::{
-    ActionArgument, ActionKind, Cells, Field, FieldKind, Interface, Name, NumberSlot, TableKind, TableSlot, TextSlot,
-    WorldColumn,
-};
+use crate::interface::{ActionArgument, ActionKind, Axis, Cells, Field, FieldKind, Interface, Name, NumberSlot, TableKind, TableSlot, TextSlot, WorldColumn};
 use std::collections::BTreeSet;
 
 /// A number of a world `W` whose state is `S`.
@@ -165,8 +162,24 @@ impl<W, S, A> Declare<W, S, A> {
         range: Option<(f64, f64)>,
         value: impl Fn(&W, &S, &A) -> f64 + Send + Sync + 'static,
     ) {
-        self.interface.columns.push(WorldColumn { name: name.into(), doc: doc.into(), range });
+        self.interface.columns.push(WorldColumn { name: name.into(), doc: doc.into(), range, axis: None });
         self.columns.push(Box::new(value));
+    }
+
+    /// Declares a coordinate of each agent's place, by which pictures of the world draw it. It is a column, too. `range`: the
+    /// smallest and the largest value; of cells, the first and the last.
+    pub fn coordinate(
+        &mut self,
+        axis: Axis,
+        name: impl Into<Name>,
+        doc: impl Into<Name>,
+        range: (f64, f64),
+        value: impl Fn(&W, &S, &A) -> f64 + Send + Sync + 'static,
+    ) {
+        self.column(name, doc, Some(range), value);
+        if let Some(column) = self.interface.columns.last_mut() {
+            column.axis = Some(axis);
+        }
     }
 
     /// Declares what an agent got in the last round: the column `reward`, from which learners learn.

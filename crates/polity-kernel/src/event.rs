@@ -132,6 +132,17 @@ pub enum Order {
         /// What the run may spend in total, including what it has spent.
         limits: Limits,
     },
+    /// Continue for some rounds, then pause.
+    Step {
+        /// How many.
+        rounds: u32,
+    },
+    /// Go on with other parameters from the next round on. The scenario in the manifest then has a change at that round, so a replay
+    /// makes it, too.
+    Change {
+        /// Edits of the scenario, `PATH=VALUE`.
+        edits: Vec<String>,
+    },
 }
 
 impl fmt::Display for Order {
@@ -140,6 +151,8 @@ impl fmt::Display for Order {
             Order::Pause => return f.write_str("pause"),
             Order::Resume => return f.write_str("resume"),
             Order::Stop => return f.write_str("stop"),
+            Order::Step { rounds } => return write!(f, "step {rounds}"),
+            Order::Change { edits } => return write!(f, "change {}", edits.join(" ")),
             Order::Set { connections, limits } => (connections, limits),
         };
         let values = [

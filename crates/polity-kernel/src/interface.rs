@@ -143,6 +143,27 @@ pub struct WorldColumn {
     pub doc: Name,
     /// Smallest and largest sensible value, if any.
     pub range: Option<(f64, f64)>,
+    /// The coordinate that it is, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub axis: Option<Axis>,
+}
+
+/// A coordinate of an agent's place, by which pictures of the world draw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Axis {
+    /// Column of the agent's cell on a grid, from 0.
+    CellX,
+    /// Row of the agent's cell on a grid, from 0.
+    CellY,
+    /// Position on a plane, x.
+    X,
+    /// Position on a plane, y.
+    Y,
+    /// Direction of movement, x.
+    HeadingX,
+    /// Direction of movement, y.
+    HeadingY,
 }
 
 /// The type of a column of a world's own table.

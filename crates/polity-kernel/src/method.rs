@@ -259,7 +259,7 @@ pub trait Method: Send + Sync + Sized + 'static {
     /// Opens the method for teams of `members`, working `rounds` rounds; or returns what does not fit.
     fn open(params: Self::Params, members: usize, rounds: u32) -> Result<Self, Invalid>;
 
-    /// Checks whether it can work on such an item; if not, returns what it needs.
+    /// Checks whether it can work on such an item.
     fn suits(item: &Item) -> Result<(), &'static str> {
         let _ = item;
         Ok(())

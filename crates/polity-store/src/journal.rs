@@ -24,7 +24,7 @@ const MAX_SEGMENT: u64 = SEGMENT_TARGET + (PIECE + RECORD_HEADER + MAX_PAYLOAD) 
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// A segment is not as it was written.
+    /// A segment was changed after it was written.
     #[error("{}: {source}", dir.display())]
     Format {
         /// The journal's folder.
@@ -184,7 +184,7 @@ impl<'a> JournalReader<'a> {
     /// Reads and verifies the next segment; `None` after the last.
     ///
     /// # Errors
-    /// [`JournalError`] if it cannot be read or is not as it was written. The reader then stays before it.
+    /// [`JournalError`] if it cannot be read or was changed after it was written. The reader then stays before it.
     pub fn next_segment(&mut self) -> Result<Option<Segment>, JournalError> {
         if self.end.is_some() {
             return Ok(None);

@@ -116,7 +116,7 @@ impl Listing {
     /// Reads the listing of a folder; `None` if missing.
     ///
     /// # Errors
-    /// [`DriveError::Folder`] if it is not as it was written.
+    /// [`DriveError::Folder`] if it was changed.
     pub fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<Self>, DriveError> {
         let path = dir.join(DIGESTS_FILE);
         if !disk.exists(&path).map_err(DriveError::disk(&path))? {
@@ -124,7 +124,7 @@ impl Listing {
         }
         let bytes = disk.read(&path).map_err(DriveError::disk(&path))?;
         let wrong = |why: &dyn std::fmt::Display| {
-            DriveError::Folder(format!("{} is not as it was written ({why}); restore it from a copy", path.display()))
+            DriveError::Folder(format!("{} was changed after it was written ({why}); restore it from a copy", path.display()))
         };
         let listing: Listing = serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?;
         if listing.format != FORMAT {
@@ -140,7 +140,7 @@ impl Listing {
         }
     }
 
-    /// What is wrong with a file, if it is listed and not as it was written.
+    /// What is wrong with a file, if it is listed and was changed.
     ///
     /// # Errors
     /// Those of the disk.
@@ -160,7 +160,7 @@ impl Listing {
         }
         let bytes = disk.read(&at).map_err(DriveError::disk(&at))?;
         let same = bytes.len() as u64 == listed.bytes && FileHash::of(&bytes).to_string() == listed.digest;
-        Ok((!same).then(|| Fault::new(at, "it is not as it was written")))
+        Ok((!same).then(|| Fault::new(at, "it was changed after it was written")))
     }
 
     /// Everything that is wrong with the listed files.
@@ -201,7 +201,7 @@ mod tests {
             .into_iter()
             .map(|fault| format!("{}: {}", fault.path.display(), fault.what))
             .collect();
-        assert_eq!(faults, ["folder/a/two.json: it is gone", "folder/one.csv: it is not as it was written"]);
+        assert_eq!(faults, ["folder/a/two.json: it is gone", "folder/one.csv: it was changed after it was written"]);
         assert!(read.fault(&disk, dir, "three").unwrap().unwrap().what.contains("not listed"));
 
         let text = String::from_utf8(disk.read(&dir.join(DIGESTS_FILE)).unwrap()).unwrap();

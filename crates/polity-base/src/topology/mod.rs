@@ -121,6 +121,16 @@ impl Topology {
         listed.iter().copied().chain(below).chain(above)
     }
 
+    /// Returns whether `i` hears `other`.
+    #[must_use]
+    pub fn hears(&self, i: u32, other: u32) -> bool {
+        match self {
+            Topology::Complete { n } => i < *n && other < *n && i != other,
+            Topology::Graph(csr) => csr.neighbours(i).binary_search(&other).is_ok(),
+            Topology::None { .. } | Topology::Outline { .. } => self.neighbours(i).any(|heard| heard == other),
+        }
+    }
+
     /// The round's random matching in pairs; `None` unless everybody hears everybody.
     #[must_use]
     pub fn matching(&self, seed: u64, round: u32) -> Option<Matching> {

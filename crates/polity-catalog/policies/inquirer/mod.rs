@@ -100,7 +100,7 @@ fn unpack(packed: f64) -> (u32, u32) {
 fn likely(topology: &Topology, who: AgentId, of: AgentId, spared: impl Fn(AgentId) -> bool) -> Option<AgentId> {
     let promise = |other: AgentId| match other == of {
         true => (2, 0),
-        false => (u32::from(topology.neighbours(other).any(|third| third == of)), topology.degree(other)),
+        false => (u32::from(topology.hears(other, of)), topology.degree(other)),
     };
     let known = topology.neighbours(who).filter(|other| !spared(*other));
     known.max_by_key(|other| (promise(*other), std::cmp::Reverse(*other)))

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::spaces::plane::Plane;
-use polity_kernel::interface::{ActionArgument, NumberSlot};
+use polity_kernel::interface::{ActionArgument, Axis, NumberSlot};
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -120,10 +120,10 @@ impl Flock {
         let any = || ActionArgument::Number { low: f64::MIN, high: f64::MAX };
         let head_x = declare.action("head-x", any(), "fly along this x; with head-y a direction, of any length");
         declare.action("head-y", any(), "fly along this y");
-        declare.column("x", "position, x", Some((0.0, side)), |_, air, who| air.bird(*who).x);
-        declare.column("y", "position, y", Some((0.0, side)), |_, air, who| air.bird(*who).y);
-        declare.column("heading-x", "heading, x", Some((-1.0, 1.0)), |_, air, who| air.bird(*who).vx);
-        declare.column("heading-y", "heading, y", Some((-1.0, 1.0)), |_, air, who| air.bird(*who).vy);
+        declare.coordinate(Axis::X, "x", "position, x", (0.0, side), |_, air, who| air.bird(*who).x);
+        declare.coordinate(Axis::Y, "y", "position, y", (0.0, side), |_, air, who| air.bird(*who).y);
+        declare.coordinate(Axis::HeadingX, "heading-x", "heading, x", (-1.0, 1.0), |_, air, who| air.bird(*who).vx);
+        declare.coordinate(Axis::HeadingY, "heading-y", "heading, y", (-1.0, 1.0), |_, air, who| air.bird(*who).vy);
         declare.column("neighbours", "birds within sight", None, |_, air, who| air.view(*who).n);
         let doc = "length of the mean heading: 1 when all fly in one direction, near 0 without order";
         declare.scalar("order", doc, |_, air| {

@@ -5,7 +5,7 @@ mod tests;
 
 use crate::spaces::grid::{Grid, Residents};
 use polity_kernel::Invalid;
-use polity_kernel::interface::{ActionArgument, NumberSlot};
+use polity_kernel::interface::{ActionArgument, Axis, NumberSlot};
 use polity_kernel::policy::Person;
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
@@ -79,10 +79,13 @@ impl World for Schelling {
             (like, all) => f64::from(like) / f64::from(all),
         };
         declare.column("like-share", doc, Some((0.0, 1.0)), like_share);
-        declare.column("x", "column of the agent's cell", None, |world, town, who| {
+        let group = |world: &Self, _: &Town, who: &u32| f64::from(who % world.grid.groups);
+        declare.column("group", "the agent's group, from 0", Some((0.0, f64::from(groups - 1))), group);
+        let last = |cells: u32| (0.0, f64::from(cells - 1));
+        declare.coordinate(Axis::CellX, "x", "column of the agent's cell", last(grid.width), |world, town, who| {
             f64::from(town.residents.cell(*who) % world.grid.width)
         });
-        declare.column("y", "row of the agent's cell", None, |world, town, who| {
+        declare.coordinate(Axis::CellY, "y", "row of the agent's cell", last(grid.height), |world, town, who| {
             f64::from(town.residents.cell(*who) / world.grid.width)
         });
         declare.reward(doc, like_share);

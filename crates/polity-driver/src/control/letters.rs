@@ -1,5 +1,6 @@
 //! Letters in the folder of a run: orders, and that they were taken.
 
+use crate::drive::Totals;
 use polity_kernel::event::Order;
 use polity_store::DriveError;
 use polity_store::disk::{Disk, write_atomically};
@@ -12,21 +13,57 @@ use std::time::{Duration, Instant, SystemTime};
 /// How often a run checks for an order, and a sender for its reply.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
-/// A pending order.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Letter {
-    /// Identifies the order.
-    pub(super) id: String,
-    pub(super) order: Order,
+/// What a run is asked from outside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wish {
+    /// Carry out an order, which is journaled.
+    Order(Order),
+    /// Tell how far the run is. Changes nothing.
+    Status {
+        /// First round whose metrics are wanted.
+        since: u32,
+    },
 }
 
-/// The result of an order.
+/// How far an active run is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Rounds complete.
+    pub rounds: u32,
+    /// Rounds planned.
+    pub planned: u32,
+    /// Living agents, or items in progress.
+    pub agents: u32,
+    /// Items with a verdict, and all items; zeros in a society.
+    pub items: (usize, usize),
+    /// Totals of the run's calls.
+    pub totals: Totals,
+    /// Why nothing moves, if so.
+    pub waiting: Option<String>,
+    /// Whether an order paused it.
+    pub paused: bool,
+    /// The metrics of the latest rounds, at most 1,000 of them, oldest first: those of rounds that no table has yet among them.
+    pub metrics: Vec<(u32, Vec<(String, f64)>)>,
+}
+
+/// A pending letter.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Letter {
+    /// Identifies the letter.
+    pub(super) id: String,
+    pub(super) wish: Wish,
+}
+
+/// The reply to a letter.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Taken {
     pub(super) id: String,
     /// Whether it was refused.
     pub(super) refused: bool,
     pub(super) words: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<Status>,
 }
 
 /// A journaled order.
@@ -86,21 +123,30 @@ impl Control {
         Ok(Control { disk, folder, looked: None, at_work: None })
     }
 
-    /// The next order, if any. The file is checked only now and then, so calling this often is cheap.
-    pub fn next(&mut self) -> Option<Order> {
+    /// The next letter, if any. The file is checked only now and then, so calling this often is cheap.
+    pub fn next(&mut self) -> Option<Wish> {
         if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
             return None;
         }
         self.looked = Some(Instant::now());
-        let Letter { id, order } = read(self.disk.as_ref(), &self.folder.join("order.json"))?;
+        let Letter { id, wish } = read(self.disk.as_ref(), &self.folder.join("order.json"))?;
         self.at_work = Some(id);
-        Some(order)
+        Some(wish)
     }
 
-    /// Reports the result to the sender.
+    /// Reports the result of an order to the sender.
     pub fn say(&mut self, refused: bool, words: String) -> Result<(), DriveError> {
+        self.reply(refused, words, None)
+    }
+
+    /// Tells the sender how far the run is.
+    pub fn tell(&mut self, status: Status) -> Result<(), DriveError> {
+        self.reply(false, String::new(), Some(status))
+    }
+
+    fn reply(&mut self, refused: bool, words: String, status: Option<Status>) -> Result<(), DriveError> {
         let Some(id) = self.at_work.take() else { return Ok(()) };
-        write(self.disk.as_ref(), &self.folder.join("taken.json"), &Taken { id, refused, words })?;
+        write(self.disk.as_ref(), &self.folder.join("taken.json"), &Taken { id, refused, words, status })?;
         remove(self.disk.as_ref(), &self.folder.join("order.json"))
     }
 }

@@ -8,5 +8,6 @@ mod letters;
 mod order;
 
 pub(crate) use letters::Control;
-pub use letters::Recorded;
-pub use order::{Said, order, recorded, under_way};
+pub(crate) use letters::Wish;
+pub use letters::{Recorded, Status};
+pub use order::{Said, order, recorded, status, under_way};

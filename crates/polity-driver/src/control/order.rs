@@ -26,6 +26,20 @@ pub struct Said {
 /// [`DriveError::Folder`] for a folder without a run, [`DriveError::Input`] for a run that is not active or ends before it takes the
 /// order.
 pub fn order(disk: Arc<dyn Disk>, run: &Path, order: Order) -> Result<Said, DriveError> {
+    let taken = send(disk, run, Wish::Order(order))?;
+    Ok(Said { refused: taken.refused, words: taken.words })
+}
+
+/// Asks a run how far it is, and waits for its reply as [`order`] does. `since`: the first round whose metrics are wanted.
+///
+/// # Errors
+/// Those of [`order`].
+pub fn status(disk: Arc<dyn Disk>, run: &Path, since: u32) -> Result<Status, DriveError> {
+    let words = || DriveError::Input(format!("{} was started by an older build, which tells no status", run.display()));
+    send(disk, run, Wish::Status { since })?.status.ok_or_else(words)
+}
+
+fn send(disk: Arc<dyn Disk>, run: &Path, wish: Wish) -> Result<Taken, DriveError> {
     Folder::read(disk.clone(), run)?;
     let not_under_way = |what: &str| {
         let at = run.display();
@@ -46,7 +60,7 @@ pub fn order(disk: Arc<dyn Disk>, run: &Path, order: Order) -> Result<Said, Driv
     };
     let id = format!("{}-{}", std::process::id(), now_ms());
     remove(disk.as_ref(), &taken)?;
-    let wanted = Letter { id: id.clone(), order };
+    let wanted = Letter { id: id.clone(), wish };
     write(disk.as_ref(), &letter, &wanted)?;
     loop {
         // Check both before the reply: a process that has ended or removed the order may have replied.
@@ -54,7 +68,7 @@ pub fn order(disk: Arc<dyn Disk>, run: &Path, order: Order) -> Result<Said, Driv
         let there = disk.exists(&letter).map_err(DriveError::disk(&letter))?;
         if let Some(found) = read::<Taken>(disk.as_ref(), &taken).filter(|taken| taken.id == id) {
             remove(disk.as_ref(), &taken)?;
-            return Ok(Said { refused: found.refused, words: found.words });
+            return Ok(found);
         }
         if gone {
             remove(disk.as_ref(), &letter)?;

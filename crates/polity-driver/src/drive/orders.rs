@@ -1,27 +1,94 @@
 //! Orders to an active run, and their effects.
 
 use super::{Drive, Driven, Ending, Open, PAUSED, Progress, TICK, Totals};
-use crate::control::Control;
+use crate::control::{Control, Status, Wish};
 use polity_kernel::ask::Answer;
 use polity_kernel::event::{Event, Order};
 use polity_store::DriveError;
 use polity_store::clock::now_ms;
+use std::collections::VecDeque;
+
+/// Rounds whose metrics are remembered for whoever asks.
+const KEPT: usize = 1000;
 
 /// The source of orders, and their effects on the run.
-pub(crate) struct Orders {
+pub(crate) struct Orders<'a> {
     control: Control,
+    /// Whether a run could go on with these edits.
+    possible: Box<dyn Fn(&[String]) -> Result<(), DriveError> + 'a>,
+    /// Whether edits wait for the end of the round.
+    changes: bool,
     /// Maximum calls in flight.
     connections: usize,
     /// Whether answers may arrive rounds later.
     lag: bool,
     paused: bool,
+    /// Rounds until it pauses again, if so.
+    steps: Option<u32>,
+    /// What was told last.
+    progress: Progress,
+    /// Metrics of the last rounds.
+    metrics: VecDeque<(u32, Vec<(String, f64)>)>,
     /// How the run is to end, if so.
     ending: Option<Ending>,
 }
 
-impl Orders {
-    pub fn new(control: Control, connections: usize, lag: bool) -> Self {
-        Orders { control, connections, lag, paused: false, ending: None }
+impl<'a> Orders<'a> {
+    /// `possible`: whether a run could go on with edits of its scenario.
+    pub fn new(
+        control: Control,
+        connections: usize,
+        lag: bool,
+        possible: impl Fn(&[String]) -> Result<(), DriveError> + 'a,
+    ) -> Self {
+        Orders {
+            control,
+            possible: Box::new(possible),
+            changes: false,
+            connections,
+            lag,
+            paused: false,
+            steps: None,
+            progress: Progress::default(),
+            metrics: VecDeque::new(),
+            ending: None,
+        }
+    }
+
+    /// Whether the run is to go on with other parameters.
+    pub fn changes(&self) -> bool {
+        self.changes
+    }
+
+    /// Remembers what is told to watchers.
+    pub fn note(&mut self, progress: &Progress) {
+        self.progress = progress.clone();
+    }
+
+    /// Remembers the metrics of a complete round, and pauses after the last of its steps.
+    pub fn round(&mut self, round: u32, metrics: &[(String, f64)]) {
+        if self.metrics.len() == KEPT {
+            self.metrics.pop_front();
+        }
+        self.metrics.push_back((round, metrics.to_vec()));
+        self.steps = self.steps.map(|steps| steps.saturating_sub(1));
+        if self.steps == Some(0) {
+            (self.steps, self.paused) = (None, true);
+        }
+    }
+
+    fn status(&self, since: u32, totals: &Totals) -> Status {
+        let Progress { rounds, planned, agents, items, .. } = self.progress;
+        Status {
+            rounds,
+            planned,
+            agents,
+            items,
+            totals: *totals,
+            waiting: self.progress.waiting.clone(),
+            paused: self.paused,
+            metrics: self.metrics.iter().filter(|(round, _)| *round >= since).cloned().collect(),
+        }
     }
 }
 
@@ -39,9 +106,17 @@ impl Drive<'_> {
         self.orders.as_ref().is_some_and(|orders| orders.paused)
     }
 
-    /// Carries out a pending order: journals it first, replies afterwards.
+    /// Answers a pending letter. An order is journaled first, and replied to afterwards.
     pub(super) fn obey(&mut self, totals: &Totals) -> Result<(), DriveError> {
-        let Some(order) = self.orders.as_mut().and_then(|orders| orders.control.next()) else { return Ok(()) };
+        let Some(orders) = &mut self.orders else { return Ok(()) };
+        let order = match orders.control.next() {
+            None => return Ok(()),
+            Some(Wish::Status { since }) => {
+                let status = orders.status(since, totals);
+                return orders.control.tell(status);
+            }
+            Some(Wish::Order(order)) => order,
+        };
         let refused = self.refusal(&order);
         let words = match &refused {
             Some(why) => why.clone(),
@@ -61,6 +136,9 @@ impl Drive<'_> {
 
     /// Why an order cannot be carried out.
     fn refusal(&self, order: &Order) -> Option<String> {
+        if let (Order::Change { edits }, Some(orders)) = (order, &self.orders) {
+            return (orders.possible)(edits).err().map(|error| error.to_string());
+        }
         let Order::Set { limits, .. } = order else { return None };
         if !limits.any() {
             return None;
@@ -91,9 +169,19 @@ impl Drive<'_> {
                 "paused: no new calls are made, calls in flight are recorded, and no round begins".into()
             }
             Order::Resume => {
-                orders.paused = false;
+                (orders.paused, orders.steps) = (false, None);
                 self.source.connections(orders.connections);
                 "resumed".into()
+            }
+            Order::Change { edits } => {
+                (orders.changes, orders.paused) = (true, false);
+                self.source.connections(orders.connections);
+                format!("{}: from the next round on", edits.join(" "))
+            }
+            Order::Step { rounds } => {
+                (orders.paused, orders.steps) = (*rounds == 0, (*rounds > 0).then_some(*rounds));
+                self.source.connections(if orders.paused { 0 } else { orders.connections });
+                format!("goes on for {rounds} round(s), then pauses")
             }
             Order::Stop => {
                 orders.ending = Some(Ending::Stopped);

@@ -3,7 +3,7 @@
 use super::form::{self, Words, form};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use polity_kernel::ask::{Asker, Effect, EffectId, Outcome, Request, Role, Value};
+use polity_kernel::ask::{Asker, Effect, EffectId, Outcome, Request, ResponseFormat, Role, Value};
 use polity_store::clock::now_ms;
 use polity_store::disk::{Disk, create_dir_durably, write_atomically};
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,14 @@ impl Question {
     fn request(&self) -> Result<Request, String> {
         let bytes = BASE64_STANDARD.decode(&self.request).map_err(|why| why.to_string())?;
         postcard::from_bytes(&bytes).map_err(|why| why.to_string())
+    }
+
+    /// The form of the answer.
+    ///
+    /// # Errors
+    /// A question of another build.
+    pub fn format(&self) -> Result<ResponseFormat, String> {
+        self.request().map(|request| request.response_format)
     }
 
     /// The values to ask one by one, each with its name (empty if there is only one) and the answers that fit.

@@ -32,12 +32,21 @@ impl Specs {
     }
 }
 
+/// The table of states: its number, and the rounds from one row of an agent to the next.
+#[derive(Clone, Copy)]
+pub(super) struct States {
+    pub table: usize,
+    pub every: u32,
+}
+
 /// The tables of what a machine did, by their numbers.
 #[derive(Default)]
 pub(super) struct MachineTables {
     pub shape: Shape,
     pub acts: Option<usize>,
     pub agents: Option<usize>,
+    pub states: Option<States>,
+    pub ties: Option<usize>,
     pub messages: Option<usize>,
     pub world: Vec<usize>,
     pub items: Option<usize>,
@@ -67,7 +76,7 @@ fn round() -> ColumnSpec {
 }
 
 /// The tables of a society.
-pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record) -> MachineTables {
+pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record, rounds: u32) -> MachineTables {
     let mut tables = MachineTables::default();
     let interface = society.interface();
     let texts = interface.acts.iter().any(|a| a.argument.has_text());
@@ -99,12 +108,28 @@ pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record) -
         for (i, spec) in interface.columns.iter().enumerate() {
             tables.first.push(society.column(i));
             let doc = format!("{}: before the first round", spec.doc);
-            columns.push(column(&format!("{}.first", spec.name), Kind::F64, &doc).nullable());
+            columns.push(column(&format!("{}.first", spec.name), Kind::F64, &doc).nullable().like(spec));
             let doc = format!("{}: after the last round", spec.doc);
-            let last = column(&format!("{}.last", spec.name), Kind::F64, &doc);
+            let last = column(&format!("{}.last", spec.name), Kind::F64, &doc).like(spec);
             columns.push(if society.is_of_policies(i) { last.nullable() } else { last });
         }
         specs.add("agents", "One row per agent.", columns)
+    });
+    tables.states = record.states_every(society.ids_assigned(), interface.columns.len(), rounds).map(|every| {
+        let mut columns = vec![round(), column("agent", Kind::U32, "id")];
+        columns.extend(interface.columns.iter().enumerate().map(|(i, spec)| {
+            let column = column(&spec.name, Kind::F64, &spec.doc).like(spec);
+            if society.is_of_policies(i) { column.nullable() } else { column }
+        }));
+        let doc = match every {
+            1 => "One row per living agent and round: its state after the round.".into(),
+            n => format!("One row per living agent after every {n} rounds: its state then."),
+        };
+        States { table: specs.add("states", &doc, columns), every }
+    });
+    tables.ties = record.has_ties(society.shared_context().topology.arcs()).then(|| {
+        let doc = "One row per tie at the start: `agent` hears `hears`. A tie that goes both ways has two rows.";
+        specs.add("ties", doc, vec![column("agent", Kind::U32, "who hears"), column("hears", Kind::U32, "whom")])
     });
     tables.messages = record.messages.then(|| {
         specs.add(

@@ -42,6 +42,8 @@ pub enum Texts {
 pub struct Shown {
     /// The call.
     pub call: Call,
+    /// The messages of the request: their roles and their texts, as long as [`Texts`] says.
+    pub messages: Vec<(&'static str, String)>,
     /// Why the reply does not fit, if so.
     pub unfit: Option<String>,
 }
@@ -92,6 +94,12 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
                     continue;
                 }
                 let mut call = Call::of(&answer, evaluation, true);
+                let text = |text: String| match texts {
+                    Texts::Whole => text,
+                    Texts::Cut(most) => cut(&text, most),
+                };
+                let messages = answer.request.messages.iter();
+                let messages = messages.map(|message| (message.role.name(), text(message.rendered()))).collect();
                 if let Texts::Cut(most) = texts {
                     call.prompt = cut(&call.prompt, most);
                     call.answer = cut(&call.answer, most);
@@ -100,7 +108,7 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
                     Outcome::Invalid { why, .. } => Some(why),
                     _ => None,
                 };
-                found.insert(place, Shown { call, unfit });
+                found.insert(place, Shown { call, messages, unfit });
                 if wanted.limit.is_some_and(|limit| found.len() > limit) {
                     found.pop_last();
                 }

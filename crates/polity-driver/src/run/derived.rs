@@ -17,7 +17,7 @@ impl Engine<'_> {
     ) -> Result<(), DriveError> {
         let wrong = |key: &str, there: String, derived: String| {
             Err(DriveError::Folder(format!(
-                "{}: `{key}` is {there}, but its scenario says {derived}; put it back as it was",
+                "{}: `{key}` is {there}, but its scenario says {derived}; restore the original",
                 folder.path().join("manifest.json").display()
             )))
         };

@@ -29,6 +29,7 @@ use polity_kernel::tree::{Node, TreeError, Value};
 use polity_models::models::prices::{self, Prices};
 use polity_models::models::{Capabilities, Providers};
 use polity_store::disk::{Disk, RealDisk};
+use polity_store::files::parse_edit;
 use polity_store::journal::{End, Journal, JournalReader, JournalWriter};
 use polity_store::snapshots::Snapshots;
 use polity_store::tables::{Reader, settle};
@@ -370,7 +371,23 @@ impl Engine<'_> {
 
     /// Runs a scenario in a new folder.
     pub fn run(&self, prepared: &Prepared, out: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
-        self.begin(prepared, out, None, Past::default(), watch)
+        let begun = self.begin(prepared, out, None, Past::default(), watch)?;
+        self.continued(out, begun, watch)
+    }
+
+    /// Continues a run whose parameters were changed, until it ends.
+    fn continued(
+        &self,
+        dir: &Path,
+        mut summary: Option<Summary>,
+        watch: &mut dyn Watch,
+    ) -> Result<Summary, DriveError> {
+        loop {
+            match summary {
+                Some(summary) => return Ok(summary),
+                None => summary = self.resume_once(dir, watch)?,
+            }
+        }
     }
 
     /// `origin` and `past`: provided by a fork.
@@ -381,7 +398,7 @@ impl Engine<'_> {
         origin: Option<Origin>,
         past: Past,
         watch: &mut dyn Watch,
-    ) -> Result<Summary, DriveError> {
+    ) -> Result<Option<Summary>, DriveError> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(prepared)?;
@@ -410,6 +427,7 @@ impl Engine<'_> {
         self.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 
+    /// Returns `None` if the run is to be resumed with other parameters.
     #[expect(clippy::too_many_arguments, reason = "the parts of a run, each made by one of the callers")]
     pub(super) fn drive(
         &self,
@@ -424,7 +442,7 @@ impl Engine<'_> {
         manifest: &Manifest,
         began: Instant,
         watch: &mut dyn Watch,
-    ) -> Result<Summary, DriveError> {
+    ) -> Result<Option<Summary>, DriveError> {
         let agents = machine.agents();
         let batched = self.batched(machine, manifest);
         let prices = Prices::from(manifest.prices.clone()).in_batches(batched.clone());
@@ -446,13 +464,14 @@ impl Engine<'_> {
         self.check_prices(machine, budget, &prices)?;
         let gate = Gate::new(budget, machine, self.providers.clone(), prices, &past);
         let lag = scenario.answers.lag() > 0;
+        let possible = |edits: &[String]| self.possible(folder, edits);
         let mut watch = Traced::new(watch, self.trace(manifest, folder));
         let drive = Drive {
             machine,
             past,
             source: &mut source,
             gate: Some(gate),
-            orders: Some(Orders::new(control, self.connections, lag)),
+            orders: Some(Orders::new(control, self.connections, lag, possible)),
             deadline: budget.seconds.map(|seconds| began + Duration::from_secs_f64(seconds)),
             grace: self.outside.grace.unwrap_or(GRACE),
             stopping_since: None,
@@ -466,13 +485,17 @@ impl Engine<'_> {
         };
         let driven = drive.run();
         let summary = driven.and_then(|mut driven| {
+            if driven.ending == Ending::Changed {
+                return Ok(None);
+            }
             let parts = std::mem::take(&mut driven.parts);
             let tables = Reader::of_parts(self.disk.as_ref(), &folder.tables(), parts);
-            self.summary(folder, &tables, driven, agents, machine.next_round(), manifest.simulated, began)
+            self.summary(folder, &tables, driven, agents, machine.next_round(), manifest.simulated, began).map(Some)
         });
         if let Some(trace) = watch.into_trace() {
             match &summary {
-                Ok(summary) => trace.end(summary.status.name(), Some(&summary.totals)),
+                Ok(Some(summary)) => trace.end(summary.status.name(), Some(&summary.totals)),
+                Ok(None) => trace.end("changed", None),
                 Err(_) => trace.end("error", None),
             }
         }
@@ -499,7 +522,9 @@ impl Engine<'_> {
     ) -> Result<Summary, DriveError> {
         let (status, rounds, digest, reason) = match driven.ending {
             Ending::Done(outcome) => (RunStatus::Done, outcome.rounds, outcome.digest.to_string(), outcome.reason),
-            Ending::Stopped => (RunStatus::Stopped, round, driven.chain.map_or(String::new(), |d| d.to_string()), None),
+            Ending::Stopped | Ending::Changed => {
+                (RunStatus::Stopped, round, driven.chain.map_or(String::new(), |d| d.to_string()), None)
+            }
             Ending::TimeUp => {
                 (RunStatus::Budget, round, driven.chain.map_or(String::new(), |d| d.to_string()), Some(TIME_UP.into()))
             }
@@ -527,9 +552,34 @@ impl Engine<'_> {
 
     /// Continues a run that was killed or stopped. A finished run is only summarised.
     pub fn resume(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
+        let resumed = self.resume_once(dir, watch)?;
+        self.continued(dir, resumed, watch)
+    }
+
+    /// Whether a run could go on with edits of its scenario.
+    fn possible(&self, folder: &Folder, edits: &[String]) -> Result<(), DriveError> {
+        let Recorded { mut prepared, story, manifest, .. } = self.recorded(folder)?;
+        // At a round that was not begun; round 0 would change the whole run.
+        change(&mut prepared, &story, edits)?;
+        let survey = self.survey(&prepared, Extent::Outline)?;
+        match survey.models == manifest.models {
+            true => Ok(()),
+            false => Err(DriveError::Input(
+                "an active run cannot change its models; fork it at a round instead (`polity fork`)".into(),
+            )),
+        }
+    }
+
+    /// The same; `None` if the run is to be resumed with other parameters.
+    fn resume_once(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Option<Summary>, DriveError> {
         let began = Instant::now();
         let folder = Folder::open(self.disk.clone(), dir)?;
-        let Recorded { file, mut manifest, prepared, mut story, end } = self.recorded(&folder)?;
+        let Recorded { file, mut manifest, mut prepared, mut story, end } = self.recorded(&folder)?;
+        let ordered = story.inventory.ordered.clone();
+        if !ordered.is_empty() && story.inventory.ended.is_none() {
+            change(&mut prepared, &story, &ordered)?;
+            manifest.scenario = prepared.tree.to_json();
+        }
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(&prepared)?;
         self.check_derived(&folder, &manifest, &machine)?;
@@ -550,7 +600,7 @@ impl Engine<'_> {
                 parts: Default::default(),
             };
             let agents = machine.agents();
-            return self.summary(&folder, &tables, driven, agents, 0, manifest.simulated, began);
+            return self.summary(&folder, &tables, driven, agents, 0, manifest.simulated, began).map(Some);
         }
         // Verify the stored data before spending anything on it.
         tables.check()?;
@@ -608,7 +658,7 @@ impl Engine<'_> {
         self.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 
-    /// Records the prices and the batching that this process was given, where they differ from the run's.
+    /// Records the prices and the batching that this process was given, and ordered edits, where they differ from the run's.
     fn record_outside(
         &self,
         folder: &Folder,
@@ -618,15 +668,14 @@ impl Engine<'_> {
         inventory: &Inventory,
     ) -> Result<(), DriveError> {
         // Prices do not determine a run: new ones may be given on resume, and are recorded. The same holds for batching.
-        let before = (manifest.prices.clone(), manifest.batch);
         if !self.outside.prices.is_empty() {
             let given = Prices::of(&manifest.models, &self.outside.prices, |model| self.providers.for_model(model));
             manifest.prices = Prices::from(manifest.prices.clone()).with(&given).by_name().clone();
         }
         manifest.batch = self.outside.batch.unwrap_or(manifest.batch);
-        let mut text = inventory.manifest().unwrap_or_default().to_string();
-        if before != (manifest.prices.clone(), manifest.batch) {
-            text = manifest.text()?;
+        let recorded = inventory.manifest().unwrap_or_default();
+        let text = manifest.text()?;
+        if recorded != text {
             append(journal, &Event::Manifest(text.clone()))?;
             journal.commit()?;
         }
@@ -720,8 +769,18 @@ impl Engine<'_> {
         }
         prepared.change_at(at, edits)?;
         let origin = Origin { run: manifest.name.clone(), folder: dir.display().to_string(), at };
-        self.begin(&prepared, out, Some(origin), story.past, watch)
+        let begun = self.begin(&prepared, out, Some(origin), story.past, watch)?;
+        self.continued(out, begun, watch)
     }
+}
+
+/// Applies edits from the next round on that has not begun.
+fn change(prepared: &mut Prepared, story: &JournalSummary, edits: &[String]) -> Result<(), DriveError> {
+    let begun = story.past.answers.keys().map(|id| id.round + 1).max().unwrap_or(0);
+    let at = begun.max(story.past.rounds.len() as u32);
+    let parsed =
+        edits.iter().map(|edit| parse_edit(edit).map_err(|error| DriveError::Input(format!("{edit}: {error}"))));
+    prepared.change_at(at, parsed.collect::<Result<_, _>>()?)
 }
 
 /// Drives a machine from a record alone, at most up to round `until`. `tolerate`: whether a round that differs from the record is only

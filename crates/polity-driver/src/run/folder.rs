@@ -73,7 +73,7 @@ pub(crate) fn manifest_file(disk: &dyn Disk, run: &Path) -> Result<String, Drive
     let path = run.join("manifest.json");
     let bytes = disk.read(&path).map_err(DriveError::disk(&path))?;
     let wrong = |why: &dyn std::fmt::Display| {
-        DriveError::Folder(format!("{} cannot be read: {why}; put it back as it was", path.display()))
+        DriveError::Folder(format!("{} cannot be read: {why}; restore the original", path.display()))
     };
     let text = String::from_utf8(bytes).map_err(|error| wrong(&error))?;
     let Head { format, build } = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
@@ -200,14 +200,14 @@ impl Folder {
             // A stored name is that of an entry in the folder, never a path.
             let there = names.remove(&entry.stored);
             if !there || self.disk.kind(&path).map_err(DriveError::disk(&path))? != EntryKind::File {
-                let what = format!("it is gone: the run reads it as {}. Put it back from a copy", entry.path);
+                let what = format!("it is gone: the run reads it as {}. Restore it from a copy", entry.path);
                 faults.push(Fault::new(path, what));
                 continue;
             }
             let bytes = self.disk.read(&path).map_err(DriveError::disk(&path))?;
             match bytes.len() as u64 == entry.bytes && FileHash::of(&bytes).to_string() == entry.digest {
                 true => files.push(InputFile { entry: entry.clone(), bytes: Arc::new(bytes) }),
-                false => faults.push(Fault::new(path, "it was changed after the run began; put it back as it was")),
+                false => faults.push(Fault::new(path, "it was changed after the run began; restore the original")),
             }
         }
         let more =

@@ -4,7 +4,7 @@
 use super::manifest::Manifest;
 use crate::control::Recorded;
 use polity_kernel::digest::Digest;
-use polity_kernel::event::{Event, Part};
+use polity_kernel::event::{Event, Order, Part};
 use polity_kernel::machine::Outcome;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
@@ -29,6 +29,8 @@ pub(crate) struct Inventory {
     pub rounds: u32,
     /// Orders during the run.
     pub orders: Vec<Recorded>,
+    /// Edits that were ordered after the newest manifest: it does not have them yet.
+    pub ordered: Vec<String>,
     /// How the run ended, if it has.
     pub ended: Option<Outcome>,
     /// Where the journal ends.
@@ -54,7 +56,10 @@ impl Inventory {
     /// Adds the next record.
     pub fn take(&mut self, event: &Event) {
         match event {
-            Event::Manifest(text) => self.manifests.push(text.clone()),
+            Event::Manifest(text) => {
+                self.manifests.push(text.clone());
+                self.ordered.clear();
+            }
             Event::Round { round, .. } => self.rounds = self.rounds.max(round + 1),
             Event::Snapshot { round, bytes, parts } => {
                 self.snapshots.insert(*round, *bytes);
@@ -76,6 +81,9 @@ impl Inventory {
                 }
             }
             Event::Ordered { order, at_ms } => {
+                if let Order::Change { edits } = order {
+                    self.ordered.extend(edits.iter().cloned());
+                }
                 self.orders.push(Recorded { order: order.clone(), at_ms: *at_ms, rounds: self.rounds });
             }
             _ => {}
@@ -122,7 +130,7 @@ impl Inventory {
         Known {
             parts: self.parts.clone(),
             void: self.void.clone(),
-            mend: format!("Put it back from a copy, or {anew}"),
+            mend: format!("Restore it from a copy, or {anew}"),
         }
     }
 

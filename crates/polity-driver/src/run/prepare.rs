@@ -185,9 +185,17 @@ impl Prepared {
 
     /// Rows per act, agent or call fill disks; for many runs they are kept only if the scenario says so.
     pub(crate) fn record_little(&mut self) -> Result<(), TreeError> {
-        for key in ["record.acts", "record.agents", "record.calls"] {
+        let no = || Value::Bool(false);
+        let little = [
+            ("record.acts", no()),
+            ("record.agents", no()),
+            ("record.calls", no()),
+            ("record.states", Value::Int(0)),
+            ("record.ties", no()),
+        ];
+        for (key, value) in little {
             if self.tree.find(key).is_none() {
-                self.tree.edit(key, Node::built(Value::Bool(false)))?;
+                self.tree.edit(key, Node::built(value))?;
             }
         }
         Ok(())

@@ -184,7 +184,7 @@ impl SweepFolder {
             let bytes = self.disk.read(&path).map_err(|error| error.to_string())?;
             match FileHash::of(&bytes).to_string() == name {
                 true => Ok((PathBuf::from(&wish.path), bytes)),
-                false => Err(format!("{} was changed after the sweep began; put it back as it was", path.display())),
+                false => Err(format!("{} was changed after the sweep began; restore the original", path.display())),
             }
         };
         let base = Prepared::nothing(manifest.name.clone(), manifest.source.clone());
@@ -233,7 +233,7 @@ impl SweepManifest {
         let path = dir.join(SWEEP_FILE);
         let bytes = disk.read(&path).map_err(DriveError::disk(&path))?;
         let wrong = |what: &dyn std::fmt::Display| {
-            Err(DriveError::Folder(format!("{} {what}; put it back as it was", path.display())))
+            Err(DriveError::Folder(format!("{} {what}; restore the original", path.display())))
         };
         let head: Head = match serde_json::from_slice(&bytes) {
             Ok(head) => head,
@@ -250,7 +250,7 @@ impl SweepManifest {
         }
         let Some(listing) = Listing::read(disk, dir)? else {
             return Err(DriveError::Folder(format!(
-                "{} is gone, so the sweep cannot be checked for changes; put it back from a copy",
+                "{} is gone, so the sweep cannot be checked for changes; restore it from a copy",
                 dir.join(DIGESTS_FILE).display()
             )));
         };

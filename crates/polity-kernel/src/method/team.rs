@@ -86,7 +86,7 @@ impl Team {
         &self.members
     }
 
-    /// Checks whether the method can work on such an item; if not, returns what it needs.
+    /// Checks whether the method can work on such an item.
     ///
     /// # Errors
     /// What is missing.

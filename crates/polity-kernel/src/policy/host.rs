@@ -400,6 +400,7 @@ impl<P: Policy> PolicyHost for Host<P> {
 
     fn columns(&self) -> Vec<WorldColumn> {
         let column = |column: &StateColumn<P>| WorldColumn {
+            axis: None,
             name: column.name.into(),
             doc: column.doc.into(),
             range: column.range,

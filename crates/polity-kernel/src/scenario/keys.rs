@@ -195,11 +195,49 @@ pub struct Record {
     pub calls: bool,
     /// The world's own tables, if any: for example a platform's posts.
     pub world: bool,
+    /// One row per agent after every N-th round: the columns of the world and of the policies. 0 records none. Without a number, the
+    /// smallest N is chosen that keeps the table below two million values.
+    pub states: Option<u32>,
+    /// One row per tie between two agents at the start. By default up to 200,000 ties are recorded.
+    pub ties: Option<bool>,
+}
+
+impl Record {
+    /// Values of the table of states up to which the interval is chosen.
+    const STATES: u64 = 2_000_000;
+    /// Ties that are recorded by default.
+    const TIES: u64 = 200_000;
+
+    /// The rounds from one row of an agent in the table of states to the next; `None`: there is no such table.
+    #[must_use]
+    pub fn states_every(&self, agents: u32, columns: usize, rounds: u32) -> Option<u32> {
+        let each = u64::from(agents) * columns as u64;
+        match self.states {
+            _ if columns == 0 => None,
+            Some(every) => (every > 0).then_some(every),
+            None if each > Self::STATES => None,
+            None => Some((each * u64::from(rounds)).div_ceil(Self::STATES).max(1) as u32),
+        }
+    }
+
+    /// Whether the ties of a society are recorded.
+    #[must_use]
+    pub fn has_ties(&self, ties: u64) -> bool {
+        ties > 0 && self.ties.unwrap_or(ties <= Self::TIES)
+    }
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Record { acts: true, agents: true, messages: false, calls: true, world: true }
+        Record {
+            acts: true,
+            agents: true,
+            messages: false,
+            calls: true,
+            world: true,
+            states: None,
+            ties: None,
+        }
     }
 }
 

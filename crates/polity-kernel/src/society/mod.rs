@@ -16,7 +16,7 @@ mod snapshot;
 mod state;
 
 pub use block::Segment;
-pub use interview::Interview;
+pub use interview::{Interview, Observed, ObservedTable};
 
 use crate::ask::{Answer, Effect, ResponseFormat};
 use crate::digest::{Digest, Kind, RowHash};

@@ -35,6 +35,7 @@ pub use parts::remove_parts_after;
 pub use parts::{Span, settle};
 pub use read::{Again, Known};
 pub use read::{ColumnData, Parts, Reader};
+pub use record_batches::Selected;
 pub use spec::{ColumnSpec, Kind, METADATA_KEY, TableSpec};
 
 use polity_kernel::event::Part;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,16 +11,19 @@ use std::time::Duration;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, LargeStringArray, StringArray, UInt32Array,
-    UInt64Array,
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, LargeStringArray, RecordBatch, StringArray,
+    UInt32Array, UInt64Array,
 };
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder, RowFilter,
 };
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
+use parquet::file::statistics::Statistics;
 use polity_kernel::digest::FileHash;
 use polity_kernel::event::Part;
 use rayon::prelude::*;
@@ -328,7 +332,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<(ColumnSpec, ColumnData)>> {
         let mut table = None;
         let mut left = limit;
-        self.each_part(known, names, name, &mut |file| {
+        self.each_part(known, names, name, None, &mut |file| {
             left -= read_part(&mut table, file, columns, left)?;
             Ok(left > 0)
         })?;
@@ -344,19 +348,26 @@ impl<'a> Reader<'a> {
         TableError::Rounds { table: name.to_string(), what }
     }
 
-    /// Passes the files of a table's parts, oldest first, until `take` wants no more.
+    /// Passes the files of a table's parts, oldest first, until `take` wants no more. With `rounds`, parts without these rounds are
+    /// left out; if all are, the first is passed, which tells the columns.
     pub(super) fn each_part(
         &self,
         known: &Known,
         names: &BTreeSet<String>,
         name: &str,
+        rounds: Option<&RangeInclusive<u32>>,
         take: &mut dyn FnMut(Vec<u8>) -> std::result::Result<bool, Unread>,
     ) -> Result<()> {
         let (files, faults) = self.locate(known, names, name)?;
         if let Some(fault) = faults.into_iter().next() {
             return Err(error(name, fault));
         }
-        for (path, part) in files {
+        let has = |part: &Part| rounds.is_none_or(|rounds| part.first <= *rounds.end() && *rounds.start() <= part.last);
+        let any = files.iter().any(|(_, part)| has(part));
+        for (i, (path, part)) in files.into_iter().enumerate() {
+            if !has(part) && (any || i > 0) {
+                continue;
+            }
             let file = self.bytes(known, &path, part)?;
             // The library panics on some damage; a crafted file must not end the program.
             let read = catch_unwind(AssertUnwindSafe(|| take(file)));
@@ -433,7 +444,7 @@ impl<'a> Reader<'a> {
         };
         match bytes.len() as u64 == part.bytes && FileHash::of(&bytes) == part.digest {
             true => Ok(bytes),
-            false => Err(wrong("it is not as it was written: its bytes do not have the recorded digest")),
+            false => Err(wrong("its bytes do not have the recorded digest")),
         }
     }
 }
@@ -473,7 +484,7 @@ fn read_part(
     if *first != part.spec {
         return Err(broken(OTHER_COLUMNS));
     }
-    let batches = part.batches(data.iter().map(|(column, _)| column), limit)?;
+    let batches = part.batches(data.iter().map(|(column, _)| column), None, limit)?;
     let mut rows = 0;
     for batch in batches {
         let batch = batch.map_err(|e| broken(&format!("could not be read: {e}")))?;
@@ -511,10 +522,11 @@ impl OpenPart<()> {
 }
 
 impl<F: ChunkReader + 'static> OpenPart<F> {
-    /// Up to `limit` rows of these columns.
+    /// Up to `limit` rows of these columns, of these rounds alone if they are given.
     pub(super) fn batches<'c>(
         self,
         wanted: impl Iterator<Item = &'c ColumnSpec> + Clone,
+        rounds: Option<&RangeInclusive<u32>>,
         limit: usize,
     ) -> std::result::Result<ParquetRecordBatchReader, Unread> {
         let metadata = self.metadata;
@@ -524,13 +536,44 @@ impl<F: ChunkReader + 'static> OpenPart<F> {
         let positions = file_columns.filter(|(_, c)| wanted.clone().any(|w| w.name == c.name())).map(|(i, _)| i);
         let mask = ProjectionMask::leaves(metadata.parquet_schema(), positions);
         let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options)?;
-        let batches = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file, metadata)
+        let file = metadata.metadata().clone();
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file, metadata)
             .with_projection(mask)
             .with_batch_size(BLOCK)
-            .with_limit(limit)
-            .build()?;
-        Ok(batches)
+            .with_limit(limit);
+        if let Some(rounds) = rounds {
+            let (groups, filter) = of_rounds(&self.spec, &file, rounds.clone())?;
+            reader = reader.with_row_groups(groups).with_row_filter(filter);
+        }
+        Ok(reader.build()?)
     }
+}
+
+/// The row groups that may hold these rounds, and the filter of their rows.
+fn of_rounds(
+    spec: &TableSpec,
+    file: &ParquetMetaData,
+    rounds: RangeInclusive<u32>,
+) -> std::result::Result<(Vec<usize>, RowFilter), Unread> {
+    let at = spec.columns.iter().position(|column| column.name == "round").ok_or_else(|| {
+        Unread::NoColumn(TableError::Spec { table: spec.name.clone(), what: "it has no column `round`".into() })
+    })?;
+    let may_hold = |group: &RowGroupMetaData| match group.column(at).statistics() {
+        Some(Statistics::Int32(of)) => match (of.min_opt(), of.max_opt()) {
+            // Unsigned numbers are stored by their bits.
+            (Some(least), Some(most)) => *least as u32 <= *rounds.end() && *rounds.start() <= *most as u32,
+            _ => true,
+        },
+        _ => true,
+    };
+    let groups = file.row_groups().iter().enumerate().filter(|(_, group)| may_hold(group)).map(|(i, _)| i).collect();
+    let mask = ProjectionMask::leaves(file.file_metadata().schema_descr(), [at]);
+    let is_wanted = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
+        let column = batch.column(0).as_any().downcast_ref::<UInt32Array>();
+        let column = column.ok_or_else(|| ArrowError::CastError("`round` is not a whole number".into()))?;
+        Ok(column.iter().map(|round| Some(round.is_some_and(|round| rounds.contains(&round)))).collect())
+    });
+    Ok((groups, RowFilter::new(vec![Box::new(is_wanted)])))
 }
 
 /// The part's declaration, if valid.
@@ -541,7 +584,8 @@ fn declared(metadata: &ArrowReaderMetadata) -> Option<TableSpec> {
     spec.check().ok().map(|()| spec)
 }
 
-fn pick(spec: &TableSpec, names: &[&str]) -> Result<Vec<(ColumnSpec, ColumnData)>> {
+/// The declarations of these columns, with room for their values.
+pub(super) fn pick(spec: &TableSpec, names: &[&str]) -> Result<Vec<(ColumnSpec, ColumnData)>> {
     if let Some(unknown) = names.iter().find(|name| spec.columns.iter().all(|column| column.name != **name)) {
         let known: Vec<&str> = spec.columns.iter().map(|column| column.name.as_str()).collect();
         return Err(TableError::Spec {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::schema::types::{Type, TypePtr};
+use polity_kernel::interface::{Axis, WorldColumn};
 use serde::{Deserialize, Serialize};
 
 use super::error::{Result, TableError};
@@ -31,7 +32,7 @@ pub enum Kind {
 }
 
 /// One column of a table.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ColumnSpec {
     /// Its name, unique in the table.
     pub name: String,
@@ -43,12 +44,23 @@ pub struct ColumnSpec {
     pub doc: String,
     /// Whether it may differ between two runs of the same seed (latencies, elapsed times).
     pub volatile: bool,
+    /// Smallest and largest sensible value, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(f64, f64)>,
+    /// The coordinate of an agent's place that it is, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub axis: Option<Axis>,
 }
 
 impl ColumnSpec {
     /// Creates a column in which every row has a value that depends on the seed alone.
     pub fn new(name: impl Into<String>, kind: Kind, doc: impl Into<String>) -> Self {
-        Self { name: name.into(), kind, nullable: false, doc: doc.into(), volatile: false }
+        Self { name: name.into(), kind, nullable: false, doc: doc.into(), volatile: false, range: None, axis: None }
+    }
+
+    /// Sets the range and the axis of a world's column.
+    pub fn like(self, column: &WorldColumn) -> Self {
+        Self { range: column.range, axis: column.axis, ..self }
     }
 
     /// Allows missing values.
@@ -63,7 +75,7 @@ impl ColumnSpec {
 }
 
 /// One table of a run; also stored as JSON in every part's metadata under [`METADATA_KEY`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableSpec {
     /// Its name and its folder's: lower-case letters, digits, `_` and `-`.
     pub name: String,

@@ -612,7 +612,7 @@ fn a_part_that_is_not_as_it_was_written_is_an_error_that_names_it() {
     for length in [0, 7, whole[1].len() / 2, whole[1].len() - 1] {
         fs::write(&paths[1], &whole[1][..length]).unwrap();
         let error = spoiled(dir.path(), &recorded);
-        assert!(error.contains("part-000001-000001.parquet") && error.contains("not as it was written"), "{error}");
+        assert!(error.contains("part-000001-000001.parquet") && error.contains("do not have the recorded digest"), "{error}");
     }
     // Any bit flipped.
     for at in (0..whole[1].len()).step_by(29) {

@@ -308,7 +308,7 @@ mod tests {
         }
         assert_eq!(sent, 60);
         assert_eq!(rate_limiter.room(10.0, now), Err(Some(Duration::from_secs(1))));
-        assert!(rate_limiter.limited(now).is_some_and(|words| words.contains("60 requests a minute")));
+        assert!(rate_limiter.limited(now).is_some_and(|words| words.contains("60 requests per minute")));
         // The provider reports that somebody else uses the key, too; it has not seen what was just sent.
         let later = now + Duration::from_secs(30);
         rate_limiter.told(RateLimits { requests: Some(Window { limit: 60.0, left: 2.0 }), tokens: None }, later);

@@ -1,0 +1,129 @@
+//! The runs in a folder. An ID is looked up among the runs that were found, so no request can name another path.
+
+use super::is_run;
+use super::problem::{Answer, Problem};
+use polity_driver::drive::Totals;
+use polity_driver::run::RunStatus;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How deep runs are looked for below the folder.
+const DEPTH: usize = 6;
+/// How many runs are listed.
+const MOST: usize = 5_000;
+/// How long a list of runs is kept.
+const KEPT: Duration = Duration::from_secs(2);
+
+type Runs = Arc<BTreeMap<String, PathBuf>>;
+
+/// What is known of a run's totals: how it ended, the totals, the number of alarms.
+pub(crate) type Known = (RunStatus, Totals, usize);
+
+pub(crate) struct Catalog {
+    root: PathBuf,
+    found: Mutex<(Instant, Runs)>,
+    /// Totals by folder, and the time of its last change.
+    known: Mutex<BTreeMap<PathBuf, (Option<u64>, Known)>>,
+}
+
+impl Catalog {
+    pub fn open(folder: &Path) -> Result<Self, String> {
+        let root = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
+        if !root.is_dir() {
+            return Err(format!(
+                "{} is not a folder; name the folder of a run, or one that holds runs",
+                root.display()
+            ));
+        }
+        let runs = Arc::new(found(&root));
+        Ok(Catalog { root, found: Mutex::new((Instant::now(), runs)), known: Mutex::default() })
+    }
+
+    /// All runs by ID.
+    pub fn runs(&self) -> Runs {
+        let mut kept = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.0.elapsed() > KEPT {
+            *kept = (Instant::now(), Arc::new(found(&self.root)));
+        }
+        kept.1.clone()
+    }
+
+    /// The totals of a run, which are made again only after a change of the run.
+    pub fn once(&self, folder: &Path, changed: Option<u64>, make: impl FnOnce() -> Answer<Known>) -> Answer<Known> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, found)) = known().get(folder)
+            && *at == changed
+        {
+            return Ok(*found);
+        }
+        let found = make()?;
+        known().insert(folder.to_path_buf(), (changed, found));
+        Ok(found)
+    }
+
+    /// The folder of a run.
+    pub fn run(&self, id: &str) -> Answer<PathBuf> {
+        let absent = || Problem::absent(format!("there is no run `{id}` in {}", self.root.display()));
+        if let Some(path) = self.runs().get(id) {
+            return Ok(path.clone());
+        }
+        // It may have just begun.
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = (Instant::now(), Arc::new(found(&self.root)));
+        self.runs().get(id).cloned().ok_or_else(absent)
+    }
+}
+
+fn found(root: &Path) -> BTreeMap<String, PathBuf> {
+    let mut runs = BTreeMap::new();
+    if is_run(root) {
+        let name = root.file_name().map_or("run".into(), |name| name.to_string_lossy().into_owned());
+        runs.insert(name, root.to_path_buf());
+        return runs;
+    }
+    look(root, "", DEPTH, &mut runs);
+    runs
+}
+
+fn look(folder: &Path, id: &str, depth: usize, runs: &mut BTreeMap<String, PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // A link may lead out of the folder.
+        if runs.len() >= MOST || name.starts_with('.') || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let id = if id.is_empty() { name } else { format!("{id}~{name}") };
+        let path = entry.path();
+        if is_run(&path) {
+            runs.insert(id, path);
+        } else if depth > 1 {
+            look(&path, &id, depth - 1, runs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn only_runs_that_were_found_can_be_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for run in ["a", "sweep/runs/b"] {
+            let run = folder.path().join(run);
+            std::fs::create_dir_all(run.join("journal")).unwrap();
+            std::fs::write(run.join("manifest.json"), "{}").unwrap();
+        }
+        let catalog = Catalog::open(folder.path()).unwrap();
+        assert_eq!(catalog.runs().keys().collect::<Vec<_>>(), ["a", "sweep~runs~b"]);
+        for other in ["..", "a/../a", "sweep", "/etc", "sweep~runs"] {
+            assert!(catalog.run(other).is_err(), "{other}");
+        }
+        assert!(catalog.run("sweep~runs~b").unwrap().ends_with("sweep/runs/b"));
+    }
+}

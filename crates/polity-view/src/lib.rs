@@ -1,0 +1,87 @@
+//! The viewer: an HTTP server that shows runs, finished or active, in a browser, and steers active ones.
+//!
+//! It only reads run folders, and sends orders to active runs as `polity ctl` does. The page is in `web/`; its built files are part of
+//! the program. The routes are declared in one list (`routes.rs`), from which the OpenAPI description is made.
+
+mod agents;
+mod answers;
+mod arrow;
+mod catalog;
+mod diff;
+mod guard;
+mod live;
+mod openapi;
+mod overview;
+mod people;
+mod platform;
+mod problem;
+mod routes;
+mod rows;
+mod ties;
+
+use polity_kernel::registry::Registry;
+use polity_store::disk::{Disk, RealDisk};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+/// What is shown, and where.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The folder of a run, or a folder that holds runs at any depth up to six.
+    pub folder: PathBuf,
+    /// The address; port 0 chooses a free port.
+    pub address: SocketAddr,
+    /// The token that requests must carry; required if the address is not local.
+    pub token: Option<String>,
+}
+
+/// A server that runs until dropped.
+pub struct Viewer {
+    url: String,
+    _runtime: Runtime,
+}
+
+/// What all requests share.
+pub(crate) struct App {
+    pub disk: Arc<dyn Disk>,
+    pub catalog: catalog::Catalog,
+    pub guard: guard::Guard,
+    pub registry: Arc<Registry>,
+}
+
+impl Viewer {
+    /// Starts to serve.
+    ///
+    /// # Errors
+    /// A folder without runs, a port in use, an address that other machines can reach without a token.
+    pub fn start(options: Options, registry: Arc<Registry>) -> Result<Self, String> {
+        let Options { folder, address, token } = options;
+        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+        let catalog = catalog::Catalog::open(&folder)?;
+        let refused =
+            |error: std::io::Error| format!("cannot listen on {address}: {error}; port 0 chooses a free port");
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(refused)?;
+        let listener = runtime.block_on(TcpListener::bind(address)).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let guard = guard::Guard::new(address, token)?;
+        let url = guard.url();
+        let router = routes::router(Arc::new(App { disk, catalog, guard, registry }));
+        runtime.spawn(async move { axum::serve(listener, router).await });
+        Ok(Viewer { url, _runtime: runtime })
+    }
+
+    /// Returns its URL, which a browser can open. With a token, it is in the fragment, which browsers send nowhere.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// Whether a folder holds a run.
+pub(crate) fn is_run(folder: &Path) -> bool {
+    folder.join("manifest.json").is_file() && folder.join("journal").is_dir()
+}

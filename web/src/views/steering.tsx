@@ -1,0 +1,151 @@
+// Orders to a run under way. What the server says to an order is shown as it says it.
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ofRun, post, type Run } from "../api";
+import { underWay, useRun, words } from "../state";
+import { plain, Text } from "../text";
+
+interface Reply {
+  words?: string;
+  refused?: boolean;
+}
+
+type Form = "set" | "inject" | null;
+
+export function Steering(): JSX.Element | null {
+  const { run, id, reload } = useRun();
+  const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [form, setForm] = useState<Form>(null);
+  const continuable = run.status === "stopped" || run.status === "budget";
+  if (!underWay(run) && !continuable) return null;
+
+  const tell = async (path: string, body: unknown, fallback: string) => {
+    setBusy(true);
+    try {
+      const reply = await post<Reply>(ofRun(id, path), body);
+      setSaid({ text: reply.words || fallback, bad: reply.refused ?? false });
+      reload();
+    } catch (fault) {
+      setSaid({ text: words(fault), bad: true });
+    } finally {
+      setBusy(false);
+    }
+  };
+  const order = (body: Record<string, unknown>) => void tell("orders", body, "The run has taken the order.");
+  const toggle = (next: Form) => setForm(form === next ? null : next);
+
+  return (
+    <section class="steering" aria-label="Steer the run">
+      <div class="buttons">
+        {continuable && <button type="button" class="main" disabled={busy} onClick={() => void tell("go", {}, "The run goes on.")}>Go on</button>}
+        {run.status === "running" && <button type="button" disabled={busy} onClick={() => order({ order: "pause" })}>Pause</button>}
+        {run.status === "paused" && <button type="button" class="main" disabled={busy} onClick={() => order({ order: "resume" })}>Resume</button>}
+        {run.status === "paused" && <button type="button" disabled={busy} onClick={() => order({ order: "step", rounds: 1 })}>One round</button>}
+        {underWay(run) && (
+          <>
+            <button type="button" disabled={busy} aria-expanded={form === "set"} onClick={() => toggle("set")}>Set a parameter</button>
+            <button type="button" disabled={busy} aria-expanded={form === "inject"} onClick={() => toggle("inject")}>Send a message</button>
+            <button type="button" class="quiet-button" disabled={busy} onClick={() => {
+              if (confirm("Stop this run? It is saved and can go on later.")) order({ order: "stop" });
+            }}>Stop</button>
+          </>
+        )}
+        <span class={said?.bad ? "said bad" : "said"} role="status">{said && <Text>{said.text}</Text>}</span>
+      </div>
+      {form === "set" && <SetForm run={run} busy={busy} order={order} close={() => setForm(null)} />}
+      {form === "inject" && <InjectForm busy={busy} order={order} close={() => setForm(null)} />}
+    </section>
+  );
+}
+
+interface FormProps {
+  busy: boolean;
+  order: (body: Record<string, unknown>) => void;
+  close: () => void;
+}
+
+/** A form that opened has the focus; one that closes gives it back to its button. */
+function useFocusInside(): { current: HTMLFormElement | null } {
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    form.current?.querySelector<HTMLElement>("input, textarea")?.focus();
+    return () => {
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
+  }, []);
+  return form;
+}
+
+const onEscape = (close: () => void) => (event: KeyboardEvent) => {
+  if (event.key === "Escape") close();
+};
+
+/** Every single value of a scenario by its path, to choose from. */
+export function paths(value: unknown, at = "", out: [string, unknown][] = []): [string, unknown][] {
+  if (value !== null && typeof value === "object") {
+    for (const [key, inner] of Object.entries(value)) paths(inner, at ? `${at}.${key}` : key, out);
+  } else if (at) {
+    out.push([at, value]);
+  }
+  return out;
+}
+
+function typed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function SetForm({ run, busy, order, close }: FormProps & { run: Run }): JSX.Element {
+  const form = useFocusInside();
+  const [path, setPath] = useState("");
+  const [value, setValue] = useState("");
+  const known = paths(run.scenario);
+  const now = known.find(([name]) => name === path);
+  return (
+    <form ref={form} class="order-form" onKeyDown={onEscape(close)} onSubmit={(event) => {
+      event.preventDefault();
+      order({ order: "set", path: path.trim(), value: typed(value.trim()) });
+    }}>
+      <label class="field wide">
+        <span>Parameter, as in the scenario</span>
+        <input list="paths" value={path} required placeholder="world.fraction" onInput={(event) => setPath(event.currentTarget.value)} />
+        <datalist id="paths">{known.map(([name]) => <option key={name} value={name} />)}</datalist>
+      </label>
+      <label class="field">
+        <span>New value{now ? ` (in the scenario: ${plain(now[1])})` : ""}</span>
+        <input value={value} required onInput={(event) => setValue(event.currentTarget.value)} />
+      </label>
+      <button type="submit" class="main" disabled={busy}>Set it</button>
+    </form>
+  );
+}
+
+function InjectForm({ busy, order, close }: FormProps): JSX.Element {
+  const form = useFocusInside();
+  const [to, setTo] = useState("");
+  const [text, setText] = useState("");
+  const agents = to.split(/[\s,;]+/).filter(Boolean);
+  const wrong = agents.find((agent) => !/^\d+$/.test(agent));
+  return (
+    <form ref={form} class="order-form" onKeyDown={onEscape(close)} onSubmit={(event) => {
+      event.preventDefault();
+      if (!wrong) order({ order: "inject", to: agents.map(Number), text });
+    }}>
+      <label class="field">
+        <span>To agents (numbers)</span>
+        <input value={to} required placeholder="1, 2" aria-invalid={wrong !== undefined} onInput={(event) => setTo(event.currentTarget.value)} />
+      </label>
+      <label class="field wide">
+        <span>Message</span>
+        <textarea rows={2} value={text} required onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <button type="submit" class="main" disabled={busy || wrong !== undefined}>Send it</button>
+      {wrong !== undefined && <p class="note bad">“{plain(wrong)}” is not the number of an agent.</p>}
+    </form>
+  );
+}
