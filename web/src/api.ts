@@ -143,6 +143,10 @@ export interface Call {
   retries: number | null;
   shared: boolean | null;
   prompt: string | null;
+  /** The prompt by message. */
+  messages?: { role: string; text: string }[] | null;
+  /** Why the reply does not fit what was wanted. */
+  unfit?: string | null;
   answer: string | null;
 }
 
@@ -205,9 +209,12 @@ export interface Items {
   total: number;
   accuracy: { mean: number; low: number | null; high: number | null; n: number } | null;
   items: Item[];
+  /** All items, with those that the filter leaves out. */
+  of?: number;
 }
 
 export interface Conversation {
+  of?: number;
   item: Item;
   team: { agent: number; name: string | null; model: string | null }[];
   acts: Act[];
@@ -266,6 +273,14 @@ export interface System {
   claims: { id: string; text: string; verdict: string; detail: string | null }[];
 }
 
+export interface Observation {
+  agent: number;
+  round: number;
+  numbers: Record<string, Cell>;
+  texts: Record<string, string>;
+  tables: Record<string, Record<string, Cell>[]>;
+}
+
 export type Form =
   | { kind: "number"; low?: number | null; high?: number | null; whole?: boolean }
   | { kind: "choice"; options: string[] }
@@ -278,6 +293,8 @@ export interface Question {
   agent: number | null;
   text: string;
   form: Form;
+  who?: string | null;
+  default?: Cell;
   form_words?: string | null;
   asked_ms: number | null;
   until_ms: number | null;

@@ -42,6 +42,11 @@ export function Progress({ run }: { run: RunHead }): JSX.Element {
   );
 }
 
+/** Why nothing moves. Some reasons say already that the run waits. */
+export const Waiting = ({ reason }: { reason: string }): JSX.Element => (
+  <>{/^waiting\b/i.test(reason) ? "" : "Waiting: "}<Text>{/^waiting\b/i.test(reason) ? `W${reason.slice(1)}` : reason}</Text></>
+);
+
 export const Empty = ({ children }: { children: ComponentChildren }): JSX.Element => <p class="empty">{children}</p>;
 
 export function Problem({ error, retry }: { error: string; retry?: () => void }): JSX.Element {

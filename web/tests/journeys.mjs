@@ -77,7 +77,9 @@ page.on("request", (request) => {
   if (!["data:", "blob:", "about:"].includes(url.protocol) && url.origin !== address.origin) strangers.push(request.url());
 });
 page.on("console", (message) => {
-  if (message.type() === "error" && !expectingErrors) complaints.push(message.text());
+  // A server without claims of systems has no such path; the page then offers no such view.
+  const absent = message.location().url.endsWith("/api/systems");
+  if (message.type() === "error" && !expectingErrors && !absent) complaints.push(message.text());
 });
 page.on("pageerror", (fault) => complaints.push(fault.message));
 
@@ -180,10 +182,10 @@ await check("the slider scrubs through the rounds", async () => {
     await page.keyboard.press("ArrowLeft");
     await page.waitForFunction(([old]) => document.querySelector(".rounds output")?.textContent !== old, [before]);
     took.push(performance.now() - began);
-    if (await slider.inputValue() === "0") break;
+    if (await slider.inputValue() === "-1") break;
   }
   await page.keyboard.press("Home");
-  await page.waitForFunction(() => document.querySelector(".rounds output")?.textContent === "round 0");
+  await page.waitForFunction(() => document.querySelector(".rounds output")?.textContent === "start");
   await page.keyboard.press("End");
   await page.waitForFunction(() => {
     const range = document.querySelector(".rounds input");

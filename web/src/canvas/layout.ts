@@ -3,6 +3,8 @@ import type { Network } from "../api";
 
 export interface Layout {
   nodes: number[];
+  /** Ties of the whole network, with those that the sample leaves out. */
+  total: number;
   edges: [number, number][];
   degree: Float32Array;
   order: number[];
@@ -18,7 +20,9 @@ const CELLS = 20;
 
 /** The same network gives the same picture: first places come from a fixed sequence, never from a clock. */
 export function begin(network: Network): Layout {
-  const nodes = network.nodes;
+  // In a sample an agent without ties has lost them to the sample; it would only drift about.
+  const tied = new Set(network.edges.flat());
+  const nodes = network.sampled ? network.nodes.filter((node) => tied.has(node)) : network.nodes;
   const place = new Map(nodes.map((node, i) => [node, i]));
   const edges = network.edges
     .map(([from, to]): [number, number] => [place.get(from) ?? -1, place.get(to) ?? -1])
@@ -39,7 +43,7 @@ export function begin(network: Network): Layout {
     y[i] = 0.5 + Math.sin(angle) * far;
   }
   const order = nodes.map((_, i) => i).sort((a, b) => degree[a]! - degree[b]! || a - b);
-  return { nodes, edges, degree, order, moved: 0, x, y };
+  return { nodes, total: network.total_ties, edges, degree, order, moved: 0, x, y };
 }
 
 /** Settles a layout in slices, so that the page stays awake. `seen` is called after each slice. */
@@ -90,8 +94,8 @@ function move({ edges, degree, x, y }: Working, limit: number): void {
   const [mx, my] = [mean(x), mean(y)];
   for (let i = 0; i < n; i++) {
     // A little gravity keeps loose parts in sight.
-    fx[i]! -= (x[i]! - mx) * 0.05;
-    fy[i]! -= (y[i]! - my) * 0.05;
+    fx[i]! -= (x[i]! - mx) * 0.12;
+    fy[i]! -= (y[i]! - my) * 0.12;
     const size = Math.hypot(fx[i]!, fy[i]!) || 1;
     const go = Math.min(size * 0.1, limit) / size;
     x[i]! += fx[i]! * go;
@@ -164,7 +168,7 @@ function fit(layout: Layout, { x, y }: { x: Float64Array; y: Float64Array }): vo
   const n = x.length;
   const [cx, cy] = [mean(x), mean(y)];
   const far = Array.from(x, (_, i) => Math.max(Math.abs(x[i]! - cx), Math.abs(y[i]! - cy))).sort((a, b) => a - b);
-  const span = (far[Math.min(n - 1, Math.floor(n * 0.998))] || 1) * 2.05;
+  const span = (far[Math.min(n - 1, Math.floor(n * 0.995))] || 1) * 2.05;
   layout.moved++;
   const clamp = (value: number) => Math.min(1, Math.max(0, value));
   for (let i = 0; i < n; i++) {

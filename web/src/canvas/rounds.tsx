@@ -26,9 +26,9 @@ interface Props {
 function drawn(run: Run): number[] {
   const most = Math.max(2, Math.min(MOST_COLUMNS, Math.floor(MOST_VALUES / Math.max(1, run.agents ?? 1))));
   const last = run.rounds - 1;
-  const step = Math.max(run.states_every ?? 1, Math.ceil((last + 1) / most), 1);
+  const step = Math.max(run.states_every ?? 1, Math.ceil((last + 2) / most), 1);
   const rounds: number[] = [];
-  for (let round = 0; round < last; round += step) rounds.push(round);
+  for (let round = -1; round < last; round += step) rounds.push(round);
   return [...rounds, last];
 }
 
@@ -54,7 +54,7 @@ export function OverRounds({ run, columns, column, scale, round, setRound }: Pro
   return (
     <>
       <div class="stage" ref={box} style={{ aspectRatio: "1.1" }}>
-        <canvas ref={canvas} role="img" class="over" aria-label={`How ${plain(column.name)} is spread over the agents, from round 0 to ${roundName(run.rounds - 1)}`}
+        <canvas ref={canvas} role="img" class="over" aria-label={`How ${plain(column.name)} is spread over the agents, from the start to ${roundName(run.rounds - 1)}`}
           onClick={(event) => {
             const chosen = rounds[Math.floor((event.offsetX / (event.currentTarget.clientWidth || 1)) * rounds.length)];
             if (chosen !== undefined) setRound(chosen);

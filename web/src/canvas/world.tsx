@@ -39,7 +39,9 @@ function firstChoice(run: Run): string | null {
   const places = run.space ? [run.space.x, run.space.y, run.space.heading].flat() : [];
   const usable = run.columns.filter(({ name }) => !places.includes(name));
   const best = usable.find(({ timed, kind }) => timed && kind === "number") ?? usable.find(({ timed }) => timed);
-  if (run.space) return (usable.find(({ kind }) => kind === "category") ?? best ?? usable[0] ?? run.columns[0])?.name ?? null;
+  // On a map one looks for groups first.
+  const group = usable.find(({ kind, name, words }) => kind === "category" && name !== "alive" && !name.startsWith("action.") && (words?.length ?? 0) > 1);
+  if (run.space && group) return group.name;
   return (best ?? usable[0] ?? run.columns[0])?.name ?? null;
 }
 
@@ -80,14 +82,14 @@ export function World(): JSX.Element | null {
     <section class="world" aria-label="Picture of the world">
       <div class="world-bar">
         {choices.length > 1 ? <Segments label="Kind of picture" value={mode} options={choices} onValue={(next) => setMode(next as Mode)} /> : <h2>Distribution</h2>}
-        <Choice label="Coloured by" value={column.name} options={run.columns.map(({ name }) => [name, plain(name)])} onValue={setBy} />
+        <Choice label="Colour" value={column.name} options={run.columns.map(({ name }) => [name, plain(name)])} onValue={setBy} />
       </div>
       {error && <Problem error={error} />}
       {mode === "spread" && <div class="stage spread">{counts && scale && <Distribution counts={counts} scale={scale} name={column.name} tall />}</div>}
       {mode === "rounds" && (scale && column.timed ? <OverRounds run={run} columns={columns} column={column} scale={scale} round={round} setRound={setRound} /> : <div class="stage" style={{ aspectRatio: "1.1" }}>{!column.timed && <p class="stage-note">{plain(column.name)} is the same in all rounds.</p>}</div>)}
       {(mode === "map" || mode === "network") && <Stage mode={mode} picture={shown} scale={scale} column={column} />}
       {moves(run, column) && (
-        <Rounds first={0} last={run.rounds - 1} round={Math.max(0, round)} setRound={setRound} ready={at === round} stateRound={shown && column.timed ? shown.colour.stateRound : null} />
+        <Rounds first={-1} last={run.rounds - 1} round={round} setRound={setRound} ready={at === round} stateRound={shown && column.timed ? shown.colour.stateRound : null} />
       )}
       {mode !== "spread" && counts && scale && (
         <div class="legend">
@@ -121,12 +123,12 @@ function usePicture(run: Run, columns: Columns, by: string | null, round: number
   useEffect(() => {
     if (by === null) return undefined;
     let current = true;
-    picture(columns, run, by, Math.max(0, round)).then(
+    picture(columns, run, by, round).then(
       (shown) => {
         if (!current) return;
         setState({ shown, at: round, error: null });
         for (const next of [round + 1, round - 1]) {
-          if (next >= 0 && next < run.rounds) void picture(columns, run, by, next).catch(() => undefined);
+          if (next >= -1 && next < run.rounds) void picture(columns, run, by, next).catch(() => undefined);
         }
       },
       (fault: unknown) => current && setState((old) => ({ ...old, error: words(fault) })),
@@ -201,7 +203,7 @@ function Stage({ mode, picture: shown, scale, column }: StageProps): JSX.Element
       )}
       {error && <Problem error={error} />}
       {mode === "network" && layout && run.network && (
-        <p class="stage-note">{layoutNote(layout, run)}</p>
+        <p class="stage-note">{layoutNote(layout)}</p>
       )}
       {mode === "network" && !layout && !error && <p class="stage-note">Placing agents …</p>}
       {shown && shown.colour.values.length === 0 && <Empty>This run has no recorded states of agents.</Empty>}
@@ -209,11 +211,10 @@ function Stage({ mode, picture: shown, scale, column }: StageProps): JSX.Element
   );
 }
 
-function layoutNote(layout: Layout, run: Run): string {
-  const ties = run.network?.ties ?? layout.edges.length;
-  return layout.edges.length < ties
-    ? `${num(layout.edges.length)} of ${num(ties)} ties, around the best connected agents`
-    : `${num(layout.nodes.length)} agents, ${num(ties)} ties`;
+function layoutNote({ nodes, edges, total }: Layout): string {
+  return edges.length < total
+    ? `${num(edges.length)} of ${num(total)} ties, around the best connected agents`
+    : `${num(nodes.length)} agents, ${num(total)} ties`;
 }
 
 export function valueName(column: ColumnInfo, value: number | undefined): string {

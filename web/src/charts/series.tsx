@@ -41,10 +41,11 @@ function Lines({ group, marks, round, pick, together, height = 132, dashed }: Pr
   shown.current = { round, marks, pick };
   const data = useMemo(() => aligned(group.series), [group.series]);
   const colours = lineColours(dark);
+  const measured = width > 0;
   const labels = group.series.map(({ label }) => label).join("\n");
 
   useEffect(() => {
-    if (!box.current || width === 0) return undefined;
+    if (!box.current || !measured) return undefined;
     const ink = dark ? INK.dark : INK.light;
     const made = new uPlot(
       {
@@ -61,7 +62,7 @@ function Lines({ group, marks, round, pick, together, height = 132, dashed }: Pr
         scales: { x: { time: false } },
         axes: [
           { stroke: ink.axis, grid: { show: false }, ticks: { show: false }, size: 22, gap: 2, font: "11px system-ui, sans-serif", space: 60, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 50000, 100000] },
-          { stroke: ink.axis, grid: { stroke: ink.grid, width: 1 }, ticks: { show: false }, size: 46, gap: 4, font: "11px system-ui, sans-serif", space: 26, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) },
+          { stroke: ink.axis, grid: { stroke: ink.grid, width: 1 }, ticks: { show: false }, size: 46, gap: 4, font: "11px system-ui, sans-serif", space: 26, values: (_, ticks) => axisNames(ticks) },
         ],
         series: [
           {},
@@ -91,7 +92,8 @@ function Lines({ group, marks, round, pick, together, height = 132, dashed }: Pr
       made.destroy();
       plot.current = null;
     };
-  }, [width, dark, labels, height]);
+  }, [measured, dark, labels, height]);
+  useEffect(() => plot.current?.setSize({ width, height }), [width, height]);
 
   useEffect(() => {
     plot.current?.setData(data as uPlot.AlignedData);
@@ -116,6 +118,16 @@ function Lines({ group, marks, round, pick, together, height = 132, dashed }: Pr
       <div class="plot" ref={box} style={{ height: `${height}px` }} role="img" aria-label={summary(group)} />
     </figure>
   );
+}
+
+/** As many digits as tell one tick from the next. */
+function axisNames(ticks: (number | null)[]): string[] {
+  const known = ticks.filter((tick): tick is number => tick !== null);
+  const step = known.length > 1 ? Math.abs(known[1]! - known[0]!) : 1;
+  const digits = Math.min(8, Math.max(0, -Math.floor(Math.log10(step || 1) + 1e-9)));
+  // Steps such as 0.25 need one digit more than their size tells.
+  const exact = Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) < 1e-6 ? digits : digits + 1;
+  return ticks.map((tick) => (tick === null ? "" : Math.abs(tick) >= 1e4 ? short(tick) : tick.toLocaleString("en", { minimumFractionDigits: exact, maximumFractionDigits: exact }).replace("-", "−")));
 }
 
 function summary(group: Group): string {

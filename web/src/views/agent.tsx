@@ -1,7 +1,7 @@
 // The life of one agent.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ofRun, post, type Act, type AgentLife, type Cell, type Message } from "../api";
+import { get, ofRun, post, type Act, type AgentLife, type Cell, type Message, type Observation } from "../api";
 import { Spark } from "../charts/spark";
 import { count, money, num, roundName } from "../format";
 import { Empty, Fact, Facts, Scroll, Section, Wait } from "../parts";
@@ -39,7 +39,7 @@ function Life({ life, id }: { life: AgentLife; id: string }): JSX.Element {
       <Facts>
         <Fact name="cohort"><Text>{life.cohort}</Text></Fact>
         {life.alive === false && <Fact name="alive">no</Fact>}
-        {Object.entries(life.attributes ?? {}).map(([name, value]) => <Fact key={name} name={plain(name)}>{cellText(value)}</Fact>)}
+        {attributes(life).map(([name, value]) => <Fact key={name} name={plain(name)}>{cellText(value)}</Fact>)}
         {run.has.calls && <Fact name="cost">{life.calls.length > 0 ? money(run.cost_usd === null ? null : life.cost_usd) : "no calls"}</Fact>}
       </Facts>
       {life.tell && <p class="note"><Text>{life.tell}</Text></p>}
@@ -47,6 +47,7 @@ function Life({ life, id }: { life: AgentLife; id: string }): JSX.Element {
         <States states={life.states ?? []} />
         <Section title="Actions">{(life.acts ?? []).length === 0 ? <Empty>No recorded actions.</Empty> : <Acts acts={life.acts} />}</Section>
       </div>
+      <Saw agent={life.agent} />
       {life.neighbours?.length > 0 && (
         <Section title="Neighbours" note={count(life.neighbours.length, "tie")}>
           <p class="neighbours">{life.neighbours.map((other) => <a key={other} href={href(["run", id, "agents", other])}>{other}</a>)}</p>
@@ -70,6 +71,12 @@ function Life({ life, id }: { life: AgentLife; id: string }): JSX.Element {
   );
 }
 
+/** Without the ends of what the states show in full. */
+function attributes(life: AgentLife): [string, Cell][] {
+  const timed = new Set((life.states ?? []).flatMap((state) => Object.keys(state)));
+  return Object.entries(life.attributes ?? {}).filter(([name]) => !(/\.(first|last)$/.test(name) && timed.has(name.replace(/\.(first|last)$/, ""))));
+}
+
 function Messages({ title, messages, id }: { title: string; messages: Message[]; id: string }): JSX.Element {
   return (
     <Section title={title} note={count(messages.length, "message")}>
@@ -79,7 +86,7 @@ function Messages({ title, messages, id }: { title: string; messages: Message[];
 }
 
 function States({ states }: { states: Record<string, Cell>[] }): JSX.Element {
-  const names = [...new Set(states.flatMap((state) => Object.keys(state)))].filter((name) => name !== "round");
+  const names = [...new Set(states.flatMap((state) => Object.keys(state)))].filter((name) => name !== "round" && name !== "agent");
   if (states.length === 0 || names.length === 0) return <Section title="States"><Empty>No recorded states.</Empty></Section>;
   const first = states[0]!;
   const last = states.at(-1)!;
@@ -117,18 +124,19 @@ function Course({ name, states }: { name: string; states: Record<string, Cell>[]
 export function Acts({ acts }: { acts: Act[] }): JSX.Element {
   const [all, setAll] = useState(false);
   const shown = all ? acts : acts.slice(-12);
+  const texts = acts.some(({ text }) => text);
   return (
     <>
       <Scroll label="Actions">
         <table>
-          <thead><tr><th class="right">round</th><th>action</th><th class="right">value</th><th>text</th></tr></thead>
+          <thead><tr><th class="right">round</th><th>action</th><th class="right">value</th>{texts && <th>text</th>}</tr></thead>
           <tbody>
             {shown.map((act, i) => (
               <tr key={i}>
                 <td class="right nums">{num(act.round)}</td>
                 <td><Text>{act.kind}</Text></td>
                 <td class="right nums">{act.value === null || act.value === undefined ? "" : cellText(act.value)}</td>
-                <td class="long">{act.text ? <Text>{act.text}</Text> : ""}</td>
+                {texts && <td class="long">{act.text ? <Text>{act.text}</Text> : ""}</td>}
               </tr>
             ))}
           </tbody>
@@ -136,6 +144,65 @@ export function Acts({ acts }: { acts: Act[] }): JSX.Element {
       </Scroll>
       {shown.length < acts.length && <button type="button" onClick={() => setAll(true)}>Show all {num(acts.length)}</button>}
     </>
+  );
+}
+
+/** What the agent was shown in a round. The server computes the run again up to there, so only on demand. */
+function Saw({ agent }: { agent: number }): JSX.Element {
+  const { id, round, run } = useRun();
+  const [at, setAt] = useState(Math.max(0, round));
+  const [state, setState] = useState<{ busy: boolean; seen: Observation | null; error: string | null }>({ busy: false, seen: null, error: null });
+  const look = async () => {
+    setState({ busy: true, seen: null, error: null });
+    try {
+      setState({ busy: false, seen: await get<Observation>(ofRun(id, `agents/${agent}/observation`), { round: at }), error: null });
+    } catch (fault) {
+      setState({ busy: false, seen: null, error: words(fault) });
+    }
+  };
+  return (
+    <Section title="What it saw">
+      <form class="inline" onSubmit={(event) => {
+        event.preventDefault();
+        void look();
+      }}>
+        <label class="field narrow">
+          <span>In round</span>
+          <input type="number" required min={0} max={Math.max(0, run.rounds)} value={at} onInput={(event) => setAt(event.currentTarget.valueAsNumber || 0)} />
+        </label>
+        <button type="submit" disabled={state.busy}>{state.busy ? "Looking …" : "Show"}</button>
+      </form>
+      <div role="status">
+        {state.error && <p class="note bad"><Text>{state.error}</Text></p>}
+        {state.seen && <Seen seen={state.seen} />}
+      </div>
+    </Section>
+  );
+}
+
+function Seen({ seen }: { seen: Observation }): JSX.Element {
+  const facts = [...Object.entries(seen.numbers ?? {}), ...Object.entries(seen.texts ?? {})];
+  const tables = Object.entries(seen.tables ?? {});
+  if (facts.length + tables.length === 0) return <Empty>Nothing.</Empty>;
+  return (
+    <>
+      {facts.length > 0 && <Facts>{facts.map(([name, value]) => <Fact key={name} name={plain(name)}>{cellText(value)}</Fact>)}</Facts>}
+      {tables.map(([name, rows]) => <SeenTable key={name} name={name} rows={rows} />)}
+    </>
+  );
+}
+
+function SeenTable({ name, rows }: { name: string; rows: Record<string, Cell>[] }): JSX.Element {
+  const columns = Object.keys(rows[0] ?? {});
+  if (columns.length === 0) return <Empty>{plain(name)}: no rows.</Empty>;
+  return (
+    <Scroll label={plain(name)}>
+      <table>
+        <caption>{plain(name)}</caption>
+        <thead><tr>{columns.map((column) => <th key={column}>{plain(column)}</th>)}</tr></thead>
+        <tbody>{rows.map((row, i) => <tr key={i}>{columns.map((column) => <td key={column} class="nums">{cellText(row[column] ?? null)}</td>)}</tr>)}</tbody>
+      </table>
+    </Scroll>
   );
 }
 

@@ -23,9 +23,9 @@ export function Agents(): JSX.Element {
   const offset = numberOf(query.offset) ?? 0;
   const where = filtersOf(query.where);
   const loaded = useLoad<AgentRows>(ofRun(id, "agents"), {
-    round: round < 0 ? null : round, limit: PAGE, offset, sort: query.sort, desc: query.desc, where,
+    round, limit: PAGE, offset, sort: query.sort, desc: query.desc, where,
   }, version);
-  const columns = loaded.data?.columns ?? ["agent", "cohort", ...run.columns.map(({ name }) => name)];
+  const columns = loaded.data ? usual(loaded.data.columns) : ["agent", "cohort", ...run.columns.map(({ name }) => name)];
   return (
     <>
       <h1>Agents</h1>
@@ -35,7 +35,7 @@ export function Agents(): JSX.Element {
       </div>
       {where.length > 0 && <Filters where={where} />}
       {run.columns.some(({ timed }) => timed) && (
-        <Rounds first={0} last={run.rounds - 1} round={Math.max(0, round)} setRound={setRound} ready={!loaded.loading} stateRound={loaded.data?.state_round ?? null} />
+        <Rounds first={-1} last={run.rounds - 1} round={round} setRound={setRound} ready={!loaded.loading} stateRound={loaded.data?.state_round ?? null} />
       )}
       <Wait of={loaded}>
         {(page) => page.rows.length === 0
@@ -121,7 +121,15 @@ interface TableProps {
   desc: boolean;
 }
 
-function Table({ page, id, sort, desc }: TableProps): JSX.Element {
+/** The first and the last value of what is known by round stand in the way of its value at the round. */
+function usual(columns: string[]): string[] {
+  return columns.filter((name) => !/\.(first|last)$/.test(name) || !columns.includes(name.replace(/\.(first|last)$/, "")));
+}
+
+function Table({ page: whole, id, sort, desc }: TableProps): JSX.Element {
+  const columns = usual(whole.columns);
+  const at = columns.map((name) => whole.columns.indexOf(name));
+  const page = { columns, rows: whole.rows.map((row) => at.map((i) => row[i] ?? null)) };
   const numeric = page.columns.map((_, i) => page.rows.some((row) => typeof row[i] === "number") && page.columns[i] !== "agent");
   const agentAt = Math.max(0, page.columns.indexOf("agent"));
   const turn = (column: string) => patch({ sort: column, desc: sort === column && !desc ? "true" : null, offset: null });

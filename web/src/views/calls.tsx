@@ -59,6 +59,7 @@ interface CardProps {
   hideAgent?: boolean;
 }
 
+const ROLES = new Set(["system", "user", "assistant"]);
 const GOOD = new Set(["reply"]);
 
 /** One call, folded. Its texts enter the page only when it is opened: they can be long, and there can be hundreds. */
@@ -107,14 +108,15 @@ function CallBody({ call, run }: { call: Call; run: string }): JSX.Element {
         {(call.retries ?? 0) > 0 && <Fact name="retries">{num(call.retries)}</Fact>}
         {(call.attempt ?? 0) > 0 && <Fact name="attempt">{num(call.attempt)}</Fact>}
       </Facts>
-      {prompts(call.prompt).map(({ role, text }, i) => (
-        <div class={`turn ${role}`} key={i}>
-          <p class="role">{role}</p>
+      {(call.messages ?? prompts(call.prompt)).map(({ role, text }, i) => (
+        <div class={`turn ${ROLES.has(role) ? role : ""}`} key={i}>
+          <p class="role">{plain(role)}</p>
           <Block>{text}</Block>
         </div>
       ))}
       <div class="turn reply">
         <p class="role">answer</p>
+        {call.unfit && <p class="note bad">This does not fit what was wanted: <Text>{call.unfit}</Text></p>}
         {call.answer === null ? <p class="quiet">There was no answer: <Text>{outcomeName(call)}</Text>.</p> : <Answer text={call.answer} />}
       </div>
     </div>

@@ -100,9 +100,9 @@ function PostCard({ post, run }: { post: Post; run: string }): JSX.Element {
       </div>
       {post.text && <p class="post-text"><Text>{post.text}</Text></p>}
       <div class="post-foot nums">
-        <span>{count(post.likes ?? 0, "like")}</span>
-        <span>{count(post.shares ?? 0, "share")}</span>
-        <span>{count(post.comments ?? 0, "comment")}</span>
+        {!!post.likes && <span>{count(post.likes, "like")}</span>}
+        {!!post.shares && <span>{count(post.shares, "share")}</span>}
+        {!!post.comments && <span>{count(post.comments, "comment")}</span>}
         <a href={tree}>how it spread<span class="sr"> (post {root})</span></a>
       </div>
     </li>

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { ofRun, type Influence } from "../api";
 import { num, percent } from "../format";
-import { AgentLink, Empty, Field, Scroll, Section, Wait } from "../parts";
+import { Empty, Field, Scroll, Section, Wait } from "../parts";
 import { href, patch, useRoute } from "../route";
 import { useLoad, useRun } from "../state";
 import { plain } from "../text";
@@ -17,7 +17,7 @@ export function InfluenceView(): JSX.Element {
   const { query } = useRoute();
   const agent = query.agent ?? "";
   const chosen = /^\d+$/.test(agent);
-  const loaded = useLoad<Influence>(chosen ? ofRun(id, "influence") : null, { agent }, version);
+  const loaded = useLoad<Influence>(ofRun(id, "influence"), { agent: chosen ? agent : null }, version);
   return (
     <>
       <div class="title-row">
@@ -28,24 +28,31 @@ export function InfluenceView(): JSX.Element {
       <div class="filters">
         <Field label="Agent" type="number" min={0} value={agent} onValue={(value) => patch({ agent: value })} />
       </div>
-      {!chosen
-        ? <Empty>Enter the number of an agent. Agents in the picture and in the table lead here as well.</Empty>
-        : (
-          <Wait of={loaded}>
-            {({ from, to }) => from.length + to.length === 0
-              ? <Empty>Agent {plain(agent)} has neither received nor sent a message.</Empty>
-              : (
-                <>
-                  <Flow agent={agent} from={from} to={to} />
-                  <div class="two">
-                    <Side title={`Who reached agent ${agent}`} rows={from} run={id} />
-                    <Side title={`Whom agent ${agent} reached`} rows={to} run={id} />
-                  </div>
-                </>
-              )}
-          </Wait>
-        )}
+      <Wait of={loaded}>{(found) => (chosen ? <OfOne agent={agent} found={found} run={id} /> : <OfAll found={found} run={id} />)}</Wait>
     </>
+  );
+}
+
+function OfOne({ agent, found: { from, to }, run }: { agent: string; found: Influence; run: string }): JSX.Element {
+  if (from.length + to.length === 0) return <Empty>Agent {plain(agent)} has neither reached others nor been reached.</Empty>;
+  return (
+    <>
+      <Flow agent={agent} from={from} to={to} />
+      <div class="two">
+        <Side title={`Who reached agent ${agent}`} rows={from} run={run} />
+        <Side title={`Whom agent ${agent} reached`} rows={to} run={run} />
+      </div>
+    </>
+  );
+}
+
+function OfAll({ found: { from, to }, run }: { found: Influence; run: string }): JSX.Element {
+  if (from.length + to.length === 0) return <Empty>No exposure was recorded. Enter an agent to look closer.</Empty>;
+  return (
+    <div class="two">
+      <Side title="Who reached others most" rows={from} run={run} />
+      <Side title="Who was reached most" rows={to} run={run} />
+    </div>
   );
 }
 
@@ -59,7 +66,7 @@ function Side({ title, rows, run }: { title: string; rows: Row[]; run: string })
             <tbody>
               {rows.slice(0, ROWS).map((row) => (
                 <tr key={row.agent}>
-                  <td><AgentLink run={run} agent={row.agent} /></td>
+                  <td><a href={href(["run", run, "influence"], { agent: row.agent })}>agent {row.agent}</a></td>
                   <td class="right nums">{num(row.messages)}</td>
                   <td class="right nums">{num(row.acts_after)}</td>
                   <td class="right nums">{percent(row.messages > 0 ? row.acts_after / row.messages : null)}</td>

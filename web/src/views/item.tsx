@@ -23,7 +23,7 @@ export function ItemView({ item }: { item: string }): JSX.Element {
         <h1>Item {plain(item)}</h1>
         <nav class="steps" aria-label="Other items">
           {number > 0 && <a href={href(["run", id, "items", number - 1])}>Previous</a>}
-          <a href={href(["run", id, "items", number + 1])}>Next</a>
+          {(loaded.data?.of === undefined || number + 1 < loaded.data.of) && <a href={href(["run", id, "items", number + 1])}>Next</a>}
           <a href={href(["run", id, "items"])}>All items</a>
         </nav>
       </div>
@@ -156,10 +156,13 @@ function MemberCard({ member, team, before, acts, calls, shown }: MemberProps): 
   );
 }
 
+/** A reply that names an action has a field for each need of every action. What came of it is among the acts. */
+const chose = (fields: [string, unknown][] | null): boolean => fields?.some(([name]) => name === "action") ?? false;
+
 /** What a member said beside its answer, out of its last reply that has fields. */
 function Reasons({ calls }: { calls: Call[] }): JSX.Element | null {
   const fields = calls.map(({ answer }) => (answer === null ? null : record(answer))).findLast((one) => one !== null) ?? null;
-  const rest = fields?.filter(([name, value]) => name !== ANSWER && value !== null && value !== "") ?? [];
+  const rest = (fields ?? []).filter(([name, value]) => name !== ANSWER && value !== null && value !== "" && !(chose(fields) && name !== "thought"));
   if (rest.length === 0) return null;
   return (
     <dl class="fields">

@@ -6,7 +6,7 @@ import { World } from "../canvas/world";
 import { grouped } from "../charts/group";
 import { SeriesChart, type Mark } from "../charts/series";
 import { count, duration, money, num, percent, roundName, when } from "../format";
-import { Empty, Fact, Facts, Progress, Scroll, Section, StatusChip, Wait } from "../parts";
+import { Empty, Fact, Facts, Progress, Scroll, Section, StatusChip, Wait, Waiting } from "../parts";
 import { href } from "../route";
 import { underWay, useLoad, useRun } from "../state";
 import { plain, Text } from "../text";
@@ -43,9 +43,9 @@ function Headline({ run }: { run: Run }): JSX.Element {
     <div class="headline">
       {description && <p class="lead"><Text>{description}</Text></p>}
       {run.status !== "done" && <Progress run={run} />}
-      {underWay(run) && <p class="waiting" role="status">{run.waiting ? <>Waiting: <Text>{run.waiting}</Text></> : ""}</p>}
+      {underWay(run) && <p class="waiting" role="status">{run.waiting && <Waiting reason={run.waiting} />}</p>}
       <Facts>
-        {run.agents !== null && <Fact name="agents">{num(run.agents)}</Fact>}
+        {!!run.agents && <Fact name="agents">{num(run.agents)}</Fact>}
         {run.status === "done" && run.rounds > 0 && <Fact name="rounds">{num(run.rounds)}</Fact>}
         {run.world && <Fact name="world"><Text>{run.world}</Text></Fact>}
         {run.models.length > 0 && <Fact name={run.models.length === 1 ? "model" : "models"}><Text>{run.models.join(", ")}</Text></Fact>}

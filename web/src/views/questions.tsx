@@ -57,11 +57,12 @@ function Card({ question, answered }: { question: Question; answered: () => void
     }}>
       <div class="post-head">
         <AgentLink run={id} agent={question.agent} />
+        {question.who && <span class="quiet">to <Text>{question.who}</Text></span>}
         <span class="quiet">asked {ago(question.asked_ms)}</span>
         {question.until_ms !== null && <span class="quiet">answer until {when(question.until_ms)}</span>}
       </div>
       <Block class="question-text">{question.text}</Block>
-      {question.form_words && <p class="note">Wanted: <Text>{question.form_words}</Text></p>}
+      {question.form_words && <p class="note">Wanted: <Text>{question.form_words}</Text>{question.default !== null && question.default !== undefined && <>. Without an answer: <Text>{question.default}</Text></>}</p>}
       <Input form={question.form} name="Your answer" value={value} onValue={setValue} />
       {state.error && <p class="note bad" role="alert"><Text>{state.error}</Text></p>}
       <button type="submit" class="main" disabled={state.busy}>{state.busy ? "Sending …" : "Answer"}</button>

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { RunHead } from "../api";
 import { ago, count, money, num, when } from "../format";
-import { Choice, Empty, Field, Progress, Simulated, StatusChip, Wait } from "../parts";
+import { Choice, Empty, Field, Progress, Simulated, StatusChip, Wait, Waiting } from "../parts";
 import { href, patch, useRoute } from "../route";
 import { underWay, useLoad } from "../state";
 import { plain, Text } from "../text";
@@ -68,7 +68,7 @@ function Card({ run }: { run: RunHead }): JSX.Element {
       </div>
       {run.status !== "done" && run.status !== "damaged" && <Progress run={run} />}
       <p class="run-facts">
-        {run.agents !== null && <span>{count(run.agents, "agent")}</span>}
+        {!!run.agents && <span>{count(run.agents, "agent")}</span>}
         {run.status === "done" && run.rounds > 0 && <span>{count(run.rounds, "round")}</span>}
         <span>seed {plain(run.seed)}</span>
         {run.calls > 0 && <span>{count(run.calls, "call")}</span>}
@@ -78,7 +78,7 @@ function Card({ run }: { run: RunHead }): JSX.Element {
         <span title={when(run.started_ms)}>started {ago(run.started_ms)}</span>
         <span class="run-id"><Text>{run.id}</Text></span>
       </p>
-      {run.waiting && <p class="waiting">{run.status === "damaged" ? "" : "Waiting: "}<Text>{run.waiting}</Text></p>}
+      {run.waiting && <p class="waiting">{run.status === "damaged" ? <Text>{run.waiting}</Text> : <Waiting reason={run.waiting} />}</p>}
     </li>
   );
 }

@@ -10,7 +10,7 @@ interface Reply {
   refused?: boolean;
 }
 
-type Form = "set" | "inject" | null;
+type Form = "set" | "limits" | null;
 
 export function Steering(): JSX.Element | null {
   const { run, id, reload } = useRun();
@@ -45,7 +45,7 @@ export function Steering(): JSX.Element | null {
         {underWay(run) && (
           <>
             <button type="button" disabled={busy} aria-expanded={form === "set"} onClick={() => toggle("set")}>Set a parameter</button>
-            <button type="button" disabled={busy} aria-expanded={form === "inject"} onClick={() => toggle("inject")}>Send a message</button>
+            {run.has.calls && <button type="button" disabled={busy} aria-expanded={form === "limits"} onClick={() => toggle("limits")}>Change limits</button>}
             <button type="button" class="quiet-button" disabled={busy} onClick={() => {
               if (confirm("Stop this run? It is saved and can go on later.")) order({ order: "stop" });
             }}>Stop</button>
@@ -54,7 +54,7 @@ export function Steering(): JSX.Element | null {
         <span class={said?.bad ? "said bad" : "said"} role="status">{said && <Text>{said.text}</Text>}</span>
       </div>
       {form === "set" && <SetForm run={run} busy={busy} order={order} close={() => setForm(null)} />}
-      {form === "inject" && <InjectForm busy={busy} order={order} close={() => setForm(null)} />}
+      {form === "limits" && <LimitsForm busy={busy} order={order} close={() => setForm(null)} />}
     </section>
   );
 }
@@ -116,8 +116,8 @@ function SetForm({ run, busy, order, close }: FormProps & { run: Run }): JSX.Ele
         <input list="paths" value={path} required placeholder="world.fraction" onInput={(event) => setPath(event.currentTarget.value)} />
         <datalist id="paths">{known.map(([name]) => <option key={name} value={name} />)}</datalist>
       </label>
-      <label class="field">
-        <span>New value{now ? ` (in the scenario: ${plain(now[1])})` : ""}</span>
+      <label class="field medium">
+        <span>New value{now ? `, in the scenario ${plain(now[1])}` : ""}</span>
         <input value={value} required onInput={(event) => setValue(event.currentTarget.value)} />
       </label>
       <button type="submit" class="main" disabled={busy}>Set it</button>
@@ -125,27 +125,29 @@ function SetForm({ run, busy, order, close }: FormProps & { run: Run }): JSX.Ele
   );
 }
 
-function InjectForm({ busy, order, close }: FormProps): JSX.Element {
+const LIMITS: [name: string, label: string, step: string][] = [
+  ["max_cost", "Dollars in all", "any"],
+  ["max_calls", "Calls in all", "1"],
+  ["max_connections", "Calls at once", "1"],
+];
+
+/** What is left empty stays as it is. */
+function LimitsForm({ busy, order, close }: FormProps): JSX.Element {
   const form = useFocusInside();
-  const [to, setTo] = useState("");
-  const [text, setText] = useState("");
-  const agents = to.split(/[\s,;]+/).filter(Boolean);
-  const wrong = agents.find((agent) => !/^\d+$/.test(agent));
+  const [values, setValues] = useState<Record<string, string>>({});
+  const stated = Object.entries(values).filter(([, value]) => value !== "");
   return (
     <form ref={form} class="order-form" onKeyDown={onEscape(close)} onSubmit={(event) => {
       event.preventDefault();
-      if (!wrong) order({ order: "inject", to: agents.map(Number), text });
+      order({ order: "limits", ...Object.fromEntries(stated.map(([name, value]) => [name, Number(value)])) });
     }}>
-      <label class="field">
-        <span>To agents (numbers)</span>
-        <input value={to} required placeholder="1, 2" aria-invalid={wrong !== undefined} onInput={(event) => setTo(event.currentTarget.value)} />
-      </label>
-      <label class="field wide">
-        <span>Message</span>
-        <textarea rows={2} value={text} required onInput={(event) => setText(event.currentTarget.value)} />
-      </label>
-      <button type="submit" class="main" disabled={busy || wrong !== undefined}>Send it</button>
-      {wrong !== undefined && <p class="note bad">“{plain(wrong)}” is not the number of an agent.</p>}
+      {LIMITS.map(([name, label, step]) => (
+        <label class="field" key={name}>
+          <span>{label}</span>
+          <input type="number" min={0} step={step} value={values[name] ?? ""} onInput={(event) => setValues({ ...values, [name]: event.currentTarget.value })} />
+        </label>
+      ))}
+      <button type="submit" class="main" disabled={busy || stated.length === 0}>Set them</button>
     </form>
   );
 }
