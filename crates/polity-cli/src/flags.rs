@@ -7,6 +7,7 @@ use polity_kernel::ask::Constrain;
 use polity_kernel::scenario::{Budget, Price};
 use polity_kernel::tree::{Key, Node, Origin, Value, nearest};
 use polity_models::mock_server::{Faults, Options};
+use polity_models::models::prices;
 use polity_store::files::{self, Reach};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -173,6 +174,7 @@ pub(crate) fn load(
     let mut all = edits(set)?;
     for (path, node) in flags {
         if let ("model", Value::Text(model)) = (path.as_str(), &node.value) {
+            check_model(model)?;
             all.extend(other_models(&tree, &of_all(model)));
         }
         all.push((path, node));
@@ -181,4 +183,16 @@ pub(crate) fn load(
     let reach = Reach::of(file.parent().unwrap_or(Path::new(".")), &access.allowed);
     let prepared = prepare(tree, &source.name, reach, &stem, all).map_err(|e| failure(&e, Some(&source)))?;
     Ok((prepared, source))
+}
+
+/// Refuses a model without its provider, and names the one that was probably meant.
+pub(crate) fn check_model(model: &str) -> Result<(), Failure> {
+    if model.contains('/') {
+        return Ok(());
+    }
+    let priced = prices::table().into_iter().flat_map(|table| table.models.keys());
+    let known = priced.into_iter().find(|known| known.rsplit_once('/').is_some_and(|(_, name)| name == model));
+    let meant = known.cloned().unwrap_or_else(|| format!("openai/{model}"));
+    let message = format!("--model {model}: a model is named `provider/model`; did you mean `{meant}`?");
+    Err(Failure::new(Exit::Input, message))
 }

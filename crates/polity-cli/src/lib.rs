@@ -71,6 +71,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Ok(args) => args,
         Err(error) => {
             let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
+            let tip = of_edits(&error, std::env::args());
             // The flags were not understood, so this one is looked up by hand.
             output::write_as(log_format(std::env::args()));
             if error.use_stderr() {
@@ -78,6 +79,7 @@ pub fn main(registry: Registry) -> ExitCode {
                     true => error.render().ansi().to_string(),
                     false => error.to_string(),
                 };
+                let message = message + tip;
                 output::usage(&message, code as u8);
             } else {
                 // Nothing can be done if the message cannot be written.
@@ -106,6 +108,15 @@ pub fn main(registry: Registry) -> ExitCode {
             }
             ExitCode::from(failure.exit as u8)
         }
+    }
+}
+
+/// What to do about words that a shell made of an edit.
+fn of_edits(error: &clap::Error, mut words: impl Iterator<Item = String>) -> &'static str {
+    let is_unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
+    match is_unknown && words.any(|word| word == "-P" || word == "--set") {
+        true => "\nAn edit is one word, PATH=VALUE. Write it without spaces, or in quotes: -P 'metrics=[{kind: mean, of: guess}]'\n",
+        false => "",
     }
 }
 
@@ -151,6 +162,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
                 None => Basis::Sample(max_cost),
             };
             with_engine(&common, &answering, registry, |engine, stop| {
+                let engine = &Engine { asks: !no_ask, ..engine.clone() };
                 estimate::estimate(engine, &prepared, &source, basis, common.json, progress::Bar::new(stop))
             })
         }

@@ -4,7 +4,10 @@ use super::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::drive::{Progress, Stop, Watch};
 use polity_store::printable::on_one_line;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Time between two lines of progress where no bar can be drawn.
+const BETWEEN_NOTES: Duration = Duration::from_secs(30);
 
 /// A bar on standard error; hidden if that is not a terminal. With JSON, an occasional line instead.
 pub struct Bar {
@@ -34,6 +37,26 @@ impl Bar {
         self.bar.clone()
     }
 
+    /// Says now and then how far the run is, where no bar can be drawn: in a file, a scheduler's log, a pipe.
+    fn tell(&mut self, progress: &Progress) {
+        let told = *self.told.get_or_insert_with(Instant::now);
+        if output::is_json() || told.elapsed() < BETWEEN_NOTES {
+            return;
+        }
+        self.told = Some(Instant::now());
+        let mut message = format!("round {} of {}", progress.rounds, progress.planned);
+        if progress.items.1 > 0 {
+            message.push_str(&format!(", {} of {} items", progress.items.0, progress.items.1));
+        }
+        if progress.answers > 0 {
+            message.push_str(&format!(", {} answers, ${:.4}", progress.answers, progress.cost_usd));
+        }
+        if let Some(reason) = &progress.waiting {
+            message.push_str(&format!("; {reason}"));
+        }
+        output::note(&on_one_line(&message));
+    }
+
     /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
@@ -47,6 +70,7 @@ impl Watch for Bar {
             output::progress(&format!("round {} of {}", progress.rounds, progress.planned), progress);
         }
         if self.bar.is_hidden() {
+            self.tell(progress);
             return;
         }
         if !self.begun {

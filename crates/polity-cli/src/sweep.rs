@@ -197,8 +197,12 @@ fn show(summary: &SweepSummary) {
     }
     if summary.answers > 0 {
         note(&format!(
-            "{} answers, {} tokens in, {} out, {:.4} USD",
-            summary.answers, summary.tokens_in, summary.tokens_out, summary.cost_usd
+            "{} answers{}, {} tokens in, {} out, {:.4} USD",
+            summary.answers,
+            if summary.simulated { " from simulated models" } else { "" },
+            summary.tokens_in,
+            summary.tokens_out,
+            summary.cost_usd
         ));
     }
 }

@@ -5,7 +5,7 @@ use super::engine::plain_engine;
 use super::failure::{Exit, Failure, failure};
 use super::flags::load;
 use super::output::{self, json as to_json, note, print_line};
-use polity_driver::run::Extent;
+use polity_driver::run::{Engine, Extent};
 use polity_kernel::registry::Registry;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn validate(
     json: bool,
     registry: &Registry,
 ) -> Result<Exit, Failure> {
-    let engine = plain_engine(registry);
+    let engine = Engine { asks: false, ..plain_engine(registry) };
     let (files, without) = named(paths);
     let mut wrong = without;
     for path in &files {

@@ -95,11 +95,11 @@ impl Wide {
             _ => None,
         };
         let agents = match pick("agents", &["agent"], "")? {
-            Some(columns) => {
+            Some(columns) if columns.len() > 1 => {
                 let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
                 Rows::read(&run.tables, "agents", &columns, None)?
             }
-            None => None,
+            _ => None,
         };
         let most = |rows: &Rows| -> Answer<usize> {
             let at = rows.column("agent")?;
@@ -330,22 +330,52 @@ pub(crate) struct OneColumn {
     pub limit: Option<usize>,
 }
 
+/// The table and the column that hold a property of agents after a round, and the rounds to read.
+fn located(run: &Run<'_>, wanted: &OneColumn) -> Answer<(&'static str, String, Option<u32>)> {
+    let round = wanted.round.map_or(run.rounds.checked_sub(1), |round| u32::try_from(round).ok());
+    let has = |table: &str, column: &str| {
+        run.tables.describe(table).is_ok_and(|(spec, _)| spec.columns.iter().any(|known| known.name == column))
+    };
+    let name = wanted.name.as_str();
+    if let (Some(column), Some(round)) = (name.strip_prefix("action."), round) {
+        if has("acts", column) {
+            return Ok(("acts", column.to_string(), Some(round)));
+        }
+    } else if round.is_some() && has("states", name) {
+        return Ok(("states", name.to_string(), round));
+    } else if has("agents", name) {
+        return Ok(("agents", name.to_string(), None));
+    } else if round.is_none() && has("agents", &format!("{name}.first")) {
+        return Ok(("agents", format!("{name}.first"), None));
+    }
+    Err(Problem::bad(format!("agents have no column `{name}` in this round; a run's `columns` lists those there are")))
+}
+
 /// The values as little-endian 32-bit floats, in order of agents, and the round that they come from.
 pub(crate) fn column(app: &App, folder: &Path, wanted: &OneColumn) -> Answer<(Vec<u8>, i64)> {
     let run = results::of_run(app.disk.as_ref(), folder)?;
-    let wide = Wide::read(&run, wanted.round, Some(&[wanted.name.as_str()]))?;
-    let source = match wide.source(&wanted.name) {
-        // Nobody acted in this round.
-        Err(_) if wanted.name.starts_with("action.") => None,
-        found => Some(found?),
+    let (table, column, round) = located(&run, wanted)?;
+    let names = ["agent".to_string(), column.clone()];
+    let (rows, state_round) = match (table, round) {
+        ("states", Some(round)) => nearest(&run, table, &names, round)?,
+        (_, round) => {
+            let rounds = round.map(|round| round..=round);
+            let rows = Rows::read(&run.tables, table, &["agent", &column], rounds)?;
+            (rows, round.map_or(-1, i64::from))
+        }
     };
-    let n = wide.n.min(wanted.limit.unwrap_or(usize::MAX));
-    let mut bytes = Vec::with_capacity(4 * n);
-    for agent in 0..n {
-        let value = source.and_then(|source| wide.number(agent, source));
-        bytes.extend(value.map_or(f32::NAN, |value| value as f32).to_le_bytes());
+    let counted = run.tables.closed("rounds", &["agents"], 1)?;
+    let counted = counted.first().and_then(|(_, data)| data.numbers().first().copied().flatten()).unwrap_or(0.0);
+    let mut values: Vec<f32> = vec![f32::NAN; counted as usize];
+    for (agent, value) in rows.iter().flat_map(|rows| rows.by_agent(&column)) {
+        let agent = agent as usize;
+        if agent >= values.len() {
+            values.resize(agent + 1, f32::NAN);
+        }
+        values[agent] = value;
     }
-    Ok((bytes, wide.state_round))
+    values.truncate(wanted.limit.unwrap_or(usize::MAX));
+    Ok((values.into_iter().flat_map(f32::to_le_bytes).collect(), state_round))
 }
 
 /// One agent's life.

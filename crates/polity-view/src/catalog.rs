@@ -41,6 +41,11 @@ impl Catalog {
         Ok(Catalog { root, found: Mutex::new((Instant::now(), runs)), known: Mutex::default() })
     }
 
+    /// The folder that is served.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// All runs by ID.
     pub fn runs(&self) -> Runs {
         let mut kept = self.found.lock().unwrap_or_else(PoisonError::into_inner);

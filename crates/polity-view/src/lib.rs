@@ -17,13 +17,16 @@ mod platform;
 mod problem;
 mod routes;
 mod rows;
+mod systems;
 mod ties;
 
+use polity_driver::drive::Stop;
 use polity_kernel::registry::Registry;
 use polity_store::disk::{Disk, RealDisk};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -41,6 +44,7 @@ pub struct Options {
 /// A server that runs until dropped.
 pub struct Viewer {
     url: String,
+    app: Arc<App>,
     _runtime: Runtime,
 }
 
@@ -50,6 +54,8 @@ pub(crate) struct App {
     pub catalog: catalog::Catalog,
     pub guard: guard::Guard,
     pub registry: Arc<Registry>,
+    /// Runs that are continued in this process.
+    pub resumed: Mutex<Vec<(Stop, JoinHandle<()>)>>,
 }
 
 impl Viewer {
@@ -69,15 +75,27 @@ impl Viewer {
         let address = listener.local_addr().map_err(refused)?;
         let guard = guard::Guard::new(address, token)?;
         let url = guard.url();
-        let router = routes::router(Arc::new(App { disk, catalog, guard, registry }));
+        let app = Arc::new(App { disk, catalog, guard, registry, resumed: Mutex::default() });
+        let router = routes::router(app.clone());
         runtime.spawn(async move { axum::serve(listener, router).await });
-        Ok(Viewer { url, _runtime: runtime })
+        Ok(Viewer { url, app, _runtime: runtime })
     }
 
     /// Returns its URL, which a browser can open. With a token, it is in the fragment, which browsers send nowhere.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        let mut resumed = self.app.resumed.lock().unwrap_or_else(PoisonError::into_inner);
+        for (stop, _) in resumed.iter() {
+            stop.ask();
+        }
+        // A run that panicked has nothing to save.
+        resumed.drain(..).for_each(|(_, work)| drop(work.join()));
     }
 }
 

@@ -4,9 +4,10 @@ use super::App;
 use super::problem::{Answer, Problem};
 use axum::http::StatusCode;
 use polity_driver::control;
-use polity_driver::drive::Unwatched;
+use polity_driver::drive::{Stop, Unwatched};
 use polity_driver::people::{self, Refused, Words};
 use polity_driver::run::Engine;
+use polity_driver::source::{Notes, Outside};
 use polity_kernel::ask::ResponseFormat;
 use polity_kernel::event::Order;
 use polity_kernel::scenario::Limits;
@@ -15,7 +16,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
+
+/// Calls in flight of a run that is continued here, as of the command.
+const CONNECTIONS: usize = 100;
 
 /// What a run is to do.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -75,6 +79,25 @@ pub(crate) fn order(app: &App, folder: &Path, ordered: &Ordered) -> Answer<Repli
     }
     let said = control::order(app.disk.clone(), folder, order)?;
     Ok(Replied { words: said.words, refused: said.refused })
+}
+
+/// Continues a stopped run in this process. The viewer waits for it when it ends.
+pub(crate) fn go(app: &Arc<App>, folder: &Path) -> Answer<Replied> {
+    if control::under_way(app.disk.as_ref(), folder) {
+        return Err(Problem::new(StatusCode::CONFLICT, format!("{} is under way already", folder.display())));
+    }
+    let (stop, folder) = (Stop::default(), folder.to_path_buf());
+    let (shared, asked, notes) = (app.clone(), stop.clone(), Notes::default());
+    let work = std::thread::spawn(move || {
+        let providers = Arc::new(Providers::standard());
+        let outside = Outside { notes, ..Outside::default() };
+        let (disk, connections) = (shared.disk.clone(), CONNECTIONS);
+        let engine = Engine { disk, providers, connections, outside, stop: asked, ..Engine::new(&shared.registry) };
+        // What goes wrong is in the run's folder, or will be told when it is resumed again.
+        drop(engine.resume(&folder, &mut Unwatched));
+    });
+    app.resumed.lock().unwrap_or_else(PoisonError::into_inner).push((stop, work));
+    Ok(Replied { words: "the run continues in the viewer's process".into(), refused: false })
 }
 
 /// Questions that wait for a person.

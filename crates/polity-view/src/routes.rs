@@ -9,6 +9,7 @@ use super::people::{self, Given};
 use super::platform;
 use super::problem::{Answer, Problem};
 use super::rows::{Rows, page};
+use super::systems;
 use super::ties;
 use super::{App, arrow, live};
 use axum::Router;
@@ -324,6 +325,10 @@ async fn events(State(app): State<Shared>, Path(id): Path<String>) -> Answer<Res
     Ok(live::events(app, id, folder))
 }
 
+async fn go(State(app): State<Shared>, Path(id): Path<String>) -> Answer<Response> {
+    work(move || people::go(&app, &app.catalog.run(&id)?)).await
+}
+
 async fn answer_question(
     State(app): State<Shared>,
     Path((id, question)): Path<(String, String)>,
@@ -363,6 +368,9 @@ async fn nowhere() -> Problem {
 fn described() -> Routes {
     Routes { router: Router::new(), description: Description::new() }
         .plain("/api/runs", "All runs in the folder, newest first", |app, _: &Nothing| overview::list(app))
+        .plain("/api/systems", "Claims of published systems, if the folder holds a check", |app, _: &Nothing| {
+            systems::systems(app)
+        })
         .plain("/api/diff", "What differs between two runs", |app, pair: &Pair| diff::diff(app, pair))
         .part("/agents/{agent}", "One agent's life", |app, folder, agent, _: &Nothing| agents::life(app, folder, agent))
         .part("/agents/{agent}/observation", "What an agent observed in a round", |app, folder, agent, at: &AtRound| {
@@ -407,6 +415,7 @@ pub(crate) fn router(app: Shared) -> Router {
         "/api/runs/{id}/questions/{question}",
         "Answer a question of a run",
     );
+    description.add::<Nothing, Nothing, people::Replied>("post", "/api/runs/{id}/go", "Continue a stopped run");
     description.add::<OneColumn, (), ()>("get", "/api/runs/{id}/column", "A column of all agents, as 32-bit floats");
     description.add::<Nothing, (), ()>(
         "get",
@@ -417,6 +426,7 @@ pub(crate) fn router(app: Shared) -> Router {
     router
         .route_layer(from_fn_with_state(app.clone(), rows_as_arrow))
         .route("/api/runs/{id}/questions/{question}", post(answer_question))
+        .route("/api/runs/{id}/go", post(go))
         .route("/api/runs/{id}/column", get(column))
         .route("/api/runs/{id}/events", get(events))
         .route("/api/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], text.clone())))

@@ -101,6 +101,32 @@ impl Rows {
         number(batch.column(column), row, &self.selected.spec.columns[column])
     }
 
+    /// A column as numbers, with the column `agent` beside it.
+    pub fn by_agent(&self, column: &str) -> Vec<(u32, f32)> {
+        let place = |name: &str| self.columns().position(|column| column.name == name);
+        let (Some(agent), Some(at)) = (place("agent"), place(column)) else { return Vec::new() };
+        let spec = &self.selected.spec.columns[at];
+        let mut pairs = Vec::with_capacity(self.len());
+        for batch in &self.selected.batches {
+            let agents = batch.column(agent).as_primitive::<UInt32Type>().values();
+            let values = batch.column(at);
+            match values.data_type() {
+                // The usual case, without a detour.
+                DataType::Float64 => {
+                    let numbers = values.as_primitive::<Float64Type>().iter();
+                    pairs.extend(agents.iter().copied().zip(numbers.map(|x| x.map_or(f32::NAN, |x| x as f32))));
+                }
+                _ => pairs.extend(
+                    agents
+                        .iter()
+                        .enumerate()
+                        .map(|(row, agent)| (*agent, number(values, row, spec).map_or(f32::NAN, |value| value as f32))),
+                ),
+            }
+        }
+        pairs
+    }
+
     pub fn row(&self, row: usize) -> Vec<Json> {
         let Some((batch, row)) = self.place(row) else { return Vec::new() };
         batch.columns().iter().map(|array| cell(array, row)).collect()

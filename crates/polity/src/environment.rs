@@ -60,6 +60,7 @@ impl Environment {
             outside: Outside { cache: self.cache.clone(), notes, ..Outside::default() },
             faults: None,
             stop,
+            asks: true,
         }
     }
 

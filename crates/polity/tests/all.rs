@@ -44,12 +44,14 @@ mod power_loss;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod scores;
+mod steering;
 mod sweep;
 mod systems;
 mod templates;
 mod tidy;
 mod traces;
 mod validation;
+mod view;
 mod wire;
 
 /// As in the program `polity`.

@@ -303,6 +303,13 @@ fn commands_of_the_first_run() {
 }
 
 #[test]
+fn commands_of_the_tutorials() {
+    check_page("survey-tutorial.md");
+    check_page("endpoint-tutorial.md");
+    check_page("platform-tutorial.md");
+}
+
+#[test]
 fn commands_of_scenarios() {
     check_page("scenarios.md");
 }

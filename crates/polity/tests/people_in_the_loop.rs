@@ -6,7 +6,7 @@ use crate::mock_server;
 use crate::harness::{
     answers, assert_same_tables, engine, events, prepared, replay, run, scratch, tables, write_scenario,
 };
-use crate::mock_server::{MockServer, command, last_line, polity, root, text};
+use crate::mock_server::{MockServer, Process, command, last_line, polity, root, text};
 use polity_driver::control::recorded;
 use polity_driver::people::{Mailbox, Words};
 use polity_driver::run::RunStatus;
@@ -18,11 +18,11 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Agents with a model, and Ann, the last one, who names 50 if she does not answer in time.
 fn game(model: &str, others: u32, rounds: u32) -> Value {
@@ -44,58 +44,16 @@ fn guess(round: u64) -> &'static str {
     ["33", "20", "14.5", "9"][round as usize % 4]
 }
 
-/// A run in a process of its own, killed on drop.
-struct Process(Child);
-
-impl Process {
-    fn start(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut command = command(folder, &[args, &["--no-report", "--json"]].concat(), variables);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Process(command.spawn().unwrap())
-    }
-
-    /// Waits for an event; the process must not end before.
-    fn until(&mut self, what: &str, mut done: impl FnMut() -> bool) {
-        let began = Instant::now();
-        while !done() {
-            assert!(began.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
-            assert!(self.0.try_wait().unwrap().is_none(), "it ended before {what}: {}", self.end().1);
-            sleep(Duration::from_millis(5));
+/// Answers all questions to Ann, until the run has ended.
+fn answered(mut process: Process, folder: &Path, run: &str) -> (Value, String, Option<i32>) {
+    while process.0.try_wait().unwrap().is_none() {
+        for question in pending(folder, run) {
+            let round = question["id"].as_str().unwrap().split('-').nth(1).unwrap().parse().unwrap();
+            answer(folder, run, &question, &[guess(round)]);
         }
+        sleep(Duration::from_millis(5));
     }
-
-    /// Like `kill -9`.
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-
-    fn end(&mut self) -> (Value, String, Option<i32>) {
-        let code = self.0.wait().unwrap().code();
-        let (mut out, mut notes) = (String::new(), String::new());
-        self.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
-        self.0.stderr.take().unwrap().read_to_string(&mut notes).unwrap();
-        (serde_json::from_str(out.lines().last().unwrap_or_default()).unwrap_or_default(), notes, code)
-    }
-
-    /// Answers all questions to Ann, until the run has ended.
-    fn answered(mut self, folder: &Path, run: &str) -> (Value, String, Option<i32>) {
-        while self.0.try_wait().unwrap().is_none() {
-            for question in pending(folder, run) {
-                let round = question["id"].as_str().unwrap().split('-').nth(1).unwrap().parse().unwrap();
-                answer(folder, run, &question, &[guess(round)]);
-            }
-            sleep(Duration::from_millis(5));
-        }
-        self.end()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    process.end()
 }
 
 /// Returns the open questions; none if the run does not exist yet or any more.
@@ -131,7 +89,7 @@ fn a_question_survives_kill_9_and_what_is_around_it_happens_once() {
     let mock_server = MockServer::start(&["--latency-ms", "5"]);
     let began =
         |out| Process::start(&folder, &["run", file, "--out", out, "--max-connections", "1"], &mock_server.variables());
-    let (whole, ..) = began("whole").answered(&folder, "whole");
+    let (whole, ..) = answered(began("whole"), &folder, "whole");
     assert_eq!(
         (&whole["status"], &whole["people"], &whole["calls"]),
         (&"done".into(), &3.into(), &27.into()),
@@ -163,7 +121,7 @@ fn a_question_survives_kill_9_and_what_is_around_it_happens_once() {
     // Answered while no process runs.
     let given = answer(&folder, "run", &asked[0], &[guess(0)]);
     assert!(given.status.success() && text(&given.stderr).contains("polity resume run"), "{}", text(&given.stderr));
-    let (resumed, notes, code) = resume().answered(&folder, "run");
+    let (resumed, notes, code) = answered(resume(), &folder, "run");
     assert_eq!(code, Some(0), "{notes}");
     assert_eq!(resumed["digest"], whole["digest"]);
     // The other side's counter: every call was made once, whatever happened to the process.

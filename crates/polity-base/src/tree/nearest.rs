@@ -4,14 +4,19 @@
 const LONGEST: usize = 64;
 
 /// Returns the known word that was probably meant: the least Damerau-Levenshtein distance (adjacent characters may be swapped),
-/// with case and `_` against `-` counted as equal, and at most a third of the characters wrong. Ties go to the first.
+/// with case and `_` against `-` counted as equal, and at most a third of the characters wrong; else the first that begins or ends with
+/// this word, as `deffuant-weisbuch` does with `deffuant`. Ties go to the first.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = letters(word)?;
+    let mut part = None;
     let mut best: Option<(usize, &'a str)> = None;
     for candidate in known {
         let Some(other) = letters(candidate) else {
             continue;
         };
+        if part.is_none() && is_part(&word, &other) {
+            part = Some(candidate);
+        }
         let allowed = (word.len().max(other.len()) + 1) / 3;
         if word.len().abs_diff(other.len()) > allowed {
             continue;
@@ -21,7 +26,16 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
             best = Some((distance, candidate));
         }
     }
-    best.map(|(_, candidate)| candidate)
+    best.map(|(_, candidate)| candidate).or(part)
+}
+
+/// Whether a word is the first or the last of the words of a name, which are separated by `-`.
+fn is_part(word: &[char], name: &[char]) -> bool {
+    const SHORTEST: usize = 3;
+    let is_longer = word.len() >= SHORTEST && word.len() < name.len();
+    let first = || name.starts_with(word) && name[word.len()] == '-';
+    let last = || name.ends_with(word) && name[name.len() - word.len() - 1] == '-';
+    is_longer && (first() || last())
 }
 
 /// Returns the characters that are compared; `None` for a word too long to be a name.

@@ -13,6 +13,7 @@ use polity_kernel::scenario::Scenario;
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
 use polity_stats::FEW;
 use polity_store::DriveError;
+use polity_store::disk::write_atomically;
 use polity_store::digest_of;
 use polity_store::files::{self, Reach};
 use polity_store::tables::ColumnData;
@@ -45,6 +46,9 @@ pub struct Asked<'a> {
     /// Additional folders whose files their scenarios may read.
     pub allowed: &'a [PathBuf],
 }
+
+/// The file in a check's folder that holds its results.
+pub const CLAIMS_FILE: &str = "claims.json";
 
 /// The result of a check: the object of `--json`.
 #[derive(Clone, Debug, Serialize)]
@@ -344,6 +348,9 @@ impl Asked<'_> {
             checked.claims.extend(entry.system.elsewhere.iter().map(|claim| elsewhere(entry, claim)));
         }
         checked.failed = checked.claims.iter().filter(|claim| !claim.as_expected).count();
+        let text = serde_json::to_string_pretty(&checked).map_err(|error| DriveError::Folder(error.to_string()))?;
+        let path = self.out.join(CLAIMS_FILE);
+        write_atomically(engine.disk.as_ref(), &path, text.as_bytes()).map_err(DriveError::disk(&path))?;
         Ok(checked)
     }
 

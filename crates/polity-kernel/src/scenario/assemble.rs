@@ -710,7 +710,9 @@ fn measure(
         (Some(i), None) => (Reads::State(interface.columns[i].name.clone()), interface.columns[i].range),
         (None, None) => {
             let names = interface.columns.iter().map(|c| &c.name).chain(interface.acts.iter().map(|a| &a.name));
-            let known: Vec<&str> = names.map(AsRef::as_ref).collect();
+            let mut known: Vec<&str> = names.map(AsRef::as_ref).collect();
+            known.sort_unstable();
+            known.dedup();
             let near = nearest(&of, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             return Err(own.blame(
                 path,

@@ -97,6 +97,10 @@ pub trait Provider: Send + Sync {
     }
     /// Checks before a run that it has the model (full name); the error suggests the nearest one.
     fn check(&self, model: &str) -> Result<(), String>;
+    /// Checks the name of a model (full name) alone, for commands that call no model and so need no key.
+    fn check_name(&self, model: &str) -> Result<(), String> {
+        self.check(model)
+    }
     /// Checks before a run that a model (full name) makes embeddings.
     fn makes_vectors(&self, model: &str) -> Result<(), String> {
         Err(no_vectors(self.name(), model))

@@ -501,13 +501,18 @@ impl<W: Wire> Provider for Remote<W> {
     }
 
     fn check(&self, model: &str) -> Result<(), String> {
+        self.check_name(model)?;
+        self.line.open().map(|_| ()).map_err(|why| format!("`{model}`: {why}"))
+    }
+
+    fn check_name(&self, model: &str) -> Result<(), String> {
         if self.short(model).trim().is_empty() {
             return Err(format!(
                 "`{model}` names no model: write the name that the server uses, for instance `{}`",
                 W::HOME.model
             ));
         }
-        self.line.open().map(|_| ()).map_err(|why| format!("`{model}`: {why}"))
+        Ok(())
     }
 
     fn makes_vectors(&self, model: &str) -> Result<(), String> {

@@ -84,6 +84,16 @@ impl Filling {
 /// have lost.
 fn separated(source: &Source<'_>, separator: u8) -> Result<Columns, DataError> {
     let names = header(source, separator)?;
+    if let [only] = names.as_slice()
+        && let Some(other) = [';', '\t', '|', ','].into_iter().find(|other| only.contains(*other))
+    {
+        let wanted = if separator == b',' { "commas" } else { "tabs" };
+        let words = format!(
+            "its header is one column, `{only}`; its cells seem to be separated by {other:?}, and this file is read \
+             with {wanted}: save it again with {wanted}, or rename a file with tabs to .tsv"
+        );
+        return Err(source.error(Some(1), None, words));
+    }
     let broken = |error: csv::Error| source.error(None, None, format!("it cannot be parsed: {error}"));
     let mut guesses: Vec<Guess> = names.iter().map(|_| Guess::default()).collect();
     let mut rows = 0usize;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow_array::{Array, StringArray, UInt32Array};
+use arrow_array::{Array, Float64Array, StringArray, UInt32Array};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::statistics::Statistics;
@@ -253,6 +253,34 @@ fn row_groups_are_cut_across_batches() {
     let reader = SerializedFileReader::new(file).unwrap();
     let groups: Vec<i64> = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
     assert_eq!(groups, [1_000_000, 1_000_000, 1_000_000, 1_400_093]);
+}
+
+/// Selected rounds are the rows that a filter of the whole table gives, across parts and row groups.
+#[test]
+fn selected_rounds_are_those_of_the_whole_table() {
+    let dir = TempDir::new().unwrap();
+    let of = |rounds: std::ops::Range<u32>| rounds.map(|round| act(round, 0..700 + round)).collect::<Vec<_>>();
+    let recorded = write(dir.path(), &acts(), &[of(0..3), of(3..4), of(4..9)]);
+    let reader = reader(dir.path(), &recorded);
+    let values = |selected: &Selected, column: usize| -> Vec<f64> {
+        let each = selected.batches.iter().flat_map(|batch| {
+            let values = batch.column(column).as_any().downcast_ref::<Float64Array>().unwrap();
+            values.values().to_vec()
+        });
+        each.collect()
+    };
+    for rounds in [0..=0, 2..=3, 3..=3, 5..=7, 0..=8, 8..=u32::MAX, 9..=20] {
+        let selected = reader.select("acts", &["value", "round"], Some(rounds.clone())).unwrap();
+        let names: Vec<&str> = selected.spec.columns.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(names, ["round", "value"], "in the table's order");
+        let expected: Vec<f64> = (0..9u32)
+            .filter(|round| rounds.contains(round))
+            .flat_map(|round| (0..700 + round).map(move |i| f64::from(i ^ round).sqrt()))
+            .collect();
+        assert!(values(&selected, 1) == expected, "{rounds:?}");
+    }
+    assert_eq!(reader.describe("acts").unwrap().1, (0..9).map(|round| 700 + round).sum::<u64>());
+    assert!(matches!(reader.select("acts", &["nothing"], None), Err(TableError::Spec { .. })));
 }
 
 #[test]

@@ -614,6 +614,7 @@ pub fn engine(disk: Arc<dyn Disk>, shards: usize, faults: Option<Faults>) -> Eng
         outside: Default::default(),
         faults,
         stop: Stop::default(),
+        asks: true,
     }
 }
 

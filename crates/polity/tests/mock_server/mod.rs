@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// A key that must not be found anywhere.
 pub const CANARY: &str = "sk-canary-5ecre7-0123456789abcdef";
@@ -130,4 +132,46 @@ pub fn holding(folder: &Path, needle: &str) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// A run in a process of its own, killed on drop.
+pub struct Process(pub Child);
+
+impl Process {
+    pub fn start(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = command(folder, &[args, &["--no-report", "--json"]].concat(), variables);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Process(command.spawn().unwrap())
+    }
+
+    /// Waits for an event; the process must not end before.
+    pub fn until(&mut self, what: &str, mut done: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !done() {
+            assert!(began.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
+            assert!(self.0.try_wait().unwrap().is_none(), "it ended before {what}: {}", self.end().1);
+            sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Like `kill -9`.
+    pub fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    pub fn end(&mut self) -> (Value, String, Option<i32>) {
+        let code = self.0.wait().unwrap().code();
+        let (mut out, mut notes) = (String::new(), String::new());
+        self.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.0.stderr.take().unwrap().read_to_string(&mut notes).unwrap();
+        (serde_json::from_str(out.lines().last().unwrap_or_default()).unwrap_or_default(), notes, code)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

@@ -1,0 +1,102 @@
+//! Active runs are steered: they step, tell how far they are, and go on with other parameters. All of it is in the journal, so that a
+//! replay gives the same digest.
+
+use crate::harness::{scratch, write_scenario};
+use crate::mock_server::{Process, last_line, polity, text};
+use serde_json::{Value, json};
+use std::path::Path;
+
+fn society(rounds: u32) -> Value {
+    json!({
+        "name": "steered", "seed": 1, "rounds": rounds, "agents": 3000,
+        "world": {"kind": "guess-average", "fraction": 0.9},
+        "cohorts": [{"policy": {"kind": "adaptive", "rate": 0.01}}],
+        "metrics": [{"kind": "mean", "of": "guess"}],
+    })
+}
+
+fn ctl(folder: &Path, order: &[&str]) -> (bool, String) {
+    let output = polity(folder, &[&["ctl", "run"], order].concat(), &[]);
+    (output.status.success(), text(&output.stderr))
+}
+
+/// The rounds that a run says are complete.
+fn rounds(folder: &Path) -> u32 {
+    let (told, words) = ctl(folder, &["status"]);
+    assert!(told, "{words}");
+    words.split("round ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
+}
+
+fn manifest(folder: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(folder.join("run/manifest.json")).unwrap()).unwrap()
+}
+
+/// A run that is paused after some round.
+fn paused(name: &str) -> (std::path::PathBuf, Process) {
+    let folder = scratch(name);
+    let file = write_scenario(&folder, &society(1_000_000));
+    let mut process = Process::start(&folder, &["run", file.to_str().unwrap(), "--out", "run"], &[]);
+    process.until("the pause", || ctl(&folder, &["pause"]).0);
+    (folder, process)
+}
+
+#[test]
+fn a_run_steps_and_goes_on_with_other_parameters_as_if_they_had_been_planned() {
+    let (folder, mut process) = paused("steering");
+    // It pauses at the end of a round that may be under way.
+    let mut before = rounds(&folder);
+    process.until("the end of the round", || std::mem::replace(&mut before, rounds(&folder)) == before);
+    let (taken, words) = ctl(&folder, &["step", "3"]);
+    assert!(taken && words.contains("3 round"), "{words}");
+    process.until("three rounds", || rounds(&folder) == before + 3);
+    assert!(ctl(&folder, &["status"]).1.contains("paused"));
+    for (edit, why) in [
+        ("world.fractoin=0.1", "did you mean `fraction`"),
+        ("world.fraction=7", "fraction"),
+        ("agents=5", "cannot change during a run"),
+        ("world.fraction", "PATH=VALUE"),
+    ] {
+        let (taken, words) = ctl(&folder, &["change", edit]);
+        assert!(!taken && words.contains(why), "{edit}: {words}");
+    }
+    let (taken, words) = ctl(&folder, &["change", "world.fraction=0.1"]);
+    assert!(taken && words.contains("from the next round on"), "{words}");
+    process.until("some rounds", || rounds(&folder) > before + 10);
+    assert!(ctl(&folder, &["stop"]).0);
+    let (summary, notes, code) = process.end();
+    assert_eq!((summary["status"].as_str(), code), (Some("stopped"), Some(6)), "{notes}");
+    let replayed = polity(&folder, &["replay", "run", "--json"], &[]);
+    assert!(replayed.status.success(), "{}", text(&replayed.stderr));
+    let changes = manifest(&folder)["scenario"]["changes"].clone();
+    assert_eq!(changes, json!([{"at": before + 3, "set": {"world.fraction": 0.1}}]));
+    // Planned from the start, the same change gives the same digest.
+    let mut planned = society(summary["rounds"].as_u64().unwrap() as u32);
+    planned["changes"] = changes;
+    let file = write_scenario(&folder, &planned);
+    let other = last_line(&polity(&folder, &["run", file.to_str().unwrap(), "--out", "planned", "--json"], &[]));
+    let chain = |run: &str| text(&polity(&folder, &["export", run, "--table", "rounds"], &[]).stdout);
+    let chains = |run: &str| -> Vec<String> {
+        chain(run).lines().skip(1).map(|line| line.split(',').nth(7).unwrap().to_string()).collect()
+    };
+    let (steered, planned) = (chains("run"), chains("planned"));
+    assert_eq!(steered.last(), planned.get(steered.len() - 1), "{other}");
+    assert_eq!(summary["digest"], planned.last().unwrap().as_str(), "{other}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_change_that_was_journaled_is_made_after_kill_9() {
+    let (folder, process) = paused("steering-kill");
+    // A paused run takes the order, and is killed before or after it begins to obey.
+    let (taken, words) = ctl(&folder, &["change", "world.fraction=0.1"]);
+    assert!(taken, "{words}");
+    process.kill();
+    let mut resumed = Process::start(&folder, &["resume", "run"], &[]);
+    resumed.until("the resumed run", || ctl(&folder, &["stop"]).0);
+    let (summary, notes, _) = resumed.end();
+    assert_eq!(summary["status"], "stopped", "{notes}");
+    assert_eq!(manifest(&folder)["scenario"]["changes"][0]["set"], json!({"world.fraction": 0.1}));
+    let replayed = polity(&folder, &["replay", "run", "--json"], &[]);
+    assert!(replayed.status.success(), "{}", text(&replayed.stderr));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
