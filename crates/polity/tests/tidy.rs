@@ -178,6 +178,7 @@ fn dependencies_point_one_way() {
         ("polity-arena", &["polity-kernel", "polity-stats", "polity-store", "polity-driver"][..]),
         ("polity-cli", &without_leaves),
         ("polity", &all),
+        ("polity-python", &["polity"][..]),
     ]
     .into_iter()
     .chain(kinds.iter().map(|kind| (kind.as_str(), leaf)))
@@ -195,7 +196,8 @@ fn dependencies_point_one_way() {
         "serde_json",
         "thiserror",
     ];
-    let outer = ["polity-store", "polity-models", "polity-driver", "polity-arena", "polity-cli", "polity"];
+    let outer =
+        ["polity-store", "polity-models", "polity-driver", "polity-arena", "polity-cli", "polity", "polity-python"];
     let packages = metadata["packages"].as_array().unwrap();
     let names: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
     assert_eq!(names, allowed.keys().copied().collect(), "this test and ARCHITECTURE.md name the crates");
