@@ -7,17 +7,12 @@ use pyo3::prelude::*;
 
 /// The exception of a class of `polity._errors`.
 pub fn exception(py: Python<'_>, class: &str, message: &str, path: Option<&str>) -> PyErr {
-    let made = || PyErr::from_value(py.import("polity._errors")?.getattr(class)?.call1((message, path))?).pipe();
+    let made = || -> PyResult<PyErr> {
+        let class = py.import("polity._errors")?.getattr(class)?;
+        Ok(PyErr::from_value(class.call1((message, path))?))
+    };
     made().unwrap_or_else(|broken| broken)
 }
-
-trait Pipe: Sized {
-    fn pipe(self) -> PyResult<Self> {
-        Ok(self)
-    }
-}
-
-impl Pipe for PyErr {}
 
 /// The class of an exit code's errors.
 fn class_of(exit: Exit) -> &'static str {
@@ -56,5 +51,5 @@ pub fn described(py: Python<'_>, error: &PyErr) -> String {
     told().unwrap_or_else(|_: PyErr| error.to_string())
 }
 
-/// Stops a run if Python's code failed.
+/// How work is stopped, if it can be.
 pub type Stopper = Option<StopHandle>;

@@ -2,10 +2,11 @@
 
 use crate::error::described;
 use crate::policy::PyPolicy;
+use crate::run::written;
 use crate::world::PyWorld;
 use polity::kernel::registry::Registry;
 use pyo3::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -20,10 +21,9 @@ pub struct Handle {
 }
 
 impl Handle {
-    fn new(py: Python<'_>, adapter: &Bound<'_, PyAny>) -> PyResult<Arc<Handle>> {
+    fn new(adapter: &Bound<'_, PyAny>) -> PyResult<Arc<Handle>> {
         let name = adapter.getattr("name")?.extract()?;
         let adapter = adapter.clone().unbind();
-        let _ = py;
         Ok(Arc::new(Handle { name, adapter, seconds: Mutex::default(), error: Mutex::default() }))
     }
 
@@ -62,12 +62,12 @@ pub struct Leaves {
 #[pymethods]
 impl Leaves {
     #[new]
-    fn new(py: Python<'_>, policies: Vec<Bound<'_, PyAny>>, worlds: Vec<Bound<'_, PyAny>>) -> PyResult<Leaves> {
+    fn new(policies: Vec<Bound<'_, PyAny>>, worlds: Vec<Bound<'_, PyAny>>) -> PyResult<Leaves> {
         let mut registry = polity::registry();
         let mut handles = Vec::new();
         let summary = |adapter: &Bound<'_, PyAny>| adapter.getattr("summary")?.extract::<String>().map(forever);
         for adapter in &policies {
-            let handle = Handle::new(py, adapter)?;
+            let handle = Handle::new(adapter)?;
             let own = handle.clone();
             registry.cohort_policy_named(forever(handle.name.clone()), summary(adapter)?, move |params, setup| {
                 PyPolicy::open_with(&own, params, setup)
@@ -75,7 +75,7 @@ impl Leaves {
             handles.push(handle);
         }
         for adapter in &worlds {
-            let handle = Handle::new(py, adapter)?;
+            let handle = Handle::new(adapter)?;
             let own = handle.clone();
             registry.world_named(forever(handle.name.clone()), summary(adapter)?, move |params, setup, declare| {
                 PyWorld::open_with(&own, params, setup, declare)
@@ -86,9 +86,8 @@ impl Leaves {
     }
 
     /// All leaves by kind: name, summary and parameters, as JSON.
-    fn list(&self) -> String {
-        serde_json::to_string(&self.registry.leaves().into_iter().collect::<std::collections::BTreeMap<_, _>>())
-            .unwrap_or_default()
+    fn list(&self, py: Python<'_>) -> PyResult<String> {
+        written(py, &self.registry.leaves().into_iter().collect::<BTreeMap<_, _>>())
     }
 
     /// The example scenario of a leaf.

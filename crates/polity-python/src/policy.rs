@@ -77,6 +77,9 @@ pub struct Shared {
     tells: Option<Vec<f64>>,
 }
 
+/// What Python gives back: its state, values by action (bytes of doubles, or a list of texts), and numbers for those who hear an agent.
+type Stepped<'py> = (Vec<u8>, Vec<(u16, Bound<'py, PyAny>)>, Option<Bound<'py, PyBytes>>);
+
 pub struct PyPolicy {
     handle: Arc<Handle>,
     /// The adapter, bound to a society.
@@ -154,8 +157,7 @@ impl PyPolicy {
         let (ids, rows) = (wholes(py, &seen.ids)?, wholes(py, &seen.rows)?);
         let state = PyBytes::new(py, &state.0);
         let stepped = self.bound.call_method1(py, "step", (round, ids, rows, numbers, texts, state, key))?;
-        let (state, acts, tells): (Vec<u8>, Vec<(u16, Bound<'_, PyAny>)>, Option<Bound<'_, PyBytes>>) =
-            stepped.extract(py)?;
+        let (state, acts, tells): Stepped<'_> = stepped.extract(py)?;
         let mut done = Vec::with_capacity(acts.len());
         for (kind, values) in acts {
             let values = match values.cast::<PyBytes>() {

@@ -1,7 +1,7 @@
 //! Sweeps.
 
-use crate::call::{read, work};
-use crate::error::{Stopper, of};
+use crate::call::{Worked, read, work};
+use crate::error::of;
 use crate::leaves::Leaves;
 use crate::run::written;
 use crate::table::Table;
@@ -68,12 +68,13 @@ impl Sweep {
         self.reading(py, move |sweep| Ok(Table::of(sweep.table_spec(&name)?, sweep.table(&name)?)))
     }
 
-    /// Continues it. A sweep that is interrupted here continues on its own thread until it is done.
+    /// Continues it. Returns the sweep, and the exception of a signal that stopped it.
     #[pyo3(signature = (jobs = None))]
-    fn resume(&self, py: Python<'_>, jobs: Option<NonZeroUsize>) -> PyResult<Sweep> {
+    fn resume(&self, py: Python<'_>, jobs: Option<NonZeroUsize>) -> PyResult<(Sweep, Option<Py<PyAny>>)> {
         let sweep = self.0.clone();
-        let stop: Stopper = None;
-        let worked = work(py, &stop, |_| Ok(()), move || sweep.resume(jobs))?;
-        worked.result.map(Sweep).map_err(|error| of(py, &error))
+        let stop = Some(sweep.stop_handle());
+        let Worked { result, interrupted } = work(py, &stop, |_| Ok(()), move || sweep.resume(jobs))?;
+        let sweep = result.map_err(|error| of(py, &error))?;
+        Ok((Sweep(sweep), interrupted.map(|error| error.into_value(py).into_any())))
     }
 }

@@ -53,10 +53,13 @@ impl State {
 struct Declared {
     observation: Vec<(String, String)>,
     actions: Vec<(String, String, Argument)>,
-    columns: Vec<(String, String, Option<(f64, f64)>)>,
+    columns: Vec<(String, String, Range)>,
     reward: Option<String>,
     metrics: Vec<(String, String)>,
 }
+
+/// Smallest and largest sensible value, if any.
+type Range = Option<(f64, f64)>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -2,6 +2,7 @@
 
 use crate::environment::Environment;
 use crate::error::Result;
+use crate::events::StopHandle;
 use arrow_array::RecordBatch;
 use polity_driver::drive::Stop;
 use polity_driver::results;
@@ -35,6 +36,7 @@ pub struct Sweep {
     folder: PathBuf,
     summary: Option<SweepSummary>,
     environment: Environment,
+    stop: Stop,
 }
 
 impl std::fmt::Debug for Sweep {
@@ -45,7 +47,7 @@ impl std::fmt::Debug for Sweep {
 
 impl Sweep {
     pub(crate) fn of(summary: SweepSummary, environment: Environment) -> Sweep {
-        Sweep { folder: PathBuf::from(&summary.sweep), summary: Some(summary), environment }
+        Sweep { folder: PathBuf::from(&summary.sweep), summary: Some(summary), environment, stop: Stop::default() }
     }
 
     /// Opens the folder of a sweep. Nothing is run.
@@ -55,7 +57,7 @@ impl Sweep {
     pub fn open(folder: impl AsRef<Path>) -> Result<Sweep> {
         let environment = Environment::default();
         SweepManifest::of(environment.disk.as_ref(), folder.as_ref())?;
-        Ok(Sweep { folder: folder.as_ref().into(), summary: None, environment })
+        Ok(Sweep { folder: folder.as_ref().into(), summary: None, environment, stop: Stop::default() })
     }
 
     /// Returns the same sweep with the leaves of this registry, for [`Sweep::resume`].
@@ -118,12 +120,18 @@ impl Sweep {
         Ok(results::open(self.environment.disk.as_ref(), &self.folder)?.spec(name)?)
     }
 
+    /// Returns a handle that stops [`Sweep::resume`] from elsewhere in the program. Clones of a sweep share it.
+    #[must_use]
+    pub fn stop_handle(&self) -> StopHandle {
+        StopHandle(self.stop.clone())
+    }
+
     /// Continues it: finished runs are read, started ones resumed, the others started.
     ///
     /// # Errors
     /// Those of [`Simulation::sweep`](crate::Simulation::sweep).
     pub fn resume(self, jobs: Option<NonZeroUsize>) -> Result<Sweep> {
-        let engine = self.environment.engine(Budget::default(), Stop::default(), Notes::default());
+        let engine = self.environment.engine(Budget::default(), self.stop.clone(), Notes::default());
         let summary = sweep::resume(&engine, &self.folder, limits(jobs), &mut Unwatched)?;
         drop(engine);
         Ok(Sweep::of(summary, self.environment))

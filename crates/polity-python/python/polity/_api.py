@@ -11,7 +11,7 @@ from typing import Any, Callable, Mapping, Sequence
 from . import _polity
 from ._errors import InputError
 from ._policy import Policy
-from ._run import Comparison, Model, Own, Run, Sweep, adapted, edit, execute, limit, plain
+from ._run import Comparison, Model, Own, Run, Sweep, adapted, edit, execute, limit, plain, swept
 from ._table import Table
 from ._world import World
 
@@ -161,9 +161,7 @@ def sweep(
         if cause is not None:
             raise error from cause
         raise
-    if interrupted is not None:
-        raise KeyboardInterrupt(f"the sweep was stopped and saved; polity.open({str(core.folder)!r}).resume() goes on") from None
-    return Sweep(core, own)
+    return swept(core, interrupted, own)
 
 
 def compare(

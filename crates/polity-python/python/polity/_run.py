@@ -382,11 +382,20 @@ class Sweep:
 
     def resume(self, jobs: int | None = None) -> "Sweep":
         """Continues it: finished runs are read, started ones resumed, the others started."""
-        return Sweep(self._core.resume(jobs), self._own)
+        core, interrupted = self._core.resume(jobs)
+        return swept(core, interrupted, self._own)
 
     def __repr__(self) -> str:
         arms = [arm["name"] for arm in self.manifest["arms"]]
         return f"<polity.Sweep of {len(arms)} arms, {'done' if self.done else 'not done'}, in {self.folder}>"
+
+
+def swept(core: _polity.Sweep, interrupted: object | None, own: Own) -> Sweep:
+    """A sweep that was run, or the exception of the signal that stopped it."""
+    if interrupted is not None:
+        how = f"polity.open({str(core.folder)!r}).resume() goes on"
+        raise KeyboardInterrupt(f"the sweep in {core.folder} was stopped and saved; {how}") from None
+    return Sweep(core, own)
 
 
 class Comparison:
