@@ -55,6 +55,10 @@ else
     cargo test --locked --workspace
 fi
 
+# The package as a user of Python sees it.
+step "python package"
+bash scripts/python-tests.sh || [ $? -eq 75 ]
+
 # Models inside the process. The feature changes what half of the dependencies are compiled with; the profile makes that short.
 step "feature local"
 # candle looks the processors up at every product, unless it is told how many there are.

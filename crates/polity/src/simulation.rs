@@ -670,7 +670,7 @@ impl Simulation {
     /// world: {kind: guess-average}
     /// cohorts: [{policy: {kind: level-k, mean: 1.5}}]
     /// metrics: [{kind: mean, of: guess}]
-    /// design: {seeds: 3, factors: [{path: world.fraction, values: [0.4, 0.6]}]}
+    /// design: {seeds: 3, factors: {world.fraction: [0.4, 0.6]}}
     /// ")?.out(folder.path().join("sweep")).sweep(None)?;
     /// assert!(sweep.is_done() && sweep.tables()?.contains(&"summary".to_string()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -310,7 +310,9 @@ fn the_map_of_the_code_names_every_test_of_the_whole() {
 
 #[test]
 fn no_file_of_tests_is_left_out_of_its_program() {
-    for tests in list(&root().join("crates")).into_iter().map(|one| one.join("tests")).filter(|tests| tests.is_dir()) {
+    let tests = list(&root().join("crates")).into_iter().map(|one| one.join("tests")).filter(|tests| tests.is_dir());
+    // Tests in Python have no program.
+    for tests in tests.filter(|tests| !walk(tests, &[".rs"]).is_empty()) {
         let all = fs::read_to_string(tests.join("all.rs")).unwrap();
         for path in list(&tests) {
             let name = name_of(&path);

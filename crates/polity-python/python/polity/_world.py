@@ -110,8 +110,7 @@ class _Bound:
         )
 
     def begin(self, agents: int, key: tuple[int, int]) -> tuple[bytes, list[bytes], str | None]:
-        state = self._world.init(self._society, _arrays.generator(key))
-        return self._shown(state, None)
+        return self._shown(self._world.init(self._society, _arrays.generator(key)), None)
 
     def step(
         self,
@@ -131,7 +130,7 @@ class _Bound:
         return self._shown(kept, ends)
 
     def _shown(self, state: Any, ends: str | None) -> tuple[bytes, list[bytes], str | None]:
-        shown: list[bytes] = []
+        kept, shown = _arrays.packed(state, f"the world `{self._name}`"), list[bytes]()
         parts: list[tuple[str, Any, list[str]]] = [
             ("observe", self._observation, list(self._observation)),
             ("measure", self._columns, [*self._columns, *(["reward"] if self._reward else [])]),
@@ -147,7 +146,7 @@ class _Bound:
                 shown.append(self._column(made[name], f"`{name}` of {method}()"))
         if self._attributes() != self._own:
             raise TypeError("a method changed an attribute of the world, which is not saved with the run: keep it in `state`")
-        return _arrays.packed(state, f"the world `{self._name}`"), shown, ends
+        return kept, shown, ends
 
     def _column(self, values: Any, what: str) -> bytes:
         n = 1 if isinstance(values, (int, float)) or getattr(values, "ndim", 1) == 0 else self._society.agents

@@ -12,7 +12,7 @@ gymnasium = _gymnasium()
 class Environment(gymnasium.Env):  # type: ignore[misc,name-defined]
     """An environment with one seat, or one seat of an environment whose other seats act at random."""
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi"]}
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}
 
     def __init__(
         self,
@@ -28,6 +28,11 @@ class Environment(gymnasium.Env):  # type: ignore[misc,name-defined]
         self.observation_space = self.game.observation_space
         self.action_space = self.game.action_space
         self.render_mode = render_mode
+        made = {"max_steps": max_steps, "question": question, "answer": answer, **params}
+        kwargs = {"name": name, **{key: value for key, value in made.items() if value not in (None, "")}}
+        self.spec = gymnasium.envs.registration.EnvSpec(
+            id=f"polity/{name}-v0", entry_point="polity.gym:Environment", kwargs=kwargs, order_enforce=False, disable_env_checker=True
+        )
         self._task = (question, answer)
         self._max_steps = max_steps
         self._episode: Any = None
