@@ -86,7 +86,7 @@ impl Leaves {
     }
 
     /// All leaves by kind: name, summary and parameters, as JSON.
-    fn list(&self, py: Python<'_>) -> PyResult<String> {
+    fn listed(&self, py: Python<'_>) -> PyResult<String> {
         written(py, &self.registry.leaves().into_iter().collect::<BTreeMap<_, _>>())
     }
 

@@ -203,7 +203,7 @@ def compare(
 
 def list_leaves(kind: str | None = None) -> Table:
     """What scenarios can name: worlds, environments, policies, methods and metrics, with one line each."""
-    found: dict[str, list[dict[str, Any]]] = json.loads(_polity.Leaves([], []).list())
+    found: dict[str, list[dict[str, Any]]] = json.loads(_polity.Leaves([], []).listed())
     if kind is not None and kind not in found:
         raise InputError(f"there is no kind `{kind}` (there are: {', '.join(found)})")
     rows = [

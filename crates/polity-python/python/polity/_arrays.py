@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import array
+import functools
 import json
 import random
 from typing import Any, Sequence
 
-try:
-    import numpy as np
-except ImportError:  # Everything works without it, more slowly.
-    np = None  # type: ignore[assignment]
 
-_CODES = {"f8": "d", "u4": "I", "u8": "Q"}
+@functools.lru_cache(maxsize=None)
+def numpy() -> Any:
+    """NumPy, if it is installed. Everything works without it, more slowly. The command does not wait for its import."""
+    try:
+        import numpy
+    except ImportError:
+        return None
+    return numpy
+
+
+_CODES: dict[str, Any] = {"f8": "d", "u4": "I", "u8": "Q"}
 
 
 def column(data: bytes, kind: str) -> Any:
     """Little-endian bytes as a column of ``f8``, ``u4`` or ``u8``. It cannot be written to."""
+    np = numpy()
     if np is not None:
         return np.frombuffer(data, dtype=f"<{kind}")
     return memoryview(data).cast(_CODES[kind])
@@ -24,6 +32,7 @@ def column(data: bytes, kind: str) -> Any:
 
 def doubles(values: Any, n: int, what: str) -> bytes:
     """Numbers as bytes of doubles: one for each of ``n``, or one number for all."""
+    np = numpy()
     if np is not None:
         made = np.asarray(values)
         if made.dtype == object:
@@ -46,6 +55,7 @@ def doubles(values: Any, n: int, what: str) -> bytes:
 
 def generator(key: tuple[int, int]) -> Any:
     """Random numbers from two draws of the run's own stream: NumPy's ``Generator``, else ``random.Random``."""
+    np = numpy()
     if np is not None:
         return np.random.Generator(np.random.Philox(key=np.array(key, dtype=np.uint64)))
     return random.Random(key[0] << 64 | key[1])
@@ -56,6 +66,7 @@ def generator(key: tuple[int, int]) -> Any:
 
 def packed(state: Any, whose: str) -> bytes:
     """A state as bytes: the same state gives the same bytes."""
+    np = numpy()
     parts: list[bytes] = []
 
     def plain(value: Any, at: str) -> Any:
@@ -87,6 +98,7 @@ def packed(state: Any, whose: str) -> bytes:
 
 def unpacked(data: bytes) -> Any:
     """The state of bytes made by :func:`packed`."""
+    np = numpy()
     size = int.from_bytes(data[:8], "little")
     at = 8 + size
 

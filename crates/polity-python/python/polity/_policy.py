@@ -56,7 +56,7 @@ class Attributes(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         values = self._society.attribute(name)
-        if _arrays.np is not None and not isinstance(values, list):
+        if _arrays.numpy() is not None and not isinstance(values, list):
             return values[self._rows]
         return [values[row] for row in self._rows]
 
@@ -175,7 +175,7 @@ class _Bound:
                     f"act() must return a dictionary of actions, since the world `{self._society.world}` has {len(known)} actions: {names}"
                 )
             acted = {known[0]["name"]: acted}
-        done = []
+        done: list[tuple[int, Any]] = []
         for name, values in acted.items():
             kind = next((i for i, action in enumerate(known) if action["name"] == name), None)
             if kind is None:

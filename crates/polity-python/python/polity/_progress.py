@@ -12,12 +12,12 @@ def _notebook() -> Any:
     """IPython's display functions, in a notebook."""
     if "IPython" not in sys.modules:
         return None
-    from IPython import get_ipython  # type: ignore[import-not-found]
+    from IPython import get_ipython
 
     shell = get_ipython()
     if shell is None or not hasattr(shell, "kernel"):
         return None
-    import IPython.display  # type: ignore[import-not-found]
+    import IPython.display
 
     return IPython.display
 
@@ -26,7 +26,7 @@ class Progress:
     """Shows the round, the rate and the cost. ``wanted=None``: in terminals and notebooks only."""
 
     def __init__(self, wanted: bool | None) -> None:
-        self._display = _notebook() if wanted is not False else None
+        self._display: Any = _notebook() if wanted is not False else None
         self._terminal = wanted is not False and self._display is None and (wanted is True or sys.stderr.isatty())
         self.shows = self._terminal or self._display is not None
         self._handle: Any = None

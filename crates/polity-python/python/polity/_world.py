@@ -69,7 +69,7 @@ class Actions:
         if self._texts is not None and any(self._texts[i] is not None for i in range(len(self)) if self.kind[i] == kind):
             own = [i for i in range(len(self)) if self.kind[i] == kind]
             return [self.agent[i] for i in own], [self._texts[i] for i in own]
-        if _arrays.np is not None:
+        if _arrays.numpy() is not None:
             own = self.kind == kind
             return self.agent[own], self.value[own]
         own = [i for i in range(len(self)) if self.kind[i] == kind]

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 try:
-    from pettingzoo.utils.env import ParallelEnv  # type: ignore[import-not-found]
+    from pettingzoo.utils.env import ParallelEnv  # type: ignore[import-untyped]
 except ImportError as error:
     raise ImportError("polity.pettingzoo needs PettingZoo: pip install pettingzoo") from error
 
