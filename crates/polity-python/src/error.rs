@@ -47,7 +47,8 @@ pub fn failure(py: Python<'_>, failure: &Failure) -> PyErr {
 
 /// An exception in a sentence: its kind, its message, and where it was raised.
 pub fn described(py: Python<'_>, error: &PyErr) -> String {
-    let told = || py.import("polity._errors")?.call_method1("described", (error.clone_ref(py).into_value(py),))?.extract();
+    let told =
+        || py.import("polity._errors")?.call_method1("described", (error.clone_ref(py).into_value(py),))?.extract();
     told().unwrap_or_else(|_: PyErr| error.to_string())
 }
 

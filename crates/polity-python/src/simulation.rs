@@ -65,6 +65,8 @@ struct Told {
     calls: u64,
     cost_usd: f64,
     waiting: Option<String>,
+    /// External trouble that a person may want to know about, not yet passed on.
+    notes: Vec<String>,
     /// The exception of a handler of events.
     error: Option<PyErr>,
 }
@@ -151,14 +153,15 @@ impl Simulation {
     }
 
     /// Runs it. `on_event` gets every event as JSON, on the run's thread, and stops the run by returning `False`. `progress` is called
-    /// about twenty times a second with (round, planned, agents, calls, dollars, what it waits for). Returns the run, and whether it
-    /// was interrupted.
-    #[pyo3(signature = (on_event = None, progress = None))]
+    /// about twenty times a second with (round, planned, agents, calls, dollars, what it waits for), and `note` with every note about
+    /// trouble outside. Both are called on the calling thread. Returns the run, and the exception of a signal that interrupted it.
+    #[pyo3(signature = (on_event = None, progress = None, note = None))]
     fn run(
         &self,
         py: Python<'_>,
         on_event: Option<Py<PyAny>>,
         progress: Option<Py<PyAny>>,
+        note: Option<Py<PyAny>>,
     ) -> PyResult<(Run, Option<Py<PyAny>>)> {
         let told = Arc::new(Mutex::new(Told::default()));
         let tells = told.clone();
@@ -176,6 +179,7 @@ impl Simulation {
                         told.cost_usd += call.cost_usd;
                     }
                     Event::Waiting { why } => told.waiting = Some(why.clone()),
+                    Event::Note { text } => told.notes.push(text.clone()),
                     _ => {}
                 }
             }
@@ -193,7 +197,15 @@ impl Simulation {
             }
         });
         let stop = Some(simulation.stop_handle());
+        let pass_on = |py: Python<'_>| -> PyResult<()> {
+            let notes = std::mem::take(&mut told.lock().unwrap_or_else(PoisonError::into_inner).notes);
+            match &note {
+                Some(note) => notes.into_iter().try_for_each(|text| note.call1(py, (text,)).map(drop)),
+                None => Ok(()),
+            }
+        };
         let tick = |py: Python<'_>| -> PyResult<()> {
+            pass_on(py)?;
             let Some(progress) = &progress else { return Ok(()) };
             let now = {
                 let told = told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -202,6 +214,7 @@ impl Simulation {
             progress.call1(py, now).map(drop)
         };
         let Worked { result, interrupted } = work(py, &stop, tick, move || simulation.run())?;
+        pass_on(py)?;
         if let Some(error) = told.lock().unwrap_or_else(PoisonError::into_inner).error.take() {
             return Err(error);
         }

@@ -152,6 +152,18 @@ def test_leaves_are_listed():
         polity.list_leaves("world")
 
 
+def test_trouble_outside_is_a_warning_and_then_an_error(monkeypatch):
+    # Nobody listens there.
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    scenario = {**MINDS, "model": "openai/any", "budget": {"calls": 100}}
+    began = time.monotonic()
+    with pytest.warns(RuntimeWarning, match="127.0.0.1:9"), pytest.raises(polity.ModelError, match="no model can answer"):
+        polity.run(scenario, out="a")
+    assert time.monotonic() - began < 60
+    assert polity.open("a").status == "stopped"
+
+
 SLOW = """
 import polity, sys, time
 @polity.policy("slow")

@@ -73,6 +73,7 @@ class Simulation:
         self,
         on_event: Callable[[str], Any] | None = None,
         progress: Callable[[int, int, int, int, float, str | None], Any] | None = None,
+        note: Callable[[str], Any] | None = None,
     ) -> tuple[Run, BaseException | None]: ...
     def sweep(self, jobs: int | None = None) -> tuple[Sweep, BaseException | None]: ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import sys
 import time
+import warnings
 from typing import Any
 
 
@@ -62,9 +63,18 @@ class Progress:
         else:
             self._handle.update(page)
 
-    def close(self) -> None:
-        """Takes the line away."""
+    def note(self, text: str) -> None:
+        """Warns of trouble outside, such as a rate limit."""
+        self._clear()
+        # Whose line it is does not matter: the trouble is not in it.
+        warnings.warn(text, RuntimeWarning, stacklevel=5)
+
+    def _clear(self) -> None:
         if self._terminal and self._width:
             print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Takes the line away."""
+        self._clear()
         if self._handle is not None:
             self._handle.update(self._display.HTML(""))

@@ -144,7 +144,7 @@ def execute(
             return on_event(json.loads(text))
 
     try:
-        core, interrupted = simulation.run(hear, shown if shown.shows else None)
+        core, interrupted = simulation.run(hear, shown if shown.shows else None, shown.note)
     except Error as error:
         cause = own.failed()
         if cause is not None:
@@ -152,6 +152,8 @@ def execute(
         raise
     finally:
         shown.close()
+    if interrupted is not None and not isinstance(interrupted, KeyboardInterrupt):
+        raise interrupted
     if interrupted is not None:
         how = "it had ended" if core.status == "done" else "it was stopped and saved, and goes on with .resume()"
         raise KeyboardInterrupt(f"the run is in {core.folder}: {how}; polity.open({str(core.folder)!r}) opens it") from None
