@@ -57,7 +57,8 @@ fn the_summary_lists_every_page_and_links_lead_somewhere() {
         links(&text).iter().for_each(|target| assert!(listed.contains(target), "{name} links to {target}"));
         for (language, _) in blocks(&text) {
             // Python is run by scripts/python-tests.sh, which reads this one page.
-            let tested = ["console", "yaml", "rust", "sh"].contains(&language) || (language, name.as_str()) == ("python", "python.md");
+            let tested = ["console", "yaml", "rust", "sh"].contains(&language)
+                || (language, name.as_str()) == ("python", "python.md");
             assert!(tested, "{name}: nothing tests `{language}`");
         }
     }
