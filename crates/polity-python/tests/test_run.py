@@ -189,6 +189,37 @@ def test_ctrl_c_saves_the_run_and_raises_keyboard_interrupt():
     assert not os.path.exists("run/report.html")
 
 
+def test_the_second_ctrl_c_does_not_wait():
+    code = SLOW.replace("time.sleep(0.05)", "time.sleep(60 if round == 1 else 0)") + "import os; os._exit(0)"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "round\n"
+    for _ in range(2):
+        time.sleep(0.4)
+        process.send_signal(signal.SIGINT)
+    assert "INTERRUPTED interrupted twice" in process.communicate(timeout=20)[0]
+
+
+def test_an_interrupted_sweep_goes_on(guess):
+    code = f"""
+import polity, threading, os, signal, time
+@polity.policy("slow")
+def slow(round, agents):
+    time.sleep(0.05)
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+scenario = {{**{guess!r}, "rounds": 20, "cohorts": [{{"policy": "slow"}}], "design": {{"seeds": 8}}}}
+try:
+    polity.sweep(scenario, policies=[slow], out="sweep", jobs=2)
+except KeyboardInterrupt as stopped:
+    print("INTERRUPTED", stopped)
+sweep = polity.open("sweep", policies=[slow])
+assert not sweep.done
+assert sweep.resume().done
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "INTERRUPTED the sweep in sweep was stopped and saved" in done.stdout
+
+
 def test_progress_is_told_in_terminals_only_unless_it_is_wanted(guess, capfd):
     polity.run(guess, out="a")
     assert capfd.readouterr().err == ""

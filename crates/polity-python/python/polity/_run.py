@@ -150,6 +150,10 @@ def execute(
         if cause is not None:
             raise error from cause
         raise
+    except KeyboardInterrupt:
+        # The second one: a call does not return.
+        how = "what is in flight is given up; polity.open(FOLDER).resume() goes on from the last save"
+        raise KeyboardInterrupt(f"interrupted twice, so the run was not waited for: {how}") from None
     finally:
         shown.close()
     if interrupted is not None and not isinstance(interrupted, KeyboardInterrupt):
