@@ -41,7 +41,7 @@ cargo clippy --locked --workspace --all-targets --features polity/local -- -D wa
 # What a program gets that embeds the library, and whether all links of its documentation lead somewhere.
 step "library"
 cargo check --locked -p polity --lib --no-default-features
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polity-base -p polity-kernel -p polity-stats -p polity-store -p polity-models -p polity-driver -p polity-arena -p polity-cli -p polity
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p polity-base -p polity-kernel -p polity-stats -p polity-store -p polity-models -p polity-driver -p polity-arena -p polity-view -p polity-cli -p polity
 
 # The tests skip what needs it where it cannot be had.
 step "python clients"
@@ -58,6 +58,14 @@ if cargo nextest --version >/dev/null 2>&1; then
 else
     cargo test --locked --workspace --features polity/local
 fi
+
+# The package as a user of Python sees it.
+step "python package"
+bash scripts/python-tests.sh || [ $? -eq 75 ]
+
+# The viewer as its user sees it.
+step "browser"
+bash scripts/browser-tests.sh
 
 # Published systems: what is plainly otherwise than their entries say.
 step "claims of systems"

@@ -2,3 +2,6 @@
 
 pub mod arena;
 pub mod report;
+mod verify;
+
+pub use verify::verify;

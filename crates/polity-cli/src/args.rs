@@ -358,7 +358,7 @@ pub enum Verb {
     },
     /// Run a scenario in a new run folder.
     Run {
-        /// Scenario file (YAML).
+        /// Scenario file (YAML), or the name of a leaf (`polity list worlds`), which has an example in the box.
         file: PathBuf,
         #[command(flatten)]
         common: Common,

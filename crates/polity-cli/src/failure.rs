@@ -41,6 +41,18 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Returns the exit code that goes with it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Returns its message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Failure { exit, message: printable(&message.into()).into_owned() }
     }
@@ -104,21 +116,23 @@ fn is_of_disk(error: &DriveError) -> bool {
     )
 }
 
-pub(crate) fn failure(error: &DriveError, source: Option<&Source>) -> Failure {
-    let exit = match error {
-        DriveError::Scenario(tree) => {
-            return match source {
-                Some(source) => source.failure(tree),
-                None => Failure::new(Exit::Input, tree.to_string()),
-            };
-        }
-        DriveError::InRun { error: inner, .. } => failure(inner, source).exit,
-        DriveError::Input(_) | DriveError::Model(_) => Exit::Input,
+/// Returns the exit code of an error.
+#[must_use]
+pub fn exit_of(error: &DriveError) -> Exit {
+    match error {
+        DriveError::InRun { error: inner, .. } => exit_of(inner),
+        DriveError::Scenario(_) | DriveError::Input(_) | DriveError::Model(_) => Exit::Input,
         DriveError::Lost(_) => Exit::Lost,
         DriveError::Differs(_) => Exit::Differs,
         DriveError::Bug { .. } => Exit::Defect,
         error if is_of_disk(error) => Exit::Disk,
         _ => Exit::Folder,
-    };
-    Failure::new(exit, error.to_string())
+    }
+}
+
+pub(crate) fn failure(error: &DriveError, source: Option<&Source>) -> Failure {
+    match (error, source) {
+        (DriveError::Scenario(tree), Some(source)) => source.failure(tree),
+        _ => Failure::new(exit_of(error), error.to_string()),
+    }
 }

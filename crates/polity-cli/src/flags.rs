@@ -4,11 +4,12 @@ use super::args::{Answering, Edits, FileAccess, Mock, Spending};
 use super::failure::{Exit, Failure, Source, failure};
 use polity_driver::run::{Prepared, other_models, prepare};
 use polity_kernel::ask::Constrain;
+use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Budget, Price};
 use polity_kernel::tree::{Key, Node, Origin, Value, nearest};
 use polity_models::mock_server::{Faults, Options};
 use polity_models::models::prices;
-use polity_store::files::{self, Reach};
+use polity_store::files::{self, FileError, Reach, yaml};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -168,8 +169,16 @@ pub(crate) fn load(
     access: &FileAccess,
     set: &[String],
     flags: Vec<(String, Node)>,
+    registry: &Registry,
 ) -> Result<(Prepared, Source), Failure> {
-    let (text, tree) = files::read_file(file)?;
+    let (text, tree) = match (files::read_file(file), file.to_str().and_then(|name| registry.example(name))) {
+        // The name of a leaf is that of its example, unless there is such a file.
+        (Err(FileError::Missing { .. }), Some(text)) => {
+            let tree = yaml::parse(text).map_err(|error| Failure::new(Exit::Input, error.to_string()))?;
+            (text.to_owned(), tree)
+        }
+        (read, _) => read?,
+    };
     let source = Source { name: file.display().to_string(), text };
     let mut all = edits(set)?;
     for (path, node) in flags {

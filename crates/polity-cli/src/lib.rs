@@ -38,7 +38,7 @@ pub use args::Args;
 use args::{Answering, Common, Listening, Spending, Verb};
 use clap::Parser;
 use engine::with_engine;
-pub use failure::{Exit, Failure};
+pub use failure::{Exit, Failure, exit_of};
 use failure::{Source, failure, is_full};
 use flags::{edits, flags, load};
 
@@ -60,20 +60,31 @@ use polity_kernel::registry::Registry;
 use polity_kernel::tree::Node;
 use polity_store::DriveError;
 use polity_store::disk::{Disk, RealDisk};
+use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Runs the command line with the leaves of a build.
+/// Runs the command line of this process with the leaves of a build.
 #[must_use]
 pub fn main(registry: Registry) -> ExitCode {
-    let args = match Args::try_parse() {
+    ExitCode::from(run_words(std::env::args_os(), &registry) as u8)
+}
+
+/// Runs a command line: its words, with the program's name first. For programs that have a command line of their own around this one.
+///
+/// It sets the process's handlers of signals, as the program does, and writes to standard output and standard error.
+pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Exit {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let plain = || words.iter().map(|word| word.to_string_lossy().into_owned());
+    let args = match Args::try_parse_from(&words) {
         Ok(args) => args,
         Err(error) => {
             let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
             let tip = of_edits(&error, std::env::args());
             // The flags were not understood, so this one is looked up by hand.
-            output::write_as(log_format(std::env::args()));
+            output::write_as(log_format(plain()));
             if error.use_stderr() {
                 let message = match output::colours() {
                     true => error.render().ansi().to_string(),
@@ -85,28 +96,45 @@ pub fn main(registry: Registry) -> ExitCode {
                 // Nothing can be done if the message cannot be written.
                 let _ = error.print();
             }
-            if error.use_stderr() && std::env::args().any(|word| word == "--json") {
+            if error.use_stderr() && plain().any(|word| word == "--json") {
                 print_line(&error_json(error.to_string().trim_end(), code as u8));
             }
-            return ExitCode::from(code as u8);
+            return code;
         }
     };
     output::write_as(args.log_format);
     survive_limits_of_files();
     let registry = Arc::new(registry);
     let json = args.verb.json();
-    match dispatch(args.verb, &registry) {
+    let exit = match dispatch(args.verb, registry) {
         Ok(Exit::Done) if output::lost() => {
             output::error("standard output cannot be written; is the disk full?", Some(Exit::Disk as u8));
-            ExitCode::from(Exit::Disk as u8)
+            Exit::Disk
         }
-        Ok(exit) => ExitCode::from(exit as u8),
+        Ok(exit) => exit,
         Err(failure) => {
             output::error(&failure.message, Some(failure.exit as u8));
             if json {
                 print_line(&error_json(&failure.message, failure.exit as u8));
             }
-            ExitCode::from(failure.exit as u8)
+            failure.exit
+        }
+    };
+    // A process that is not a Rust program does not do this at its end.
+    let _ = std::io::stdout().flush();
+    exit
+}
+
+/// Writes `report.html` of a run or a sweep again, from its folder alone, and returns its path: `polity report`.
+///
+/// # Errors
+/// A damaged folder, one that holds neither, or a disk that cannot be written.
+pub fn write_report(folder: &Path, registry: &Registry) -> Result<PathBuf, Failure> {
+    match is_sweep(&RealDisk, folder) {
+        true => sweep::write_report(&RealDisk, folder),
+        false => {
+            let run = results::of_run(&RealDisk, folder)?;
+            story::write_report(&RealDisk, &run, &story::metrics(&run.tables)?, registry)
         }
     }
 }
@@ -150,12 +178,12 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         }
         Verb::Run { file, common, out, access, edits, spending, answering, listening } => {
             let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
-            let (prepared, source) = load(&file, &access, &edits.set, flags)?;
+            let (prepared, source) = load(&file, &access, &edits.set, flags, registry)?;
             run(prepared, &source, &common, &answering, listening, out, registry)
         }
         Verb::Estimate { file, max_cost, from, no_ask, common, access, edits, answering } => {
             let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
-            let (prepared, source) = load(&file, &access, &edits.set, flags)?;
+            let (prepared, source) = load(&file, &access, &edits.set, flags, registry)?;
             let basis = match &from {
                 Some(run) => Basis::Run(run),
                 None if no_ask => Basis::Bounds,
@@ -169,7 +197,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Sweep { file, common, limits, out, access, edits, seeds, answering } => {
             let seeds = flags([("design.seeds", seeds.map(u64::from))]);
             let flags = edits.flags().into_iter().chain(seeds).chain(answering.flags()?).collect();
-            let scenario = load(&file, &access, &edits.set, flags)?;
+            let scenario = load(&file, &access, &edits.set, flags, registry)?;
             sweep::sweep(&scenario, &common, &answering, limits, out, registry)
         }
         Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
@@ -205,7 +233,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             fork(&Fork { run, at, out, edits: edits(&set)?, whole }, &answering, listening, &common, registry)
         }
         Verb::Prompts { file, agent, out, access, edits } => {
-            let scenario = load(&file, &access, &edits.set, edits.flags())?;
+            let scenario = load(&file, &access, &edits.set, edits.flags(), registry)?;
             prompts::prompts(&scenario, agent, out.as_deref(), registry)
         }
         Verb::Interview { run, agents, question, at, out, answering, common } => {
@@ -305,14 +333,7 @@ fn replay(run: &Path, common: &Common, registry: &Registry) -> Result<Exit, Fail
 
 /// Writes the report of a run or a sweep again.
 fn report(run: &Path, registry: &Registry) -> Result<Exit, Failure> {
-    let path = match is_sweep(&RealDisk, run) {
-        true => sweep::write_report(&RealDisk, run)?,
-        false => {
-            let run = results::of_run(&RealDisk, run)?;
-            story::write_report(&RealDisk, &run, &story::metrics(&run.tables)?, registry)?
-        }
-    };
-    note(&format!("report: {}", path.display()));
+    note(&format!("report: {}", write_report(run, registry)?.display()));
     Ok(Exit::Done)
 }
 

@@ -22,7 +22,7 @@ pub fn validate(
     let (files, without) = named(paths);
     let mut wrong = without;
     for path in &files {
-        let checked = load(path, access, &[], Vec::new()).and_then(|(prepared, source)| {
+        let checked = load(path, access, &[], Vec::new(), registry).and_then(|(prepared, source)| {
             let checked = engine.validate(&prepared, extent);
             let arms = checked.and_then(|()| polity_driver::sweep::check(&engine, &prepared, extent));
             arms.map_err(|e| failure(&e, Some(&source)))

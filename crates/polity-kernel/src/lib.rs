@@ -68,6 +68,14 @@ pub enum Bug {
         /// What happened.
         message: String,
     },
+    /// A world cannot continue.
+    #[error("the world, round {round}: {message}")]
+    World {
+        /// When.
+        round: u32,
+        /// What happened.
+        message: String,
+    },
     /// A method cannot continue.
     #[error("item {item}, round {round}: {message}")]
     Method {

@@ -9,7 +9,7 @@ use crate::metric::{self, Metric, MetricHost, Source};
 use crate::policy::{self, Policy, PolicyHost, PolicySetup, Prompts};
 use crate::population::Population;
 use crate::topology::Topology;
-use crate::tree::{Key, Node, TreeError, unknown_kind};
+use crate::tree::{Invalid, Key, Node, TreeError, unknown_kind};
 use crate::world::{
     AskingWorld, DeclareSplit, DeclareWorld, SplitHost, SplitWorld, TimedWorld, WholeHost, World, WorldHost, WorldSetup,
 };
@@ -184,6 +184,51 @@ impl Registry {
         self.put_world(files, WholeHost::<W>::asking);
     }
 
+    /// Adds a world whose state is in one place, under another name than its type's, with a function that opens it. So one type can be
+    /// several worlds, made from data. It replaces a world of the same name.
+    ///
+    /// ```
+    /// # use polity_kernel::{Invalid, interface::ActionArgument, rng::Draws};
+    /// # use polity_kernel::world::{AgentActions, DeclareWorld, Future, World, WorldSetup};
+    /// # #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// # struct Hall {}
+    /// # impl World for Hall {
+    /// #     const NAME: &'static str = "hall";
+    /// #     const SUMMARY: &'static str = "Agents clap";
+    /// #     type Params = Hall;
+    /// #     type State = ();
+    /// #     fn open(hall: Hall, _: &WorldSetup<'_>, _: &mut DeclareWorld<Self>) -> Result<Self, Invalid> { Ok(hall) }
+    /// #     fn init_state(&self, _: &WorldSetup<'_>, _: &mut Draws) {}
+    /// #     fn apply(&self, (): &mut (), _: &AgentActions<'_>, _: &mut Future) {}
+    /// #     fn end_round(&self, (): &mut (), _: &mut Draws) -> Option<String> { None }
+    /// # }
+    /// let mut registry = polity_kernel::registry::Registry::new();
+    /// registry.world_named("great-hall", "Agents clap in a great hall", |hall: Hall, _, declare| {
+    ///     declare.action("clap", ActionArgument::Nothing, "clap");
+    ///     Ok(hall)
+    /// });
+    /// assert_eq!(registry.worlds()[0].name, "great-hall");
+    /// ```
+    pub fn world_named<W: World>(
+        &mut self,
+        name: &'static str,
+        summary: &'static str,
+        open: impl Fn(W::Params, &WorldSetup<'_>, &mut DeclareWorld<W>) -> Result<W, Invalid> + Send + Sync + 'static,
+    ) {
+        self.worlds.put::<W::Params>(
+            name,
+            summary,
+            LeafFiles::default(),
+            Box::new(move |node, path, setup| {
+                let mut declare = DeclareWorld::<W>::default();
+                let world = open(node.read(path)?, setup, &mut declare)
+                    .and_then(|world| declare.check().map(|()| world))
+                    .map_err(|invalid| node.blame(path, invalid))?;
+                Ok(Box::new(WholeHost::<W>::new(world, declare)))
+            }),
+        );
+    }
+
     fn put_world<W: World>(&mut self, files: LeafFiles, host: fn(W, DeclareWorld<W>) -> WholeHost<W>) {
         self.worlds.put::<W::Params>(
             W::NAME,
@@ -207,6 +252,25 @@ impl Registry {
     /// Adds a policy with a cohort step.
     pub fn cohort_policy<P: CohortPolicy>(&mut self, files: LeafFiles) {
         self.put_policy(files, policy::Host::<P>::with_cohort_step);
+    }
+
+    /// Adds a policy with a cohort step, under another name than its type's, with a function that opens it. So one type can be several
+    /// policies, made from data. It replaces a policy of the same name.
+    pub fn cohort_policy_named<P: CohortPolicy>(
+        &mut self,
+        name: &'static str,
+        summary: &'static str,
+        open: impl Fn(P::Params, &PolicySetup<'_>) -> Result<P, Invalid> + Send + Sync + 'static,
+    ) {
+        self.policies.put::<P::Params>(
+            name,
+            summary,
+            LeafFiles::default(),
+            Box::new(move |node, path, setup| {
+                let policy = open(node.read(path)?, setup).map_err(|invalid| node.blame(path, invalid))?;
+                Ok(Arc::new(policy::Host::<P>::with_cohort_step(policy)))
+            }),
+        );
     }
 
     fn put_policy<P: Policy>(&mut self, files: LeafFiles, host: fn(P) -> policy::Host<P>) {
@@ -290,6 +354,13 @@ impl Registry {
             ("methods", self.methods()),
             ("metrics", self.metrics()),
         ]
+    }
+
+    /// Returns the example scenario of a leaf, if there is a leaf of that name; a world before a policy of the same name.
+    #[must_use]
+    pub fn example(&self, name: &str) -> Option<&'static str> {
+        let mut all = self.leaves().into_iter().flat_map(|(_, cards)| cards);
+        all.find(|card| card.name == name && !card.files.scenario.is_empty()).map(|card| card.files.scenario)
     }
 
     /// Returns the worlds, by name, including environments.

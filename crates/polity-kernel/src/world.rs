@@ -12,7 +12,7 @@ use crate::ask::{Ask, ResponseFormat};
 use crate::declare::Declare;
 use crate::interface::{Action, Actions, NumberSlot, Observations, Rows, TableSlot, TextSlot};
 use crate::messages::Inbox;
-use crate::policy::{Person, SharedContext};
+use crate::policy::{Fault, Person, SharedContext};
 use crate::population::Population;
 use crate::rng::{Draws, Stream};
 use crate::scenario::TextSource;
@@ -398,6 +398,12 @@ pub trait World: Send + Sync + Sized + 'static {
     /// Rebuilds derived state that is not saved (`#[serde(skip)]`).
     fn restore(&self, state: &mut Self::State) {
         let _ = state;
+    }
+    /// Returns why the world cannot continue, which stops the run: a defect of the world, such as an exception of a function that it
+    /// calls. Called after [`World::end_round`]; the round does not count then.
+    fn fault(&self, state: &Self::State) -> Option<Fault> {
+        let _ = state;
+        None
     }
 }
 

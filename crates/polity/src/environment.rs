@@ -3,9 +3,10 @@
 use polity_driver::drive::Stop;
 use polity_driver::run::Engine;
 use polity_driver::source::{Notes, Outside};
+use polity_kernel::ask::Request;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Budget;
-use polity_models::models::{InProcess, Provider, Providers};
+use polity_models::models::{InProcess, Provider, Providers, Reply};
 use polity_store::disk::{Disk, RealDisk};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -46,6 +47,13 @@ impl Default for Environment {
 }
 
 impl Environment {
+    /// Adds a model that is a function.
+    pub fn add_model<R: Into<Reply>>(&mut self, name: &str, answer: impl Fn(&Request) -> R + Send + Sync + 'static) {
+        let (provider, model) = name.split_once('/').map_or((name, None), |(provider, own)| (provider, Some(own)));
+        let known = self.functions.remove(provider).unwrap_or_else(|| InProcess::new(provider));
+        self.functions.insert(provider.to_owned(), known.with(model, answer));
+    }
+
     pub fn engine(&self, budget: Budget, stop: Stop, notes: Notes) -> Engine<'_> {
         let functions = self.functions.values().map(|provider| Arc::new(provider.clone()) as Arc<dyn Provider>);
         let others = self.providers.iter().cloned().chain(functions);

@@ -1,5 +1,6 @@
 //! Errors of a simulation that cannot start or continue.
 
+use polity_driver::run::RunStatus;
 use polity_kernel::tree::{Origin, TreeError};
 use polity_store::DriveError;
 use polity_store::files::{FileError, position};
@@ -45,6 +46,17 @@ pub enum Error {
     /// The run has no such metric.
     #[error("{0}")]
     NoMetric(String),
+    /// No leaf in the box has that name.
+    #[error("{0}")]
+    NoExample(String),
+    /// A comparison was stopped, or its budget is used up. The same comparison with the same folder continues.
+    #[error("{message}")]
+    Halted {
+        /// [`RunStatus::Stopped`](crate::RunStatus::Stopped) or [`RunStatus::Budget`](crate::RunStatus::Budget).
+        status: RunStatus,
+        /// What happened, and how it continues.
+        message: String,
+    },
     /// The run's thread panicked, in a function of the embedding program or due to a defect of Polity.
     #[error("the run's thread panicked: {0}")]
     Panicked(String),

@@ -25,12 +25,14 @@
 //! The feature `cli`, on by default, adds the command line. Library users can turn it off: `polity = { default-features = false }`.
 
 pub mod conformance;
+mod contest;
 mod environment;
 mod error;
 mod events;
 mod own;
 mod run;
 mod simulation;
+mod sweep;
 
 /// Methods compared on the same items, and reports.
 pub use polity_arena::{arena, report};
@@ -38,10 +40,12 @@ pub use polity_arena::{arena, report};
 #[cfg(feature = "cli")]
 pub use polity_cli as cli;
 
+pub use contest::Contest;
 pub use error::{Error, Result};
 pub use events::{Event, Flow, StopHandle};
 pub use run::Run;
 pub use simulation::{Running, Simulation};
+pub use sweep::Sweep;
 
 /// The kernel, with the traits for your own leaves: [`kernel::world::SplitWorld`], [`kernel::policy::Policy`],
 /// [`kernel::method::Method`], [`kernel::metric::Metric`].
@@ -57,6 +61,17 @@ pub use polity_models::models::{Provider, Reply};
 
 use polity_kernel::registry::Registry;
 use std::path::Path;
+
+/// What tables declare: [`Run::table_spec`].
+pub mod tables {
+    pub use polity_store::tables::{ColumnSpec, Kind, TableSpec};
+}
+
+/// Returns whether a folder holds a sweep: then [`Sweep::open`] opens it, and not [`Run::open`].
+#[must_use]
+pub fn is_sweep(folder: impl AsRef<Path>) -> bool {
+    driver::sweep::is_sweep(&polity_store::disk::RealDisk, folder.as_ref())
+}
 
 /// Arrow, in the version of the record batches that [`Run::table`] returns.
 pub mod arrow {

@@ -7,10 +7,14 @@ use polity_driver::calls::Call;
 use polity_driver::drive::{Totals, Unwatched};
 use polity_driver::health::Alarm;
 use polity_driver::results;
-use polity_driver::run::{Manifest, RunStatus, Summary, Texts, Wanted, calls};
+use polity_driver::run::{Interviewed, Manifest, RunStatus, Summary, Texts, Wanted, calls};
+use polity_driver::verify::Verified;
+use polity_kernel::ask::Request;
 use polity_kernel::registry::Registry;
 use polity_kernel::tree::nearest;
-use polity_store::tables::Reader;
+use polity_models::models::Reply;
+use polity_store::DriveError;
+use polity_store::tables::{Reader, TableSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -182,6 +186,14 @@ impl Run {
         Ok(self.reader()?.record_batches(name)?)
     }
 
+    /// Returns what a table declares: what a row is, and the name, kind and meaning of each column.
+    ///
+    /// # Errors
+    /// [`Error::Run`] for a missing table, or a damaged one.
+    pub fn table_spec(&self, name: &str) -> Result<TableSpec> {
+        Ok(self.reader()?.spec(name)?)
+    }
+
     /// Returns the metrics after the last round, by name.
     ///
     /// # Errors
@@ -251,6 +263,48 @@ impl Run {
     pub fn with_registry(mut self, registry: impl Into<Arc<Registry>>) -> Run {
         self.environment.registry = registry.into();
         self
+    }
+
+    /// Adds a model that is a function of this program, as [`Simulation::model`](crate::Simulation::model) does, for later operations:
+    /// an opened run knows no functions.
+    #[must_use]
+    pub fn with_model<R: Into<Reply>>(
+        mut self,
+        name: &str,
+        answer: impl Fn(&Request) -> R + Send + Sync + 'static,
+    ) -> Run {
+        self.environment.add_model(name, answer);
+        self
+    }
+
+    /// Asks agents a question, in their state before round `at` (`None`: after the last complete one). The run does not change.
+    ///
+    /// # Errors
+    /// [`Error::Run`] for an empty question, an agent that is unborn, dead or follows rules, and a model that cannot be reached.
+    ///
+    /// ```
+    /// # let scenario = "
+    /// # {rounds: 2, agents: 3, model: sim/small, world: {kind: guess-average}, cohorts: [{policy: {kind: mind}}]}";
+    /// let run = polity::Simulation::from_yaml(scenario)?.in_memory().run()?;
+    /// let said = run.interview(&[0, 2], "Why this number?", None)?;
+    /// assert_eq!((said.len(), said[1].agent, said[1].round), (2, 2, 2));
+    /// assert!(run.interview(&[7], "Why this number?", None).is_err());
+    /// # Ok::<(), polity::Error>(())
+    /// ```
+    pub fn interview(&self, agents: &[u32], question: &str, at: Option<u32>) -> Result<Vec<Interviewed>> {
+        if question.trim().is_empty() {
+            let message = "the question is empty; write the question that the agents are to answer";
+            return Err(Error::Run(DriveError::Input(message.into())));
+        }
+        Ok(self.environment.reader().interview(&self.folder, agents, at, question, &mut Unwatched)?)
+    }
+
+    /// Verifies that every file of its folder is as it was written.
+    ///
+    /// # Errors
+    /// [`Error::Run`] for files that cannot be read. Damage is no error: [`Verified::faults`](polity_driver::verify::Verified) lists it.
+    pub fn verify(&self) -> Result<Vec<Verified>> {
+        Ok(polity_arena::verify(&self.environment.disk, &self.folder)?)
     }
 
     /// Recomputes it from its journal, without model calls, and compares every round. The summary's status is [`RunStatus::Same`] or

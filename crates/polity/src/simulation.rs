@@ -4,17 +4,20 @@ use crate::environment::Environment;
 use crate::error::{Error, Result, Written};
 use crate::events::{Event, Flow, Handler, Observer, StopHandle};
 use crate::run::Run;
+use crate::sweep::{Sweep, Unwatched, limits};
 use polity_driver::drive::Stop;
 use polity_driver::run::{Prepared, SetKey, fork_folder, new_folder, other_models, prepare, seed_of};
 use polity_driver::source::Notes;
+use polity_driver::sweep;
 use polity_kernel::ask::Request;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Budget;
-use polity_kernel::tree::{Node, Origin, TreeError, Value, parse_path};
-use polity_models::models::{InProcess, Provider, Reply};
+use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest, parse_path};
+use polity_models::models::{Provider, Reply};
 use polity_store::disk::SimDisk;
 use polity_store::files::{self, Reach, yaml};
 use serde::Serialize;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -184,6 +187,30 @@ impl Simulation {
         let written = Written { name: "the scenario's text".into(), text: text.into() };
         let tree = yaml::parse(text).map_err(|error| Error::scenario(error, Some(&written)))?;
         Ok(Self::of_tree(tree, "(text)", Some(written)))
+    }
+
+    /// Takes the example scenario of a leaf in the box, by the leaf's name. Files that it names are looked up from the current folder.
+    ///
+    /// # Errors
+    /// [`Error::NoExample`] for a name that no leaf has.
+    ///
+    /// ```
+    /// let run = polity::Simulation::example("guess-average")?.in_memory().run()?;
+    /// assert_eq!(run.name(), "guess-average");
+    /// let error = polity::Simulation::example("gues-average").unwrap_err();
+    /// assert!(error.to_string().contains("did you mean `guess-average`?"), "{error}");
+    /// # Ok::<(), polity::Error>(())
+    /// ```
+    pub fn example(name: &str) -> Result<Self> {
+        let registry = crate::registry();
+        let Some(text) = registry.example(name) else {
+            let all = registry.leaves().into_iter().flat_map(|(_, cards)| cards).map(|card| card.name);
+            let near = nearest(name, all).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(Error::NoExample(format!("there is no scenario `{name}` in the box{near}")));
+        };
+        let written = Written { name: name.into(), text: text.into() };
+        let tree = yaml::parse(text).map_err(|error| Error::scenario(error, Some(&written)))?;
+        Ok(Self::of_tree(tree, name, Some(written)))
     }
 
     /// Creates a scenario from a value: `serde_json::json!({...})`, or anything that serialises to such a map. Files that it names are
@@ -477,10 +504,7 @@ impl Simulation {
     /// # Ok::<(), polity::Error>(())
     /// ```
     pub fn model<R: Into<Reply>>(mut self, name: &str, answer: impl Fn(&Request) -> R + Send + Sync + 'static) -> Self {
-        let (provider, model) = name.split_once('/').map_or((name, None), |(provider, own)| (provider, Some(own)));
-        let functions = &mut self.environment.functions;
-        let known = functions.remove(provider).unwrap_or_else(|| InProcess::new(provider));
-        functions.insert(provider.to_owned(), known.with(model, answer));
+        self.environment.add_model(name, answer);
         self
     }
 
@@ -630,6 +654,43 @@ impl Simulation {
         summary.health.iter().cloned().for_each(|alarm| watch.tell(Event::Alarm(alarm)));
         drop(engine);
         Run::of(summary, self.environment)
+    }
+
+    /// Runs the design of the scenario, `design:`, which has arms and seeds: a sweep. `jobs`: the maximum number of concurrent runs
+    /// (default: the number of cores). Its default folder is `runs/NAME-sweep-SEED`.
+    ///
+    /// # Errors
+    /// Those of [`Simulation::run`], and [`Error::Scenario`] for a scenario without a design.
+    ///
+    /// ```
+    /// let folder = tempfile::tempdir()?;
+    /// let sweep = polity::Simulation::from_yaml("
+    /// rounds: 3
+    /// agents: 20
+    /// world: {kind: guess-average}
+    /// cohorts: [{policy: {kind: level-k, mean: 1.5}}]
+    /// metrics: [{kind: mean, of: guess}]
+    /// design: {seeds: 3, factors: {world.fraction: [0.4, 0.6]}}
+    /// ")?.out(folder.path().join("sweep")).sweep(None)?;
+    /// assert!(sweep.is_done() && sweep.tables()?.contains(&"summary".to_string()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sweep(self, jobs: Option<NonZeroUsize>) -> Result<Sweep> {
+        self.check_changes()?;
+        let Simulation { start, environment, out, stop, .. } = &self;
+        let Start::Scenario(scenario) = start else {
+            return Err(refused("design", "a sweep begins with a scenario, not with a run".into()));
+        };
+        let prepared = self.prepared(scenario)?;
+        let engine = environment.engine(Budget::default(), stop.clone(), Notes::default());
+        let out = match out {
+            Some(out) => out.clone(),
+            None => new_folder(engine.disk.as_ref(), &format!("{}-sweep", prepared.name), seed_of(&prepared.tree))?,
+        };
+        let begun = sweep::begin(&engine, &prepared, &out, limits(jobs), &mut Unwatched);
+        let summary = begun.map_err(|error| Error::of(error, scenario.written.as_ref()))?;
+        drop(engine);
+        Ok(Sweep::of(summary, self.environment))
     }
 
     /// Runs the simulation on its own thread, and streams its events.

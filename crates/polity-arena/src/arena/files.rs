@@ -29,6 +29,7 @@ pub fn write(
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     let mut put = |name: &str, bytes: Vec<u8>| drop(files.insert(name.to_owned(), bytes));
     put("methods.jsonl", lines(comparison.methods.iter())?.into());
+    put("pairs.jsonl", lines(comparison.compared.iter())?.into());
     put("items.jsonl", lines(items(comparison))?.into());
     put("table.md", markdown(comparison).into());
     put("table.tex", latex(comparison).into());

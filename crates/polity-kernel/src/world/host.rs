@@ -8,7 +8,7 @@ use crate::declare::Declare;
 use crate::digest::{Digest, DigestVec, Kind, RowHash, hash_value};
 use crate::interface::{Actions, Cells, Interface, Observations};
 use crate::messages::{Arena, Inbox};
-use crate::policy::{Person, SharedContext};
+use crate::policy::{Fault, Person, SharedContext};
 use crate::rng::{Draws, Stream};
 use crate::saved::{Reader, Writer};
 use crate::world::{DeclareSplit, DeclareWorld};
@@ -567,7 +567,11 @@ impl<W: World> WorldHost for WholeHost<W> {
             return Err(Bug::internal("a round ended on a shard without the state"));
         };
         let mut draws = Draws::new(shared_context.seed, Stream::World, round, AgentId::MAX);
-        Ok(self.world.end_round(state, &mut draws))
+        let reason = self.world.end_round(state, &mut draws);
+        match self.world.fault(state) {
+            None => Ok(reason),
+            Some(Fault(message)) => Err(Bug::World { round, message }),
+        }
     }
 
     fn hash(&self) -> u128 {

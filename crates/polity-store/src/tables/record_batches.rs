@@ -18,6 +18,19 @@ pub struct Selected {
 }
 
 impl Reader<'_> {
+    /// Returns what a table declares: its columns, their kinds and their meaning. Errors: as [`Reader::table`].
+    pub fn spec(&self, name: &str) -> Result<TableSpec> {
+        let look = |known: &Known, names: &BTreeSet<String>| {
+            let mut spec: Option<TableSpec> = None;
+            self.each_part(known, names, name, &mut |file| {
+                spec = Some(OpenPart::open(file)?.spec.clone());
+                Ok(false)
+            })?;
+            spec.ok_or_else(|| self.no_part(name))
+        };
+        self.patiently(name, look, |read| matches!(read, Err(TableError::Format { .. })))
+    }
+
     /// Returns all columns of a table as Arrow record batches, oldest rows first, at most 65,536 rows each. A category is a dictionary of
     /// its words, a text a `LargeUtf8`.
     ///

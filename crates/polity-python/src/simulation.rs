@@ -1,0 +1,234 @@
+//! Simulations: a scenario, and how to run it.
+
+use crate::call::{Worked, work};
+use crate::error::{exception, of};
+use crate::leaves::Leaves;
+use crate::run::Run;
+use crate::sweep::Sweep;
+use polity::kernel::ask::Request;
+use polity::{Event, Flow, Reply};
+use pyo3::prelude::*;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A function of Python as a model.
+pub fn answering(function: Py<PyAny>) -> impl Fn(&Request) -> Reply + Send + Sync + 'static {
+    move |request| {
+        let told = serde_json::to_string(request).unwrap_or_default();
+        let messages: Vec<(&str, String)> =
+            request.messages.iter().map(|message| (message.role.name(), message.rendered())).collect();
+        Python::attach(|py| {
+            // What the adapter raises is no reply, and says why.
+            let answer = function.call1(py, (told, messages)).and_then(|answer| answer.extract::<(bool, String)>(py));
+            match answer {
+                Ok((true, text)) => Reply::Text(text),
+                Ok((false, text)) => Reply::Refused(text),
+                Err(error) => Reply::Failed(crate::error::described(py, &error)),
+            }
+        })
+    }
+}
+
+/// A simulation that is yet to run.
+#[pyclass(frozen, module = "polity._polity")]
+pub struct Simulation(Mutex<Option<polity::Simulation>>);
+
+impl Simulation {
+    pub fn of(simulation: polity::Simulation) -> Simulation {
+        Simulation(Mutex::new(Some(simulation)))
+    }
+
+    fn take(&self, py: Python<'_>) -> PyResult<polity::Simulation> {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| exception(py, "InputError", "this simulation was already run", None))
+    }
+
+    fn change(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(polity::Simulation) -> polity::Result<polity::Simulation>,
+    ) -> PyResult<()> {
+        let changed = change(self.take(py)?).map_err(|error| of(py, &error))?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(changed);
+        Ok(())
+    }
+}
+
+/// What the thread of a run tells the calling thread.
+#[derive(Default)]
+struct Told {
+    round: u32,
+    planned: u32,
+    agents: u32,
+    calls: u64,
+    cost_usd: f64,
+    waiting: Option<String>,
+    /// External trouble that a person may want to know about, not yet passed on.
+    notes: Vec<String>,
+    /// The exception of a handler of events.
+    error: Option<PyErr>,
+}
+
+#[pymethods]
+impl Simulation {
+    /// Reads a scenario: `how` is `file`, `yaml`, `json` or `example`.
+    #[new]
+    fn new(py: Python<'_>, how: &str, source: &str) -> PyResult<Simulation> {
+        let made = match how {
+            "file" => polity::Simulation::from_file(source),
+            "yaml" => polity::Simulation::from_yaml(source),
+            "example" => polity::Simulation::example(source),
+            _ => serde_json::from_str::<serde_json::Value>(source)
+                .map_err(polity::Error::from)
+                .and_then(polity::Simulation::from_value),
+        };
+        Ok(Simulation::of(made.map_err(|error| of(py, &error))?))
+    }
+
+    /// Sets a key of the scenario to a JSON value.
+    fn set(&self, py: Python<'_>, path: &str, json: &str) -> PyResult<()> {
+        let value: serde_json::Value =
+            serde_json::from_str(json).map_err(|error| of(py, &polity::Error::from(error)))?;
+        self.change(py, |simulation| simulation.set(path, value))
+    }
+
+    fn seed(&self, py: Python<'_>, seed: u64) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.seed(seed)))
+    }
+
+    fn agents(&self, py: Python<'_>, agents: u32) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.agents(agents)))
+    }
+
+    fn rounds(&self, py: Python<'_>, rounds: u32) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.rounds(rounds)))
+    }
+
+    fn ask(&self, py: Python<'_>, model: &str) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.ask(model)))
+    }
+
+    fn max_cost(&self, py: Python<'_>, dollars: f64) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.max_cost(dollars)))
+    }
+
+    fn max_calls(&self, py: Python<'_>, calls: u64) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.max_calls(calls)))
+    }
+
+    fn max_tokens(&self, py: Python<'_>, tokens: u64) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.max_tokens(tokens)))
+    }
+
+    fn max_time(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let time = Duration::try_from_secs_f64(seconds)
+            .map_err(|error| exception(py, "InputError", &format!("max_time={seconds}: {error}"), None))?;
+        self.change(py, |simulation| Ok(simulation.max_time(time)))
+    }
+
+    fn out(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.out(folder)))
+    }
+
+    fn allow_read(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.allow_read(folder)))
+    }
+
+    fn leaves(&self, py: Python<'_>, leaves: &Leaves) -> PyResult<()> {
+        let registry = leaves.registry.clone();
+        self.change(py, |simulation| Ok(simulation.registry(registry)))
+    }
+
+    fn model(&self, py: Python<'_>, name: &str, function: Py<PyAny>) -> PyResult<()> {
+        self.change(py, |simulation| Ok(simulation.model(name, answering(function))))
+    }
+
+    /// Checks the scenario without running it.
+    fn validate(&self, py: Python<'_>) -> PyResult<()> {
+        let simulation = self.take(py)?;
+        let checked = crate::call::read(py, move || simulation.validate())?;
+        checked.map_err(|error| of(py, &error))
+    }
+
+    /// Runs it. `on_event` gets every event as JSON, on the run's thread, and stops the run by returning `False`. `progress` is called
+    /// about twenty times a second with (round, planned, agents, calls, dollars, what it waits for), and `note` with every note about
+    /// trouble outside. Both are called on the calling thread. Returns the run, and the exception of a signal that interrupted it.
+    #[pyo3(signature = (on_event = None, progress = None, note = None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        on_event: Option<Py<PyAny>>,
+        progress: Option<Py<PyAny>>,
+        note: Option<Py<PyAny>>,
+    ) -> PyResult<(Run, Option<Py<PyAny>>)> {
+        let told = Arc::new(Mutex::new(Told::default()));
+        let tells = told.clone();
+        let simulation = self.take(py)?.on_event(move |event: Event| -> Flow {
+            let json = on_event.as_ref().map(|_| serde_json::to_string(&event).unwrap_or_default());
+            {
+                let mut told = tells.lock().unwrap_or_else(PoisonError::into_inner);
+                match &event {
+                    Event::Round { round, planned, agents, .. } => {
+                        (told.round, told.planned, told.agents) = (round + 1, *planned, *agents);
+                        told.waiting = None;
+                    }
+                    Event::Call(call) => {
+                        told.calls += 1;
+                        told.cost_usd += call.cost_usd;
+                    }
+                    Event::Waiting { why } => told.waiting = Some(why.clone()),
+                    Event::Note { text } => told.notes.push(text.clone()),
+                    _ => {}
+                }
+            }
+            let (Some(function), Some(json)) = (&on_event, json) else { return Flow::Continue };
+            let heard = Python::attach(|py| {
+                function.call1(py, (json,)).map(|answer| answer.extract::<bool>(py).unwrap_or(true))
+            });
+            match heard {
+                Ok(true) => Flow::Continue,
+                Ok(false) => Flow::Stop,
+                Err(error) => {
+                    tells.lock().unwrap_or_else(PoisonError::into_inner).error.get_or_insert(error);
+                    Flow::Stop
+                }
+            }
+        });
+        let stop = Some(simulation.stop_handle());
+        let pass_on = |py: Python<'_>| -> PyResult<()> {
+            let notes = std::mem::take(&mut told.lock().unwrap_or_else(PoisonError::into_inner).notes);
+            match &note {
+                Some(note) => notes.into_iter().try_for_each(|text| note.call1(py, (text,)).map(drop)),
+                None => Ok(()),
+            }
+        };
+        let tick = |py: Python<'_>| -> PyResult<()> {
+            pass_on(py)?;
+            let Some(progress) = &progress else { return Ok(()) };
+            let now = {
+                let told = told.lock().unwrap_or_else(PoisonError::into_inner);
+                (told.round, told.planned, told.agents, told.calls, told.cost_usd, told.waiting.clone())
+            };
+            progress.call1(py, now).map(drop)
+        };
+        let Worked { result, interrupted } = work(py, &stop, tick, move || simulation.run())?;
+        pass_on(py)?;
+        if let Some(error) = told.lock().unwrap_or_else(PoisonError::into_inner).error.take() {
+            return Err(error);
+        }
+        let run = result.map_err(|error| of(py, &error))?;
+        Ok((Run::of(run), interrupted.map(|error| error.into_value(py).into_any())))
+    }
+
+    /// Runs the design of the scenario.
+    #[pyo3(signature = (jobs = None))]
+    fn sweep(&self, py: Python<'_>, jobs: Option<NonZeroUsize>) -> PyResult<(Sweep, Option<Py<PyAny>>)> {
+        let simulation = self.take(py)?;
+        let stop = Some(simulation.stop_handle());
+        let Worked { result, interrupted } = work(py, &stop, |_| Ok(()), move || simulation.sweep(jobs))?;
+        let sweep = result.map_err(|error| of(py, &error))?;
+        Ok((Sweep::of(sweep), interrupted.map(|error| error.into_value(py).into_any())))
+    }
+}

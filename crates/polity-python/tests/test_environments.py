@@ -1,0 +1,71 @@
+"""Environments for Gymnasium and PettingZoo, by their own checkers."""
+
+import warnings
+
+import numpy as np
+import polity.gym
+import polity.pettingzoo
+import pytest
+from gymnasium.utils.env_checker import check_env
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+
+GAMES = [("matrix-game", {"repeat": 5}), ("shop-tools", {})]
+
+
+@pytest.mark.parametrize(("name", "params"), GAMES)
+def test_gymnasium_accepts_every_environment(name, params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Numbers of the environments have no declared bounds.
+        warnings.filterwarnings("ignore", message=".*infinity.*")
+        check_env(polity.gym.make(name, **params))
+
+
+def test_an_episode_is_played(folder):
+    env = polity.gym.make("matrix-game", repeat=5)
+    observation, info = env.reset(seed=1)
+    assert env.action_space.n == 2 and observation.tolist() == [0.0, -1.0]
+    assert info["offered"] == ["cooperate", "defect"] and info["action_mask"].tolist() == [1, 1]
+    assert "You are" in info["texts"]["rules"] and len(info["tables"]["payoffs"]) == 4
+    steps, total, done = 0, 0.0, False
+    while not done:
+        observation, reward, done, truncated, info = env.step(1)
+        assert observation[1] == 1.0 or done
+        total, steps = total + reward, steps + 1
+    assert steps == 5 and total > 0 and not truncated
+    again = polity.gym.make("matrix-game", repeat=5)
+    again.reset(seed=1)
+    assert sum(again.step(1)[1] for _ in range(5)) == total
+
+
+def test_steps_are_cut_and_parameters_are_checked():
+    env = polity.gym.make("matrix-game", repeat=5, max_steps=2)
+    env.reset(seed=1)
+    assert [env.step(0)[2:4] for _ in range(2)] == [(False, False), (False, True)]
+    with pytest.raises(polity.InputError, match="did you mean `matrix-game`"):
+        polity.gym.make("matrix-gme")
+    with pytest.raises(polity.InputError, match="must be at least 1 round"):
+        polity.gym.make("matrix-game", repeat=0)
+
+
+def test_a_tool_is_called():
+    env = polity.gym.make("shop-tools")
+    _, info = env.reset(seed=1)
+    action = {**env.action_space.sample(), "action": np.int64(1), "calculate.expression": "2 + 3 * 4"}
+    _, _, done, _, info = env.step(action)
+    assert "14" in info["texts"]["result"] and info["results"] and not done
+
+
+def test_pettingzoo_accepts_games():
+    parallel_api_test(polity.pettingzoo.parallel_env("matrix-game", repeat=5), num_cycles=60)
+    parallel_seed_test(lambda: polity.pettingzoo.parallel_env("matrix-game", repeat=5))
+
+
+def test_both_players_get_what_the_game_pays():
+    env = polity.pettingzoo.parallel_env("matrix-game", repeat=2)
+    env.reset(seed=3)
+    cooperate, defect = 0, 1
+    _, rewards, _, _, _ = env.step({"seat_0": cooperate, "seat_1": defect})
+    assert rewards["seat_0"] < rewards["seat_1"]
+    _, rewards, ended, _, _ = env.step({"seat_0": defect, "seat_1": defect})
+    assert rewards["seat_0"] == rewards["seat_1"] and ended == {"seat_0": True, "seat_1": True} and env.agents == []

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Tests of the Python package with the dev build: crates/polity-python/tests, the page of the book on Python, and the notebook. Installs
+# NumPy, Polars, pandas, PyArrow, Gymnasium, PettingZoo and Jupyter's kernel from PyPI into target/venv-python. Words after the script's
+# name go to pytest. Exit code 75: there is no network to install them from.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+repository="$PWD"
+target="${CARGO_TARGET_DIR:-$repository/target}"
+venv="target/venv-python"
+imports='numpy, polars, pandas, pyarrow, gymnasium, pettingzoo, pytest, nbclient, ipykernel'
+pinned=(numpy==2.4.6 polars==2.1.0 pandas==3.1.1 pyarrow==26.0.1 gymnasium==1.4.0 pettingzoo==1.27.0 pytest==9.2.0 nbclient==0.11.0 ipykernel==7.4.0)
+installed() { "$venv/bin/python" -c "import $imports" >/dev/null 2>&1; }
+if ! installed; then
+    mkdir -p target
+    # Debian has venv in a package of its own (python3-venv).
+    python3 -m venv "$venv"
+    install() { "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; }
+    # An older Python gets older packages.
+    if ! install "${pinned[@]}" && ! install "${pinned[@]%%==*}"; then
+        index='import socket; socket.create_connection(("pypi.org", 443), 5)'
+        "$venv/bin/python" -c "$index" >/dev/null 2>&1 && echo "pip could not install the packages; see above" >&2 && exit 1
+        echo "the packages are not in $venv, and there is no network to install them from" >&2
+        exit 75
+    fi
+fi
+cargo build --quiet --locked -p polity-python
+# The package as it is installed: its sources, and the library under the name by which Python finds it.
+package="$target/python-path/polity"
+rm -rf "$target/python-path"
+mkdir -p "$package"
+cp -R crates/polity-python/python/polity/. "$package/"
+library="$target/debug/libpolity_python"
+if [ -f "$library.so" ]; then library="$library.so"; else library="$library.dylib"; fi
+ln -f "$library" "$package/_polity.abi3.so" 2>/dev/null || cp "$library" "$package/_polity.abi3.so"
+export PYTHONPATH="$target/python-path" PYTHONDONTWRITEBYTECODE=1
+# The tests start themselves in other folders.
+"$repository/$venv/bin/python" -m pytest -q -p no:cacheprovider crates/polity-python/tests "$@"
