@@ -23,7 +23,8 @@ if ! installed; then
         exit 75
     fi
 fi
-cargo build --quiet --locked -p polity-python
+# With the features of the other tests, so that nothing is compiled twice.
+cargo build --quiet --locked --workspace --features polity/local --lib
 # The package as it is installed: its sources, and the library under the name by which Python finds it.
 package="$target/python-path/polity"
 rm -rf "$target/python-path"

@@ -69,20 +69,20 @@ use std::sync::Arc;
 /// Runs the command line of this process with the leaves of a build.
 #[must_use]
 pub fn main(registry: Registry) -> ExitCode {
-    ExitCode::from(run_words(std::env::args_os(), &registry) as u8)
+    ExitCode::from(run_words(std::env::args_os(), Arc::new(registry)) as u8)
 }
 
 /// Runs a command line: its words, with the program's name first. For programs that have a command line of their own around this one.
 ///
 /// It sets the process's handlers of signals, as the program does, and writes to standard output and standard error.
-pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Exit {
+pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: Arc<Registry>) -> Exit {
     let words: Vec<OsString> = words.into_iter().collect();
     let plain = || words.iter().map(|word| word.to_string_lossy().into_owned());
     let args = match Args::try_parse_from(&words) {
         Ok(args) => args,
         Err(error) => {
             let code = if error.use_stderr() { Exit::Input } else { Exit::Done };
-            let tip = of_edits(&error, std::env::args());
+            let tip = of_edits(&error, plain());
             // The flags were not understood, so this one is looked up by hand.
             output::write_as(log_format(plain()));
             if error.use_stderr() {
@@ -104,9 +104,8 @@ pub fn run_words(words: impl IntoIterator<Item = OsString>, registry: &Registry)
     };
     output::write_as(args.log_format);
     survive_limits_of_files();
-    let registry = Arc::new(registry);
     let json = args.verb.json();
-    let exit = match dispatch(args.verb, registry) {
+    let exit = match dispatch(args.verb, &registry) {
         Ok(Exit::Done) if output::lost() => {
             output::error("standard output cannot be written; is the disk full?", Some(Exit::Disk as u8));
             Exit::Disk
@@ -143,7 +142,9 @@ pub fn write_report(folder: &Path, registry: &Registry) -> Result<PathBuf, Failu
 fn of_edits(error: &clap::Error, mut words: impl Iterator<Item = String>) -> &'static str {
     let is_unknown = error.kind() == clap::error::ErrorKind::UnknownArgument;
     match is_unknown && words.any(|word| word == "-P" || word == "--set") {
-        true => "\nAn edit is one word, PATH=VALUE. Write it without spaces, or in quotes: -P 'metrics=[{kind: mean, of: guess}]'\n",
+        true => {
+            "\nAn edit is one word, PATH=VALUE. Write it without spaces, or in quotes: -P 'metrics=[{kind: mean, of: guess}]'\n"
+        }
         false => "",
     }
 }

@@ -18,7 +18,10 @@
 //! ```
 
 use crate::Invalid;
-use crate::interface::{ActionArgument, ActionKind, Axis, Cells, Field, FieldKind, Interface, Name, NumberSlot, TableKind, TableSlot, TextSlot, WorldColumn};
+use crate::interface::{
+    ActionArgument, ActionKind, Axis, Cells, Field, FieldKind, Interface, Name, NumberSlot, TableKind, TableSlot,
+    TextSlot, WorldColumn,
+};
 use std::collections::BTreeSet;
 
 /// A number of a world `W` whose state is `S`.

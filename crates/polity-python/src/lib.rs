@@ -46,7 +46,7 @@ mod _polity {
     #[pyfunction]
     fn command(py: Python<'_>, words: Vec<OsString>) -> u8 {
         let words = std::iter::once(OsString::from("polity")).chain(words);
-        py.detach(|| polity::cli::run_words(words, &polity::registry()) as u8)
+        py.detach(|| polity::cli::run_words(words, polity::registry().into()) as u8)
     }
 
     #[pymodule_init]

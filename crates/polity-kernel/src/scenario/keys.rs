@@ -229,15 +229,7 @@ impl Record {
 
 impl Default for Record {
     fn default() -> Self {
-        Record {
-            acts: true,
-            agents: true,
-            messages: false,
-            calls: true,
-            world: true,
-            states: None,
-            ties: None,
-        }
+        Record { acts: true, agents: true, messages: false, calls: true, world: true, states: None, ties: None }
     }
 }
 

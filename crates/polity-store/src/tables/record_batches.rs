@@ -22,7 +22,7 @@ impl Reader<'_> {
     pub fn spec(&self, name: &str) -> Result<TableSpec> {
         let look = |known: &Known, names: &BTreeSet<String>| {
             let mut spec: Option<TableSpec> = None;
-            self.each_part(known, names, name, &mut |file| {
+            self.each_part(known, names, name, None, &mut |file| {
                 spec = Some(OpenPart::open(file)?.spec.clone());
                 Ok(false)
             })?;
@@ -89,15 +89,6 @@ impl Reader<'_> {
     /// Errors: as [`Reader::table`].
     pub fn describe(&self, name: &str) -> Result<(TableSpec, u64)> {
         let rows = self.parts().get(name).map_or(0, |parts| parts.iter().map(|part| part.rows).sum());
-        let look = |known: &Known, names: &BTreeSet<String>| {
-            let mut spec = None;
-            self.each_part(known, names, name, None, &mut |file| {
-                spec = Some(OpenPart::open(file)?.spec);
-                Ok(false)
-            })?;
-            spec.ok_or_else(|| self.no_part(name))
-        };
-        let spec = self.patiently(name, look, |read| matches!(read, Err(TableError::Format { .. })))?;
-        Ok((spec, rows))
+        Ok((self.spec(name)?, rows))
     }
 }
