@@ -730,10 +730,10 @@ pub enum Verb {
         /// Output folder; created if it is missing.
         folder: Option<PathBuf>,
     },
-    /// Print the chapter of the book that describes scenarios, or the keys of a leaf.
+    /// Print the chapter of the book that describes scenarios, the one on tables or on flags, or the keys of a leaf.
     #[command(hide = true)]
     Reference {
-        /// A leaf, for instance worlds/opinion.
+        /// `tables`, `flags`, or a leaf, for instance worlds/opinion.
         leaf: Option<String>,
     },
 }

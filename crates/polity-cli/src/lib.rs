@@ -27,6 +27,7 @@ mod output;
 mod progress;
 mod prompts;
 mod reference;
+mod reference_pages;
 mod story;
 mod sweep;
 mod systems;

@@ -19,6 +19,8 @@ pub fn schema(registry: &Registry) -> Exit {
 pub fn reference(registry: &Registry, leaf: Option<&str>) -> Result<Exit, Failure> {
     let text = match leaf {
         None => super::reference::reference(registry),
+        Some("tables") => super::reference_pages::tables(registry)?,
+        Some("flags") => super::reference_pages::flags(&shown()),
         Some(leaf) => {
             let keys = leaf.split_once('/').and_then(|(kind, name)| super::reference::of_leaf(registry, kind, name));
             keys.ok_or_else(|| {

@@ -15,7 +15,7 @@ use polity_kernel::scenario::{Assembled, At, Check, Scenario};
 use polity_kernel::topology::Topology;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
-use polity_store::tables::{Batch, Column, Parts, Reader, Tables, Value, remove_parts_after};
+use polity_store::tables::{Batch, Column, Parts, Reader, TableSpec, Tables, Value, remove_parts_after};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,6 +52,66 @@ fn checked(checks: &[Check], at: At, machine: &Assembled) -> Vec<Checked> {
         }));
     }
     rows
+}
+
+/// The tables of a run, declared, by their numbers.
+struct Declared {
+    specs: Specs,
+    machine: MachineTables,
+    metrics: usize,
+    rounds: usize,
+    health: usize,
+    marginals: Option<usize>,
+    validation: Option<usize>,
+    calls: Option<usize>,
+}
+
+impl Declared {
+    /// `has_checks`: whether the scenario compares the society with data.
+    fn of(machine: &Assembled, scenario: &Scenario, has_checks: bool, simulated: bool) -> Self {
+        let record = scenario.record;
+        let mut specs = Specs { all: Vec::new(), simulated };
+        let of_machine = match machine {
+            Assembled::Society(society) => columns::of_society(&mut specs, society, record, scenario.rounds),
+            Assembled::Evaluation(evaluation) => columns::of_evaluation(&mut specs, evaluation, record),
+        };
+        let metrics = specs.add("metrics", "One row per metric and round.", columns::metrics());
+        let rounds = specs.add("rounds", "One row per round.", columns::rounds());
+        let health =
+            specs.add("health", "The counts and first occurrences from which alarms are computed.", columns::health());
+        let has_shares =
+            machine.society().is_some_and(|society| !society.shared_context().population.shares().is_empty());
+        let marginals = has_shares.then(|| {
+            specs.add(
+                "marginals",
+                "One row per share of the population that the scenario requests.",
+                columns::marginals(),
+            )
+        });
+        let validation = has_checks.then(|| {
+            specs.add("validation", "One row per distance between the society and data.", columns::validation())
+        });
+        let evaluation = of_machine.shape.evaluation;
+        let calls = record.calls.then(|| {
+            specs.add(
+                "calls",
+                "One row per answer of a model that was used, in order of round, item, agent and n. With a lag, \
+                 answers are left out if the run did not complete their turn, because it ended or the agent died.",
+                calls::columns(evaluation),
+            )
+        });
+        // A run without calls has no such table.
+        if let Some(spec) = calls.and_then(|table| specs.all.get_mut(table)) {
+            spec.only_with_rows = true;
+        }
+        Declared { specs, machine: of_machine, metrics, rounds, health, marginals, validation, calls }
+    }
+}
+
+/// Returns what the tables of a run of this scenario declare, whether or not they will have rows.
+#[must_use]
+pub fn table_specs(machine: &Assembled, scenario: &Scenario) -> Vec<TableSpec> {
+    Declared::of(machine, scenario, !scenario.validate.is_empty(), false).specs.all
 }
 
 /// Writes the tables of a run.
@@ -97,41 +157,10 @@ impl Recorder {
         next: u32,
         before: &Reader<'_>,
     ) -> Result<Self, DriveError> {
-        let record = scenario.record;
-        let mut specs = Specs { all: Vec::new(), simulated };
-        let MachineTables { shape, acts, agents, states, ties, messages, world, items, first } = match machine {
-            Assembled::Society(society) => columns::of_society(&mut specs, society, record, scenario.rounds),
-            Assembled::Evaluation(evaluation) => columns::of_evaluation(&mut specs, evaluation, record),
-        };
-        let metrics = specs.add("metrics", "One row per metric and round.", columns::metrics());
-        let rounds = specs.add("rounds", "One row per round.", columns::rounds());
-        let health =
-            specs.add("health", "The counts and first occurrences from which alarms are computed.", columns::health());
-        let has_shares =
-            machine.society().is_some_and(|society| !society.shared_context().population.shares().is_empty());
-        let marginals = has_shares.then(|| {
-            specs.add(
-                "marginals",
-                "One row per share of the population that the scenario requests.",
-                columns::marginals(),
-            )
-        });
-        let validation = (!checks.is_empty()).then(|| {
-            specs.add("validation", "One row per distance between the society and data.", columns::validation())
-        });
-        let evaluation = shape.evaluation;
-        let calls = record.calls.then(|| {
-            specs.add(
-                "calls",
-                "One row per answer of a model that was used, in order of round, item, agent and n. With a lag, \
-                 answers are left out if the run did not complete their turn, because it ended or the agent died.",
-                calls::columns(evaluation),
-            )
-        });
-        // A run without calls has no such table.
-        if let Some(spec) = calls.and_then(|table| specs.all.get_mut(table)) {
-            spec.only_with_rows = true;
-        }
+        let Declared { specs, machine: of_machine, metrics, rounds, health, marginals, validation, calls } =
+            Declared::of(machine, scenario, !checks.is_empty(), simulated);
+        let MachineTables { shape, acts, agents, states, ties, messages, world, items, first } = of_machine;
+        let (record, evaluation) = (scenario.record, shape.evaluation);
         let lag = machine.society().map_or(0, |_| scenario.answers.lag());
         let pending = Pending::new(lag, evaluation, record.calls);
         remove_parts_after(disk.as_ref(), dir, next.checked_sub(1))?;

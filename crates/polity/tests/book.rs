@@ -65,14 +65,22 @@ fn the_summary_lists_every_page_and_links_lead_somewhere() {
 }
 
 #[test]
-fn the_chapter_on_scenarios_is_made_of_the_types() {
-    let output = Command::new(env!("CARGO_BIN_EXE_polity")).arg("reference").output().unwrap();
-    let made = String::from_utf8(output.stdout).unwrap();
-    let path = source().join("scenarios.md");
-    if std::env::var_os("POLITY_BLESS").is_some() {
-        fs::write(&path, &made).unwrap();
-    }
-    assert!(fs::read_to_string(path).unwrap() == made, "write it anew: polity reference > docs/book/src/scenarios.md");
+fn the_chapters_of_the_reference_are_made_by_the_program() {
+    let chapter = |words: &[&str], name: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_polity")).arg("reference").args(words).output().unwrap();
+        let made = String::from_utf8(output.stdout).unwrap();
+        let path = source().join(name);
+        if std::env::var_os("POLITY_BLESS").is_some() {
+            fs::write(&path, &made).unwrap();
+        }
+        let words = words.join(" ");
+        let same = fs::read_to_string(path).unwrap() == made;
+        assert!(same, "write it anew: polity reference {words} > docs/book/src/{name}");
+        made
+    };
+    chapter(&["tables"], "tables.md");
+    chapter(&["flags"], "flags.md");
+    let made = chapter(&[], "scenarios.md");
     for inner in ["::", "The parameters of a kind", "the driver"] {
         assert!(!made.contains(inner), "the reference speaks of what only the code knows: {inner}");
     }
