@@ -165,6 +165,7 @@ fn dependencies_point_one_way() {
     let catalog: Vec<&str> = kinds.iter().map(String::as_str).chain(["polity-kernel"]).collect();
     let without_leaves =
         ["polity-kernel", "polity-stats", "polity-store", "polity-models", "polity-driver", "polity-arena"];
+    let of_cli: Vec<&str> = without_leaves.into_iter().chain(["polity-view"]).collect();
     let all: Vec<&str> = without_leaves.into_iter().chain(["polity-catalog", "polity-cli"]).collect();
     let allowed: BTreeMap<&str, &[&str]> = [
         ("polity-base", &[][..]),
@@ -176,7 +177,8 @@ fn dependencies_point_one_way() {
         ("polity-models", &["polity-kernel", "polity-store"][..]),
         ("polity-driver", &["polity-kernel", "polity-stats", "polity-store", "polity-models"][..]),
         ("polity-arena", &["polity-kernel", "polity-stats", "polity-store", "polity-driver"][..]),
-        ("polity-cli", &without_leaves),
+        ("polity-view", &["polity-kernel", "polity-stats", "polity-store", "polity-models", "polity-driver"][..]),
+        ("polity-cli", &of_cli),
         ("polity", &all),
         ("polity-python", &["polity"][..]),
     ]
@@ -196,8 +198,16 @@ fn dependencies_point_one_way() {
         "serde_json",
         "thiserror",
     ];
-    let outer =
-        ["polity-store", "polity-models", "polity-driver", "polity-arena", "polity-cli", "polity", "polity-python"];
+    let outer = [
+        "polity-store",
+        "polity-models",
+        "polity-driver",
+        "polity-arena",
+        "polity-view",
+        "polity-cli",
+        "polity",
+        "polity-python",
+    ];
     let packages = metadata["packages"].as_array().unwrap();
     let names: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
     assert_eq!(names, allowed.keys().copied().collect(), "this test and ARCHITECTURE.md name the crates");
