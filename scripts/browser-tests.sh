@@ -36,8 +36,8 @@ run debate debate
 run tools tools
 run schelling grid
 # Under way for as long as the journeys take.
-"$polity" run scenarios/guess-average.yaml --rounds 100000000 --agents 200 --out "$runs/live" --no-report -P 'record={acts: false}' \
-    2>"$runs/live.txt" &
+"$polity" run scenarios/guess-average.yaml --rounds 1000000 --agents 100000 --threads 1 --out "$runs/live" --no-report \
+    -P 'record={acts: false, agents: false}' -P 'snapshot={seconds: 5}' 2>"$runs/live.txt" &
 live=$!
 "$polity" serve "$runs" --no-open >"$runs/url" 2>/dev/null &
 viewer=$!

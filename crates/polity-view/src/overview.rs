@@ -4,6 +4,7 @@ use super::problem::Answer;
 use super::{App, is_run};
 use polity_driver::control::{self, Status};
 use polity_driver::drive::Totals;
+use polity_driver::health::alarms;
 use polity_driver::results::{self, Run};
 use polity_driver::run::{Engine, RunStatus};
 use polity_kernel::registry::Registry;
@@ -126,20 +127,24 @@ fn totals(app: &App, folder: &Path) -> Answer<(RunStatus, Totals, usize)> {
 
 pub(crate) fn head(app: &App, id: &str, folder: &Path) -> Answer<RunHead> {
     let run = results::of_run(app.disk.as_ref(), folder)?;
-    head_of(app, id, &run)
+    Ok(head_of(app, id, &run)?.0)
 }
 
-fn head_of(app: &App, id: &str, run: &Run<'_>) -> Answer<RunHead> {
+/// The head of a run, and its totals.
+fn head_of(app: &App, id: &str, run: &Run<'_>) -> Answer<(RunHead, Totals)> {
     let folder = &run.folder;
     let manifest = &run.manifest;
     let scenario = &manifest.scenario;
     let is_evaluation = scenario.get("method").is_some_and(|method| !method.is_null());
-    let (ended, recorded, alarms) = app.catalog.once(folder, changed(folder), || totals(app, folder))?;
     let status = if run.ended.is_some() { None } else { active(app, folder, u32::MAX) };
     let now = status.as_ref();
-    let totals = now.map_or(recorded, |status| status.totals);
+    // What an active run tells itself need not be read from its journal, which may be long.
+    let (ended, totals, alarms) = match now {
+        Some(status) => (RunStatus::Stopped, status.totals, alarms(&run.tables)?.len()),
+        None => app.catalog.once(folder, changed(folder), || totals(app, folder))?,
+    };
     let is_priced = manifest.is_priced();
-    Ok(RunHead {
+    let head = RunHead {
         id: id.to_string(),
         name: manifest.name.clone(),
         kind: if is_evaluation { "evaluation" } else { "society" },
@@ -166,7 +171,8 @@ fn head_of(app: &App, id: &str, run: &Run<'_>) -> Answer<RunHead> {
         waiting: now.and_then(|status| status.waiting.clone()),
         parent: manifest.forked_from.as_ref().map(|origin| parent(app, folder, &origin.folder)),
         folder: folder.display().to_string(),
-    })
+    };
+    Ok((head, totals))
 }
 
 /// The run that a fork came from: its ID, if it is served, else its folder.
@@ -305,7 +311,7 @@ fn names(list: Option<&Json>, key: &str) -> Vec<String> {
 
 pub(crate) fn detail(app: &App, id: &str, folder: &Path) -> Answer<RunDetail> {
     let run = results::of_run(app.disk.as_ref(), folder)?;
-    let head = head_of(app, id, &run)?;
+    let (head, totals) = head_of(app, id, &run)?;
     let manifest = &run.manifest;
     let scenario = manifest.scenario.clone();
     let tables = described(&run)?;
@@ -321,8 +327,7 @@ pub(crate) fn detail(app: &App, id: &str, folder: &Path) -> Answer<RunDetail> {
         let rounds = head.rounds_planned.unwrap_or(0) as u32;
         stated.or_else(|| record.states_every(agents as u32, columns, rounds)).unwrap_or(1)
     });
-    let health = polity_driver::health::alarms(&run.tables)?;
-    let summary = app.catalog.once(folder, head.changed_ms, || totals(app, folder))?;
+    let health = alarms(&run.tables)?;
     let digest = run.ended.as_ref().map(|outcome| outcome.digest.to_string());
     let words = |value: &Json| match value {
         Json::String(text) => text.clone(),
@@ -347,7 +352,7 @@ pub(crate) fn detail(app: &App, id: &str, folder: &Path) -> Answer<RunDetail> {
         models: manifest.models.clone(),
         digest,
         build: format!("{} {}", manifest.build.version, manifest.build.target),
-        totals: serde_json::to_value(summary.1).unwrap_or_default(),
+        totals: serde_json::to_value(totals).unwrap_or_default(),
         limits: json!({
             "usd": limit("cost_usd"), "tokens": limit("tokens"), "calls": limit("calls"), "seconds": limit("seconds"),
         }),

@@ -129,7 +129,7 @@ fn a_sweep_says_what_its_runs_say_alone() {
         // Except for what is recorded, it is the same run as in the sweep.
         let within = out.join("runs").join(&row["arm"]).join(&row["seed"]);
         let (within, mut alone) = (tables(&RealDisk, &within), tables(&RealDisk, &alone));
-        assert!(alone.remove("acts").is_some() && alone.remove("agents").is_some());
+        assert!(["acts", "agents", "states"].iter().all(|table| alone.remove(*table).is_some()));
         assert_same_tables(&within, &alone, &row["arm"]);
     }
     // One run of the scenario is the same with and without its design.
