@@ -20,7 +20,7 @@ for world in crates/polity-catalog/worlds/*/; do
     [ -f "$world/scenario.yaml" ] || continue
     scenario="$(grep -lE "^  kind: $name|^world: \{kind: $name[,}]" scenarios/*.yaml | grep -v minds | head -1 || true)"
     case "$name" in opinion) scenario=scenarios/voters.yaml ;; esac
-    [ -n "$scenario" ] || scenario="$world/scenario.yaml"
+    [ -n "$scenario" ] || scenario="${world}scenario.yaml"
     "$polity" run "$scenario" --out "$runs/$name" --no-report -P 'record={agents: true}' 2>/dev/null
     worlds+=("$name $scenario")
 done

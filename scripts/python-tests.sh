@@ -24,7 +24,7 @@ if ! installed; then
     fi
 fi
 # With the features of the other tests, so that nothing is compiled twice.
-cargo build --quiet --locked --workspace --features polity/local --lib
+cargo build --quiet --locked --workspace --features polity/local --lib --tests
 # The package as it is installed: its sources, and the library under the name by which Python finds it.
 package="$target/python-path/polity"
 rm -rf "$target/python-path"

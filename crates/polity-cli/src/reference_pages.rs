@@ -7,16 +7,23 @@ use polity_driver::recorder::table_specs;
 use polity_driver::run::prepare;
 use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Assembled, Record, Scenario};
+use polity_kernel::tree::{Node, Value};
 use polity_store::files::{Reach, yaml};
 use polity_store::tables::{Kind, TableSpec};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The tables of a leaf's example, with everything recorded; none if the example needs files.
-fn specs(registry: &Registry, name: &str) -> Option<(Vec<TableSpec>, Vec<String>)> {
-    let tree = yaml::parse(registry.example(name)?).ok()?;
-    let reach = Reach::of(Path::new("."), &[]);
+/// The tables of a leaf's example, with everything recorded; none if the example does not assemble. `items`: the file of a data set.
+fn specs(registry: &Registry, name: &str, items: Option<&Path>) -> Option<(Vec<TableSpec>, Vec<String>)> {
+    let mut tree = yaml::parse(registry.example(name)?).ok()?;
+    let mut reach = Reach::of(Path::new("."), &[]);
+    if let Some(file) = items {
+        let text = Value::Text(file.file_name()?.to_str()?.into());
+        tree.edit("items.file", Node::built(text)).ok()?;
+        tree.edit("items.count", Node::built(Value::Int(1))).ok()?;
+        reach = Reach::of(file.parent()?, &[]);
+    }
     let prepared = prepare(tree, name, reach, name, Vec::new()).ok()?;
     let machine = plain_engine(registry).assemble(&prepared).ok()?;
     let mut scenario = Scenario::read(&prepared.tree).ok()?;
@@ -34,6 +41,18 @@ fn specs(registry: &Registry, name: &str) -> Option<(Vec<TableSpec>, Vec<String>
         Assembled::Evaluation(_) => Vec::new(),
     };
     Some((table_specs(&machine, &scenario), own))
+}
+
+/// The same of a method's example, on an item of its own.
+fn of_evaluation(registry: &Registry) -> Option<(Vec<TableSpec>, Vec<String>)> {
+    let folder = std::env::temp_dir().join(format!("polity-reference-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).ok()?;
+    let file = folder.join("item.jsonl");
+    std::fs::write(&file, "{\"question\": \"1 + 1\", \"answer\": \"2\", \"difficulty\": 0.5}\n").ok()?;
+    let found = specs(registry, "debate", Some(&file));
+    // It is in the folder for temporary files in any case.
+    let _ = std::fs::remove_dir_all(&folder);
+    found
 }
 
 fn kind(kind: &Kind) -> String {
@@ -67,10 +86,10 @@ pub(crate) fn tables(registry: &Registry) -> Result<String, Failure> {
          A run leaves its tables as Parquet. Their columns are described in the files' metadata, too. A society has a column for each \
          attribute and each state of its agents; below are those of two examples.\n\n## Of a society\n",
     );
-    let (society, _) = specs(registry, "guess-average").ok_or_else(|| missing("guess-average"))?;
+    let (society, _) = specs(registry, "guess-average", None).ok_or_else(|| missing("guess-average"))?;
     society.iter().for_each(|spec| describe(&mut out, spec));
     out.push_str("\n## Of an evaluation\n");
-    let (evaluation, _) = specs(registry, "debate").ok_or_else(|| missing("debate"))?;
+    let (evaluation, _) = of_evaluation(registry).ok_or_else(|| missing("debate"))?;
     let known: BTreeMap<&str, &TableSpec> = society.iter().map(|spec| (spec.name.as_str(), spec)).collect();
     evaluation
         .iter()
@@ -78,7 +97,7 @@ pub(crate) fn tables(registry: &Registry) -> Result<String, Failure> {
         .for_each(|spec| describe(&mut out, spec));
     out.push_str("\n## Of worlds\n\nSome worlds record tables of their own.\n");
     for world in registry.worlds() {
-        let Some((specs, own)) = specs(registry, world.name) else { continue };
+        let Some((specs, own)) = specs(registry, world.name, None) else { continue };
         for spec in specs.iter().filter(|spec| own.contains(&spec.name)) {
             describe(&mut out, &TableSpec { name: format!("{} (world `{}`)", spec.name, world.name), ..spec.clone() });
         }

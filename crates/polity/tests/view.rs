@@ -85,7 +85,7 @@ fn runs(name: &str) -> std::path::PathBuf {
         &json!({
             "name": "two", "seed": 1, "rounds": 5, "agents": 50, "record": {"messages": true},
             "world": {"kind": "guess-average", "fraction": 0.5},
-            "topology": {"kind": "ring", "neighbours": 1},
+            "topology": {"kind": "ring", "neighbours": 2},
             "cohorts": [{"policy": {"kind": "adaptive", "rate": 0.5}}],
             "metrics": [{"kind": "mean", "of": "guess"}],
         }),

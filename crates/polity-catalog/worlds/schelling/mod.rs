@@ -79,8 +79,6 @@ impl World for Schelling {
             (like, all) => f64::from(like) / f64::from(all),
         };
         declare.column("like-share", doc, Some((0.0, 1.0)), like_share);
-        let group = |world: &Self, _: &Town, who: &u32| f64::from(who % world.grid.groups);
-        declare.column("group", "the agent's group, from 0", Some((0.0, f64::from(groups - 1))), group);
         let last = |cells: u32| (0.0, f64::from(cells - 1));
         declare.coordinate(Axis::CellX, "x", "column of the agent's cell", last(grid.width), |world, town, who| {
             f64::from(town.residents.cell(*who) % world.grid.width)
@@ -88,6 +86,8 @@ impl World for Schelling {
         declare.coordinate(Axis::CellY, "y", "row of the agent's cell", last(grid.height), |world, town, who| {
             f64::from(town.residents.cell(*who) / world.grid.width)
         });
+        let group = |world: &Self, _: &Town, who: &u32| f64::from(who % world.grid.groups);
+        declare.column("group", "the agent's group, from 0", Some((0.0, f64::from(groups - 1))), group);
         declare.reward(doc, like_share);
         declare.scalar("moving", "share of the agents that moved in the round", |_, town| town.moving);
         declare.random_order();

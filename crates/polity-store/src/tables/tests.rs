@@ -260,7 +260,13 @@ fn row_groups_are_cut_across_batches() {
 fn selected_rounds_are_those_of_the_whole_table() {
     let dir = TempDir::new().unwrap();
     let of = |rounds: std::ops::Range<u32>| rounds.map(|round| act(round, 0..700 + round)).collect::<Vec<_>>();
-    let recorded = write(dir.path(), &acts(), &[of(0..3), of(3..4), of(4..9)]);
+    let mut tables = Tables::open(real(), dir.path(), vec![acts()]).unwrap();
+    let mut recorded = Parts::new();
+    for rounds in [0..3, 3..4, 4..9] {
+        of(rounds.clone()).into_iter().for_each(|batch| tables.push(0, batch).unwrap());
+        close(&mut tables, rounds.start, rounds.end - 1, &mut recorded);
+    }
+    tables.finish().unwrap();
     let reader = reader(dir.path(), &recorded);
     let values = |selected: &Selected, column: usize| -> Vec<f64> {
         let each = selected.batches.iter().flat_map(|batch| {
@@ -640,7 +646,10 @@ fn a_part_that_is_not_as_it_was_written_is_an_error_that_names_it() {
     for length in [0, 7, whole[1].len() / 2, whole[1].len() - 1] {
         fs::write(&paths[1], &whole[1][..length]).unwrap();
         let error = spoiled(dir.path(), &recorded);
-        assert!(error.contains("part-000001-000001.parquet") && error.contains("do not have the recorded digest"), "{error}");
+        assert!(
+            error.contains("part-000001-000001.parquet") && error.contains("do not have the recorded digest"),
+            "{error}"
+        );
     }
     // Any bit flipped.
     for at in (0..whole[1].len()).step_by(29) {
