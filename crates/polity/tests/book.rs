@@ -47,7 +47,7 @@ fn the_summary_lists_every_page_and_links_lead_somewhere() {
     let mut found: Vec<String> = fs::read_dir(source())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name != "SUMMARY.md")
+        .filter(|name| name.ends_with(".md") && name != "SUMMARY.md")
         .collect();
     found.sort();
     assert_eq!(listed, found);

@@ -78,6 +78,9 @@ impl World for Schelling {
             (_, 0) => 1.0,
             (like, all) => f64::from(like) / f64::from(all),
         };
+        // First, so that pictures of the town are coloured by it.
+        let group = |world: &Self, _: &Town, who: &u32| f64::from(who % world.grid.groups);
+        declare.column("group", "the agent's group, from 0", Some((0.0, f64::from(groups - 1))), group);
         declare.column("like-share", doc, Some((0.0, 1.0)), like_share);
         let last = |cells: u32| (0.0, f64::from(cells - 1));
         declare.coordinate(Axis::CellX, "x", "column of the agent's cell", last(grid.width), |world, town, who| {
@@ -86,8 +89,6 @@ impl World for Schelling {
         declare.coordinate(Axis::CellY, "y", "row of the agent's cell", last(grid.height), |world, town, who| {
             f64::from(town.residents.cell(*who) / world.grid.width)
         });
-        let group = |world: &Self, _: &Town, who: &u32| f64::from(who % world.grid.groups);
-        declare.column("group", "the agent's group, from 0", Some((0.0, f64::from(groups - 1))), group);
         declare.reward(doc, like_share);
         declare.scalar("moving", "share of the agents that moved in the round", |_, town| town.moving);
         declare.random_order();

@@ -102,7 +102,7 @@ fn agrees_with_a_plain_town_move_by_move() {
                 moved.sort_unstable();
                 let acted: Vec<u32> = society.acts().flat_map(|acts| acts.rows.iter().map(|act| act.who)).collect();
                 assert_eq!(acted, moved, "round {round}");
-                let (x, y) = (society.column(1), society.column(2));
+                let (x, y) = (society.column(2), society.column(3));
                 let expected =
                     |of: fn(&(i64, i64)) -> i64| plain.place.iter().map(of).map(|i| i as f64).collect::<Vec<_>>();
                 assert_eq!((x, y), (expected(|p| p.1), expected(|p| p.0)), "round {round}");
@@ -118,9 +118,9 @@ fn neighbourhoods_become_more_alike_than_anybody_asks_for() {
     let scenario = town(2500, 60, json!({"kind": "schelling"}), json!({"kind": "relocate", "least_share": 0.375}));
     let mut society = open(&scenario, &Inputs::default(), 1).unwrap();
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-    let before = mean(society.column(0));
+    let before = mean(society.column(1));
     while !matches!(society.poll(Vec::new()).unwrap().then, Then::Done(_)) {}
-    let after = mean(society.column(0));
+    let after = mean(society.column(1));
     assert!((0.47..0.53).contains(&before) && after > 0.7, "{before} to {after}");
 }
 
