@@ -217,7 +217,7 @@ pub fn compare(
     let task = Task::read(wished.task)?;
     note(&task.words());
     let out = wished.folder(engine, &format!("compare-{}", task.name()), wish.seed)?;
-    let mut teller = Teller { stop, reports: None };
+    let mut teller = Teller { stop, reports: (!common.no_report).then_some(engine) };
     let comparison = match Arena::new(engine, &task, &wish, &mut teller).compare(entrants, unit, &out) {
         Ok(found) => found,
         Err(halt) => return halted(halt, &out, common),

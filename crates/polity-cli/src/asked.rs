@@ -214,6 +214,7 @@ fn table(names: &[&str], rows: &[(Vec<String>, &Sums)], columns: Vec<Column<'_>>
         columns: names.iter().copied().chain(shown.iter().map(|(name, _)| *name)).map(String::from).collect(),
         rows: rows.iter().map(cells).collect(),
         caption: caption.into(),
+        links: Vec::new(),
     }
 }
 

@@ -42,7 +42,8 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Value>) {
     }
 }
 
-fn parameters(manifest: &Manifest) -> BTreeMap<String, Value> {
+/// Returns the keys of a run's scenario with their values, and what else determines it.
+pub fn parameters(manifest: &Manifest) -> BTreeMap<String, Value> {
     let mut parameters = BTreeMap::new();
     flatten("", &manifest.scenario, &mut parameters);
     // A scenario may omit its seed.
@@ -108,6 +109,14 @@ fn differing(runs: &[Run]) -> Vec<(String, Vec<Option<Value>>)> {
     let values = |path: &String| runs.iter().map(|run| run.parameters.get(path).cloned()).collect::<Vec<_>>();
     let all = paths.into_iter().map(|path| (path.clone(), values(path)));
     all.filter(|(_, values)| values.iter().any(|value| *value != values[0])).collect()
+}
+
+/// The keys of the scenario in which two runs differ, with the values of both.
+pub fn differing_keys(a: &Manifest, b: &Manifest) -> Vec<(String, Option<Value>, Option<Value>)> {
+    let (a, b) = (parameters(a), parameters(b));
+    let paths: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let all = paths.into_iter().map(|path| (path.clone(), a.get(path).cloned(), b.get(path).cloned()));
+    all.filter(|(_, a, b)| a != b).collect()
 }
 
 /// Values of a metric by round, in the order of the runs.

@@ -118,7 +118,7 @@ pub fn sections(tables: &Reader<'_>) -> Result<Vec<Section>, TableError> {
         })
         .collect();
     let columns = ["alarm", "of", "figure", "threshold", "what"].map(String::from).to_vec();
-    let table = (!rows.is_empty()).then(|| DataTable { columns, rows, caption: "Alarms.".into() });
+    let table = (!rows.is_empty()).then(|| DataTable { columns, rows, caption: "Alarms.".into(), links: Vec::new() });
     sections.push(section("Health", text, table));
     Ok(sections)
 }
@@ -129,5 +129,6 @@ fn shortened(columns: Vec<String>, rows: Vec<Vec<String>>, caption: &str) -> Dat
         false => String::new(),
     };
     let row = |row: Vec<String>| row.iter().map(|cell| short(cell)).collect();
-    DataTable { columns, rows: rows.into_iter().take(MOST_ROWS).map(row).collect(), caption: format!("{caption}{cut}") }
+    let rows = rows.into_iter().take(MOST_ROWS).map(row).collect();
+    DataTable { columns, rows, caption: format!("{caption}{cut}"), links: Vec::new() }
 }

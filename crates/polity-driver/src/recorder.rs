@@ -377,7 +377,7 @@ impl Recorder {
     /// The states of the agents after a round.
     fn push_states(&mut self, round: u32, machine: &Assembled) -> Result<(), DriveError> {
         let (Some(states), Some(society)) = (self.states, machine.society()) else { return Ok(()) };
-        if (round + 1) % states.every != 0 {
+        if !(round + 1).is_multiple_of(states.every) {
             return Ok(());
         }
         let n = society.ids_assigned();

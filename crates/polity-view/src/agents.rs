@@ -483,10 +483,13 @@ pub(crate) fn influence(app: &App, folder: &Path, agent: Option<u32>) -> Answer<
     ))
 }
 
+/// Exposures, and actions after them, by agent.
+type Exposures = BTreeMap<u32, (u32, u32)>;
+
 fn counted(agent: Option<u32>, exposures: impl Iterator<Item = (u32, u32, bool)>) -> Influence {
-    let (mut from, mut to): (BTreeMap<u32, (u32, u32)>, BTreeMap<u32, (u32, u32)>) = Default::default();
+    let (mut from, mut to) = (Exposures::new(), Exposures::new());
     for (source, target, acted) in exposures {
-        let count = |of: &mut BTreeMap<u32, (u32, u32)>, other: u32| {
+        let count = |of: &mut Exposures, other: u32| {
             let entry = of.entry(other).or_default();
             entry.0 += 1;
             entry.1 += u32::from(acted);
@@ -498,7 +501,7 @@ fn counted(agent: Option<u32>, exposures: impl Iterator<Item = (u32, u32, bool)>
             count(&mut to, target);
         }
     }
-    let listed = |of: BTreeMap<u32, (u32, u32)>| {
+    let listed = |of: Exposures| {
         let mut all: Vec<_> = of.into_iter().collect();
         all.sort_by_key(|(other, (messages, _))| (std::cmp::Reverse(*messages), *other));
         let shown = all.into_iter().take(100);

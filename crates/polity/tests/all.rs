@@ -40,6 +40,7 @@ mod people;
 mod people_in_the_loop;
 mod platform;
 mod power_loss;
+mod report;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 //! The files in a comparison's folder: tables for people, papers and programs, figures, references, logs.
 
 use super::{COORDINATION, Comparison, Grid, Score, inspect, tables};
-use crate::report::{DataTable, Figure, Point, Report, Section, render, svg_file};
+use crate::report::{DataTable, Figure, Point, Report, Section, render, short, svg_file};
 use polity_kernel::registry::Registry;
 use polity_stats::RESAMPLES;
 use polity_store::DriveError;
@@ -73,7 +73,7 @@ pub fn write(
     };
     files.iter().try_for_each(|(name, bytes)| put(name, bytes))?;
     if with_report {
-        put("report.html", render(&report(comparison, registry)).as_bytes())?;
+        put("report.html", render(&report(disk.as_ref(), comparison, registry)).as_bytes())?;
     }
     Ok(())
 }
@@ -279,9 +279,90 @@ fn frontiers(comparison: &Comparison) -> Vec<Figure> {
     ]
 }
 
-fn report(comparison: &Comparison, registry: &Registry) -> Report {
-    let table =
-        |grid: Grid, caption: &str| DataTable { columns: grid.columns, rows: grid.rows, caption: caption.into() };
+/// The same grid for a page's width: an interval in one column, the verdict beside it, small numbers without an exponent that breaks.
+fn fitted(grid: Grid) -> Grid {
+    let interval = grid.columns.windows(2).position(|pair| pair == ["low", "high"]);
+    let verdict = grid.columns.iter().position(|column| column == "verdict");
+    let cell = |cell: &String| match cell.parse::<f64>() {
+        Ok(number) if cell.contains('e') => short(number),
+        Ok(_) => cell.replace('-', "−"),
+        Err(_) => cell.clone(),
+    };
+    let fit = |row: &Vec<String>, together: &str| {
+        let mut cells: Vec<String> = row.iter().map(cell).collect();
+        if let Some(at) = interval {
+            let words = if together.is_empty() {
+                format!("{} to {}", cell(&row[at]), cell(&row[at + 1]))
+            } else {
+                together.to_owned()
+            };
+            if let Some(verdict) = verdict.filter(|verdict| *verdict > at + 1) {
+                let verdict = cells.remove(verdict);
+                cells.insert(at + 2, verdict);
+            }
+            cells.splice(at..at + 2, [words]);
+        }
+        cells
+    };
+    Grid { columns: fit(&grid.columns, "95 % interval"), rows: grid.rows.iter().map(|row| fit(row, "")).collect() }
+}
+
+/// Whether dollars were paid; those of simulated models are made up.
+fn has_dollars(comparison: &Comparison) -> bool {
+    !comparison.simulated && comparison.methods.iter().any(|score| score.spent.cost_usd > 0.0)
+}
+
+/// The address of a method's run, from the comparison's folder: its report, if it has one.
+fn link(disk: &dyn Disk, comparison: &Comparison, score: &Score) -> String {
+    let run = Path::new(&score.run);
+    let Ok(below) = run.strip_prefix(&comparison.folder) else { return String::new() };
+    let page = if disk.exists(&run.join("report.html")).unwrap_or(false) { "report.html" } else { "" };
+    format!("{}/{page}", below.to_string_lossy())
+}
+
+/// What the comparison shows, in sentences.
+fn finding(comparison: &Comparison) -> Vec<String> {
+    let mut ranked: Vec<(&Score, f64)> =
+        comparison.methods.iter().filter_map(|score| Some((score, score.accuracy?))).collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let Some((best, accuracy)) = ranked.first() else {
+        return vec!["No answer could be scored.".into()];
+    };
+    let tokens = |score: &Score| short(score.spent.tokens() as f64 / (score.items * score.runs.len()).max(1) as f64);
+    let percent = |share: f64| format!("{} %", short((1000.0 * share).round() / 10.0));
+    let others: Vec<String> = ranked[1..]
+        .iter()
+        .map(|(score, accuracy)| format!("{} {} with {}", score.method, percent(*accuracy), tokens(score)))
+        .collect();
+    let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
+    let first = format!(
+        "{} answered {} of the items correctly, with {} tokens an item{others}.",
+        best.method,
+        percent(*accuracy),
+        tokens(best)
+    );
+    let real: Vec<String> = comparison
+        .compared
+        .iter()
+        .filter(|duel| duel.verdict == "real")
+        .map(|duel| match duel.difference {
+            Some(difference) if difference < 0.0 => format!("{} and {}", duel.b, duel.a),
+            _ => format!("{} and {}", duel.a, duel.b),
+        })
+        .collect();
+    let second = match (real.len(), comparison.compared.len()) {
+        (_, 0) => return vec![first],
+        (0, _) => "These items are too few to tell any two of the methods apart.".to_owned(),
+        (_, _) => format!("The differences are real between {} (the better one first).", real.join(", ")),
+    };
+    vec![first, second]
+}
+
+fn report(disk: &dyn Disk, comparison: &Comparison, registry: &Registry) -> Report {
+    let table = |grid: Grid, caption: &str| {
+        let Grid { columns, rows } = fitted(grid);
+        DataTable { columns, rows, caption: caption.into(), links: Vec::new() }
+    };
     let section = |title: &str, text: String, figures: Vec<Figure>, grid: Grid, caption: &str| Section {
         title: title.into(),
         text: Some(text),
@@ -292,14 +373,15 @@ fn report(comparison: &Comparison, registry: &Registry) -> Report {
     let pairs = format!(
         "Differences are taken on the same items, so chance that both methods share cancels out. p is from the exact \
          McNemar test (with repeats: the sign test over items), and p (Holm) is p corrected for the number of pairs. A \
-         difference counts as real if p (Holm) is below {}.",
+         difference counts as real if p (Holm) is below {}. Intervals are not corrected for the number of pairs: one may \
+         exclude 0 although its pair is not told apart.",
         super::LEVEL
     );
     let mut sections = vec![
         section(
             "Accuracy and cost",
             warnings.join("\n\n"),
-            frontiers(comparison),
+            frontiers(comparison).into_iter().take(if has_dollars(comparison) { 2 } else { 1 }).collect(),
             tables::methods(&comparison.methods),
             "The methods, with 95 % intervals of their accuracy. Use is per item and run; dollars are the total of all \
              items and runs.",
@@ -313,6 +395,9 @@ fn report(comparison: &Comparison, registry: &Registry) -> Report {
             "Use by member and kind of work; the share is of the method's tokens.",
         ),
     ];
+    if let Some(table) = &mut sections[0].table {
+        table.links = comparison.methods.iter().map(|score| link(disk, comparison, score)).collect();
+    }
     if let Some(pilot) = &comparison.pilot {
         let text = format!(
             "Budgets are equal in {}: the allowance is {:.6} per item, which is what {} uses on the first {} items, \
@@ -338,6 +423,7 @@ fn report(comparison: &Comparison, registry: &Registry) -> Report {
         kind: "Comparison of methods".into(),
         title: comparison.methods.iter().map(|score| score.method.as_str()).collect::<Vec<_>>().join(", "),
         description: Some(basis(comparison)),
+        finding: finding(comparison),
         simulated: comparison.simulated,
         status: "finished".into(),
         facts: vec![
@@ -366,7 +452,19 @@ fn report(comparison: &Comparison, registry: &Registry) -> Report {
 
 #[cfg(test)]
 mod tests {
-    use super::tex;
+    use super::{Grid, fitted, tex};
+
+    #[test]
+    fn a_verdict_stands_beside_its_interval() {
+        let row = |cells: [&str; 6]| cells.map(str::to_owned).to_vec();
+        let grid = Grid {
+            columns: row(["pair", "difference", "low", "high", "p", "verdict"]),
+            rows: vec![row(["a - b", "+0.1", "-0.1", "+0.3", "5.2e-4", "not told apart"])],
+        };
+        let fitted = fitted(grid);
+        assert_eq!(fitted.columns.join("|"), "pair|difference|95 % interval|verdict|p");
+        assert_eq!(fitted.rows[0].join("|"), "a - b|+0.1|−0.1 to +0.3|not told apart|0.00052");
+    }
 
     #[test]
     fn latex_reads_signs_as_they_are() {

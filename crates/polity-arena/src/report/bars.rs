@@ -75,12 +75,7 @@ impl BarChart<'_> {
         let range = padded(extent(values.chain(whiskers).chain([0.0])).unwrap_or((0.0, 1.0)));
         let count = self.names.len().max(1);
         let numbered = self.names.iter().all(|name| name.parse::<f64>().is_ok());
-        let upright = Area {
-            left: label_room(&ticks(range.0, range.1, 5, false)),
-            top: 30.0,
-            right: canvas.width - 14.0,
-            bottom: canvas.height - 46.0,
-        };
+        let upright = canvas.area(label_room(&ticks(range.0, range.1, canvas.levels, false)), 14.0);
         let slot = upright.width() / count as f64;
         let wrapped: Vec<Option<Vec<String>>> = self.names.iter().map(|name| wrap(name, slot - 6.0)).collect();
         let lying = !numbered && wrapped.iter().any(Option::is_none);
@@ -106,7 +101,7 @@ impl BarChart<'_> {
                 self.tip(&mut svg, canvas, &plan, i);
             }
         }
-        let height = if lying { plan.area.bottom + 46.0 } else { canvas.height };
+        let height = if lying { plan.area.bottom + canvas.below } else { canvas.height };
         svg.finish(canvas, height, figure, &self.summary)
     }
 
@@ -114,19 +109,20 @@ impl BarChart<'_> {
         let widest = self.names.iter().map(|name| text::width(name, FONT)).fold(0.0, f64::max);
         let left = widest.min(canvas.width * NAME_SHARE) + 12.0;
         let slot = LYING * self.sets.len() as f64 + 10.0;
-        let bottom = 30.0 + slot * self.names.len() as f64;
-        let area = Area { left, top: 30.0, right: canvas.width - 46.0, bottom };
+        let bottom = canvas.top + slot * self.names.len() as f64;
+        let area = Area { left, top: canvas.top, right: canvas.width - 46.0, bottom };
         Plan { area, lying: true, values: area.x(range), slot }
     }
 
     fn axes(&self, svg: &mut Svg, canvas: &Canvas, plan: &Plan, range: (f64, f64)) {
         let area = plan.area;
+        let (x_label, y_label) = canvas.titles(self.x_label, self.y_label);
         if !plan.lying {
-            let y_ticks = ticks(range.0, range.1, 5, false);
-            svg.value_axis(area, &plan.values, &y_ticks, self.y_label, canvas);
+            let y_ticks = ticks(range.0, range.1, canvas.levels, false);
+            svg.value_axis(area, &plan.values, &y_ticks, y_label, canvas);
             // Where names take two lines, the axis name is below them.
-            let bottom = canvas.height - 46.0;
-            svg.base_name(Area { bottom, ..area }, self.x_label);
+            let bottom = canvas.height - canvas.below;
+            svg.base_name(Area { bottom, ..area }, x_label);
             return;
         }
         for (value, label) in ticks(range.0, range.1, canvas.ticks / 2 + 2, false) {
@@ -134,8 +130,8 @@ impl BarChart<'_> {
             svg.line("grid", (x, area.top), (x, area.bottom));
             svg.text("tick", (x, area.bottom + LINE + 2.0), Anchor::Middle, &label, area.width());
         }
-        svg.text("name", (2.0, area.top - 14.0), Anchor::Start, self.x_label, canvas.width - 4.0);
-        svg.base_name(area, self.y_label);
+        svg.text("name", (2.0, area.top - 14.0), Anchor::Start, x_label, canvas.width - 4.0);
+        svg.base_name(area, y_label);
     }
 
     fn names(&self, svg: &mut Svg, plan: &Plan, wrapped: &[Option<Vec<String>>], numbered: bool) {

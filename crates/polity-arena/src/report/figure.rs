@@ -4,7 +4,8 @@ use super::bars::{BarChart, BarSet};
 use super::heat::Heat;
 use super::histogram::Distribution;
 use super::lines::{Lines, MOST_SERIES};
-use super::page::{Bar, Figure};
+use super::page::{Bar, DataTable, Figure};
+use super::panels::Panels;
 use super::scatter::Scatter;
 use super::svg::{Canvas, NARROW, WIDE, colour};
 use super::table::{self, MOST_ROWS};
@@ -19,6 +20,8 @@ struct Parts {
     caption: String,
     /// Colour class and name of each series; empty when the chart needs none.
     legend: Vec<(String, String)>,
+    /// A key of another kind, as HTML.
+    key: String,
     /// Whether the wide chart names its series itself, so that only the narrow one needs the legend.
     named: bool,
     /// The chart in both sizes, or nothing when there is nothing to draw.
@@ -30,11 +33,12 @@ struct Parts {
     total: usize,
 }
 
-/// A figure as HTML; `number` counts from 1 over the whole report.
-pub(super) fn html(figure: &Figure, number: usize) -> String {
+/// A figure as HTML; `number` counts from 1 over the whole report. Its title is not repeated if it is that of its `section`.
+pub(super) fn html(figure: &Figure, number: usize, section: &str) -> String {
     let id = format!("figure-{number}");
     let parts = parts(figure, &id);
-    let mut out = format!("<figure id=\"{id}\">\n<h3 id=\"{id}-title\">{}</h3>\n", text::escape(&parts.title));
+    let quiet = if parts.title == section { " class=\"quiet\"" } else { "" };
+    let mut out = format!("<figure id=\"{id}\">\n<h3 id=\"{id}-title\"{quiet}>{}</h3>\n", text::escape(&parts.title));
     let Some(charts) = parts.charts else {
         out.push_str("<p class=\"empty\">Nothing was measured yet.</p>\n");
         out.push_str(&caption(number, &parts.caption));
@@ -50,14 +54,19 @@ pub(super) fn html(figure: &Figure, number: usize) -> String {
         }
         out.push_str("</ul>\n");
     }
+    out.push_str(&parts.key);
     out.push_str(&charts);
     out.push_str(&caption(number, &parts.caption));
     for note in &parts.notes {
         out.push_str(&format!("<p class=\"note\">{}</p>\n", text::escape(note)));
     }
-    let rows = if parts.total == 1 { "1 row".to_owned() } else { format!("{} rows", text::shown(parts.total as f64)) };
-    out.push_str(&format!("<details class=\"data\"><summary>Data ({rows})</summary>\n"));
-    out.push_str(&table::html(&parts.columns, &parts.rows, parts.total));
+    if parts.columns.is_empty() {
+        out.push_str("</figure>\n");
+        return out;
+    }
+    out.push_str(&format!("<details class=\"data\"><summary>Data ({})</summary>\n", table::count(parts.total)));
+    let data = DataTable { columns: parts.columns, rows: parts.rows, ..DataTable::default() };
+    out.push_str(&table::html(&data, parts.total));
     out.push_str("</details>\n</figure>\n");
     out
 }
@@ -73,16 +82,33 @@ fn both(draw: impl Fn(&Canvas) -> String) -> String {
 fn parts(figure: &Figure, id: &str) -> Parts {
     match figure {
         Figure::Lines { title, x_label, y_label, series, caption } => {
-            let chart = Lines { x_label, y_label, series };
-            let names = series.iter().take(MOST_SERIES).enumerate();
+            let chart = Lines { x_label, y_label, series, ..Lines::default() };
+            let names = series.iter().take(MOST_SERIES).enumerate().filter(|_| series.len() > 1);
             let (columns, rows, total) = chart.table(MOST_ROWS);
             Parts {
+                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
                 legend: names.map(|(i, series)| (colour(i), series.name.clone())).collect(),
-                named: chart.names_itself(),
+                named: chart.names_itself(&WIDE),
                 charts: chart.has_points().then(|| both(|canvas| chart.draw(canvas, id))),
                 notes: chart.notes(),
+                columns,
+                rows,
+                total,
+            }
+        }
+        Figure::Panels { title, x_label, panels, marks, shade, caption } => {
+            let chart = Panels::new(x_label, panels, marks, shade);
+            let (columns, rows, total) = chart.table();
+            Parts {
+                title: title.clone(),
+                caption: caption.clone(),
+                legend: Vec::new(),
+                key: chart.legend(),
+                named: false,
+                charts: chart.has_charts().then(|| chart.draw(id)),
+                notes: Vec::new(),
                 columns,
                 rows,
                 total,
@@ -92,6 +118,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
             let chart = Distribution::new(x_label, y_label, before, after.as_ref());
             let (columns, rows, total) = chart.table(MOST_ROWS);
             Parts {
+                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
                 legend: chart.legend(),
@@ -108,6 +135,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
             let drawn = format!("Only the first {MOST_BARS} of {} bars are drawn.", bars.len());
             let (columns, rows) = bar_table(x_label, y_label, bars);
             Parts {
+                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
                 legend: Vec::new(),
@@ -123,6 +151,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
             let chart = Scatter { x_label, y_label, points };
             let (columns, rows) = chart.table();
             Parts {
+                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
                 legend: Vec::new(),
@@ -138,6 +167,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
             let chart = Heat::new(x_label, y_label, rounds, bins, cells);
             let (columns, rows, total) = chart.table(MOST_ROWS);
             Parts {
+                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
                 legend: Vec::new(),

@@ -9,8 +9,34 @@ use super::text;
 const MOST_COLUMNS: usize = 120;
 const MOST_ROWS: usize = 40;
 
-/// Shares of the largest share that the colour key shows, with their opacity: its square root, so that small shares are seen.
-const KEY: [f64; 4] = [0.0625, 0.25, 0.5625, 1.0];
+/// Steps of the colour key, from the palest to the darkest.
+const KEY: [f64; 4] = [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0];
+
+/// If the smallest share is more than this part of the largest, colours begin at the smallest: else all would look alike.
+const ALIKE: f64 = 0.4;
+
+/// The opacity of the palest cell.
+const PALEST: f64 = 0.08;
+
+/// The shares of the palest and the darkest colour.
+#[derive(Clone, Copy)]
+struct Tones {
+    low: f64,
+    high: f64,
+}
+
+impl Tones {
+    /// The opacity of a share: small differences near the palest colour are seen.
+    fn of(self, share: f64) -> f64 {
+        let part = if self.high > self.low { (share - self.low) / (self.high - self.low) } else { 1.0 };
+        PALEST + (1.0 - PALEST) * part.clamp(0.0, 1.0).sqrt()
+    }
+
+    /// The share at a step of the key.
+    fn at(self, step: f64) -> f64 {
+        self.low + (self.high - self.low) * step * step
+    }
+}
 
 /// Rounds drawn as one column: its start and end, its first and last round, its shares in per cent (NaN: none).
 struct Column {
@@ -72,6 +98,13 @@ impl<'a> Heat<'a> {
         self.columns.iter().flat_map(|c| c.shares.iter().copied()).filter(|s| drawable(*s)).fold(0.0, f64::max)
     }
 
+    fn tones(&self) -> Tones {
+        let high = self.highest();
+        let all = self.columns.iter().flat_map(|c| c.shares.iter().copied()).filter(|s| drawable(*s));
+        let low = all.fold(high, f64::min);
+        Tones { low: if low > high * ALIKE && low < high { low } else { 0.0 }, high }
+    }
+
     /// Notes for the text under the chart on what the chart cannot show.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -128,7 +161,7 @@ impl<'a> Heat<'a> {
         };
         let x = area.x(snug((first, last)));
         svg.rect("ground", area);
-        let highest = self.highest();
+        let tones = self.tones();
         let row = area.height() / rows as f64;
         for column in &self.columns {
             for (i, share) in column.shares.iter().enumerate() {
@@ -144,13 +177,13 @@ impl<'a> Heat<'a> {
                 let (name, share_text) = (self.bins.label(i), text::percent(*share));
                 let x_label = text::first(self.x_label, 40);
                 let title = format!("{x_label} {rounds}, {}: {share_text}", text::first(&name, 60));
-                svg.cell(cell, (share / highest).sqrt().max(0.05), &title);
+                svg.cell(cell, tones.of(*share), &title);
             }
         }
         self.row_labels(&mut svg, area, row);
         svg.base_axis(area, &x, &ticks(first, last, canvas.ticks, true), self.x_label);
         svg.text("name", (2.0, area.top - 22.0), Anchor::Start, self.y_label, canvas.width * 0.4);
-        key(&mut svg, area, highest);
+        key(&mut svg, area, tones);
         svg.finish(canvas, canvas.height, figure, &self.summary())
     }
 
@@ -189,16 +222,16 @@ impl<'a> Heat<'a> {
 }
 
 /// The colour key: four shares at the top right.
-fn key(svg: &mut Svg, area: Area, highest: f64) {
+fn key(svg: &mut Svg, area: Area, tones: Tones) {
     const STEP: f64 = 50.0;
     let left = area.right - STEP * KEY.len() as f64;
-    for (i, part) in KEY.iter().enumerate() {
+    for (i, step) in KEY.iter().enumerate() {
         let from = left + STEP * i as f64;
         let swatch = Area { left: from, right: from + STEP, top: area.top - 30.0, bottom: area.top - 22.0 };
-        let share = text::percent(highest * part);
+        let share = tones.at(*step);
         svg.rect("ground", swatch);
-        svg.cell(swatch, part.sqrt(), &share);
-        svg.text("tick", (from + STEP / 2.0, area.top - 8.0), Anchor::Middle, &share, STEP);
+        svg.cell(swatch, tones.of(share), &text::percent(share));
+        svg.text("tick", (from + STEP / 2.0, area.top - 8.0), Anchor::Middle, &text::percent(share), STEP);
     }
 }
 

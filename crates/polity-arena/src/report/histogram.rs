@@ -142,12 +142,12 @@ impl<'a> Distribution<'a> {
         let sets = self.sets();
         let highest = sets.iter().flat_map(|s| s.values.iter().copied()).fold(0.0, f64::max);
         let range = padded((0.0, highest));
-        let y_ticks = ticks(range.0, range.1, 5, false);
-        let area =
-            Area { left: label_room(&y_ticks), top: 30.0, right: canvas.width - 14.0, bottom: canvas.height - 46.0 };
+        let y_ticks = ticks(range.0, range.1, canvas.levels, false);
+        let area = canvas.area(label_room(&y_ticks), 14.0);
         let reach = (edges[0], edges[edges.len() - 1]);
         let (x, y) = (area.x(reach), area.y(range));
-        svg.value_axis(area, &y, &y_ticks, self.y_label, canvas);
+        let (x_label, y_label) = canvas.titles(self.x_label, self.y_label);
+        svg.value_axis(area, &y, &y_ticks, y_label, canvas);
         let beside = edges.len() <= SIDE_BY_SIDE + 1;
         for (s, set) in sets.iter().enumerate() {
             for (pair, share) in edges.windows(2).zip(&set.values) {
@@ -179,7 +179,7 @@ impl<'a> Distribution<'a> {
                 svg.path(&format!("line {}", set.class), outline, false);
             }
         }
-        svg.base_axis(area, &x, &ticks(reach.0, reach.1, canvas.ticks, false), self.x_label);
+        svg.base_axis(area, &x, &ticks(reach.0, reach.1, canvas.ticks, false), x_label);
         if canvas.roomy {
             for (i, pair) in edges.windows(2).enumerate() {
                 let zone = Area { left: x.at(pair[0]), right: x.at(pair[1]), ..area };

@@ -9,21 +9,23 @@ use super::text;
 /// The most series drawn in one chart.
 pub(super) const MOST_SERIES: usize = 24;
 
-/// Up to this many series are named at the end of their lines; more need a legend.
-const NAMED_SERIES: usize = 6;
-
 /// Lines with at most this many points show each as a dot.
 const DOTTED_POINTS: usize = 24;
 
-/// Positions along the horizontal axis that respond to the pointer, and series that they list.
-const MOST_TIPS: usize = 120;
+/// Width of a place along the horizontal axis that responds to the pointer, and series that it lists.
+const PIXELS_PER_TIP: usize = 7;
 const MOST_TIP_ROWS: usize = 8;
 
 /// A line chart's parts, ready to be drawn at either size.
+#[derive(Default)]
 pub(super) struct Lines<'a> {
     pub x_label: &'a str,
     pub y_label: &'a str,
     pub series: &'a [Series],
+    /// Positions of vertical lines, with a letter each.
+    pub marks: Vec<(f64, String)>,
+    /// The range of the horizontal axis, if it is not the series' own.
+    pub x_range: Option<(f64, f64)>,
 }
 
 /// A series' values by position, for tips and tables: exact, not decimated.
@@ -61,9 +63,10 @@ impl Lines<'_> {
         &self.series[..self.series.len().min(MOST_SERIES)]
     }
 
-    /// Whether the wide chart names its series itself.
-    pub fn names_itself(&self) -> bool {
-        self.series.len() <= NAMED_SERIES
+    /// Whether the chart names its series itself; a single one has its last value there.
+    pub fn names_itself(&self, canvas: &Canvas) -> bool {
+        let fits = |series: &Series| text::width(&series.name, FONT) <= canvas.name_room;
+        self.series.len() == 1 && canvas.named > 0 || self.series.len() <= canvas.named && self.series.iter().all(fits)
     }
 
     /// Whether there is a point to draw.
@@ -88,7 +91,7 @@ impl Lines<'_> {
     /// The chart in words, for readers who do not see it.
     pub fn summary(&self) -> String {
         let mut words = format!("Line chart of {} against {}.", self.y_label, self.x_label);
-        for series in self.drawn().iter().take(NAMED_SERIES) {
+        for series in self.drawn().iter().take(6) {
             let mut points = series.points.iter().filter(|p| drawable(p.0) && drawable(p.1));
             let Some(first) = points.next() else { continue };
             let last = points.next_back().unwrap_or(first);
@@ -106,92 +109,91 @@ impl Lines<'_> {
 
     /// Returns columns and rows of the data behind the chart, at most `most` rows, and the total number of rows.
     pub fn table(&self, most: usize) -> (Vec<String>, Vec<Vec<String>>, usize) {
-        let mut columns = vec![self.x_label.to_owned()];
-        for series in self.drawn() {
-            columns.push(series.name.clone());
-            if series.band.is_some() {
-                columns.push(format!("{} (low)", series.name));
-                columns.push(format!("{} (high)", series.name));
-            }
-        }
-        let lookups: Vec<Lookup> = self.drawn().iter().map(Lookup::new).collect();
-        let positions = positions(&lookups);
-        let rows = positions.iter().take(most).map(|x| {
-            let mut row = vec![text::plain(*x)];
-            for (series, lookup) in self.drawn().iter().zip(&lookups) {
-                row.push(text::plain(lookup.value(*x)));
-                if series.band.is_some() {
-                    let (low, high) = lookup.band(*x).unwrap_or((f64::NAN, f64::NAN));
-                    row.extend([text::plain(low), text::plain(high)]);
-                }
-            }
-            row
+        let named: Vec<(String, &Series)> = self.drawn().iter().map(|s| (s.name.clone(), s)).collect();
+        table(self.x_label, &named, most)
+    }
+
+    /// Ranges of both axes.
+    fn ranges(&self) -> ((f64, f64), (f64, f64)) {
+        let xs = self.drawn().iter().flat_map(|s| {
+            let band = s.band.iter().flatten().map(|b| b.0);
+            s.points.iter().map(|p| p.0).chain(band)
         });
-        (columns, rows.collect(), positions.len())
+        let ys = self.drawn().iter().flat_map(|s| {
+            let band = s.band.iter().flatten().flat_map(|b| [b.1, b.2]);
+            s.points.iter().map(|p| p.1).chain(band)
+        });
+        let x_range = self.x_range.or_else(|| extent(xs)).unwrap_or((0.0, 1.0));
+        (snug(x_range), padded(extent(ys).unwrap_or((0.0, 1.0))))
+    }
+
+    /// Whether all positions are whole numbers, as rounds are.
+    fn is_whole(&self) -> bool {
+        self.drawn().iter().flat_map(|s| &s.points).all(|p| !drawable(p.0) || p.0.fract() == 0.0)
     }
 
     /// The chart at one size.
     pub fn draw(&self, canvas: &Canvas, figure: &str) -> String {
         let mut svg = Svg::new();
-        let xs = self.drawn().iter().flat_map(|s| {
-            let band = s.band.iter().flatten().map(|b| b.0);
-            s.points.iter().map(|p| p.0).chain(band)
-        });
-        let whole = xs.clone().filter(|x| drawable(*x)).all(|x| x.fract() == 0.0);
-        let x_range = snug(extent(xs).unwrap_or((0.0, 1.0)));
-        let ys = self.drawn().iter().flat_map(|s| {
-            let band = s.band.iter().flatten().flat_map(|b| [b.1, b.2]);
-            s.points.iter().map(|p| p.1).chain(band)
-        });
-        let y_range = padded(extent(ys).unwrap_or((0.0, 1.0)));
-        let y_ticks = ticks(y_range.0, y_range.1, 5, false);
-        let named = canvas.roomy && self.names_itself();
-        let area = Area {
-            left: label_room(&y_ticks),
-            top: 30.0,
-            right: canvas.width - if named { self.name_room() } else { 14.0 },
-            bottom: canvas.height - 46.0,
-        };
+        let (x_range, y_range) = self.ranges();
+        let y_ticks = ticks(y_range.0, y_range.1, canvas.levels, false);
+        let named = self.names_itself(canvas);
+        let area = canvas.area(label_room(&y_ticks), if named { self.name_room(canvas) } else { 14.0 });
         let (x, y) = (area.x(x_range), area.y(y_range));
-        svg.value_axis(area, &y, &y_ticks, self.y_label, canvas);
-        svg.base_axis(area, &x, &ticks(x_range.0, x_range.1, canvas.ticks, whole), self.x_label);
-        for (i, series) in self.drawn().iter().enumerate() {
+        let (x_label, y_label) = canvas.titles(self.x_label, self.y_label);
+        svg.value_axis(area, &y, &y_ticks, y_label, canvas);
+        svg.base_axis(area, &x, &ticks(x_range.0, x_range.1, canvas.ticks, self.is_whole()), x_label);
+        for (at, letter) in self.marks.iter().filter(|(at, _)| (x_range.0..=x_range.1).contains(at)) {
+            svg.line("change", (x.at(*at), area.top), (x.at(*at), area.bottom));
+            svg.text("letter", (x.at(*at), area.top - 4.0), Anchor::Middle, letter, area.width());
+        }
+        let colours = colours(self.drawn());
+        for (series, class) in self.drawn().iter().zip(&colours) {
             let band = series.band.as_deref().unwrap_or_default();
             for run in runs(band, |b| (drawable(b.0) && drawable(b.1) && drawable(b.2)).then_some((b.1, b.2))) {
                 let upper = run.iter().map(|b| (x.at(b.0), y.at(b.2)));
                 let lower = run.iter().rev().map(|b| (x.at(b.0), y.at(b.1)));
-                svg.path(&format!("band {}", colour(i)), upper.chain(lower), true);
+                svg.path(&format!("band {class}"), upper.chain(lower), true);
             }
         }
-        for (i, series) in self.drawn().iter().enumerate() {
-            let dots = series.points.len() <= DOTTED_POINTS;
+        for (series, class) in self.drawn().iter().zip(&colours) {
+            let dots = series.points.len() <= DOTTED_POINTS && !series.reference;
             for run in runs(&series.points, |p| (drawable(p.0) && drawable(p.1)).then_some((p.1, p.1))) {
                 let points = run.iter().map(|p| (x.at(p.0), y.at(p.1)));
                 if run.len() > 1 {
-                    svg.path(&format!("line {}", colour(i)), points.clone(), false);
+                    svg.path(&format!("line {class}"), points.clone(), false);
                 }
                 // A point between two gaps has no line and would be lost without its dot.
                 if dots || run.len() == 1 {
-                    points.for_each(|point| svg.circle(&format!("dot {}", colour(i)), point));
+                    points.for_each(|point| svg.circle(&format!("dot {class}"), point));
                 }
             }
         }
         if named {
-            self.name_lines(&mut svg, area, |value| y.at(value));
+            self.name_lines(&mut svg, canvas, area, &colours, |value| y.at(value));
         }
         if canvas.roomy {
-            self.tips(&mut svg, canvas, area, |at| x.at(at), |value| y.at(value));
+            self.tips(&mut svg, canvas, area, &colours, |at| x.at(at), |value| y.at(value));
         }
         svg.finish(canvas, canvas.height, figure, &self.summary())
     }
 
-    fn name_room(&self) -> f64 {
-        let widest = self.drawn().iter().map(|s| text::width(&s.name, FONT)).fold(0.0, f64::max);
-        widest.min(150.0) + 34.0
+    /// What is written at the end of a line: the name, or the last value of a single series.
+    fn end_label(&self, series: &Series) -> String {
+        match self.drawn() {
+            [_] => series.points.iter().rev().find(|p| drawable(p.1)).map_or(String::new(), |p| text::short(p.1)),
+            _ => series.name.clone(),
+        }
+    }
+
+    fn name_room(&self, canvas: &Canvas) -> f64 {
+        let widest = self.drawn().iter().map(|s| text::width(&self.end_label(s), FONT)).fold(0.0, f64::max);
+        widest.min(canvas.name_room) + if self.drawn().len() == 1 { 10.0 } else { 22.0 }
     }
 
     /// Writes names at the ends of the lines, moved apart where they would overlap.
-    fn name_lines(&self, svg: &mut Svg, area: Area, y: impl Fn(f64) -> f64) {
+    fn name_lines(&self, svg: &mut Svg, canvas: &Canvas, area: Area, colours: &[String], y: impl Fn(f64) -> f64) {
+        let alone = self.drawn().len() == 1;
         let mut ends: Vec<(usize, f64)> = Vec::new();
         for (i, series) in self.drawn().iter().enumerate() {
             if let Some(last) = series.points.iter().rev().find(|p| drawable(p.0) && drawable(p.1)) {
@@ -201,17 +203,27 @@ impl Lines<'_> {
         ends.sort_by(|a, b| a.1.total_cmp(&b.1));
         let places = apart(ends.iter().map(|(_, y)| *y).collect(), area.top, area.bottom);
         for ((i, end), place) in ends.into_iter().zip(places) {
-            svg.line(&format!("leader {}", colour(i)), (area.right + 3.0, end), (area.right + 12.0, place));
-            svg.line(&format!("line {}", colour(i)), (area.right + 12.0, place), (area.right + 24.0, place));
-            let room = self.name_room() - 32.0;
-            svg.text("direct", (area.right + 29.0, place + 4.0), Anchor::Start, &self.series[i].name, room);
+            if !alone {
+                svg.line(&format!("leader {}", colours[i]), (area.right + 2.0, end), (area.right + 14.0, place));
+            }
+            let left = area.right + if alone { 6.0 } else { 18.0 };
+            let label = self.end_label(&self.series[i]);
+            svg.text(&format!("direct {}", colours[i]), (left, place + 4.0), Anchor::Start, &label, canvas.name_room);
         }
     }
 
-    fn tips(&self, svg: &mut Svg, canvas: &Canvas, area: Area, x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) {
+    fn tips(
+        &self,
+        svg: &mut Svg,
+        canvas: &Canvas,
+        area: Area,
+        colours: &[String],
+        x: impl Fn(f64) -> f64,
+        y: impl Fn(f64) -> f64,
+    ) {
         let lookups: Vec<Lookup> = self.drawn().iter().map(Lookup::new).collect();
         let all: Vec<f64> = positions(&lookups).into_iter().filter(|x| drawable(*x)).collect();
-        let count = all.len().min(MOST_TIPS);
+        let count = all.len().min(canvas.width as usize / PIXELS_PER_TIP);
         let chosen: Vec<f64> = (0..count).map(|i| all[i * (all.len() - 1) / (count - 1).max(1)]).collect();
         for (i, at) in chosen.iter().enumerate() {
             let middle = x(*at);
@@ -225,7 +237,7 @@ impl Lines<'_> {
                 if let Some((low, high)) = lookup.band(*at) {
                     row.push_str(&format!(" ({} to {})", text::shown(low), text::shown(high)));
                 }
-                rows.push((format!("dot {}", colour(i)), row));
+                rows.push((format!("dot {}", colours[i]), row));
                 if drawable(value) {
                     highest = highest.min(y(value));
                 }
@@ -238,7 +250,7 @@ impl Lines<'_> {
 }
 
 /// Places for labels that want to be at rising `wanted` heights: at least a line apart, and inside if they fit.
-fn apart(mut wanted: Vec<f64>, top: f64, bottom: f64) -> Vec<f64> {
+pub(super) fn apart(mut wanted: Vec<f64>, top: f64, bottom: f64) -> Vec<f64> {
     let mut free = top;
     for place in &mut wanted {
         *place = place.max(free);
@@ -250,6 +262,49 @@ fn apart(mut wanted: Vec<f64>, top: f64, bottom: f64) -> Vec<f64> {
         free = *place - LINE;
     }
     wanted
+}
+
+/// Returns columns and rows of series with their names, at most `most` rows, and the total number of rows.
+pub(super) fn table(
+    x_label: &str,
+    series: &[(String, &Series)],
+    most: usize,
+) -> (Vec<String>, Vec<Vec<String>>, usize) {
+    let mut columns = vec![x_label.to_owned()];
+    for (name, series) in series {
+        columns.push(name.clone());
+        if series.band.is_some() {
+            columns.push(format!("{name} (low)"));
+            columns.push(format!("{name} (high)"));
+        }
+    }
+    let lookups: Vec<Lookup> = series.iter().map(|(_, series)| Lookup::new(series)).collect();
+    let positions = positions(&lookups);
+    let rows = positions.iter().take(most).map(|x| {
+        let mut row = vec![text::plain(*x)];
+        for ((_, series), lookup) in series.iter().zip(&lookups) {
+            row.push(text::plain(lookup.value(*x)));
+            if series.band.is_some() {
+                let (low, high) = lookup.band(*x).unwrap_or((f64::NAN, f64::NAN));
+                row.extend([text::plain(low), text::plain(high)]);
+            }
+        }
+        row
+    });
+    (columns, rows.collect(), positions.len())
+}
+
+/// The colour of each series: a reference is grey and dashed, the others follow the palette.
+pub(super) fn colours(series: &[Series]) -> Vec<String> {
+    let mut next = 0;
+    let mut class = |series: &Series| match series.reference {
+        true => "before dashed".to_owned(),
+        false => {
+            next += 1;
+            colour(next - 1)
+        }
+    };
+    series.iter().map(&mut class).collect()
 }
 
 fn has_band(series: &Series) -> bool {

@@ -11,9 +11,12 @@ mod figure;
 mod heat;
 mod histogram;
 mod lines;
+mod network;
 mod page;
+mod panels;
 mod scale;
 mod scatter;
+mod shades;
 mod svg;
 mod table;
 #[cfg(test)]
@@ -23,8 +26,12 @@ mod text;
 use polity_kernel::digest::FileHash;
 
 pub use bins::{BinAxis, Bins, automatic_edges, histogram};
-pub use page::{Bar, DataTable, Figure, Point, Report, Section, Series};
+pub use network::layout;
+pub use page::{
+    Agents, Bar, Chart, DataTable, Figure, Mark, Node, Panel, Place, Point, Report, Section, Series, Shape,
+};
 pub use scatter::frontier;
+pub use text::{measured, short};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -34,8 +41,14 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 /// The most characters of a scenario that the page repeats; the run folder holds the whole.
 const LONGEST_SCENARIO: usize = 200_000;
 
-/// Facts with more characters than this take double width.
-const LONG_FACT: usize = 18;
+/// Facts with more characters than this stand near the end of the page.
+const LONG_FACT: usize = 24;
+
+/// Pages with this many headings have a table of contents.
+const LONG_PAGE: usize = 5;
+
+/// Tables with more rows than this are folded.
+const SHORT_TABLE: usize = 12;
 
 /// The report as one self-contained HTML page.
 pub fn render(report: &Report) -> String {
@@ -78,11 +91,29 @@ pub fn svg_file(figures: &[Figure]) -> String {
     figure::svg_file(figures)
 }
 
+/// Facts for the head of the page, or for its end.
+fn facts(report: &Report, long: bool) -> String {
+    let status = (!report.status.is_empty()).then(|| ("status".to_owned(), report.status.clone()));
+    let of_length = |fact: &&(String, String)| (fact.1.chars().count() > LONG_FACT) == long;
+    let all = status.iter().chain(&report.facts).filter(of_length);
+    let items = all
+        .map(|(name, value)| format!("<div><dt>{}</dt><dd>{}</dd></div>\n", text::escape(name), text::escape(value)));
+    let items: String = items.collect();
+    if items.is_empty() { items } else { format!("<dl class=\"facts\">\n{items}</dl>\n") }
+}
+
 fn header(report: &Report, title: &str) -> String {
     let kind = if report.kind.is_empty() { "Run report".into() } else { text::escape(&report.kind) };
     let mut out = format!("<header>\n<p class=\"kind\">{kind}</p>\n<h1>{title}</h1>\n");
     if let Some(description) = &report.description {
         out.push_str(&format!("<div class=\"lead\">{}</div>\n", paragraphs(description)));
+    }
+    if !report.finding.is_empty() {
+        let label = if report.simulated { " <span class=\"simulated\">simulated models</span>" } else { "" };
+        out.push_str(&format!(
+            "<section class=\"finding\" aria-label=\"Finding\">\n<h2>What it shows{label}</h2>\n{}</section>\n",
+            paragraphs(&report.finding.join("\n\n"))
+        ));
     }
     if report.simulated {
         out.push_str(
@@ -91,16 +122,35 @@ fn header(report: &Report, title: &str) -> String {
              under those assumptions; they are no evidence about any real model.</p></aside>\n",
         );
     }
-    out.push_str("<dl class=\"facts\">\n");
-    let status = (!report.status.is_empty()).then(|| ("status".to_owned(), report.status.clone()));
-    for (name, value) in status.iter().chain(&report.facts) {
-        // Digests and paths need the width of two ordinary facts.
-        let class = if value.chars().count() > LONG_FACT { " class=\"long\"" } else { "" };
-        let (name, value) = (text::escape(name), text::escape(value));
-        out.push_str(&format!("<div{class}><dt>{name}</dt><dd>{value}</dd></div>\n"));
-    }
-    out.push_str("</dl>\n</header>\n");
+    out.push_str(&facts(report, false));
+    out.push_str(&contents(report));
+    out.push_str("</header>\n");
     out
+}
+
+/// The headings of the page, with their anchors.
+fn headings(report: &Report) -> Vec<(String, String)> {
+    let results =
+        report.sections.iter().enumerate().map(|(i, section)| (format!("part-{}", i + 1), section.title.clone()));
+    let mut all: Vec<(String, String)> = results.collect();
+    let mut more = |id: &str, title: &str, is_there: bool| {
+        all.extend(is_there.then(|| (id.to_owned(), title.to_owned())));
+    };
+    more("methods", "Methods", !report.methods.is_empty());
+    more("reproduce", "Reproduce", !report.reproduce.is_empty());
+    more("scenario", "Scenario", !report.scenario_yaml_or_json.is_empty());
+    all
+}
+
+/// The table of contents of a long page.
+fn contents(report: &Report) -> String {
+    let headings = headings(report);
+    if headings.len() < LONG_PAGE {
+        return String::new();
+    }
+    let item = |(id, title): &(String, String)| format!("<li><a href=\"#{id}\">{}</a></li>\n", text::escape(title));
+    let items: String = headings.iter().map(item).collect();
+    format!("<nav class=\"contents\" aria-label=\"Contents\">\n<ul>\n{items}</ul>\n</nav>\n")
 }
 
 fn results(sections: &[Section]) -> String {
@@ -110,21 +160,23 @@ fn results(sections: &[Section]) -> String {
     }
     let mut out = String::new();
     let (mut figures, mut tables) = (0, 0);
-    for section in sections {
-        out.push_str(&format!("<section>\n<h2>{}</h2>\n", text::escape(&section.title)));
+    for (i, section) in sections.iter().enumerate() {
+        out.push_str(&format!("<section id=\"part-{}\">\n<h2>{}</h2>\n", i + 1, text::escape(&section.title)));
         if let Some(words) = &section.text {
             out.push_str(&paragraphs(words));
         }
         for figure in &section.figures {
             figures += 1;
-            out.push_str(&figure::html(figure, figures));
+            out.push_str(&figure::html(figure, figures, &section.title));
         }
         if let Some(table) = &section.table {
             tables += 1;
+            let open = if table.rows.len() <= SHORT_TABLE { " open" } else { "" };
             out.push_str(&format!(
-                "<div class=\"table\">\n<p class=\"caption\"><b>Table {tables}.</b> {}</p>\n{}</div>\n",
+                "<details class=\"table keep\"{open}>\n<summary><b>Table {tables}.</b> {} ({})</summary>\n{}</details>\n",
                 text::escape(&table.caption),
-                table::html(&table.columns, &table.rows, table.rows.len())
+                table::count(table.rows.len()),
+                table::html(table, table.rows.len())
             ));
         }
         if section.text.is_none() && section.figures.is_empty() && section.table.is_none() {
@@ -139,13 +191,16 @@ fn ending(report: &Report) -> String {
     let mut out = String::new();
     if !report.methods.is_empty() {
         out.push_str(&format!(
-            "<section>\n<h2>Methods</h2>\n<div class=\"methods\">{}</div>\n</section>\n",
+            "<section id=\"methods\">\n<h2>Methods</h2>\n<div class=\"methods\">{}</div>\n</section>\n",
             paragraphs(&report.methods)
         ));
     }
     if !report.reproduce.is_empty() {
         let commands = text::escape(&report.reproduce.join("\n"));
-        out.push_str(&format!("<section>\n<h2>Reproduce</h2>\n<pre tabindex=\"0\">{commands}</pre>\n</section>\n"));
+        out.push_str(&format!(
+            "<section id=\"reproduce\">\n<h2>Reproduce</h2>\n<pre tabindex=\"0\">{commands}</pre>\n{}</section>\n",
+            facts(report, true)
+        ));
     }
     if !report.scenario_yaml_or_json.is_empty() {
         let short = text::first(&report.scenario_yaml_or_json, LONGEST_SCENARIO);
@@ -155,8 +210,8 @@ fn ending(report: &Report) -> String {
             "<p class=\"note\">The scenario is cut off here; the run folder holds all of it.</p>\n"
         };
         out.push_str(&format!(
-            "<section>\n<h2>Scenario</h2>\n<details class=\"keep\"><summary>The scenario of this run, with its defaults \
-             filled in</summary>\n<pre tabindex=\"0\">{}</pre>\n{more}</details>\n</section>\n",
+            "<section id=\"scenario\">\n<h2>Scenario</h2>\n<details class=\"keep\"><summary>The scenario of this run, \
+             with its defaults filled in</summary>\n<pre tabindex=\"0\">{}</pre>\n{more}</details>\n</section>\n",
             text::escape(&short)
         ));
     }

@@ -15,7 +15,9 @@ pub struct Report {
     pub simulated: bool,
     /// The status of the run: finished, stopped, running.
     pub status: String,
-    /// Names and values for the head of the page: agents, rounds, seed, digest, wall time.
+    /// What the report shows, in a sentence or two: the first thing that is read.
+    pub finding: Vec<String>,
+    /// Names and values: short ones stand in the head of the page, long ones near its end.
     pub facts: Vec<(String, String)>,
     /// The results, in reading order.
     pub sections: Vec<Section>,
@@ -54,6 +56,21 @@ pub enum Figure {
         /// At most 24 are drawn.
         series: Vec<Series>,
         /// What the figure shows, as under a figure in a paper.
+        caption: String,
+    },
+    /// Several small charts side by side, on the same horizontal axis if they have one.
+    Panels {
+        /// Heading.
+        title: String,
+        /// Name and unit of the horizontal axis; empty if there is none.
+        x_label: String,
+        /// The charts.
+        panels: Vec<Panel>,
+        /// What happened on the horizontal axis; drawn in charts of lines.
+        marks: Vec<Mark>,
+        /// What the colours of agents stand for.
+        shade: String,
+        /// What is seen.
         caption: String,
     },
     /// A distribution, or two on the same bins; drawn as shares in per cent.
@@ -116,6 +133,100 @@ pub enum Figure {
     },
 }
 
+/// One of several charts.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// Its title.
+    pub title: String,
+    /// A line below the title; may be empty.
+    pub note: String,
+    /// What is drawn.
+    pub chart: Chart,
+}
+
+/// What a panel shows.
+#[derive(Clone, Debug)]
+pub enum Chart {
+    /// Values over rounds.
+    Lines(Vec<Series>),
+    /// Values at named levels: the positions of points are indices of the names, bands are intervals.
+    Levels {
+        /// Names of the levels.
+        names: Vec<String>,
+        /// The values.
+        series: Vec<Series>,
+        /// Whether the levels have an order, so that points are joined by lines.
+        joined: bool,
+    },
+    /// A distribution, or two on the same bins.
+    Distribution {
+        /// The distribution, or the first of two.
+        before: Bins,
+        /// The second one.
+        after: Option<Bins>,
+    },
+    /// Agents at their places.
+    Agents(Agents),
+    /// What came of what, from the left to the right. A node's parent stands before it.
+    Tree(Vec<Node>),
+}
+
+/// Agents on a grid, on a plane, or in a network.
+#[derive(Clone, Debug, Default)]
+pub struct Agents {
+    /// How they are drawn.
+    pub shape: Shape,
+    /// The lowest and highest x, and y.
+    pub range: ((f64, f64), (f64, f64)),
+    /// The agents.
+    pub places: Vec<Place>,
+    /// Pairs of agents, by their positions in `places`, that are joined by a line.
+    pub ties: Vec<(usize, usize)>,
+}
+
+/// How an agent is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// A cell of a grid.
+    Cell,
+    /// A dot; an arrow if it has a heading.
+    #[default]
+    Dot,
+}
+
+/// An agent at its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Place {
+    /// On the horizontal axis.
+    pub x: f64,
+    /// On the vertical axis.
+    pub y: f64,
+    /// Where it is going.
+    pub heading: Option<(f64, f64)>,
+    /// The value that colours it; NaN if it has none.
+    pub value: f64,
+}
+
+/// A node of a tree.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Node {
+    /// The position of the node that it came from.
+    pub parent: Option<usize>,
+    /// Its place on the horizontal axis.
+    pub x: f64,
+    /// The value that colours it; NaN if it has none.
+    pub value: f64,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Mark {
+    /// Where on the horizontal axis.
+    pub at: f64,
+    /// What.
+    pub label: String,
+}
+
 /// A line of a line chart.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
@@ -128,6 +239,8 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Position, lower and upper value of a band around the line, such as quantiles; the caption says which.
     pub band: Option<Vec<(f64, f64, f64)>>,
+    /// Whether the others are compared with it; drawn grey and dashed.
+    pub reference: bool,
 }
 
 /// A bar of a bar chart.
@@ -163,4 +276,6 @@ pub struct DataTable {
     pub rows: Vec<Vec<String>>,
     /// What the table holds.
     pub caption: String,
+    /// The address to which the first cell of a row leads, relative to the page; fewer than rows if some lead nowhere.
+    pub links: Vec<String>,
 }

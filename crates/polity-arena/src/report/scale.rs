@@ -5,6 +5,9 @@ use super::text;
 /// Values beyond this are treated as missing: differences of larger ones overflow.
 const LARGEST: f64 = 1e300;
 
+/// A constant smaller than this is drawn as zero: a part of it may have no digits left.
+const LEAST: f64 = 1e-300;
+
 /// Whether a value can be drawn; everything else leaves a gap.
 pub(super) fn drawable(value: f64) -> bool {
     value.abs() <= LARGEST
@@ -23,7 +26,7 @@ pub(super) fn padded((low, high): (f64, f64)) -> (f64, f64) {
     let size = low.abs().max(high.abs());
     let span = high - low;
     if span <= size * 1e-9 {
-        return if size == 0.0 { (0.0, 1.0) } else { (low - size * 0.1, high + size * 0.1) };
+        return if size < LEAST { (0.0, 1.0) } else { (low - size * 0.1, high + size * 0.1) };
     }
     let air = span * 0.05;
     let bottom = if low >= 0.0 && low <= span * 0.5 { 0.0 } else { low - air };

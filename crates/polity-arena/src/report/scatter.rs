@@ -57,9 +57,8 @@ impl Scatter<'_> {
         let ends = |point: &Point| point.interval.map_or([point.y; 2], |(low, high)| [low, high]);
         let y_range = padded(extent(self.points.iter().flat_map(ends)).unwrap_or((0.0, 1.0)));
         let x_range = padded(extent(self.points.iter().map(|point| point.x).chain([0.0])).unwrap_or((0.0, 1.0)));
-        let y_ticks = ticks(y_range.0, y_range.1, 5, false);
-        let area =
-            Area { left: label_room(&y_ticks), top: 30.0, right: canvas.width - 14.0, bottom: canvas.height - 46.0 };
+        let y_ticks = ticks(y_range.0, y_range.1, canvas.levels, false);
+        let area = canvas.area(label_room(&y_ticks), 14.0);
         let (x, y) = (area.x(x_range), area.y(y_range));
         svg.value_axis(area, &y, &y_ticks, self.y_label, canvas);
         svg.base_axis(area, &x, &ticks(x_range.0, x_range.1, canvas.ticks / 2 + 1, false), self.x_label);

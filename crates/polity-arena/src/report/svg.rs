@@ -12,25 +12,86 @@ pub(super) const LINE: f64 = 16.0;
 /// Series colours in the style sheet; a further series repeats them dashed.
 const COLOURS: usize = 7;
 
-/// One of the two sizes of each chart: the page shows the one that fits, so text never shrinks with it.
+/// A size of a chart. A chart that stands alone has two: the page shows the one that fits, so text never shrinks with it.
 #[derive(Clone, Copy)]
 pub(super) struct Canvas {
-    /// `wide` or `narrow`: the class under which the style sheet shows it.
+    /// The class under which the style sheet shows it.
     pub class: &'static str,
     pub width: f64,
     /// Height of a chart that needs no height of its own.
     pub height: f64,
-    /// Approximate number of ticks that fit on the horizontal axis.
+    /// Approximate number of ticks that fit on the horizontal axis, and on the vertical one.
     pub ticks: usize,
-    /// Whether series are named at the end of their lines, and values shown on hover.
+    pub levels: usize,
+    /// Room above the drawing area, and below it.
+    pub top: f64,
+    pub below: f64,
+    /// Up to this many series are named at the end of their lines; more need a legend.
+    pub named: usize,
+    /// Room for such names at most.
+    pub name_room: f64,
+    /// Whether values are shown on hover.
     pub roomy: bool,
+    /// Whether axes have their names in the chart.
+    pub titled: bool,
+}
+
+impl Canvas {
+    /// The names of axes as they stand in the chart.
+    pub fn titles<'a>(&self, x_label: &'a str, y_label: &'a str) -> (&'a str, &'a str) {
+        if self.titled { (x_label, y_label) } else { ("", "") }
+    }
+
+    /// The drawing area, with this much room on the left and on the right.
+    pub fn area(&self, left: f64, right: f64) -> Area {
+        Area { left, top: self.top, right: self.width - right, bottom: self.height - self.below }
+    }
 }
 
 /// For pages of at least 600 pixels and for paper.
-pub(super) const WIDE: Canvas = Canvas { class: "wide", width: 720.0, height: 330.0, ticks: 10, roomy: true };
+pub(super) const WIDE: Canvas = Canvas {
+    class: "wide",
+    width: 860.0,
+    height: 340.0,
+    ticks: 12,
+    levels: 5,
+    top: 30.0,
+    below: 46.0,
+    named: 6,
+    name_room: 150.0,
+    roomy: true,
+    titled: true,
+};
 
 /// For phones.
-pub(super) const NARROW: Canvas = Canvas { class: "narrow", width: 360.0, height: 260.0, ticks: 7, roomy: false };
+pub(super) const NARROW: Canvas = Canvas {
+    class: "narrow",
+    width: 360.0,
+    height: 260.0,
+    ticks: 7,
+    levels: 5,
+    top: 30.0,
+    below: 46.0,
+    named: 0,
+    name_room: 0.0,
+    roomy: false,
+    titled: true,
+};
+
+/// For one of several charts side by side; its title and the name of its axis are on the page.
+pub(super) const SMALL: Canvas = Canvas {
+    class: "small",
+    width: 280.0,
+    height: 160.0,
+    ticks: 5,
+    levels: 4,
+    top: 16.0,
+    below: 22.0,
+    named: 8,
+    name_room: 84.0,
+    roomy: true,
+    titled: false,
+};
 
 /// A rectangle in pixels; `bottom` is larger than `top`.
 #[derive(Clone, Copy)]
@@ -133,6 +194,13 @@ impl Svg {
         self.body.push_str(&format!("<path class=\"{class}\" d=\"{data}\"/>\n"));
     }
 
+    /// Shapes of one look as one path, written by the caller from [`px`] coordinates.
+    pub fn shapes(&mut self, class: &str, data: &str) {
+        if !data.is_empty() {
+            self.body.push_str(&format!("<path class=\"{class}\" d=\"{data}\"/>\n"));
+        }
+    }
+
     /// Text cut to `room` pixels; when cut, the whole text is its hover title.
     pub fn text(&mut self, class: &str, (x, y): (f64, f64), anchor: Anchor, words: &str, room: f64) {
         let anchor = match anchor {
@@ -157,7 +225,9 @@ impl Svg {
             self.line("grid", (area.left, y), (area.right, y));
             self.text("tick", (area.left - 8.0, y + 4.0), Anchor::End, label, area.left);
         }
-        self.text("name", (2.0, area.top - 14.0), Anchor::Start, name, canvas.width - 4.0);
+        if !name.is_empty() {
+            self.text("name", (2.0, area.top - 14.0), Anchor::Start, name, canvas.width - 4.0);
+        }
     }
 
     /// The base line, tick marks and labels of a horizontal axis, and its name below it.
@@ -166,7 +236,7 @@ impl Svg {
         for (value, label) in ticks {
             let x = scale.at(*value);
             self.line("axis", (x, area.bottom), (x, area.bottom + 4.0));
-            self.text("tick", (x, area.bottom + LINE + 2.0), Anchor::Middle, label, area.width());
+            self.text("tick", (x, area.bottom + LINE + 1.0), Anchor::Middle, label, area.width());
         }
         self.base_name(area, name);
     }
@@ -174,7 +244,9 @@ impl Svg {
     /// The name of a horizontal axis, below its labels.
     pub fn base_name(&mut self, area: Area, name: &str) {
         let middle = (area.left + area.right) / 2.0;
-        self.text("name", (middle, area.bottom + LINE * 2.0 + 6.0), Anchor::Middle, name, area.width());
+        if !name.is_empty() {
+            self.text("name", (middle, area.bottom + LINE * 2.0 + 6.0), Anchor::Middle, name, area.width());
+        }
     }
 
     /// A zone that shows exact values while the pointer is on it: a heading and rows, each with its series' colour class.
@@ -213,12 +285,15 @@ impl Svg {
 }
 
 fn place(area: Area) -> String {
-    let (x, y) = (px(area.left), px(area.top));
-    format!("x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\"", px(area.width().max(0.0)), px(area.height().max(0.0)))
+    // Sizes of rounded places, so that neighbours touch.
+    let tenth = |value: f64| (value * 10.0).round() / 10.0;
+    let (left, top) = (tenth(area.left), tenth(area.top));
+    let (width, height) = (tenth(area.right) - left, tenth(area.bottom) - top);
+    format!("x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", px(left), px(top), px(width.max(0.0)), px(height.max(0.0)))
 }
 
 /// A coordinate with a tenth of a pixel: more precision is invisible and makes the page larger.
-fn px(value: f64) -> String {
+pub(super) fn px(value: f64) -> String {
     let text = format!("{:.1}", value + 0.0);
     match text.strip_suffix(".0") {
         Some("-0") => "0".to_owned(),

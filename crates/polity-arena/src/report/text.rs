@@ -93,6 +93,35 @@ pub(super) fn shown(value: f64) -> String {
     scientific(&trimmed(&mantissa), exponent)
 }
 
+/// A number in a sentence or beside a line: three significant digits, and no digit of a whole number left out.
+pub fn short(value: f64) -> String {
+    rounded(value, 2)
+}
+
+/// A number with its interval in view: two digits of half the interval's width, but at least three significant ones. A value and
+/// the ends of its interval have the same number of decimals.
+pub fn measured(value: f64, interval: Option<(f64, f64)>) -> String {
+    let Some((low, high)) = interval.filter(|(low, high)| low.is_finite() && high > low) else { return short(value) };
+    let (_, of_middle) = parts((low + high) / 2.0, 2);
+    let (_, of_half) = parts((high - low) / 2.0, 1);
+    let decimals = usize::try_from((2 - of_middle).min(6).max(1 - of_half)).unwrap_or(0);
+    let plain = value.is_finite() && decimals <= 8 && value.abs() < 1e9;
+    if plain { grouped(&format!("{:.decimals$}", value + 0.0), 5) } else { short(value) }
+}
+
+/// A number with `digits` digits after its first one.
+fn rounded(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let (mantissa, exponent) = parts(value, digits);
+    if value == 0.0 || (-4..9).contains(&exponent) {
+        let decimals = usize::try_from(i32::try_from(digits).unwrap_or(2) - exponent).unwrap_or(0);
+        return grouped(&trimmed(&format!("{value:.decimals$}")), 5);
+    }
+    scientific(&trimmed(&mantissa), exponent)
+}
+
 /// A number for copying: the shortest text that reads back as the same value; empty for a missing value.
 pub(super) fn plain(value: f64) -> String {
     if !value.is_finite() {
@@ -181,6 +210,28 @@ mod tests {
         }
         assert_eq!(percent(12.34), "12.3\u{202f}%");
         assert_eq!(percent(0.01), "0.01\u{202f}%");
+    }
+
+    #[test]
+    fn numbers_in_sentences_have_three_digits() {
+        let cases = [
+            (0.0, "0"),
+            (2.0 / 3.0, "0.667"),
+            (13.5256, "13.5"),
+            (5000.0, "5000"),
+            (12_345.6, "12,346"),
+            (-0.00052, "−0.00052"),
+            (5.2e-6, "5.2×10⁻⁶"),
+            (0.9999, "1"),
+            (f64::NAN, "–"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(short(value), text, "{value}");
+        }
+        assert_eq!(measured(0.423_555, Some((0.32, 0.52))), "0.424");
+        assert_eq!(measured(0.423_555, Some((0.4234, 0.4236))), "0.42356");
+        assert_eq!(measured(-2.3, Some((-2.56, -2.3))), "−2.30");
+        assert_eq!(measured(-12.3456, None), "−12.3");
     }
 
     #[test]

@@ -11,11 +11,14 @@ use std::collections::VecDeque;
 /// Rounds whose metrics are remembered for whoever asks.
 const KEPT: usize = 1000;
 
+/// Whether a run could go on with edits of its scenario.
+type Possible<'a> = Box<dyn Fn(&[String]) -> Result<(), DriveError> + 'a>;
+
 /// The source of orders, and their effects on the run.
 pub(crate) struct Orders<'a> {
     control: Control,
     /// Whether a run could go on with these edits.
-    possible: Box<dyn Fn(&[String]) -> Result<(), DriveError> + 'a>,
+    possible: Possible<'a>,
     /// Whether edits wait for the end of the round.
     changes: bool,
     /// Maximum calls in flight.
