@@ -43,5 +43,12 @@ pub struct Run<'a> {
 pub fn of_run<'a>(disk: &'a dyn Disk, folder: &Path) -> Result<Run<'a>, DriveError> {
     let (manifest, inventory) = run::inventory(disk, folder)?;
     let tables = inventory.results(disk, folder);
-    Ok(Run { folder: folder.to_path_buf(), manifest, tables, orders: inventory.orders, rounds: inventory.rounds, ended: inventory.ended })
+    Ok(Run {
+        folder: folder.to_path_buf(),
+        manifest,
+        tables,
+        orders: inventory.orders,
+        rounds: inventory.rounds,
+        ended: inventory.ended,
+    })
 }

@@ -287,7 +287,8 @@ fn unknown_models_are_named_before_a_run() {
     assert_eq!(providers.for_model("sim/medium").map(Provider::name), Ok("sim"));
     assert!(error("sim/medum").contains("did you mean `sim/medium`?"));
     assert!(error("vllm/llama").contains("come with a later version"));
-    let without_local = Providers::of(vec![Box::new(Sim::standard())]).for_model("local/tiny.gguf").map(|p| p.name()).unwrap_err();
+    let without_local =
+        Providers::of(vec![Box::new(Sim::standard())]).for_model("local/tiny.gguf").map(|p| p.name()).unwrap_err();
     assert!(without_local.contains("`cargo build --release --features local`"));
     assert!(error("smi/medium").contains("did you mean `sim/...`?"));
     assert!(error("medium").contains("provider/model"));

@@ -124,7 +124,10 @@ impl Listing {
         }
         let bytes = disk.read(&path).map_err(DriveError::disk(&path))?;
         let wrong = |why: &dyn std::fmt::Display| {
-            DriveError::Folder(format!("{} was changed after it was written ({why}); restore it from a copy", path.display()))
+            DriveError::Folder(format!(
+                "{} was changed after it was written ({why}); restore it from a copy",
+                path.display()
+            ))
         };
         let listing: Listing = serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?;
         if listing.format != FORMAT {

@@ -127,11 +127,7 @@ impl Inventory {
                  {run} --at {at}`"
             ),
         };
-        Known {
-            parts: self.parts.clone(),
-            void: self.void.clone(),
-            mend: format!("Restore it from a copy, or {anew}"),
-        }
+        Known { parts: self.parts.clone(), void: self.void.clone(), mend: format!("Restore it from a copy, or {anew}") }
     }
 
     /// A reader of the tables of the run in `folder`.
