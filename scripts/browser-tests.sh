@@ -39,10 +39,15 @@ run schelling grid
 "$polity" run scenarios/guess-average.yaml --rounds 1000000 --agents 100000 --threads 1 --out "$runs/live" --no-report \
     -P 'record={acts: false, agents: false}' -P 'snapshot={seconds: 5}' 2>"$runs/live.txt" &
 live=$!
+# The viewer remembers for two seconds which runs there are.
+for _ in $(seq 300); do
+    [ -f "$runs/live/manifest.json" ] && break
+    sleep 0.1
+done
 "$polity" serve "$runs" --no-open >"$runs/url" 2>/dev/null &
 viewer=$!
-for _ in $(seq 100); do
-    [ -s "$runs/url" ] && [ -f "$runs/live/manifest.json" ] && break
+for _ in $(seq 300); do
+    [ -s "$runs/url" ] && break
     sleep 0.1
 done
 ids='{"guess":"guess","opinion":"opinion","platform":"platform","debate":"debate","tools":"tools","grid":"grid","live":"live"}'
