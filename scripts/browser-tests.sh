@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The viewer in a real browser: whether web/dist is what web/src gives, then the journeys of web/tests against real runs, finished and
 # under way. Needs the program at target/debug/polity (or POLITY). Installs Chromium (Debian) and the page's packages (npm) if they are
-# missing. With a folder as argument, screenshots go there.
+# missing. With a folder as argument, screenshots go there. Exit code 75: they cannot be installed here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 polity="$(realpath "${POLITY:-${CARGO_TARGET_DIR:-target}/debug/polity}")"
@@ -11,10 +11,15 @@ missing=()
 [ -x "${CHROMIUM:-/usr/bin/chromium}" ] || missing+=(chromium)
 command -v npm >/dev/null || missing+=(nodejs npm)
 if [ "${#missing[@]}" -gt 0 ]; then
-    $as_root apt-get update
-    $as_root apt-get install -y --no-install-recommends "${missing[@]}"
+    $as_root apt-get update && $as_root apt-get install -y --no-install-recommends "${missing[@]}" || {
+        echo "${missing[*]} cannot be installed here" >&2
+        exit 75
+    }
 fi
-[ -d web/node_modules ] || (cd web && npm ci --no-audit --no-fund)
+[ -d web/node_modules ] || (cd web && npm ci --no-audit --no-fund) || {
+    echo "the page's packages cannot be installed here" >&2
+    exit 75
+}
 (cd web && npm run --silent check)
 
 runs="$(mktemp -d)"
