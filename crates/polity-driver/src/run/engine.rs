@@ -253,6 +253,9 @@ impl Engine<'_> {
         for model in of_vectors {
             let provider = self.providers.for_model(&model).map_err(DriveError::Model)?;
             provider.makes_vectors(&model).map_err(DriveError::Model)?;
+            if self.asks {
+                provider.check(&model).map_err(DriveError::Model)?;
+            }
         }
         if let Some(name) = scenario.prices.keys().find(|name| !name.contains('/')) {
             return Err(DriveError::Model(format!(

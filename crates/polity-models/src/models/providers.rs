@@ -91,7 +91,7 @@ impl Providers {
         self.all.iter().flat_map(|provider| provider.models()).collect()
     }
 
-    /// The provider of a model (`provider/model`), after checking that it has the model.
+    /// The provider of a model (`provider/model`), after checking that it has the model. Whether it has a key is not checked.
     pub fn for_model(&self, model: &str) -> Result<&dyn Provider, String> {
         let Some((name, _)) = model.split_once('/') else {
             return Err(format!("a model is named `provider/model`, for instance `sim/medium`, not `{model}`"));
@@ -100,7 +100,7 @@ impl Providers {
         // Names first: most models are named this way, and this runs for every call.
         if let Some(provider) = named().or_else(|| self.all.iter().find(|provider| provider.aliases().contains(&name)))
         {
-            provider.check(model)?;
+            provider.check_name(model)?;
             return Ok(provider.as_ref());
         }
         let known: Vec<&str> = self.all.iter().map(|provider| provider.name()).collect();
