@@ -259,10 +259,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),
         Verb::Ctl { run, order } => ctl::ctl(&run, &order),
         Verb::Report { run } => report(&run, registry),
-        Verb::View { run, serving } => {
-            view::check_run(&run)?;
-            view::serve(&run, &serving, registry.clone())
-        }
+        Verb::View { run, serving } => view::view(&run, &serving, registry.clone()),
         Verb::Serve { folder, serving } => view::serve(&folder, &serving, registry.clone()),
         Verb::New { kind, name, polity } => new::new(kind, &name, polity.as_deref(), registry),
         Verb::Migrate { files, from, dry_run } => migrate::migrate(&files, from, dry_run),

@@ -44,10 +44,10 @@ fn browse(url: &str) {
     let _ = Command::new(program).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
 }
 
-/// Refuses a folder without a run.
-pub(crate) fn check_run(run: &Path) -> Result<(), Failure> {
+/// Serves one run, as [`serve`] does. Refuses a folder without a run.
+pub(crate) fn view(run: &Path, serving: &Serving, registry: Arc<Registry>) -> Result<Exit, Failure> {
     match run.join("manifest.json").is_file() {
-        true => Ok(()),
+        true => serve(run, serving, registry),
         false => Err(Failure::new(
             Exit::Input,
             format!("{} holds no run; `polity serve {0}` shows all runs below a folder", run.display()),

@@ -15,6 +15,7 @@ use super::text;
 const MOST_BARS: usize = 60;
 
 /// The parts that a figure of any kind adds to the page.
+#[derive(Default)]
 struct Parts {
     title: String,
     caption: String,
@@ -86,7 +87,6 @@ fn parts(figure: &Figure, id: &str) -> Parts {
             let names = series.iter().take(MOST_SERIES).enumerate().filter(|_| series.len() > 1);
             let (columns, rows, total) = chart.table(MOST_ROWS);
             Parts {
-                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
                 legend: names.map(|(i, series)| (colour(i), series.name.clone())).collect(),
@@ -96,6 +96,7 @@ fn parts(figure: &Figure, id: &str) -> Parts {
                 columns,
                 rows,
                 total,
+                ..Parts::default()
             }
         }
         Figure::Panels { title, x_label, panels, marks, shade, caption } => {
@@ -104,30 +105,27 @@ fn parts(figure: &Figure, id: &str) -> Parts {
             Parts {
                 title: title.clone(),
                 caption: caption.clone(),
-                legend: Vec::new(),
                 key: chart.legend(),
-                named: false,
                 charts: chart.has_charts().then(|| chart.draw(id)),
-                notes: Vec::new(),
                 columns,
                 rows,
                 total,
+                ..Parts::default()
             }
         }
         Figure::Histogram { title, x_label, y_label, before, after, caption } => {
             let chart = Distribution::new(x_label, y_label, before, after.as_ref());
             let (columns, rows, total) = chart.table(MOST_ROWS);
             Parts {
-                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
                 legend: chart.legend(),
-                named: false,
                 charts: chart.has_values().then(|| both(|canvas| chart.draw(canvas, id))),
                 notes: chart.notes(),
                 columns,
                 rows,
                 total,
+                ..Parts::default()
             }
         }
         Figure::Bars { title, x_label, y_label, bars, caption } => {
@@ -135,48 +133,41 @@ fn parts(figure: &Figure, id: &str) -> Parts {
             let drawn = format!("Only the first {MOST_BARS} of {} bars are drawn.", bars.len());
             let (columns, rows) = bar_table(x_label, y_label, bars);
             Parts {
-                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
-                legend: Vec::new(),
-                named: false,
                 charts: chart.has_bars().then(|| both(|canvas| chart.draw(canvas, id))),
                 notes: if bars.len() > MOST_BARS { vec![drawn] } else { Vec::new() },
                 columns,
                 rows,
                 total: bars.len(),
+                ..Parts::default()
             }
         }
         Figure::Scatter { title, x_label, y_label, points, caption } => {
             let chart = Scatter { x_label, y_label, points };
             let (columns, rows) = chart.table();
             Parts {
-                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
-                legend: Vec::new(),
-                named: false,
                 charts: chart.has_points().then(|| both(|canvas| chart.draw(canvas, id))),
-                notes: Vec::new(),
                 columns,
                 total: rows.len(),
                 rows,
+                ..Parts::default()
             }
         }
         Figure::Heat { title, x_label, y_label, rounds, bins, cells, caption } => {
             let chart = Heat::new(x_label, y_label, rounds, bins, cells);
             let (columns, rows, total) = chart.table(MOST_ROWS);
             Parts {
-                key: String::new(),
                 title: title.clone(),
                 caption: caption.clone(),
-                legend: Vec::new(),
-                named: false,
                 charts: chart.has_cells().then(|| both(|canvas| chart.draw(canvas, id))),
                 notes: chart.notes(),
                 columns,
                 rows,
                 total,
+                ..Parts::default()
             }
         }
     }
