@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Name, variables, module of tests, filter of its tests. The test command runs the same tests with less.
+# Name, variables, module of tests, filter of its tests. The test command runs the same tests, in the same build, with less.
 campaigns='
 hostile       POLITY_HOSTILE=20             hostile_provider limits_hold_by_the_books
 outages       POLITY_OUTAGES=2,6,20,60      hostile_provider an_outage_changes
@@ -69,7 +69,7 @@ wanted() { # of these lines those whose first word was chosen
 }
 
 while read -r name variables module filter; do
-    one "$name" env ${variables//,POLITY/ POLITY} RUST_BACKTRACE=0 cargo nextest run --locked --workspace --no-fail-fast --success-output immediate \
+    one "$name" env ${variables//,POLITY/ POLITY} RUST_BACKTRACE=0 cargo nextest run --locked --workspace --features polity/local --no-fail-fast --success-output immediate \
         -E "test(/^$module::.*$filter/)" || true
 done < <(wanted "$campaigns")
 others="$(wanted "$others")"

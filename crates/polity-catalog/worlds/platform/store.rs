@@ -483,9 +483,14 @@ impl Store {
         (post >= self.posts.oldest() && self.posts[post].author != did.who).then_some(post)
     }
 
+    /// Counts one more reaction to an author.
+    fn draws_attention(&mut self, shown: &Post) {
+        self.people.attention.change(shown.author as usize, |attention| *attention += 1);
+    }
+
     /// Records engagement with the content of a post.
     fn engages(&mut self, did: &Did<'_>, shown: &Post, params: &Params) {
-        self.people.attention.change(shown.author as usize, |attention| *attention += 1);
+        self.draws_attention(shown);
         self.now.distance += f64::from((self.people.stance[did.who as usize] - shown.stance).abs());
         self.now.engaged += 1;
         if let Some(fans) = &mut self.fans {
@@ -550,7 +555,7 @@ impl Store {
                 self.posts.change_origin_of(post, |post| post.dislikes += 1);
                 self.now.dislikes += 1;
                 self.cascade.score -= of_seed;
-                self.people.attention.change(shown.author as usize, |attention| *attention += 1);
+                self.draws_attention(&shown);
             }
             _ => {}
         }

@@ -5,7 +5,7 @@ use super::files::Inputs;
 use super::memory_budget::{ARC, MemoryBudget};
 use super::people::People;
 use super::validation::checks_of;
-use super::{Answers, Assembled, Change, Count, FileKind, MetricKeys, Scenario};
+use super::{Answers, Assembled, Change, CohortSource, Count, FileKind, MetricKeys, Scenario};
 use crate::environment::Env;
 use crate::evaluation::{self, Evaluation};
 use crate::items::{self, Item};
@@ -207,59 +207,17 @@ fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Ve
         return Err(error(format!("a society must have 1 to 1000 cohorts, not {}", cohorts.len()), None));
     }
     let mut weights = Vec::new();
-    let (mut shares, mut counts, mut fixed_total) = (0, 0, 0u64);
     for (i, cohort) in cohorts.iter().enumerate() {
         let here = node.and_then(|n| match &n.value {
             Value::List(items) => items.get(i),
             _ => None,
         });
-        let path = format!("cohorts[{i}]");
-        let weight = match (cohort.share, cohort.count) {
-            (Some(_), Some(_)) => return Err(wrong(&path, here, tree, "give `share` or `count`, not both", None)),
-            (Some(share), None) if !(share > 0.0 && share <= 1.0) => {
-                return Err(wrong(
-                    &path,
-                    here,
-                    tree,
-                    format!("`share` must be above 0 and at most 1, not {share}"),
-                    None,
-                ));
-            }
-            (Some(share), None) => {
-                shares += 1;
-                share
-            }
-            (None, Some(Count::Scaled(0) | Count::Fixed { fixed: 0 })) => {
-                return Err(wrong(
-                    &path,
-                    here,
-                    tree,
-                    "a cohort must have at least one agent",
-                    Some("remove the cohort"),
-                ));
-            }
-            (None, Some(Count::Scaled(n))) => {
-                counts += 1;
-                f64::from(n)
-            }
-            (None, Some(Count::Fixed { fixed })) => {
-                fixed_total += u64::from(fixed);
-                0.0
-            }
-            (None, None) if cohorts.len() == 1 => 1.0,
-            (None, None) => {
-                let help = Some("for instance `share: 0.5`");
-                return Err(wrong(
-                    &path,
-                    here,
-                    tree,
-                    "if there are several cohorts, each needs a `share` or a `count`",
-                    help,
-                ));
-            }
-        };
-        weights.push(weight);
+        let weight = weight(cohort, cohorts.len() == 1);
+        weights.push(weight.map_err(|(message, help)| wrong(&format!("cohorts[{i}]"), here, tree, message, help))?);
     }
+    let shares = cohorts.iter().filter(|cohort| cohort.share.is_some()).count();
+    let counts = cohorts.iter().filter(|cohort| matches!(cohort.count, Some(Count::Scaled(_)))).count();
+    let fixed_total: u64 = cohorts.iter().filter_map(|cohort| cohort.fixed()).map(u64::from).sum();
     if shares > 0 && counts > 0 {
         return Err(error("some cohorts have a `share` and some a `count`".into(), Some("use one of the two for all")));
     }
@@ -296,15 +254,33 @@ fn sizes(scenario: &Scenario, tree: &Node, table_rows: Option<u32>) -> Result<Ve
     Ok(largest_remainder(&weights, sum, total - fixed_total)
         .into_iter()
         .zip(cohorts)
-        .map(|(n, cohort)| match cohort.count {
-            Some(Count::Fixed { fixed }) => fixed,
-            _ => n,
-        })
+        .map(|(n, cohort)| cohort.fixed().unwrap_or(n))
         .collect())
 }
 
+/// The weight of a cohort when the agents are split: its share, its count, or 0 if its size is fixed. The error is a message and a hint.
+fn weight(cohort: &CohortSource, alone: bool) -> Result<f64, (String, Option<&'static str>)> {
+    match (cohort.share, cohort.count) {
+        (Some(_), Some(_)) => Err(("give `share` or `count`, not both".into(), None)),
+        (Some(share), None) if !(share > 0.0 && share <= 1.0) => {
+            Err((format!("`share` must be above 0 and at most 1, not {share}"), None))
+        }
+        (Some(share), None) => Ok(share),
+        (None, Some(Count::Scaled(0) | Count::Fixed { fixed: 0 })) => {
+            Err(("a cohort must have at least one agent".into(), Some("remove the cohort")))
+        }
+        (None, Some(Count::Scaled(n))) => Ok(f64::from(n)),
+        (None, Some(Count::Fixed { .. })) => Ok(0.0),
+        (None, None) if alone => Ok(1.0),
+        (None, None) => {
+            let message = "if there are several cohorts, each needs a `share` or a `count`";
+            Err((message.into(), Some("for instance `share: 0.5`")))
+        }
+    }
+}
+
 /// Asks which of two numbers of agents is meant.
-fn two_numbers_of_agents(cohorts: &[super::CohortSource], rows: u32) -> String {
+fn two_numbers_of_agents(cohorts: &[CohortSource], rows: u32) -> String {
     let parts: Vec<String> = cohorts
         .iter()
         .filter_map(|cohort| match cohort.count? {

@@ -181,6 +181,16 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
+impl CohortSource {
+    /// Its number of agents, if that does not depend on the number of agents of the society.
+    pub fn fixed(&self) -> Option<u32> {
+        match self.count {
+            Some(Count::Fixed { fixed }) => Some(fixed),
+            _ => None,
+        }
+    }
+}
+
 /// What is recorded in tables. The digest covers everything, recorded or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
