@@ -17,6 +17,7 @@ import { ItemList } from "./views/items";
 import { Messages } from "./views/messages";
 import { Overview } from "./views/overview";
 import { Questions } from "./views/questions";
+import { type ReportHead, Reports } from "./views/reports";
 import { Runs } from "./views/runs";
 import { Systems } from "./views/systems";
 import { Tables } from "./views/tables";
@@ -26,6 +27,7 @@ export function App(): JSX.Element {
   const [page, id] = parts;
   const runs = useLoad<{ runs: RunHead[] }>("runs");
   const systems = useLoad<{ systems: System[] }>("systems");
+  const reports = useLoad<{ reports: ReportHead[] }>("reports");
   const single = runs.data?.runs.length === 1 ? runs.data.runs[0]!.id : null;
   useEffect(() => {
     // A page for one run opens it; the list would be a detour.
@@ -35,6 +37,7 @@ export function App(): JSX.Element {
   useFocus(parts.join("/"));
   const tabs: [string, string][] = [["runs", "Runs"]];
   if ((runs.data?.runs.length ?? 0) > 1) tabs.push(["diff", "Difference"]);
+  if ((reports.data?.reports.length ?? 0) > 0) tabs.push(["reports", "Reports"]);
   if ((systems.data?.systems.length ?? 0) > 0) tabs.push(["systems", "Systems"]);
   return (
     <>
@@ -51,9 +54,10 @@ export function App(): JSX.Element {
 }
 
 function TopView({ page }: { page: string | undefined }): JSX.Element {
-  useTitle(page === "diff" ? "Difference" : page === "systems" ? "Systems" : "Runs");
+  useTitle(page === "diff" ? "Difference" : page === "systems" ? "Systems" : page === "reports" ? "Reports" : "Runs");
   if (page === "diff") return <DiffView />;
   if (page === "systems") return <Systems />;
+  if (page === "reports") return <Reports />;
   return <Runs />;
 }
 

@@ -220,6 +220,18 @@ pub enum Ordered {
         #[arg(required = true, value_name = "PATH=VALUE")]
         edits: Vec<String>,
     },
+    /// Send a message in the name of an agent in the next round: --from 7 --to 3,4 "Vote for Ann"
+    Message {
+        /// The agent in whose name it is sent.
+        #[arg(long, value_name = "AGENT")]
+        from: u32,
+        /// The agents that read it; without it, the neighbours of the sender.
+        #[arg(long, value_name = "AGENTS", value_delimiter = ',')]
+        to: Option<Vec<u32>>,
+        /// Its text.
+        #[arg(value_name = "TEXT")]
+        text: String,
+    },
     /// Set limits: max-connections=8 max-cost=0.50 max-tokens=100000 max-calls=1000 max-requests=1200
     Set {
         /// The limits and their values.

@@ -18,6 +18,7 @@ pub fn ctl(run: &Path, ordered: &Ordered) -> Result<Exit, Failure> {
         Ordered::Stop => Order::Stop,
         Ordered::Step { rounds } => Order::Step { rounds: *rounds },
         Ordered::Change { edits } => Order::Change { edits: edits.clone() },
+        Ordered::Message { from, to, text } => Order::message(*from, to.as_deref(), text),
         Ordered::Status => return tell(run),
         Ordered::Set { limits } => set(limits).map_err(|why| Failure::new(Exit::Input, why))?,
     };

@@ -3,6 +3,7 @@
 use crate::ask::{Answer, Constrain, EffectId, Usage};
 use crate::digest::Digest;
 use crate::machine::Outcome;
+use crate::AgentId;
 use crate::scenario::Limits;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -143,6 +144,19 @@ pub enum Order {
         /// Edits of the scenario, `PATH=VALUE`.
         edits: Vec<String>,
     },
+}
+
+impl Order {
+    /// Sends a text in the name of an agent in the next round, to some agents, or to its neighbours. It is a change of the scenario's
+    /// `messages`.
+    #[must_use]
+    pub fn message(from: AgentId, to: Option<&[AgentId]>, text: &str) -> Order {
+        let mut message = serde_json::json!({ "from": from, "text": text });
+        if let Some(to) = to {
+            message["to"] = to.into();
+        }
+        Order::Change { edits: vec![format!("messages=[{message}]")] }
+    }
 }
 
 impl fmt::Display for Order {

@@ -5,7 +5,7 @@
 
 mod team;
 
-pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, members};
+pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, members, roles_exist};
 pub use team::{Team, TeamSource};
 
 use crate::ask::schema::typed;
@@ -30,6 +30,9 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 
+/// The role of a member that takes no part, whatever the method. Compares teams of the same size with and without a member.
+pub const ABSENT: &str = "absent";
+
 /// A member of a team.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
@@ -39,7 +42,7 @@ pub struct Member {
     pub model: String,
     /// System instructions; may be empty.
     pub persona: String,
-    /// Its role in the method, if the method has roles. Members without one work on the items.
+    /// Its role in the method: one of [`Method::ROLES`], or [`ABSENT`]. Members without one work on the items.
     pub role: Option<String>,
     /// Whether it argues for wrong answers.
     pub adversarial: bool,
@@ -139,6 +142,8 @@ pub struct Facts {
     pub form: Option<Taxonomy>,
     /// Tools that it may use.
     pub tools: &'static [&'static str],
+    /// The roles that members may have.
+    pub roles: &'static [&'static str],
     /// What it measures for every item.
     pub quantities: &'static [Quantity],
     /// What it records.
@@ -253,6 +258,8 @@ pub trait Method: Send + Sync + Sized + 'static {
     const TAXONOMY: Option<Taxonomy> = None;
     /// Tools that it may use, `tool/...`. A run reports before its start whether they are available.
     const TOOLS: &'static [&'static str] = &[];
+    /// The roles that members may have. A scenario that gives another one is refused.
+    const ROLES: &'static [&'static str] = &[];
     /// What a scenario may set.
     type Params: DeserializeOwned + schemars::JsonSchema;
 

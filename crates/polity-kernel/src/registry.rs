@@ -292,6 +292,7 @@ impl Registry {
             usual: M::DEFAULT_TEAM,
             form: M::TAXONOMY,
             tools: M::TOOLS,
+            roles: M::ROLES,
             quantities: M::QUANTITIES,
             records: M::RECORDS,
         };

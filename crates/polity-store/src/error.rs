@@ -55,7 +55,7 @@ pub enum DriveError {
     #[error("{0}")]
     Tables(#[from] TableError),
     /// The disk failed.
-    #[error("{path}: {source}")]
+    #[error("{}", on_disk(path, source))]
     Disk {
         /// The file or folder.
         path: PathBuf,
@@ -81,6 +81,12 @@ pub enum DriveError {
         /// The defect.
         bug: Bug,
     },
+}
+
+/// The system's words, with the path, which a disk's own errors already name.
+fn on_disk(path: &Path, source: &io::Error) -> String {
+    let (path, why) = (path.display().to_string(), source.to_string());
+    if why.contains(&path) { why } else { format!("{path}: {why}") }
 }
 
 impl DriveError {

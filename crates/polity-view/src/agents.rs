@@ -9,8 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use polity_store::tables::{Kind, TableError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Rows of each list in an agent's life.
 const LIFE: usize = 500;
@@ -44,102 +46,106 @@ pub(crate) struct Agents {
     pub rows: Vec<Vec<Json>>,
 }
 
-/// A column of the wide table of agents: in which part, and where there.
+/// A column of the wide table of agents: in which table, and where there.
 #[derive(Clone, Copy)]
 enum Source {
     Id,
-    Agents(usize),
-    States(usize),
-    Acts(usize),
+    Of(usize, usize),
 }
 
-/// The agents of a run after a round, put together from its tables.
+/// The rows of a table, found by agent.
+struct Part {
+    rows: Rows,
+    /// The row of each agent; `u32::MAX`: none.
+    of: Vec<u32>,
+}
+
+impl Part {
+    fn new(rows: Rows) -> Answer<Part> {
+        let agents = rows.column("agent")?;
+        let mut of = Vec::new();
+        for (row, agent) in rows.numbers(agents).into_iter().enumerate() {
+            let agent = agent as usize;
+            if agent >= of.len() {
+                of.resize(agent + 1, u32::MAX);
+            }
+            of[agent] = row as u32;
+        }
+        Ok(Part { rows, of })
+    }
+
+    fn row(&self, agent: usize) -> Option<usize> {
+        self.of.get(agent).filter(|row| **row != u32::MAX).map(|row| *row as usize)
+    }
+}
+
+/// The agents of a run after a round, put together from its tables: `agents`, `states` and `acts`.
 struct Wide {
     n: usize,
     state_round: i64,
     names: Vec<(String, Source)>,
-    agents: Option<Rows>,
-    states: Option<Rows>,
-    /// Row in the table of states, by agent.
-    state_of: Vec<Option<u32>>,
-    acts: Option<Rows>,
-    act_of: Vec<Option<u32>>,
+    parts: Vec<Part>,
 }
 
 impl Wide {
-    /// Reads the columns that `wants` names; all if it is `None`.
-    fn read(run: &Run<'_>, round: Option<i64>, wants: Option<&[&str]>) -> Answer<Wide> {
+    /// Reads the columns that `wants` names, all if it is `None`; of these agents alone if `only` names some.
+    fn read(
+        run: &Run<'_>,
+        round: Option<i64>,
+        wants: Option<&[&str]>,
+        only: Option<&Arc<BTreeSet<u32>>>,
+    ) -> Answer<Wide> {
         let wanted = |name: &str| {
             let first = name.strip_suffix(".first").unwrap_or(name);
             wants.is_none_or(|wants| wants.contains(&name) || wants.contains(&first))
         };
         let at_start = round.is_some_and(|round| round < 0);
         let round = if at_start { None } else { round.map(|round| round as u32).or(run.rounds.checked_sub(1)) };
-        let pick = |table: &str, keys: &[&str], prefix: &str| -> Answer<Option<Vec<String>>> {
-            let Ok((spec, _)) = run.tables.describe(table) else { return Ok(None) };
-            let names = spec.columns.into_iter().map(|column| column.name);
-            let names = names.filter(|name| keys.contains(&name.as_str()) || wanted(&format!("{prefix}{name}")));
-            Ok(Some(names.collect()))
+        let mut wide = Wide {
+            n: how_many(run)?,
+            state_round: -1,
+            names: vec![("agent".to_string(), Source::Id)],
+            parts: Vec::new(),
         };
-        let (states, state_round) = match (pick("states", &["agent", "round"], "")?, round) {
-            (Some(columns), Some(round)) if columns.len() > 2 || wants.is_none() => {
-                nearest(run, "states", &columns, round)?
+        // Tables with the prefix of their columns' names, and the rounds to read.
+        let of_round = round.map(|round| Ok((round, run.tables.newest_round("states", round)?))).transpose();
+        let of_round: Option<(u32, Option<u32>)> = match of_round {
+            Ok(of_round) => of_round,
+            Err(TableError::Rounds { .. } | TableError::Spec { .. }) => round.map(|round| (round, None)),
+            Err(error) => return Err(error.into()),
+        };
+        let states = of_round.and_then(|(_, newest)| newest);
+        let acts = of_round.map(|(round, _)| round);
+        let tables = [("agents", "", Some(None)), ("states", "", states.map(Some)), ("acts", "action.", acts.map(Some))];
+        for (table, prefix, rounds) in tables {
+            let (Some(rounds), Ok((spec, _))) = (rounds, run.tables.describe(table)) else { continue };
+            let names = spec.columns.iter().map(|column| column.name.as_str());
+            let is_read = |name: &&str| *name != "agent" && *name != "round" && !(table == "acts" && *name == "text");
+            let columns: Vec<&str> = names.filter(is_read).filter(|name| wanted(&format!("{prefix}{name}"))).collect();
+            if columns.is_empty() {
+                continue;
             }
-            _ => (None, -1),
-        };
-        let acts = match (pick("acts", &["agent"], "action.")?, round) {
-            (Some(columns), Some(round)) if columns.len() > 1 => {
-                let columns: Vec<&str> = columns.iter().map(String::as_str).filter(|name| *name != "text").collect();
-                Rows::read(&run.tables, "acts", &columns, Some(round..=round))?
+            let columns: Vec<&str> = columns.into_iter().chain(["agent"]).collect();
+            let among = only.map(|only| ("agent", only.clone()));
+            let rounds = rounds.map(|round| round..=round);
+            let Some(rows) = Rows::read_among(&run.tables, table, &columns, rounds.clone(), among)? else { continue };
+            if let ("states", Some(rounds)) = (table, &rounds) {
+                wide.state_round = i64::from(*rounds.start());
             }
-            _ => None,
-        };
-        let agents = match pick("agents", &["agent"], "")? {
-            Some(columns) if columns.len() > 1 => {
-                let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-                Rows::read(&run.tables, "agents", &columns, None)?
-            }
-            _ => None,
-        };
-        let most = |rows: &Rows| -> Answer<usize> {
-            let at = rows.column("agent")?;
-            Ok((0..rows.len()).filter_map(|row| rows.number(row, at)).fold(0.0, f64::max) as usize + 1)
-        };
-        let counted = run.tables.closed("rounds", &["agents"], 1)?;
-        let counted = counted.first().and_then(|(_, data)| data.numbers().first().copied().flatten()).unwrap_or(0.0);
-        let mut n = counted as usize;
-        for rows in [&agents, &states, &acts].into_iter().flatten().filter(|rows| rows.len() > 0) {
-            n = n.max(most(rows)?);
+            let at = wide.parts.len();
+            let named = rows.columns().enumerate().filter(|(_, column)| column.name != "agent");
+            let named = named.map(|(i, column)| (format!("{prefix}{}", column.name), Source::Of(at, i)));
+            wide.names.extend(named.collect::<Vec<_>>());
+            let part = Part::new(rows)?;
+            wide.n = wide.n.max(part.of.len());
+            wide.parts.push(part);
         }
-        let by_agent = |rows: &Option<Rows>| -> Answer<Vec<Option<u32>>> {
-            let mut of = Vec::new();
-            if let Some(rows) = rows {
-                of.resize(n, None);
-                let at = rows.column("agent")?;
-                for row in 0..rows.len() {
-                    if let Some(place) = rows.number(row, at).and_then(|agent| of.get_mut(agent as usize)) {
-                        *place = Some(row as u32);
-                    }
-                }
-            }
-            Ok(of)
-        };
-        let (state_of, act_of) = (by_agent(&states)?, by_agent(&acts)?);
-        let mut names = vec![("agent".to_string(), Source::Id)];
-        let of_table = |rows: &Option<Rows>, skip: &[&str], prefix: &str, source: fn(usize) -> Source| {
-            let columns = rows.iter().flat_map(|rows| rows.columns().enumerate().collect::<Vec<_>>());
-            let kept = columns.filter(|(_, column)| !skip.contains(&column.name.as_str()));
-            kept.map(|(at, column)| (format!("{prefix}{}", column.name), source(at))).collect::<Vec<_>>()
-        };
-        names.extend(of_table(&agents, &["agent"], "", Source::Agents));
         if at_start {
             // Values before the first round go by the names that they have later.
-            let first = names.clone().into_iter();
-            names.extend(first.filter_map(|(name, of)| Some((name.strip_suffix(".first")?.to_string(), of))));
+            let first = wide.names.clone().into_iter();
+            wide.names.extend(first.filter_map(|(name, of)| Some((name.strip_suffix(".first")?.to_string(), of))));
         }
-        names.extend(of_table(&states, &["agent", "round"], "", Source::States));
-        names.extend(of_table(&acts, &["agent", "round"], "action.", Source::Acts));
-        Ok(Wide { n, state_round, names, agents, states, state_of, acts, act_of })
+        Ok(wide)
     }
 
     fn source(&self, name: &str) -> Answer<Source> {
@@ -150,53 +156,62 @@ impl Wide {
             .ok_or_else(|| Problem::bad(format!("agents have no column `{name}` in this round; they have {}", known())))
     }
 
-    /// The rows and the position in them of an agent's value.
-    fn place(&self, agent: usize, source: Source) -> Option<(&Rows, usize, usize)> {
-        let row = |of: &[Option<u32>]| of.get(agent).copied().flatten().map(|row| row as usize);
-        match source {
-            Source::Id => None,
-            Source::Agents(column) => self.agents.as_ref().map(|rows| (rows, agent, column)),
-            Source::States(column) => Some((self.states.as_ref()?, row(&self.state_of)?, column)),
-            Source::Acts(column) => Some((self.acts.as_ref()?, row(&self.act_of)?, column)),
-        }
-    }
-
     fn cell(&self, agent: usize, source: Source) -> Json {
         match source {
             Source::Id => agent.into(),
-            _ => self.place(agent, source).map_or(Json::Null, |(rows, row, column)| rows.cell(row, column)),
+            Source::Of(part, column) => {
+                let part = &self.parts[part];
+                part.row(agent).map_or(Json::Null, |row| part.rows.cell(row, column))
+            }
         }
     }
 
-    fn number(&self, agent: usize, source: Source) -> Option<f64> {
+    /// The values of all agents as numbers; NaN where there is none.
+    fn numbers(&self, source: Source) -> Vec<f64> {
         match source {
-            Source::Id => Some(agent as f64),
-            _ => self.place(agent, source).and_then(|(rows, row, column)| rows.number(row, column)),
+            Source::Id => (0..self.n).map(|agent| agent as f64).collect(),
+            Source::Of(part, column) => {
+                let part = &self.parts[part];
+                let values = part.rows.numbers(column);
+                (0..self.n).map(|agent| part.row(agent).map_or(f64::NAN, |row| values[row])).collect()
+            }
+        }
+    }
+
+    /// Whether a column holds plain numbers, which are compared without a detour.
+    fn is_plain(&self, source: Source) -> bool {
+        match source {
+            Source::Id => true,
+            Source::Of(part, column) => {
+                let spec = self.parts[part].rows.columns().nth(column);
+                spec.is_some_and(|spec| matches!(spec.kind, Kind::F64 | Kind::U32))
+            }
         }
     }
 }
 
+/// The number of agents: those that the run began with, or all that its table of agents lists.
+fn how_many(run: &Run<'_>) -> Answer<usize> {
+    let counted = run.tables.closed("rounds", &["agents"], 1)?;
+    let counted = counted.first().and_then(|(_, data)| data.numbers().first().copied().flatten()).unwrap_or(0.0);
+    let listed: u64 = run.tables.parts().get("agents").map_or(0, |parts| parts.iter().map(|part| part.rows).sum());
+    Ok((counted as usize).max(listed as usize))
+}
+
 /// The rows of the nearest recorded round before or at `round`.
 fn nearest(run: &Run<'_>, table: &str, columns: &[String], round: u32) -> Answer<(Option<Rows>, i64)> {
-    let parts = run.tables.parts();
-    // Rounds that may be recorded: those of the closed parts.
-    let of_table = parts.get(table).map_or(&[][..], Vec::as_slice);
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    for part in of_table.iter().rev().filter(|part| part.first <= round && part.rows > 0) {
-        let until = part.last.min(round);
-        let Some(rounds) = Rows::read(&run.tables, table, &["round"], Some(part.first..=until))? else { continue };
-        let newest = rounds.len().checked_sub(1).and_then(|row| rounds.number(row, 0));
-        if let Some(newest) = newest {
-            let newest = newest as u32;
-            return Ok((Rows::read(&run.tables, table, &columns, Some(newest..=newest))?, i64::from(newest)));
-        }
+    match run.tables.newest_round(table, round)? {
+        Some(newest) => Ok((Rows::read(&run.tables, table, &columns, Some(newest..=newest))?, i64::from(newest))),
+        None => Ok((None, -1)),
     }
-    Ok((None, -1))
 }
 
 /// A condition on a column.
 struct Condition {
     source: Source,
+    /// The column and the value as numbers, if both are.
+    numbers: Option<(Vec<f64>, f64)>,
     op: String,
     value: String,
 }
@@ -210,10 +225,17 @@ impl Condition {
         if !["eq", "ne", "lt", "le", "gt", "ge", "contains"].contains(&op) {
             return Err(Problem::bad(format!("there is no comparison `{op}`; use eq, ne, lt, le, gt, ge or contains")));
         }
-        Ok(Condition { source: wide.source(column)?, op: op.into(), value: value.into() })
+        let source = wide.source(column)?;
+        let number = value.parse::<f64>().ok().filter(|_| op != "contains" && wide.is_plain(source));
+        let numbers = number.map(|number| (wide.numbers(source), number));
+        Ok(Condition { source, numbers, op: op.into(), value: value.into() })
     }
 
     fn holds(&self, wide: &Wide, agent: usize) -> bool {
+        if let Some((numbers, value)) = &self.numbers {
+            let number = numbers[agent];
+            return if number.is_nan() { self.op == "ne" } else { self.meets(number.total_cmp(value)) };
+        }
         let text = match wide.cell(agent, self.source) {
             Json::String(text) => text,
             Json::Null => return self.op == "ne",
@@ -222,10 +244,13 @@ impl Condition {
         if self.op == "contains" {
             return text.to_lowercase().contains(&self.value.to_lowercase());
         }
-        let order = match (text.parse::<f64>(), self.value.parse::<f64>()) {
+        self.meets(match (text.parse::<f64>(), self.value.parse::<f64>()) {
             (Ok(a), Ok(b)) => a.total_cmp(&b),
             _ => text.as_str().cmp(self.value.as_str()),
-        };
+        })
+    }
+
+    fn meets(&self, order: Ordering) -> bool {
         match self.op.as_str() {
             "eq" => order == Ordering::Equal,
             "ne" => order != Ordering::Equal,
@@ -239,32 +264,37 @@ impl Condition {
 
 pub(crate) fn agents(app: &App, folder: &Path, wanted: &Wanted) -> Answer<Agents> {
     let run = results::of_run(app.disk.as_ref(), folder)?;
-    let asked: Option<Vec<&str>> = wanted.columns.as_ref().map(|names| names.split(',').map(str::trim).collect());
     let conditions: Vec<&str> =
         wanted.r#where.as_deref().unwrap_or_default().lines().filter(|line| !line.is_empty()).collect();
-    let needed: Option<Vec<&str>> = asked.as_ref().map(|asked| {
-        let of_conditions = conditions.iter().filter_map(|condition| condition.split(':').next());
-        asked.iter().copied().chain(of_conditions).chain(wanted.sort.as_deref()).collect()
-    });
-    let wide = Wide::read(&run, wanted.round, needed.as_deref())?;
-    let conditions: Vec<Condition> =
-        conditions.iter().map(|text| Condition::parse(&wide, text)).collect::<Answer<_>>()?;
-    let mut matched: Vec<usize> =
-        (0..wide.n).filter(|agent| conditions.iter().all(|condition| condition.holds(&wide, *agent))).collect();
-    if let Some(sort) = &wanted.sort {
-        let source = wide.source(sort)?;
-        sort_by(&wide, source, wanted.desc, &mut matched);
-    }
+    // First which agents, from the columns that say so; then all columns, of one page of agents.
+    let of_conditions = conditions.iter().filter_map(|condition| condition.split(':').next());
+    let keys: Vec<&str> = of_conditions.chain(wanted.sort.as_deref()).collect();
+    let matched: Vec<usize> = if keys.is_empty() {
+        (0..how_many(&run)?).collect()
+    } else {
+        let wide = Wide::read(&run, wanted.round, Some(&keys), None)?;
+        let conditions: Vec<Condition> =
+            conditions.iter().map(|text| Condition::parse(&wide, text)).collect::<Answer<_>>()?;
+        let mut matched: Vec<usize> =
+            (0..wide.n).filter(|agent| conditions.iter().all(|condition| condition.holds(&wide, *agent))).collect();
+        if let Some(sort) = &wanted.sort {
+            sort_by(&wide, wide.source(sort)?, wanted.desc, &mut matched);
+        }
+        matched
+    };
+    let page = page(&matched, wanted.offset, wanted.limit, 100);
+    let only: Arc<BTreeSet<u32>> = Arc::new(page.iter().map(|agent| *agent as u32).collect());
+    let asked: Option<Vec<&str>> = wanted.columns.as_ref().map(|names| names.split(',').map(str::trim).collect());
+    let wide = Wide::read(&run, wanted.round, asked.as_deref(), Some(&only))?;
     let columns: Vec<(String, Source)> = match &asked {
         None => wide.names.clone(),
         Some(asked) => asked.iter().map(|name| Ok(((*name).to_string(), wide.source(name)?))).collect::<Answer<_>>()?,
     };
-    let page = page(&matched, wanted.offset, wanted.limit, 100);
     let rows = page.iter().map(|agent| columns.iter().map(|(_, source)| wide.cell(*agent, *source)).collect());
     Ok(Agents {
         round: wanted.round.or(run.rounds.checked_sub(1).map(i64::from)),
         state_round: wide.state_round,
-        total: wide.n,
+        total: how_many(&run)?.max(wide.n),
         matched: matched.len(),
         rows: rows.collect(),
         columns: columns.into_iter().map(|(name, _)| name).collect(),
@@ -274,13 +304,11 @@ pub(crate) fn agents(app: &App, folder: &Path, wanted: &Wanted) -> Answer<Agents
 /// Sorts stably, with missing values last.
 fn sort_by(wide: &Wide, source: Source, desc: bool, agents: &mut [usize]) {
     let of = |order: Ordering| if desc { order.reverse() } else { order };
-    let numbers: Vec<Option<f64>> = agents.iter().map(|agent| wide.number(*agent, source)).collect();
-    if numbers.iter().any(Option::is_some) {
-        let by: BTreeMap<usize, f64> =
-            agents.iter().zip(&numbers).filter_map(|(agent, number)| Some((*agent, (*number)?))).collect();
-        agents.sort_by(|a, b| match (by.get(a), by.get(b)) {
-            (Some(a), Some(b)) => of(a.total_cmp(b)),
-            (a, b) => b.is_some().cmp(&a.is_some()),
+    let numbers = wide.numbers(source);
+    if agents.iter().any(|agent| !numbers[*agent].is_nan()) {
+        agents.sort_by(|a, b| match (numbers[*a], numbers[*b]) {
+            (a, b) if !a.is_nan() && !b.is_nan() => of(a.total_cmp(&b)),
+            (a, b) => a.is_nan().cmp(&b.is_nan()),
         });
     } else {
         agents.sort_by_cached_key(|agent| wide.cell(*agent, source).as_str().map(str::to_string));
@@ -364,9 +392,7 @@ pub(crate) fn column(app: &App, folder: &Path, wanted: &OneColumn) -> Answer<(Ve
             (rows, round.map_or(-1, i64::from))
         }
     };
-    let counted = run.tables.closed("rounds", &["agents"], 1)?;
-    let counted = counted.first().and_then(|(_, data)| data.numbers().first().copied().flatten()).unwrap_or(0.0);
-    let mut values: Vec<f32> = vec![f32::NAN; counted as usize];
+    let mut values: Vec<f32> = vec![f32::NAN; how_many(&run)?];
     for (agent, value) in rows.iter().flat_map(|rows| rows.by_agent(&column)) {
         let agent = agent as usize;
         if agent >= values.len() {
@@ -424,7 +450,7 @@ pub(crate) fn life(app: &App, folder: &Path, agent: u32) -> Answer<Life> {
     let calls = if run.manifest.models.is_empty() { Vec::new() } else { answers::calls(app, folder, &wanted)?.calls };
     let cost_usd = calls.iter().filter_map(|call| call.get("cost_usd")?.as_f64()).sum();
     let known = attributes.len() + states.len() + acts.len() + calls.len();
-    if known == 0 && run.ended.is_some() && agents(app, folder, &Wanted::default())?.total <= agent as usize {
+    if known == 0 && run.ended.is_some() && how_many(&run)? <= agent as usize {
         return Err(Problem::absent(format!("there is no agent {agent}")));
     }
     let tell = (!left_out.is_empty()).then(|| format!("left out, the oldest: {}", left_out.join(", ")));
@@ -433,13 +459,9 @@ pub(crate) fn life(app: &App, folder: &Path, agent: u32) -> Answer<Life> {
 
 /// The rows of a table that concern an agent.
 fn of_agent(run: &Run<'_>, table: &str, column: &str, agent: u32) -> Answer<Vec<Json>> {
-    let Some(keys) = Rows::read(&run.tables, table, &[column], None)? else { return Ok(Vec::new()) };
-    let rows: Vec<usize> = (0..keys.len()).filter(|row| keys.number(*row, 0) == Some(f64::from(agent))).collect();
-    if rows.is_empty() {
-        return Ok(Vec::new());
-    }
-    let Some(all) = Rows::read(&run.tables, table, &[], None)? else { return Ok(Vec::new()) };
-    Ok(rows.into_iter().map(|row| all.object(row)).collect())
+    let among = Some((column, Arc::new(BTreeSet::from([agent]))));
+    let rows = Rows::read_among(&run.tables, table, &[], None, among)?;
+    Ok(rows.map(|rows| (0..rows.len()).map(|row| rows.object(row)).collect()).unwrap_or_default())
 }
 
 /// Who had a part in what an agent did, and in what others did after it.

@@ -2,6 +2,7 @@
 
 use super::is_run;
 use super::problem::{Answer, Problem};
+use super::reports::REPORT_FILE;
 use polity_driver::drive::Totals;
 use polity_driver::run::RunStatus;
 use std::collections::BTreeMap;
@@ -16,14 +17,23 @@ const MOST: usize = 5_000;
 /// How long a list of runs is kept.
 const KEPT: Duration = Duration::from_secs(2);
 
-type Runs = Arc<BTreeMap<String, PathBuf>>;
+/// Folders by ID.
+type Folders = BTreeMap<String, PathBuf>;
+
+/// What the folder holds.
+#[derive(Debug, Default)]
+struct Found {
+    runs: Folders,
+    /// Sweeps and comparisons with a report.
+    reports: Folders,
+}
 
 /// What is known of a run's totals: how it ended, the totals, the number of alarms.
 pub(crate) type Known = (RunStatus, Totals, usize);
 
 pub(crate) struct Catalog {
     root: PathBuf,
-    found: Mutex<(Instant, Runs)>,
+    found: Mutex<(Instant, Arc<Found>)>,
     /// Totals by folder, and the time of its last change.
     known: Mutex<BTreeMap<PathBuf, (Option<u64>, Known)>>,
 }
@@ -37,8 +47,8 @@ impl Catalog {
                 root.display()
             ));
         }
-        let runs = Arc::new(found(&root));
-        Ok(Catalog { root, found: Mutex::new((Instant::now(), runs)), known: Mutex::default() })
+        let found = Mutex::new((Instant::now(), Arc::new(found(&root))));
+        Ok(Catalog { root, found, known: Mutex::default() })
     }
 
     /// The folder that is served.
@@ -47,7 +57,16 @@ impl Catalog {
     }
 
     /// All runs by ID.
-    pub fn runs(&self) -> Runs {
+    pub fn runs(&self) -> Folders {
+        self.found().runs.clone()
+    }
+
+    /// The folders of sweeps and comparisons with a report, by ID.
+    pub fn reports(&self) -> Folders {
+        self.found().reports.clone()
+    }
+
+    fn found(&self) -> Arc<Found> {
         let mut kept = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0.elapsed() > KEPT {
             *kept = (Instant::now(), Arc::new(found(&self.root)));
@@ -80,33 +99,41 @@ impl Catalog {
     }
 }
 
-fn found(root: &Path) -> BTreeMap<String, PathBuf> {
-    let mut runs = BTreeMap::new();
-    if is_run(root) {
-        let name = root.file_name().map_or("run".into(), |name| name.to_string_lossy().into_owned());
-        runs.insert(name, root.to_path_buf());
-        return runs;
-    }
-    look(root, "", DEPTH, &mut runs);
-    runs
+/// The name of the folder that is served.
+fn name(root: &Path) -> String {
+    root.file_name().map_or("run".into(), |name| name.to_string_lossy().into_owned())
 }
 
-fn look(folder: &Path, id: &str, depth: usize, runs: &mut BTreeMap<String, PathBuf>) {
+fn found(root: &Path) -> Found {
+    let mut found = Found::default();
+    if is_run(root) {
+        found.runs.insert(name(root), root.to_path_buf());
+        return found;
+    }
+    look(root, "", DEPTH, &mut found);
+    found
+}
+
+/// Collects the runs below a folder, and the folders of many runs that have a report.
+fn look(folder: &Path, id: &str, depth: usize, found: &mut Found) {
+    if folder.join(REPORT_FILE).is_file() {
+        found.reports.insert(if id.is_empty() { name(folder) } else { id.to_owned() }, folder.to_path_buf());
+    }
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.flatten().collect();
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
         // A link may lead out of the folder.
-        if runs.len() >= MOST || name.starts_with('.') || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        if found.runs.len() >= MOST || name.starts_with('.') || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
         let id = if id.is_empty() { name } else { format!("{id}~{name}") };
         let path = entry.path();
         if is_run(&path) {
-            runs.insert(id, path);
+            found.runs.insert(id, path);
         } else if depth > 1 {
-            look(&path, &id, depth - 1, runs);
+            look(&path, &id, depth - 1, found);
         }
     }
 }

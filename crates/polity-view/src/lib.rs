@@ -15,6 +15,7 @@ mod overview;
 mod people;
 mod platform;
 mod problem;
+mod reports;
 mod routes;
 mod rows;
 mod systems;

@@ -25,7 +25,7 @@ const CONNECTIONS: usize = 100;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Ordered {
-    /// `pause`, `resume`, `stop`, `step`, `limits` or `set`.
+    /// `pause`, `resume`, `stop`, `step`, `limits`, `message` or `set`.
     pub order: String,
     /// Of `step`: how many rounds.
     pub rounds: Option<u32>,
@@ -39,6 +39,12 @@ pub(crate) struct Ordered {
     pub max_calls: Option<u64>,
     /// Of `limits`: calls in flight.
     pub max_connections: Option<u32>,
+    /// Of `message`: the agent in whose name it is sent.
+    pub from: Option<u32>,
+    /// Of `message`: its readers; without it, the neighbours of the sender.
+    pub to: Option<Vec<u32>>,
+    /// Of `message`: its text.
+    pub text: Option<String>,
 }
 
 /// A run's reply.
@@ -60,13 +66,19 @@ pub(crate) fn order(app: &App, folder: &Path, ordered: &Ordered) -> Answer<Repli
             };
             Order::Change { edits: vec![format!("{path}={value}")] }
         }
+        "message" => {
+            let (Some(from), Some(text)) = (ordered.from, &ordered.text) else {
+                return Err(Problem::bad("`message` needs `from`, the number of an agent, and `text`"));
+            };
+            Order::message(from, ordered.to.as_deref(), text)
+        }
         "limits" => {
             let limits = Limits { cost_usd: ordered.max_cost, calls: ordered.max_calls, ..Limits::default() };
             limits.check().map_err(Problem::bad)?;
             Order::Set { connections: ordered.max_connections, limits }
         }
         other => {
-            let words = format!("there is no order `{other}`; use pause, resume, stop, step, limits or set");
+            let words = format!("there is no order `{other}`; use pause, resume, stop, step, limits, message or set");
             return Err(Problem::bad(words));
         }
     };

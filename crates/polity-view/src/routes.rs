@@ -8,6 +8,7 @@ use super::overview::{self, RunDetail};
 use super::people::{self, Given};
 use super::platform;
 use super::problem::{Answer, Problem};
+use super::reports;
 use super::rows::{Rows, page};
 use super::systems;
 use super::ties;
@@ -370,6 +371,10 @@ fn described() -> Routes {
         .plain("/api/runs", "All runs in the folder, newest first", |app, _: &Nothing| overview::list(app))
         .plain("/api/systems", "Claims of published systems, if the folder holds a check", |app, _: &Nothing| {
             systems::systems(app)
+        })
+        .plain("/api/reports", "Sweeps and comparisons with a report", |app, _: &Nothing| reports::reports(app))
+        .plain("/api/reports/page", "The report of a sweep or comparison", |app, wanted: &reports::Wanted| {
+            reports::page(app, wanted)
         })
         .plain("/api/diff", "What differs between two runs", |app, pair: &Pair| diff::diff(app, pair))
         .part("/agents/{agent}", "One agent's life", |app, folder, agent, _: &Nothing| agents::life(app, folder, agent))

@@ -7,7 +7,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use polity_store::tables::{ColumnSpec, Reader, Selected};
 use serde_json::Value as Json;
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// Most rows of one response.
 pub(crate) const MOST_ROWS: usize = 1_000_000;
@@ -65,8 +67,19 @@ impl Rows {
         columns: &[&str],
         rounds: Option<RangeInclusive<u32>>,
     ) -> Answer<Option<Self>> {
+        Rows::read_among(reader, table, columns, rounds, None)
+    }
+
+    /// The same, of the rows alone whose number in a column is one of these.
+    pub fn read_among(
+        reader: &Reader<'_>,
+        table: &str,
+        columns: &[&str],
+        rounds: Option<RangeInclusive<u32>>,
+        among: Option<(&str, Arc<BTreeSet<u32>>)>,
+    ) -> Answer<Option<Self>> {
         use polity_store::tables::TableError;
-        match reader.select(table, columns, rounds) {
+        match reader.select_among(table, columns, rounds, among) {
             Ok(selected) => Ok(Some(Rows::of(selected))),
             Err(TableError::Rounds { .. }) => Ok(None),
             Err(error) => Err(error.into()),
@@ -101,30 +114,38 @@ impl Rows {
         number(batch.column(column), row, &self.selected.spec.columns[column])
     }
 
+    /// A column as numbers, in the order of rows; NaN where there is none.
+    pub fn numbers(&self, column: usize) -> Vec<f64> {
+        let spec = &self.selected.spec.columns[column];
+        let mut all = Vec::with_capacity(self.len());
+        for batch in &self.selected.batches {
+            let values = batch.column(column);
+            match values.data_type() {
+                DataType::Float64 => {
+                    all.extend(values.as_primitive::<Float64Type>().iter().map(|x| x.unwrap_or(f64::NAN)));
+                }
+                DataType::UInt32 => {
+                    all.extend(values.as_primitive::<UInt32Type>().iter().map(|x| x.map_or(f64::NAN, f64::from)));
+                }
+                DataType::Dictionary(..) => {
+                    let words = values.as_dictionary::<Int32Type>();
+                    let of_word: Vec<f64> = (0..words.values().len())
+                        .map(|word| number(words.values(), word, spec).unwrap_or(f64::NAN))
+                        .collect();
+                    all.extend((0..words.len()).map(|row| words.key(row).map_or(f64::NAN, |key| of_word[key])));
+                }
+                _ => all.extend((0..values.len()).map(|row| number(values, row, spec).unwrap_or(f64::NAN))),
+            }
+        }
+        all
+    }
+
     /// A column as numbers, with the column `agent` beside it.
     pub fn by_agent(&self, column: &str) -> Vec<(u32, f32)> {
         let place = |name: &str| self.columns().position(|column| column.name == name);
         let (Some(agent), Some(at)) = (place("agent"), place(column)) else { return Vec::new() };
-        let spec = &self.selected.spec.columns[at];
-        let mut pairs = Vec::with_capacity(self.len());
-        for batch in &self.selected.batches {
-            let agents = batch.column(agent).as_primitive::<UInt32Type>().values();
-            let values = batch.column(at);
-            match values.data_type() {
-                // The usual case, without a detour.
-                DataType::Float64 => {
-                    let numbers = values.as_primitive::<Float64Type>().iter();
-                    pairs.extend(agents.iter().copied().zip(numbers.map(|x| x.map_or(f32::NAN, |x| x as f32))));
-                }
-                _ => pairs.extend(
-                    agents
-                        .iter()
-                        .enumerate()
-                        .map(|(row, agent)| (*agent, number(values, row, spec).map_or(f32::NAN, |value| value as f32))),
-                ),
-            }
-        }
-        pairs
+        let agents = self.selected.batches.iter().flat_map(|batch| batch.column(agent).as_primitive::<UInt32Type>().values());
+        agents.copied().zip(self.numbers(at).into_iter().map(|x| x as f32)).collect()
     }
 
     pub fn row(&self, row: usize) -> Vec<Json> {

@@ -12,6 +12,7 @@ fn society(rounds: u32) -> Value {
         "world": {"kind": "guess-average", "fraction": 0.9},
         "cohorts": [{"policy": {"kind": "adaptive", "rate": 0.01}}],
         "metrics": [{"kind": "mean", "of": "guess"}],
+        "record": {"messages": true},
     })
 }
 
@@ -69,18 +70,74 @@ fn a_run_steps_and_goes_on_with_other_parameters_as_if_they_had_been_planned() {
     assert!(replayed.status.success(), "{}", text(&replayed.stderr));
     let changes = manifest(&folder)["scenario"]["changes"].clone();
     assert_eq!(changes, json!([{"at": before + 3, "set": {"world.fraction": 0.1}}]));
-    // Planned from the start, the same change gives the same digest.
+    planned_is_the_same(&folder, &summary, &[]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Planned from the start, the same changes give the same digest as the steered run.
+fn planned_is_the_same(folder: &Path, summary: &Value, args: &[&str]) {
     let mut planned = society(summary["rounds"].as_u64().unwrap() as u32);
-    planned["changes"] = changes;
-    let file = write_scenario(&folder, &planned);
-    let other = last_line(&polity(&folder, &["run", file.to_str().unwrap(), "--out", "planned", "--json"], &[]));
-    let chain = |run: &str| text(&polity(&folder, &["export", run, "--table", "rounds"], &[]).stdout);
+    planned["changes"] = manifest(folder)["scenario"]["changes"].clone();
+    let file = write_scenario(folder, &planned);
+    let run = [&["run", file.to_str().unwrap(), "--out", "planned", "--json"], args].concat();
+    let other = last_line(&polity(folder, &run, &[]));
+    let chain = |run: &str| text(&polity(folder, &["export", run, "--table", "rounds"], &[]).stdout);
     let chains = |run: &str| -> Vec<String> {
         chain(run).lines().skip(1).map(|line| line.split(',').nth(7).unwrap().to_string()).collect()
     };
     let (steered, planned) = (chains("run"), chains("planned"));
     assert_eq!(steered.last(), planned.get(steered.len() - 1), "{other}");
     assert_eq!(summary["digest"], planned.last().unwrap().as_str(), "{other}");
+    std::fs::remove_dir_all(folder.join("planned")).unwrap();
+}
+
+#[test]
+fn a_message_that_is_sent_to_a_run_is_part_of_its_scenario() {
+    let (folder, mut process) = paused("steering-message");
+    for (order, why) in [
+        (&["message", "--from", "3000", "hello"][..], "there is no agent 3000"),
+        (&["message", "--from", "1", "--to", "2,4000", "hello"], "there is no agent 4000"),
+        (&["message", "--from", "1", ""], "a text has 1 to"),
+    ] {
+        let (taken, words) = ctl(&folder, order);
+        assert!(!taken && words.contains(why), "{order:?}: {words}");
+    }
+    let said = "Guess: \"90\", {x: 1} # both";
+    for order in [&["message", "--from", "7", "--to", "3,2900", said][..], &["message", "--from", "2999", "--to", "3", "no"]] {
+        let (taken, words) = ctl(&folder, order);
+        assert!(taken, "{words}");
+    }
+    let before = rounds(&folder);
+    process.until("some rounds", || rounds(&folder) > before + 10);
+    assert!(ctl(&folder, &["stop"]).0);
+    let (summary, notes, _) = process.end();
+    assert_eq!(summary["status"], "stopped", "{notes}");
+    let replayed = polity(&folder, &["replay", "run", "--json"], &[]);
+    assert!(replayed.status.success(), "{}", text(&replayed.stderr));
+    let sent = text(&polity(&folder, &["export", "run", "--table", "messages", "--format", "jsonl"], &[]).stdout);
+    let sent: Vec<Value> = sent.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |message: &Value| (message["from"].as_u64().unwrap(), message["to"].as_u64().unwrap());
+    assert_eq!(sent.iter().map(of).collect::<Vec<_>>(), [(7, 3), (7, 2900), (2999, 3)], "{sent:?}");
+    assert_eq!(sent[0]["text"], said);
+    for args in [&["--threads", "1"][..], &["--threads", "2", "--shards", "3"]] {
+        planned_is_the_same(&folder, &summary, args);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_mind_reads_a_message_of_the_scenario_in_the_next_round() {
+    let folder = scratch("planned-message");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let file = root.join("scenarios/guess-average-minds.yaml");
+    let message = r#"messages=[{from: 7, to: [3], text: "Guess ninety"}]"#;
+    let size = ["--agents", "8", "--rounds", "3", "--out", "run", "--no-report", "-P", message];
+    let run = polity(&folder, &[&["run", file.to_str().unwrap()], &size[..]].concat(), &[]);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let asked = text(&polity(&folder, &["calls", "run", "--agent", "3", "--round", "1"], &[]).stdout);
+    assert!(asked.contains("Guess ninety") && asked.contains('7'), "{asked}");
+    let others = text(&polity(&folder, &["calls", "run", "--round", "0"], &[]).stdout);
+    assert!(others.len() > 100 && !others.contains("Guess ninety"), "{others}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -10,7 +10,7 @@ interface Reply {
   refused?: boolean;
 }
 
-type Form = "set" | "limits" | null;
+type Form = "set" | "limits" | "message" | null;
 
 export function Steering(): JSX.Element | null {
   const { run, id, reload } = useRun();
@@ -45,6 +45,7 @@ export function Steering(): JSX.Element | null {
         {underWay(run) && (
           <>
             <button type="button" disabled={busy} aria-expanded={form === "set"} onClick={() => toggle("set")}>Set a parameter</button>
+            {run.world !== null && run.has.calls && <button type="button" disabled={busy} aria-expanded={form === "message"} onClick={() => toggle("message")}>Send a message</button>}
             {run.has.calls && <button type="button" disabled={busy} aria-expanded={form === "limits"} onClick={() => toggle("limits")}>Change limits</button>}
             <button type="button" class="quiet-button" disabled={busy} onClick={() => {
               if (confirm("Stop this run? It is saved and can go on later.")) order({ order: "stop" });
@@ -54,6 +55,7 @@ export function Steering(): JSX.Element | null {
         <span class={said?.bad ? "said bad" : "said"} role="status">{said && <Text>{said.text}</Text>}</span>
       </div>
       {form === "set" && <SetForm run={run} busy={busy} order={order} close={() => setForm(null)} />}
+      {form === "message" && <MessageForm busy={busy} order={order} close={() => setForm(null)} />}
       {form === "limits" && <LimitsForm busy={busy} order={order} close={() => setForm(null)} />}
     </section>
   );
@@ -148,6 +150,35 @@ function LimitsForm({ busy, order, close }: FormProps): JSX.Element {
         </label>
       ))}
       <button type="submit" class="main" disabled={busy || stated.length === 0}>Set them</button>
+    </form>
+  );
+}
+
+/** A text in the name of an agent. Without readers, the neighbours of the agent read it. */
+function MessageForm({ busy, order, close }: FormProps): JSX.Element {
+  const form = useFocusInside();
+  const [from, setFrom] = useState("");
+  const [to, setTo] = useState("");
+  const [text, setText] = useState("");
+  const readers = to.split(/[\s,]+/).filter((word) => word !== "").map(Number);
+  return (
+    <form ref={form} class="order-form" onKeyDown={onEscape(close)} onSubmit={(event) => {
+      event.preventDefault();
+      order({ order: "message", from: Number(from), text, ...(readers.length > 0 ? { to: readers } : {}) });
+    }}>
+      <label class="field">
+        <span>From agent</span>
+        <input type="number" min={0} step="1" required value={from} onInput={(event) => setFrom(event.currentTarget.value)} />
+      </label>
+      <label class="field medium">
+        <span>To agents (its neighbours if empty)</span>
+        <input value={to} pattern="[0-9,\s]*" placeholder="3, 4" onInput={(event) => setTo(event.currentTarget.value)} />
+      </label>
+      <label class="field wide">
+        <span>Text, read in the next round</span>
+        <input value={text} required onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <button type="submit" class="main" disabled={busy}>Send it</button>
     </form>
   );
 }

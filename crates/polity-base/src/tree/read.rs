@@ -167,7 +167,12 @@ impl Reader<'_> {
     fn no_number(&self, wanted: &str) -> Fault {
         let mut fault = Fault::expected(wanted, self.0);
         let digits = |text: &String| text.trim_start_matches(['+', '-', '.']).starts_with(|c: char| c.is_ascii_digit());
-        fault.help = matches!(&self.0.value, Value::Text(text) if digits(text)).then(|| NUMBERS.to_owned());
+        let Value::Text(text) = &self.0.value else { return fault };
+        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        fault.help = match percent {
+            Some(percent) => Some(format!("write {text} as {}", percent / 100.0)),
+            None => digits(text).then(|| NUMBERS.to_owned()),
+        };
         fault
     }
 }

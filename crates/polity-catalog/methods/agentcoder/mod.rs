@@ -44,6 +44,7 @@ impl Method for AgentCoder {
     const SUMMARY: &'static str =
         "Programmer, independent test designer and executor loop until the tests pass (AgentCoder)";
     const RECORDS: &'static [Records] = &ANSWERS;
+    const ROLES: &'static [&'static str] = &["test designer", "test executor"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 5 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

@@ -84,6 +84,7 @@ impl Method for AutoAgents {
         "A planner invents roles and a plan, observers criticise them, then the roles work step by step (AutoAgents)";
     const RECORDS: &'static [Records] =
         &[ANSWERS[0], ANSWERS[1], Records { name: "roles", doc: "the roles and the plan for the question" }];
+    const ROLES: &'static [&'static str] = &["planner", "agent observer", "plan observer", "action observer"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 5 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

@@ -33,6 +33,7 @@ impl Method for BestOfN {
     const SUMMARY: &'static str = "Many independent answers; a judge picks the best";
     const SHORT: Option<&'static str> = Some("bon");
     const RECORDS: &'static [Records] = &ANSWERS;
+    const ROLES: &'static [&'static str] = &["judge"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 5, rounds: 1 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Competition,

@@ -64,6 +64,7 @@ impl Method for Debate {
     const SUMMARY: &'static str =
         "Everybody answers alone, then reads the others' answers and answers again (multiagent debate)";
     const RECORDS: &'static [Records] = &ANSWERS;
+    const ROLES: &'static [&'static str] = &["judge"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 2 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Coopetition,

@@ -82,6 +82,7 @@ impl Method for Discussion {
         ANSWERS[1],
         Records { name: "draft", doc: "the current proposal at the end of a turn, under the member who made it" },
     ];
+    const ROLES: &'static [&'static str] = &["judge"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 10 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

@@ -61,6 +61,7 @@ impl Method for Dylan {
         ANSWERS[1],
         Records { name: "importance", doc: "the member's importance for the answer, summed over rounds" },
     ];
+    const ROLES: &'static [&'static str] = &["ranker"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 4, rounds: 3 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

@@ -88,6 +88,7 @@ impl Method for Judge {
         },
         Records { name: "swapped-order", doc: "asked in both orders: the letter that it names when B is shown first" },
     ];
+    const ROLES: &'static [&'static str] = &["critic"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 2 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

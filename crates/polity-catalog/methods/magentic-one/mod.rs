@@ -67,6 +67,7 @@ impl Method for MagenticOne {
         Records { name: "order", doc: "what the orchestrator told the member to do" },
         Records { name: "planned", doc: "number of the plan that the orchestrator made" },
     ];
+    const ROLES: &'static [&'static str] = &["orchestrator"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 4, rounds: 20 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

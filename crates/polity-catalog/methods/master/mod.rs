@@ -54,6 +54,7 @@ impl Method for Master {
         "Monte Carlo tree search that recruits agents as nodes, with rewards from a model (MASTER)";
     const RECORDS: &'static [Records] =
         &[ANSWERS[0], ANSWERS[1], Records { name: "reward", doc: "the reward given to an agent's answer, 0 to 1" }];
+    const ROLES: &'static [&'static str] = &["assessor", "validator"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 8 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

@@ -53,6 +53,7 @@ impl Method for MixtureOfAgents {
         "Layers of members who see the proposals of the previous layer; an aggregator combines them";
     const SHORT: Option<&'static str> = Some("moa");
     const RECORDS: &'static [Records] = &ANSWERS;
+    const ROLES: &'static [&'static str] = &["aggregator"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 6, rounds: 3 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

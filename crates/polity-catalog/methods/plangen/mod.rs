@@ -78,6 +78,7 @@ impl Method for PlanGen {
     const SUMMARY: &'static str =
         "Constraints, verification against them, and a search method chosen per instance (PlanGEN)";
     const RECORDS: &'static [Records] = &ANSWERS;
+    const ROLES: &'static [&'static str] = &["constraint", "verification"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 3 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

@@ -85,6 +85,7 @@ impl Method for RememberedChat {
             doc: "share of the passages found in the records that give the false answer",
         },
     ];
+    const ROLES: &'static [&'static str] = &[GUARDIAN];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 5, rounds: 4 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Coopetition,

@@ -32,6 +32,7 @@ impl Method for SelfMoa {
     const NAME: &'static str = "self-moa";
     const SUMMARY: &'static str = "Many samples from the best member's model, combined all at once or window by window";
     const RECORDS: &'static [Records] = &ANSWERS;
+    const ROLES: &'static [&'static str] = &["best", "aggregator"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 6, rounds: 1 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

@@ -24,6 +24,7 @@ impl Method for SelfRefine {
     const NAME: &'static str = "self-refine";
     const SUMMARY: &'static str = "One member answers, looks for its own mistakes and tries again";
     const RECORDS: &'static [Records] = &ANSWERS;
+    const ROLES: &'static [&'static str] = &["critic"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 4 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

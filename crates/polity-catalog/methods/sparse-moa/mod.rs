@@ -57,6 +57,7 @@ impl Method for SparseMoa {
         "A mixture of agents where a judge passes on the best proposals and a moderator stops early (SMoA)";
     const SHORT: Option<&'static str> = Some("smoa");
     const RECORDS: &'static [Records] = &ANSWERS;
+    const ROLES: &'static [&'static str] = &["judge", "moderator", "aggregator"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 4, rounds: 3 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Coopetition,

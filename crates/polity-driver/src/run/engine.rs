@@ -787,7 +787,11 @@ fn change(prepared: &mut Prepared, story: &JournalSummary, edits: &[String]) -> 
     let at = begun.max(story.past.rounds.len() as u32);
     let parsed =
         edits.iter().map(|edit| parse_edit(edit).map_err(|error| DriveError::Input(format!("{edit}: {error}"))));
-    prepared.change_at(at, parsed.collect::<Result<_, _>>()?)
+    let parsed: Vec<SetKey> = parsed.collect::<Result<_, _>>()?;
+    // Messages of several orders are all sent: each list is a change of its own.
+    let (messages, edits): (Vec<SetKey>, Vec<SetKey>) = parsed.into_iter().partition(|(path, _)| path == "messages");
+    prepared.change_at(at, edits)?;
+    messages.into_iter().try_for_each(|messages| prepared.change_at(at, vec![messages]))
 }
 
 /// Drives a machine from a record alone, at most up to round `until`. `tolerate`: whether a round that differs from the record is only

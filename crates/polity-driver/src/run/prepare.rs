@@ -207,7 +207,13 @@ impl Prepared {
             return Ok(());
         }
         if at == 0 {
-            for (path, value) in edits {
+            for (path, mut value) in edits {
+                // A list of messages joins those that the scenario sends itself.
+                if let ("messages", Value::List(more), Some(Value::List(own))) =
+                    (path.as_str(), &mut value.value, self.tree.get("messages").map(|node| &node.value))
+                {
+                    more.splice(0..0, own.iter().cloned());
+                }
                 self.tree.edit(&path, value)?;
             }
             return Ok(());

@@ -1,13 +1,13 @@
 //! A team that works inside a society: a method, its members, and who hears whom among them.
 
-use super::{Facts, Member, MethodHost, TeamContext, Verdict};
+use super::{ABSENT, Facts, Member, MethodHost, TeamContext, Verdict};
 use crate::AgentId;
 use crate::ask::{Ask, Settings};
 use crate::items::Item;
 use crate::policy::Fault;
 use crate::scenario::MemberSource;
 use crate::topology::Topology;
-use crate::tree::{Invalid, Node, TreeError};
+use crate::tree::{Invalid, Node, TreeError, nearest};
 use std::fmt;
 
 /// Maximum number of members of a team.
@@ -57,7 +57,8 @@ impl TeamSource<'_> {
         let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
         let of_tree = |error: TreeError| invalid(&error.path, error.to_string());
         let (kind, _) = method.split_kind("method").map_err(of_tree)?;
-        let usual = methods.facts(&kind.name).map(|facts| facts.usual);
+        let facts = methods.facts(&kind.name);
+        let usual = facts.map(|facts| facts.usual);
         let n = n.map(|n| n as usize).or((!listed.is_empty()).then_some(listed.len()));
         let n = n.or(usual.map(|usual| usual.members as usize)).unwrap_or(1);
         Invalid::within(1..=MOST_MEMBERS, "members", n)?;
@@ -65,6 +66,9 @@ impl TeamSource<'_> {
         Invalid::unless(rounds > 0, "rounds", "a method needs at least one round")?;
         Invalid::within(0..=MOST_RETRIES, "max_retries", retries)?;
         let members = members(n, listed, model, settings)?;
+        if let Some(facts) = facts {
+            roles_exist(listed, &kind.name, facts.roles)?;
+        }
         let method = methods.open_method(method, "method", n, rounds).map_err(of_tree)?;
         Ok(Team { method, members, topology: Topology::Complete { n: n as u32 }, retries })
     }
@@ -147,4 +151,22 @@ pub(crate) fn members(
         Ok(Member { name, model: model.to_owned(), persona, role, adversarial, settings })
     };
     (0..n).map(member).collect()
+}
+
+/// Checks that the method has every role that a member is given: a member with any other role would never be asked.
+pub(crate) fn roles_exist(listed: &[MemberSource], method: &str, roles: &[&str]) -> Result<(), Invalid> {
+    let unknown = |role: &&str| *role != ABSENT && !roles.contains(role);
+    let Some((i, role)) = listed.iter().enumerate().find_map(|(i, member)| Some((i, member.role.as_deref().filter(unknown)?)))
+    else {
+        return Ok(());
+    };
+    let near = nearest(role, roles.iter().copied()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let known = match roles {
+        [] => format!("`{method}` has no roles"),
+        roles => format!("`{method}` has no role `{role}`{near}; it has {}", roles.join(", ")),
+    };
+    let message = format!(
+        "{known}. Members without a role work on the items: leave `role` out, and describe `{role}` in `persona`. `{ABSENT}` takes a member out"
+    );
+    Err(Invalid { key: format!("team[{i}].role"), message })
 }

@@ -38,6 +38,24 @@ impl Lane {
         self.late = false;
     }
 
+    /// Sends a text in the name of an agent after its turn. `to`: the recipients; `None`: its neighbours.
+    pub fn send_text(
+        &mut self,
+        from: AgentId,
+        to: Option<&[AgentId]>,
+        text: &str,
+        round: u32,
+        shared_context: &SharedContext,
+    ) {
+        let post = |to: Address| Post { to, channel: 0, words: Words::Text(text.to_owned()) };
+        match to {
+            None => self.posts.push(post(Address::Neighbours)),
+            Some(to) => self.posts.extend(to.iter().map(|to| post(Address::One(*to)))),
+        }
+        self.send_posts(from, round, shared_context);
+        self.late = true;
+    }
+
     /// Sends the messages of a completed turn.
     #[inline]
     fn commit_posts(&mut self, from: AgentId, round: u32, shared_context: &SharedContext) {

@@ -5,17 +5,17 @@ use super::files::Inputs;
 use super::memory_budget::{ARC, MemoryBudget};
 use super::people::People;
 use super::validation::checks_of;
-use super::{Answers, Assembled, Change, CohortSource, Count, FileKind, MetricKeys, Scenario};
+use super::{Answers, Assembled, Change, CohortSource, Count, FileKind, MessageSource, MetricKeys, Scenario};
 use crate::environment::Env;
 use crate::evaluation::{self, Evaluation};
 use crate::items::{self, Item};
-use crate::method::{MOST_MEMBERS, MOST_RETRIES, Member, MethodHost, Methods, members};
+use crate::method::{MOST_MEMBERS, MOST_RETRIES, Member, MethodHost, Methods, members, roles_exist};
 use crate::metric::Source;
 use crate::outline::Guesses;
 use crate::policy::{PolicySetup, SharedContext};
 use crate::population::Population;
 use crate::registry::Registry;
-use crate::society::{Leaves, Measure, Plan, Reads, interface_of};
+use crate::society::{Leaves, Measure, Plan, PlannedMessage, Reads, interface_of};
 use crate::topology::{self, Csr, Topology, TopologySpec};
 use crate::transport::Transport;
 use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
@@ -24,6 +24,10 @@ use std::sync::Arc;
 
 /// Maximum number of agents of a society at its start.
 const MOST_AGENTS: u32 = 100_000_000;
+/// Maximum length of a planned message, in bytes.
+const LONGEST_MESSAGE: usize = 100_000;
+/// The key of planned messages, which a change may set as a whole.
+const MESSAGES: &str = "messages";
 /// Maximum number of rounds.
 const MOST_ROUNDS: u32 = 1_000_000_000;
 
@@ -390,17 +394,25 @@ fn is_directed(node: &Node) -> bool {
 /// Returns the tree with one change made, checked to change nothing but parameters of leaves.
 fn changed(tree: &Node, change: &Change, i: usize, roots: &[&str]) -> Result<Node, TreeError> {
     let mut tree = tree.clone();
+    // Messages are sent once.
+    if tree.get(MESSAGES).is_some() {
+        tree.edit(MESSAGES, Node::built(Value::List(Vec::new())))?;
+    }
     for (path, value) in &change.set {
         let root = path.split(['.', '[']).next().unwrap_or_default();
         let of_cohort = root != "cohorts" || path.contains(".policy.");
+        if path == MESSAGES && roots.contains(&MESSAGES) {
+            tree.edit(path, value.clone())?;
+            continue;
+        }
         if !roots.contains(&root) || !of_cohort || path.ends_with(".kind") || path == root {
             return Err(TreeError {
                 message: format!("`{path}` cannot change during a run"),
                 path: format!("changes[{i}].set"),
                 origin: value.origin.clone(),
                 help: Some(
-                    "parameters of the world, of policies and of the method can change; their kinds, the agents, the \
-                     population and the topology cannot"
+                    "parameters of the world, of policies and of the method can change, and `messages` can be sent; their \
+                     kinds, the agents, the population and the topology cannot change"
                         .into(),
                 ),
             });
@@ -455,7 +467,9 @@ fn society(
     let leaves = leaves(tree, registry, inputs, &shared_context, agents, shards)?;
     reserve_states(tree, &sizes, &shared_context, &leaves, memory)?;
     let mut later = Vec::new();
-    for (at, tree) in changes(scenario, tree, &["world", "cohorts"])? {
+    let mut messages = planned_messages(tree, 0, agents)?;
+    for (at, tree) in changes(scenario, tree, &["world", "cohorts", MESSAGES])? {
+        messages.extend(planned_messages(&tree, at, agents)?);
         later.push((at, self::leaves(&tree, registry, inputs, &shared_context, agents, shards)?));
     }
     if lag > 0
@@ -481,8 +495,31 @@ fn society(
     // Check validations before the run, not after it.
     let interface = interface_of(&*leaves.worlds[0], &leaves.policies);
     checks_of(scenario, inputs, shared_context.population.table(), &interface)?;
-    let plan = Plan { rounds: scenario.rounds, lag, activation, window, cohorts: sizes, names };
+    let plan = Plan { rounds: scenario.rounds, lag, activation, window, cohorts: sizes, names, messages };
     Ok(Draft::Society(Box::new(SocietyDraft { plan, shared_context, leaves, later })))
+}
+
+/// Returns the messages that a scenario sends in the round in which it begins to hold.
+fn planned_messages(tree: &Node, round: u32, agents: u32) -> Result<Vec<PlannedMessage>, TreeError> {
+    let scenario = Scenario::read(tree)?;
+    let node = tree.get(MESSAGES).unwrap_or(tree);
+    let wrong = |i: usize, key: &str, message: String| {
+        wrong(&format!("{MESSAGES}[{i}].{key}"), Some(node), tree, message, None)
+    };
+    for (i, MessageSource { from, to, text }) in scenario.messages.iter().enumerate() {
+        let absent = |agent: &u32| format!("there is no agent {agent}; the society begins with {agents}, from 0 on");
+        if *from >= agents {
+            return Err(wrong(i, "from", absent(from)));
+        }
+        if let Some(agent) = to.iter().flatten().find(|agent| **agent >= agents) {
+            return Err(wrong(i, "to", absent(agent)));
+        }
+        if text.is_empty() || text.len() > LONGEST_MESSAGE {
+            return Err(wrong(i, "text", format!("a text has 1 to {LONGEST_MESSAGE} bytes, not {}", text.len())));
+        }
+    }
+    let planned = |MessageSource { from, to, text }| PlannedMessage { round, from, to, text };
+    Ok(scenario.messages.into_iter().map(planned).collect())
 }
 
 /// Returns the agents of each cohort, and what all of them share.
@@ -699,11 +736,23 @@ fn measure(
             ));
         }
     };
-    let host = registry.open_metric(&kind, &rest, path, &Source { name: &of, range })?;
+    let host = registry.open_metric(&kind, &rest, path, &Source { name: &of, range }).map_err(|mut error| {
+        // The keys of every metric were read before.
+        error.help = error.help.map(|help| match help.strip_prefix("known keys: ") {
+            Some("none") => "known keys: of, every".into(),
+            Some(own) => format!("known keys: of, every, {own}"),
+            None => help,
+        });
+        error
+    })?;
     Ok(Measure { host, reads, name: format!("{of}.{}", kind.name), every: every.unwrap_or(1) })
 }
 
 fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &Inputs) -> Result<Draft, TreeError> {
+    if !scenario.messages.is_empty() {
+        let help = Some("leave it out");
+        return Err(wrong(MESSAGES, tree.get(MESSAGES), tree, "only a society has messages to send", help));
+    }
     let team = team(scenario, tree)?;
     let n = team.len() as u32;
     let unlimited = &mut MemoryBudget::unlimited();
@@ -721,6 +770,12 @@ fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &In
         }
     };
     let method = open(tree)?;
+    if let Some(Ok((kind, _))) = scenario.method.as_ref().map(|node| node.split_kind("method"))
+        && let Some(facts) = registry.facts(&kind.name)
+    {
+        let checked = roles_exist(scenario.team.as_deref().unwrap_or_default(), &kind.name, facts.roles);
+        checked.map_err(|invalid| tree.blame("", invalid))?;
+    }
     if let Some((i, why)) = items.iter().enumerate().find_map(|(i, item)| Some((i, method.suits(item).err()?))) {
         return Err(wrong("method", tree.get("method"), tree, format!("it cannot work on item {i}: {why}"), None));
     }

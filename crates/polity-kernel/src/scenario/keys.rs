@@ -104,6 +104,10 @@ pub struct Scenario {
     /// Parameters that change at the start of a round.
     #[serde(default)]
     pub changes: Vec<Change>,
+    /// Messages sent in the first round besides those that agents send. A change sends some in its round:
+    /// `changes: [{at: 5, set: {messages: [{from: 7, text: ...}]}}]`.
+    #[serde(default)]
+    pub messages: Vec<MessageSource>,
     /// The runs of a sweep. `polity run` is the same with and without it.
     #[schemars(with = "Option<DesignSource>")]
     pub design: Option<Node>,
@@ -302,7 +306,8 @@ pub struct MemberSource {
     /// System instructions.
     #[serde(default)]
     pub persona: String,
-    /// Its role in the method, if the method has roles (`judge`, `aggregator`). Members without one work on the items.
+    /// Its role in the method, if the method has roles (`judge`, `aggregator`; `polity list methods --json` names them), or `absent` to take it
+    /// out. Members without one work on the items.
     pub role: Option<String>,
     /// Whether it argues for wrong answers. Models are instructed to; simulated models do it.
     #[serde(default)]
@@ -349,6 +354,18 @@ pub struct Change {
     pub set: BTreeMap<String, Node>,
 }
 
+/// A text that is sent in the name of an agent, for interventions. Recipients read it in the next round.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MessageSource {
+    /// The agent in whose name it is sent.
+    pub from: u32,
+    /// The agents that read it. Default: the neighbours of the sender.
+    pub to: Option<Vec<u32>>,
+    /// Its text, at most 100,000 bytes.
+    pub text: String,
+}
+
 /// The keys that every metric has beside its own parameters.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -359,6 +376,16 @@ pub struct MetricKeys {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub every: Option<u32>,
+}
+
+/// Says where a key belongs that stands at the top and is one of a cohort.
+fn of_cohorts(mut error: TreeError) -> TreeError {
+    const KEYS: [&str; 3] = ["policy", "share", "count"];
+    if KEYS.contains(&error.path.as_str()) && error.message.starts_with("unknown key") {
+        let key = &error.path;
+        error.message = format!("unknown key `{key}`; it belongs to a cohort: `cohorts[0].{key}`");
+    }
+    error
 }
 
 impl Scenario {
@@ -372,7 +399,7 @@ impl Scenario {
                 origin: tree.get("polity").map_or(tree.origin.clone(), |node| node.origin.clone()),
                 help: Some("`polity migrate FILE` rewrites it".into()),
             }),
-            _ => tree.read(""),
+            _ => tree.read("").map_err(of_cohorts),
         }
     }
 

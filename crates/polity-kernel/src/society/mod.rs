@@ -32,7 +32,7 @@ use crate::{AgentId, BLOCK, Bug};
 use answers::Answers;
 pub(crate) use measure::interface_of;
 use plan::in_force;
-pub(crate) use plan::{Leaves, Measure, Plan, Reads, models_of};
+pub(crate) use plan::{Leaves, Measure, Plan, PlannedMessage, Reads, models_of};
 use shard::{Shard, Turned};
 pub use state::Society;
 use state::{Incoming, Order, SLICE, Slice, Stage, birth, death, decode, encode};
@@ -396,6 +396,12 @@ impl Society {
         let mut report = RoundReport { round, agents: self.alive(), ..RoundReport::default() };
         // Include the state at the beginning and end of the round, so that a changed snapshot cannot pass.
         report.sum.add(RowHash::new(Kind::State, round).digest(self.state).finish());
+        for planned in self.plan.messages.iter().filter(|planned| planned.round == round) {
+            let owner = self.shards.iter_mut().find(|shard| shard.range.contains(&block_of(planned.from)));
+            if let Some(shard) = owner {
+                shard.send_planned(planned, &self.shared_context);
+            }
+        }
         for shard in &mut self.shards {
             report.sum.merge(shard.close_acting());
         }

@@ -72,6 +72,18 @@ pub(crate) struct Plan {
     /// Agents of each cohort, in order of id.
     pub cohorts: Vec<u32>,
     pub names: Vec<String>,
+    /// Messages that the scenario sends.
+    pub messages: Vec<PlannedMessage>,
+}
+
+/// A text that the scenario sends in the name of an agent.
+pub(crate) struct PlannedMessage {
+    /// The round in which it is sent, as if the agent had sent it last.
+    pub round: u32,
+    pub from: AgentId,
+    /// The recipients; `None`: the neighbours.
+    pub to: Option<Vec<AgentId>>,
+    pub text: String,
 }
 
 /// Returns the first agent of a block. All blocks of a run of rows start at multiples of [`BLOCK`].

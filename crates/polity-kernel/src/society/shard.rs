@@ -1,7 +1,7 @@
 //! A shard: a run of consecutive blocks, in lanes that threads process.
 
 use super::block::{Block, Segment, Span};
-use super::plan::{Measure, Policies, Reads, first_of, in_force};
+use super::plan::{Measure, PlannedMessage, Policies, Reads, first_of, in_force};
 use crate::ask::{Answer, Effect};
 use crate::cohort::{Members, SharedBox, TallyBox};
 use crate::digest::{Digest, Kind, RowHash};
@@ -527,6 +527,16 @@ impl Shard {
         });
         for (group, events) in self.groups.iter_mut().zip(lanes) {
             group.lane.events = events;
+        }
+    }
+
+    /// Sends a message of the scenario, after those that its sender sent itself.
+    pub fn send_planned(&mut self, planned: &PlannedMessage, shared_context: &SharedContext) {
+        let block = block_of(planned.from);
+        let owner = |group: &&mut Group| group.blocks.iter().any(|own| block_of(own.first) == block);
+        if let Some(group) = self.groups.iter_mut().find(owner) {
+            let to = planned.to.as_deref();
+            group.lane.send_text(planned.from, to, &planned.text, planned.round, shared_context);
         }
     }
 

@@ -80,6 +80,17 @@ impl Place {
         Ok(places)
     }
 
+    /// Whether the variables name no server but the provider's own, with or without a key.
+    fn is_own_by_address(home: &Home) -> bool {
+        let found = Variables::here().and_then(|variables| variables.together(&[home.base_variable], home.key_variables));
+        let host = |address: &str| Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned));
+        match found {
+            Ok((None, _)) => true,
+            Ok((Some(base), _)) => base.value.split(',').all(|base| host(base.trim()) == host(home.base_url)),
+            Err(_) => false,
+        }
+    }
+
     /// A warning for an address that is not the provider's own.
     fn strangeness(&self, stands: &Stands) -> Option<String> {
         let Home { name, base_variable, .. } = self.home;
@@ -264,6 +275,11 @@ impl Line {
     /// The first server; the others are equivalent.
     pub fn place(&self) -> Result<&Place, String> {
         self.places()?.first().ok_or_else(|| "no server is configured".into())
+    }
+
+    /// Whether it leads to the provider itself. Needs no key.
+    pub fn is_own(&self) -> bool {
+        self.place().map_or_else(|_| Place::is_own_by_address(self.home), |place| place.is_own)
     }
 
     /// Warnings before anything is sent: addresses that are not the provider's own, keys sent unencrypted, ignored files.

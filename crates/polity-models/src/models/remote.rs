@@ -536,8 +536,8 @@ impl<W: Wire> Provider for Remote<W> {
 
     /// List prices apply at the provider's own address; prices of other servers are unknown.
     fn list_price(&self, model: &str) -> Option<Price> {
-        let own = self.line.place().ok().filter(|place| place.is_own);
-        own.and_then(|_| prices::listed(&format!("{}/{}", W::HOME.listed_as, self.short(model))))
+        let named = format!("{}/{}", W::HOME.listed_as, self.short(model));
+        self.line.is_own().then(|| prices::listed(&named)).flatten()
     }
 
     fn address(&self, _: &str) -> Option<String> {

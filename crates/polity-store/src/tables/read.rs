@@ -17,7 +17,7 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ArrowPredicate, ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder, RowFilter,
 };
 use parquet::errors::ParquetError;
@@ -484,7 +484,7 @@ fn read_part(
     if *first != part.spec {
         return Err(broken(OTHER_COLUMNS));
     }
-    let batches = part.batches(data.iter().map(|(column, _)| column), None, limit)?;
+    let batches = part.batches(data.iter().map(|(column, _)| column), &[], limit)?;
     let mut rows = 0;
     for batch in batches {
         let batch = batch.map_err(|e| broken(&format!("could not be read: {e}")))?;
@@ -522,11 +522,11 @@ impl OpenPart<()> {
 }
 
 impl<F: ChunkReader + 'static> OpenPart<F> {
-    /// Up to `limit` rows of these columns, of these rounds alone if they are given.
+    /// Up to `limit` rows of these columns, all of which meet every condition.
     pub(super) fn batches<'c>(
         self,
         wanted: impl Iterator<Item = &'c ColumnSpec> + Clone,
-        rounds: Option<&RangeInclusive<u32>>,
+        conditions: &[Among<'_>],
         limit: usize,
     ) -> std::result::Result<ParquetRecordBatchReader, Unread> {
         let metadata = self.metadata;
@@ -541,39 +541,57 @@ impl<F: ChunkReader + 'static> OpenPart<F> {
             .with_projection(mask)
             .with_batch_size(BLOCK)
             .with_limit(limit);
-        if let Some(rounds) = rounds {
-            let (groups, filter) = of_rounds(&self.spec, &file, rounds.clone())?;
-            reader = reader.with_row_groups(groups).with_row_filter(filter);
+        if !conditions.is_empty() {
+            let mut groups: BTreeSet<usize> = (0..file.num_row_groups()).collect();
+            let mut filters = Vec::new();
+            for condition in conditions {
+                let (may_hold, filter) = condition.of_part(&self.spec, &file)?;
+                groups.retain(|group| may_hold.contains(group));
+                filters.push(filter);
+            }
+            reader = reader.with_row_groups(groups.into_iter().collect()).with_row_filter(RowFilter::new(filters));
         }
         Ok(reader.build()?)
     }
 }
 
-/// The row groups that may hold these rounds, and the filter of their rows.
-fn of_rounds(
-    spec: &TableSpec,
-    file: &ParquetMetaData,
-    rounds: RangeInclusive<u32>,
-) -> std::result::Result<(Vec<usize>, RowFilter), Unread> {
-    let at = spec.columns.iter().position(|column| column.name == "round").ok_or_else(|| {
-        Unread::NoColumn(TableError::Spec { table: spec.name.clone(), what: "it has no column `round`".into() })
-    })?;
-    let may_hold = |group: &RowGroupMetaData| match group.column(at).statistics() {
-        Some(Statistics::Int32(of)) => match (of.min_opt(), of.max_opt()) {
-            // Unsigned numbers are stored by their bits.
-            (Some(least), Some(most)) => *least as u32 <= *rounds.end() && *rounds.start() <= *most as u32,
+/// Rows of a part: those whose whole number in a column is one of these.
+pub(super) struct Among<'a> {
+    pub column: &'a str,
+    /// The least and the greatest of them.
+    pub range: RangeInclusive<u32>,
+    pub has: Arc<dyn Fn(u32) -> bool + Send + Sync>,
+}
+
+impl Among<'_> {
+    /// The row groups that may hold such rows, and the filter of their rows.
+    fn of_part(
+        &self,
+        spec: &TableSpec,
+        file: &ParquetMetaData,
+    ) -> std::result::Result<(BTreeSet<usize>, Box<dyn ArrowPredicate>), Unread> {
+        let name = self.column;
+        let unfit = |what: &str| Unread::NoColumn(TableError::Spec { table: spec.name.clone(), what: what.into() });
+        let at = spec.columns.iter().position(|column| column.name == name);
+        let at = at.ok_or_else(|| unfit(&format!("it has no column `{name}`")))?;
+        let may_hold = |group: &RowGroupMetaData| match group.column(at).statistics() {
+            Some(Statistics::Int32(of)) => match (of.min_opt(), of.max_opt()) {
+                // Unsigned numbers are stored by their bits.
+                (Some(least), Some(most)) => *least as u32 <= *self.range.end() && *self.range.start() <= *most as u32,
+                _ => true,
+            },
             _ => true,
-        },
-        _ => true,
-    };
-    let groups = file.row_groups().iter().enumerate().filter(|(_, group)| may_hold(group)).map(|(i, _)| i).collect();
-    let mask = ProjectionMask::leaves(file.file_metadata().schema_descr(), [at]);
-    let is_wanted = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
-        let column = batch.column(0).as_any().downcast_ref::<UInt32Array>();
-        let column = column.ok_or_else(|| ArrowError::CastError("`round` is not a whole number".into()))?;
-        Ok(column.iter().map(|round| Some(round.is_some_and(|round| rounds.contains(&round)))).collect())
-    });
-    Ok((groups, RowFilter::new(vec![Box::new(is_wanted)])))
+        };
+        let groups = file.row_groups().iter().enumerate().filter(|(_, group)| may_hold(group)).map(|(i, _)| i).collect();
+        let mask = ProjectionMask::leaves(file.file_metadata().schema_descr(), [at]);
+        let (has, name) = (self.has.clone(), name.to_owned());
+        let is_wanted = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
+            let column = batch.column(0).as_any().downcast_ref::<UInt32Array>();
+            let column = column.ok_or_else(|| ArrowError::CastError(format!("`{name}` is not a whole number")))?;
+            Ok(column.iter().map(|number| Some(number.is_some_and(|number| has(number)))).collect())
+        });
+        Ok((groups, Box::new(is_wanted)))
+    }
 }
 
 /// The part's declaration, if valid.

@@ -1,12 +1,15 @@
 //! Reads tables as Arrow record batches, for programs that compute with columns.
 
 use super::error::Result;
-use super::read::{Known, OTHER_COLUMNS, OpenPart, Reader, Unread, pick};
+use super::read::{Among, Known, OTHER_COLUMNS, OpenPart, Reader, Unread, pick};
 use super::spec::TableSpec;
 use crate::tables::TableError;
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// Rows of a table.
 #[derive(Clone, Debug)]
@@ -53,6 +56,29 @@ impl Reader<'_> {
     /// # Ok::<(), polity_store::tables::TableError>(())
     /// ```
     pub fn select(&self, name: &str, columns: &[&str], rounds: Option<RangeInclusive<u32>>) -> Result<Selected> {
+        self.select_among(name, columns, rounds, None)
+    }
+
+    /// Returns what [`Reader::select`] does, of the rows alone whose whole number in a column is one of a set: `("agent", {3, 7})`.
+    ///
+    /// Errors: as [`Reader::select`].
+    pub fn select_among(
+        &self,
+        name: &str,
+        columns: &[&str],
+        rounds: Option<RangeInclusive<u32>>,
+        among: Option<(&str, Arc<BTreeSet<u32>>)>,
+    ) -> Result<Selected> {
+        let mut conditions = Vec::new();
+        if let Some(range) = rounds.clone() {
+            let has = range.clone();
+            conditions.push(Among { column: "round", range, has: Arc::new(move |round| has.contains(&round)) });
+        }
+        if let Some((column, set)) = among {
+            // An empty set has an empty range.
+            let range = set.first().copied().unwrap_or(1)..=set.last().copied().unwrap_or(0);
+            conditions.push(Among { column, range, has: Arc::new(move |number| set.contains(&number)) });
+        }
         let look = |known: &Known, names: &BTreeSet<String>| {
             let mut declared: Option<TableSpec> = None;
             let mut selected: Option<Selected> = None;
@@ -71,7 +97,7 @@ impl Reader<'_> {
                         none.insert(Selected { spec, batches: Vec::new() })
                     }
                 };
-                for batch in part.batches(into.spec.columns.iter(), rounds.as_ref(), usize::MAX)? {
+                for batch in part.batches(into.spec.columns.iter(), &conditions, usize::MAX)? {
                     let batch = batch.map_err(|e| broken(&format!("could not be read: {e}")))?;
                     if batch.num_rows() > 0 {
                         into.batches.push(batch);
@@ -82,6 +108,40 @@ impl Reader<'_> {
             selected.ok_or_else(|| self.no_part(name))
         };
         self.patiently(name, look, |read| matches!(read, Err(TableError::Format { .. })))
+    }
+
+    /// Returns the last round up to `until` that a table has rows of, in constant memory.
+    ///
+    /// Errors: as [`Reader::select`].
+    pub fn newest_round(&self, name: &str, until: u32) -> Result<Option<u32>> {
+        for part in self.parts().get(name).into_iter().flatten().rev() {
+            if part.first > until || part.rows == 0 {
+                continue;
+            }
+            let range = part.first..=part.last.min(until);
+            let look = |known: &Known, names: &BTreeSet<String>| {
+                let mut newest = None;
+                self.each_part(known, names, name, Some(&range), &mut |file| {
+                    let part = OpenPart::open(file)?;
+                    let round = pick(&part.spec, &["round"]).map_err(Unread::NoColumn)?;
+                    let has = range.clone();
+                    let has = Arc::new(move |round: u32| has.contains(&round));
+                    let conditions = [Among { column: "round", range: range.clone(), has }];
+                    for batch in part.batches(round.iter().map(|(column, _)| column), &conditions, usize::MAX)? {
+                        let batch = batch.map_err(|e| Unread::Broken(format!("could not be read: {e}")))?;
+                        let rounds = batch.column(0).as_primitive_opt::<UInt32Type>();
+                        newest = newest.max(rounds.and_then(|rounds| rounds.values().iter().max().copied()));
+                    }
+                    Ok(true)
+                })?;
+                Ok(newest)
+            };
+            let newest = self.patiently(name, look, |read| matches!(read, Err(TableError::Format { .. })))?;
+            if newest.is_some() {
+                return Ok(newest);
+            }
+        }
+        Ok(None)
     }
 
     /// Returns what a table declares, and its number of rows so far.
