@@ -40,6 +40,7 @@ run platform platform -P 'record={agents: true}'
 run debate debate
 run tools tools
 run schelling grid
+"$polity" sweep scenarios/sweep-guess.yaml --agents 100 --rounds 3 -P design.seeds=2 --out "$runs/sweep" 2>/dev/null
 # Under way for as long as the journeys take.
 "$polity" run scenarios/guess-average.yaml --rounds 1000000 --agents 100000 --threads 1 --out "$runs/live" --no-report \
     -P 'record={acts: false, agents: false}' -P 'snapshot={seconds: 5}' 2>"$runs/live.txt" &

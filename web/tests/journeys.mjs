@@ -44,6 +44,15 @@ async function check(name, test) {
 }
 
 const SKIP = Symbol("skip");
+/** Asks again until the answer is as wanted. */
+async function until(ask, wanted) {
+  for (let i = 0; i < 300; i++) {
+    const answer = await ask();
+    if (wanted(answer)) return answer;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error("it did not become so in 30 seconds");
+}
 function must(truth, otherwise) {
   if (!truth) throw new Error(otherwise);
 }
@@ -381,7 +390,27 @@ await check("a run under way takes orders and tells the server's words", async (
     await main.getByRole("button", { name: "Resume" }).click();
     await main.getByRole("button", { name: "Pause" }).waitFor();
   }
+  await main.getByRole("button", { name: "Send a message" }).click();
+  await main.getByLabel("From agent").fill("7");
+  await main.getByLabel("To agents").fill("3, 4");
+  await main.getByLabel("Text").fill(HOSTILE);
+  await main.getByRole("button", { name: "Send it" }).click();
+  await main.locator(".said", { hasText: "from the next round on" }).waitFor();
+  const { changes } = await until(() => api(ofRun(IDS.live)), (run) => run.changes.length > 0);
+  must(changes[0].what.includes("messages"), `the message is no change of the run: ${changes[0].what}`);
   return await main.locator(".said").innerText();
+});
+
+await check("the report of a sweep, in a frame without scripts", async () => {
+  const { reports } = await api("reports");
+  if (reports.length === 0) return SKIP;
+  await open(`#/reports?report=${encodeURIComponent(reports[0].id)}`);
+  const frame = main.locator("iframe.report");
+  must((await frame.getAttribute("sandbox")) === "", "the frame of a report may do more than show it");
+  const heading = frame.contentFrame().locator("h1").first();
+  await heading.waitFor();
+  await shot("report");
+  return await heading.innerText();
 });
 
 await check("by keyboard only: skip link, a run, its agents, an agent", async () => {

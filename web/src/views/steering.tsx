@@ -45,7 +45,7 @@ export function Steering(): JSX.Element | null {
         {underWay(run) && (
           <>
             <button type="button" disabled={busy} aria-expanded={form === "set"} onClick={() => toggle("set")}>Set a parameter</button>
-            {run.world !== null && run.has.calls && <button type="button" disabled={busy} aria-expanded={form === "message"} onClick={() => toggle("message")}>Send a message</button>}
+            {run.world !== null && <button type="button" disabled={busy} aria-expanded={form === "message"} onClick={() => toggle("message")}>Send a message</button>}
             {run.has.calls && <button type="button" disabled={busy} aria-expanded={form === "limits"} onClick={() => toggle("limits")}>Change limits</button>}
             <button type="button" class="quiet-button" disabled={busy} onClick={() => {
               if (confirm("Stop this run? It is saved and can go on later.")) order({ order: "stop" });
