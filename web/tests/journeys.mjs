@@ -395,7 +395,7 @@ await check("a run under way takes orders and tells the server's words", async (
   await main.getByLabel("To agents").fill("3, 4");
   await main.getByLabel("Text").fill(HOSTILE);
   await main.getByRole("button", { name: "Send it" }).click();
-  await main.locator(".said", { hasText: "from the next round on" }).waitFor();
+  await main.locator(".said", { hasText: "sent in the next round" }).waitFor();
   const { changes } = await until(() => api(ofRun(IDS.live)), (run) => run.changes.length > 0);
   must(changes[0].what.includes("messages"), `the message is no change of the run: ${changes[0].what}`);
   return await main.locator(".said").innerText();

@@ -179,7 +179,10 @@ impl Drive<'_> {
             Order::Change { edits } => {
                 (orders.changes, orders.paused) = (true, false);
                 self.source.connections(orders.connections);
-                format!("{}: from the next round on", edits.join(" "))
+                match edits.iter().all(|edit| edit.starts_with("messages=")) {
+                    true => "the message is sent in the next round".into(),
+                    false => format!("{}: from the next round on", edits.join(" ")),
+                }
             }
             Order::Step { rounds } => {
                 (orders.paused, orders.steps) = (*rounds == 0, (*rounds > 0).then_some(*rounds));
