@@ -1,9 +1,9 @@
 //! The records of a run's journal. For their frames see [`crate::journal`].
 
+use crate::AgentId;
 use crate::ask::{Answer, Constrain, EffectId, Usage};
 use crate::digest::Digest;
 use crate::machine::Outcome;
-use crate::AgentId;
 use crate::scenario::Limits;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -5,11 +5,11 @@ use super::rows::{MOST_ROWS, Rows, page};
 use super::{App, answers};
 use arrow_array::RecordBatch;
 use polity_driver::results::{self, Run};
+use polity_store::tables::{Kind, TableError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 use std::cmp::Ordering;
-use polity_store::tables::{Kind, TableError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -116,7 +116,8 @@ impl Wide {
         };
         let states = of_round.and_then(|(_, newest)| newest);
         let acts = of_round.map(|(round, _)| round);
-        let tables = [("agents", "", Some(None)), ("states", "", states.map(Some)), ("acts", "action.", acts.map(Some))];
+        let tables =
+            [("agents", "", Some(None)), ("states", "", states.map(Some)), ("acts", "action.", acts.map(Some))];
         for (table, prefix, rounds) in tables {
             let (Some(rounds), Ok((spec, _))) = (rounds, run.tables.describe(table)) else { continue };
             let names = spec.columns.iter().map(|column| column.name.as_str());

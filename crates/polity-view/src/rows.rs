@@ -144,7 +144,8 @@ impl Rows {
     pub fn by_agent(&self, column: &str) -> Vec<(u32, f32)> {
         let place = |name: &str| self.columns().position(|column| column.name == name);
         let (Some(agent), Some(at)) = (place("agent"), place(column)) else { return Vec::new() };
-        let agents = self.selected.batches.iter().flat_map(|batch| batch.column(agent).as_primitive::<UInt32Type>().values());
+        let agents =
+            self.selected.batches.iter().flat_map(|batch| batch.column(agent).as_primitive::<UInt32Type>().values());
         agents.copied().zip(self.numbers(at).into_iter().map(|x| x as f32)).collect()
     }
 

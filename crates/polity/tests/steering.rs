@@ -103,7 +103,9 @@ fn a_message_that_is_sent_to_a_run_is_part_of_its_scenario() {
         assert!(!taken && words.contains(why), "{order:?}: {words}");
     }
     let said = "Guess: \"90\", {x: 1} # both";
-    for order in [&["message", "--from", "7", "--to", "3,2900", said][..], &["message", "--from", "2999", "--to", "3", "no"]] {
+    for order in
+        [&["message", "--from", "7", "--to", "3,2900", said][..], &["message", "--from", "2999", "--to", "3", "no"]]
+    {
         let (taken, words) = ctl(&folder, order);
         assert!(taken, "{words}");
     }

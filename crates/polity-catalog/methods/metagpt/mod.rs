@@ -83,7 +83,8 @@ impl Method for MetaGpt {
     const SUMMARY: &'static str = "Product manager, architect, project manager, engineer and QA pass on checked documents and make a program that runs (MetaGPT)";
     const RECORDS: &'static [Records] =
         &[ANSWERS[0], ANSWERS[1], Records { name: "document", doc: "a document that was passed on, with its title" }];
-    const ROLES: &'static [&'static str] = &["product manager", "architect", "project manager", "engineer", "qa engineer"];
+    const ROLES: &'static [&'static str] =
+        &["product manager", "architect", "project manager", "engineer", "qa engineer"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 5, rounds: 1 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,

@@ -156,7 +156,8 @@ pub(crate) fn members(
 /// Checks that the method has every role that a member is given: a member with any other role would never be asked.
 pub(crate) fn roles_exist(listed: &[MemberSource], method: &str, roles: &[&str]) -> Result<(), Invalid> {
     let unknown = |role: &&str| *role != ABSENT && !roles.contains(role);
-    let Some((i, role)) = listed.iter().enumerate().find_map(|(i, member)| Some((i, member.role.as_deref().filter(unknown)?)))
+    let Some((i, role)) =
+        listed.iter().enumerate().find_map(|(i, member)| Some((i, member.role.as_deref().filter(unknown)?)))
     else {
         return Ok(());
     };

@@ -24,7 +24,8 @@ pub use design::{Arm, Design, DesignSource, Factor, Reading};
 pub use draft::{Draft, SocietyDraft};
 pub use files::{FileKind, FileWish, Inputs};
 pub use keys::{
-    Answers, Change, CohortSource, Count, ItemSource, MemberSource, MessageSource, MetricKeys, People, Record, Scenario, SnapshotPlan,
+    Answers, Change, CohortSource, Count, ItemSource, MemberSource, MessageSource, MetricKeys, People, Record,
+    Scenario, SnapshotPlan,
 };
 pub use memory_budget::{MemoryBudget, PROCESS_BYTES, bytes_in_words};
 pub use migrate::VERSION;

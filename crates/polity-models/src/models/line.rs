@@ -82,7 +82,8 @@ impl Place {
 
     /// Whether the variables name no server but the provider's own, with or without a key.
     fn is_own_by_address(home: &Home) -> bool {
-        let found = Variables::here().and_then(|variables| variables.together(&[home.base_variable], home.key_variables));
+        let found =
+            Variables::here().and_then(|variables| variables.together(&[home.base_variable], home.key_variables));
         let host = |address: &str| Url::parse(address).ok().and_then(|url| url.host_str().map(str::to_owned));
         match found {
             Ok((None, _)) => true,

@@ -582,7 +582,8 @@ impl Among<'_> {
             },
             _ => true,
         };
-        let groups = file.row_groups().iter().enumerate().filter(|(_, group)| may_hold(group)).map(|(i, _)| i).collect();
+        let groups =
+            file.row_groups().iter().enumerate().filter(|(_, group)| may_hold(group)).map(|(i, _)| i).collect();
         let mask = ProjectionMask::leaves(file.file_metadata().schema_descr(), [at]);
         let (has, name) = (self.has.clone(), name.to_owned());
         let is_wanted = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
