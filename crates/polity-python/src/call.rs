@@ -1,7 +1,8 @@
 //! Long work on a thread of its own. The calling thread listens to signals meanwhile, so that Ctrl-C reaches Python.
 
-use crate::error::{Stopper, exception};
+use crate::error::{Stopper, exception, of};
 use pyo3::prelude::*;
+use serde::Serialize;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -62,4 +63,9 @@ pub fn work<T: Send + 'static>(
 pub fn read<T: Send + 'static>(py: Python<'_>, reads: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
     let Worked { result, interrupted } = work(py, &None, |_| Ok(()), reads)?;
     interrupted.map_or(Ok(result), Err)
+}
+
+/// A value as JSON, in which all crosses that is no column.
+pub fn written(py: Python<'_>, value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| of(py, &polity::Error::from(error)))
 }

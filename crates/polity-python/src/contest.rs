@@ -1,8 +1,7 @@
 //! Methods compared on the same items.
 
-use crate::call::{Worked, work};
+use crate::call::{Worked, work, written};
 use crate::error::{exception, of};
-use crate::run::written;
 use crate::simulation::answering;
 use polity::arena::Unit;
 use polity::kernel::scenario::Budget;

@@ -1,8 +1,8 @@
 //! Environments of the box, step by step, for Gymnasium and PettingZoo.
 
+use crate::call::written;
 use crate::error::exception;
 use crate::policy::argument;
-use crate::run::written;
 use polity::kernel::ask::{ResponseFormat, Value};
 use polity::kernel::environment::{Env, Episode as Played};
 use polity::kernel::interface::{FieldKind, NumberSlot, TableSlot, TextSlot};

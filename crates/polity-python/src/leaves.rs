@@ -1,44 +1,13 @@
 //! Policies and worlds that are written in Python, beside those in the box.
 
-use crate::error::described;
+use crate::call::written;
+use crate::handle::Handle;
 use crate::policy::PyPolicy;
-use crate::run::written;
 use crate::world::PyWorld;
 use polity::kernel::registry::Registry;
 use pyo3::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-/// A policy or a world of the user's: the object that makes it, what it took, and how it failed.
-pub struct Handle {
-    pub name: String,
-    /// An adapter of `polity._policy` or `polity._world`.
-    pub adapter: Py<PyAny>,
-    /// Seconds in Python by round.
-    seconds: Mutex<Vec<(u32, f64)>>,
-    error: Mutex<Option<PyErr>>,
-}
-
-impl Handle {
-    fn new(adapter: &Bound<'_, PyAny>) -> PyResult<Arc<Handle>> {
-        let name = adapter.getattr("name")?.extract()?;
-        let adapter = adapter.clone().unbind();
-        Ok(Arc::new(Handle { name, adapter, seconds: Mutex::default(), error: Mutex::default() }))
-    }
-
-    /// Counts the time of a round.
-    pub fn took(&self, round: u32, time: Duration) {
-        self.seconds.lock().unwrap_or_else(PoisonError::into_inner).push((round, time.as_secs_f64()));
-    }
-
-    /// Keeps an exception for the caller, and describes it.
-    pub fn failed(&self, py: Python<'_>, error: PyErr) -> String {
-        let words = format!("`{}`, which is written in Python, raised {}", self.name, described(py, &error));
-        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-        words
-    }
-}
 
 /// A name for the rest of the process. The same name is kept once.
 fn forever(name: String) -> &'static str {
@@ -97,16 +66,11 @@ impl Leaves {
 
     /// Seconds in Python by round, for each leaf; they are counted anew from here on.
     fn seconds(&self) -> Vec<(String, Vec<(u32, f64)>)> {
-        let take = |handle: &Arc<Handle>| {
-            let mut seconds = handle.seconds.lock().unwrap_or_else(PoisonError::into_inner);
-            (handle.name.clone(), std::mem::take(&mut *seconds))
-        };
-        self.handles.iter().map(take).collect()
+        self.handles.iter().map(|handle| (handle.name.clone(), handle.take_seconds())).collect()
     }
 
     /// The exception of a leaf since the last call, if any.
     fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        let take = |handle: &Arc<Handle>| handle.error.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.handles.iter().find_map(take).map(|error| error.into_value(py).into_any())
+        self.handles.iter().find_map(|handle| handle.take_error()).map(|error| error.into_value(py).into_any())
     }
 }

@@ -8,9 +8,9 @@ mod call;
 mod contest;
 mod environment;
 mod error;
+mod handle;
 mod leaves;
 mod policy;
-mod run;
 mod setup;
 mod simulation;
 mod sweep;
@@ -30,13 +30,11 @@ mod _polity {
     #[pymodule_export]
     use super::leaves::Leaves;
     #[pymodule_export]
-    use super::run::{Run, is_sweep};
-    #[pymodule_export]
     use super::setup::Setup;
     #[pymodule_export]
-    use super::simulation::Simulation;
+    use super::simulation::{Run, Simulation};
     #[pymodule_export]
-    use super::sweep::Sweep;
+    use super::sweep::{Sweep, is_sweep};
     #[pymodule_export]
     use super::table::Table;
     use pyo3::prelude::*;

@@ -5,7 +5,7 @@
 //! is in the snapshot and in the digest.
 
 use crate::bytes::{Bytes, as_doubles, doubles, wholes};
-use crate::leaves::Handle;
+use crate::handle::Handle;
 use crate::setup::Setup;
 use polity::kernel::cohort::{CohortContext, CohortPolicy};
 use polity::kernel::interface::{ActionArgument, ActionKind, FieldKind, NumberSlot, Observation, TextSlot};

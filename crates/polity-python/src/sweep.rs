@@ -1,13 +1,18 @@
 //! Sweeps.
 
-use crate::call::{Worked, read, work};
+use crate::call::{Worked, read, work, written};
 use crate::error::of;
 use crate::leaves::Leaves;
-use crate::run::written;
 use crate::table::Table;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+
+/// Whether a folder holds a sweep.
+#[pyfunction]
+pub fn is_sweep(folder: PathBuf) -> bool {
+    polity::is_sweep(&folder)
+}
 
 /// The runs of a design.
 #[pyclass(frozen, module = "polity._polity")]

@@ -1,7 +1,7 @@
 //! A world in Python: its state is in one place, and all acts of a round are applied with one call.
 
 use crate::bytes::{Bytes, as_doubles, doubles, wholes};
-use crate::leaves::Handle;
+use crate::handle::Handle;
 use crate::policy::Params;
 use crate::setup::Setup;
 use polity::kernel::interface::ActionArgument;

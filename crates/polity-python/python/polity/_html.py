@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from ._run import Run
-
-_MOST = 12
+MOST_CHARTS = 12
 
 
 def chart(name: str, points: list[tuple[int, float]]) -> str:
@@ -40,16 +38,16 @@ def chart(name: str, points: list[tuple[int, float]]) -> str:
     )
 
 
-def page(run: "Run") -> str:
-    """The run as HTML."""
-    names = [name for name in run.metrics.keys() if ".histogram." not in name]
-    charts = "".join(chart(name, run.series(name)) for name in names[:_MOST])
-    more = f"<p>{len(names) - _MOST} more metrics are in <code>run.metrics</code>.</p>" if len(names) > _MOST else ""
-    alarms = "".join(f"<li>{html.escape(str(alarm.get('text') or alarm))}</li>" for alarm in run.alarms)
-    simulated = " Its answers come from simulated models." if run.summary.get("simulated") else ""
+def page(facts: Mapping[str, Any], alarms: Iterable[str], series: Mapping[str, list[tuple[int, float]]], more: int) -> str:
+    """A run as HTML. `facts`: name, status, agents, rounds, folder, digest, simulated. `more`: metrics without a chart."""
+    text = {name: html.escape(str(value)) for name, value in facts.items()}
+    charts = "".join(chart(name, points) for name, points in series.items())
+    rest = f"<p>{more} more metrics are in <code>run.metrics</code>.</p>" if more > 0 else ""
+    items = "".join(f"<li>{html.escape(alarm)}</li>" for alarm in alarms)
+    simulated = " Its answers come from simulated models." if facts["simulated"] else ""
     return (
-        f"<div><p><b>{html.escape(run.name)}</b>: {html.escape(run.status)}, {run.agents} agents, {run.rounds} rounds.{simulated}"
-        f" Folder <code>{html.escape(str(run.folder))}</code>, digest <code>{html.escape(run.digest)}</code>.</p>"
-        + (f"<ul>{alarms}</ul>" if alarms else "")
-        + f'<div style="display:flex;flex-wrap:wrap;gap:8px">{charts}</div>{more}</div>'
+        f"<div><p><b>{text['name']}</b>: {text['status']}, {text['agents']} agents, {text['rounds']} rounds.{simulated}"
+        f" Folder <code>{text['folder']}</code>, digest <code>{text['digest']}</code>.</p>"
+        + (f"<ul>{items}</ul>" if items else "")
+        + f'<div style="display:flex;flex-wrap:wrap;gap:8px">{charts}</div>{rest}</div>'
     )

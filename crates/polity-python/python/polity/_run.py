@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
 from . import _polity
 from ._errors import Error, FolderError, RunError
+from ._html import MOST_CHARTS, page
 from ._progress import Progress
 from ._table import Metrics, Table, Tables
 
@@ -336,9 +337,19 @@ class Run:
         return f"<polity.Run {self.name}: {self.status}, {self.agents} agents, {self.rounds} rounds, in {self.folder}>"
 
     def _repr_html_(self) -> str:
-        from ._html import page
-
-        return page(self)
+        names = [name for name in self.metrics.keys() if ".histogram." not in name]
+        drawn = names[:MOST_CHARTS]
+        facts = {
+            "name": self.name,
+            "status": self.status,
+            "agents": self.agents,
+            "rounds": self.rounds,
+            "folder": self.folder,
+            "digest": self.digest,
+            "simulated": self.summary.get("simulated"),
+        }
+        alarms = [str(alarm.get("text") or alarm) for alarm in self.alarms]
+        return page(facts, alarms, {name: self.series(name) for name in drawn}, len(names) - len(drawn))
 
 
 class Sweep:
