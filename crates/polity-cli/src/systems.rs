@@ -6,7 +6,7 @@ use super::failure::{Exit, Failure};
 use super::output::{json, note, print_line};
 use super::sweep::RunsBar;
 use polity_driver::run::{Engine, RunStatus, new_folder};
-use polity_driver::systems::entry::{self as system, Status};
+use polity_driver::systems::entry::{self as system, Finding, Status};
 use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
 use polity_kernel::registry::Registry;
 use polity_store::disk::Disk;
@@ -128,7 +128,7 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
             .map(|claim| {
                 object!({
                     "name": claim.name, "text": claim.text, "source": claim.source, "command": claim.command,
-                    "measured": claim.measured,
+                    "measured": claim.measured, "finding": claim.finding,
                 })
             })
             .collect();
@@ -165,7 +165,8 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
     }
     for claim in &system.elsewhere {
         print_line(&format!("  {}: {} ({})", claim.name, claim.text, claim.source));
-        print_line(&format!("    measured by `{}`: {}", claim.command, claim.measured));
+        let finding = claim.finding.map_or("cannot be measured", Finding::words);
+        print_line(&format!("    {finding}; measured by `{}`: {}", claim.command, claim.measured));
     }
     Ok(Exit::Done)
 }
@@ -253,13 +254,12 @@ fn summary(checked: &Checked) {
     }
     let count = |verdict: &str| checked.claims.iter().filter(|claim| claim.verdict == verdict).count();
     note(&format!(
-        "{} claims: {} hold, {} do not, {} are not told apart, {} not checked, {} measured elsewhere; {} are not as expected",
+        "{} claims: {} hold, {} do not, {} are not told apart, {} not checked; {} are not as expected",
         checked.claims.len(),
         count("holds"),
         count("does not hold"),
         count("not told apart"),
         count("not checked"),
-        count("measured elsewhere"),
         checked.failed
     ));
     if checked.quick {

@@ -54,7 +54,7 @@ fn simulated((look, unequal, share, credit): Fit, edges: &Arc<Vec<(u32, u32)>>, 
     inputs.edges.insert("follows".into(), edges.clone());
     let scenario = json!({
         "seed": seed, "rounds": MINUTES, "agents": USERS,
-        "topology": {"kind": "file", "path": "follows", "directed": true},
+        "topology": {"kind": "file", "file": "follows", "directed": true},
         "population": {"file": "people"},
         "world": {
             "kind": "platform", "minutes": 1, "hours": vec![look; 24], "activity": "activity", "learning": 0, "credit": credit,

@@ -160,7 +160,7 @@ fn cohorts_of_a_sorted_file_are_alike() {
     let women = first_half(&scenario, "runs/mixed");
     assert!((13..=37).contains(&women), "{women} of 50");
     // Ties given by agent are ties between these rows: they keep their positions.
-    scenario["topology"] = json!({"kind": "file", "path": "ties.csv"});
+    scenario["topology"] = json!({"kind": "file", "file": "ties.csv"});
     assert_eq!(first_half(&scenario, "runs/ties"), 50);
     // A single cohort is the unchanged file.
     scenario["topology"] = json!({"kind": "none"});
@@ -544,4 +544,28 @@ fn terminal_report_and_json_tell_the_health() {
         assert!(page.contains(words), "{words} is not in the report");
     }
     assert_eq!(numbers(column(&tables(&RealDisk, &out), "marginals", "agents")).iter().sum::<f64>(), 6000.0);
+}
+
+#[test]
+fn edges_of_an_agent_with_itself_are_refused_or_left_out_and_counted() {
+    let folder = scratch("self-loops");
+    fs::write(folder.join("ties.csv"), "0,1\n1,2\n2,2\n3,3\n2,3\n2,3\n").unwrap();
+    let started = |topology: Value, out: &str| {
+        let scenario = json!({
+            "name": "loops", "rounds": 2, "agents": 4, "world": "opinion", "topology": topology,
+            "cohorts": [{"policy": {"kind": "degroot"}}], "record": {"ties": true},
+        });
+        let file = crate::harness::write_scenario(&folder, &scenario);
+        let output = crate::mock_server::polity(&folder, &["run", file.to_str().unwrap(), "--out", out], &[]);
+        (output.status.success(), crate::mock_server::text(&output.stderr))
+    };
+    let (done, words) = started(json!({"kind": "file", "file": "ties.csv"}), "refused");
+    assert!(!done && words.contains("ties 2 agents to themselves"), "{words}");
+    assert!(words.contains("`self_loops: drop`"), "{words}");
+    let (done, words) = started(json!({"kind": "file", "file": "ties.csv", "self_loops": "drop"}), "dropped");
+    assert!(done && words.contains("2 edges of `ties.csv` tie an agent to itself and are left out"), "{words}");
+    let ties = crate::mock_server::polity(&folder, &["export", "dropped", "--table", "ties"], &[]);
+    // Three undirected ties, a row for each direction, and the header.
+    assert_eq!(crate::mock_server::text(&ties.stdout).lines().count(), 7);
+    fs::remove_dir_all(&folder).unwrap();
 }

@@ -466,7 +466,9 @@ fn coverage() -> String {
         let it = systems(&root(), &["show", name, "--json"]).json;
         let claims = it["claims"].as_array().unwrap();
         let not = claims.iter().filter(|claim| claim["reproduces"] == false).count();
-        let elsewhere = it["elsewhere"].as_array().unwrap().len();
+        let elsewhere = it["elsewhere"].as_array().unwrap();
+        let not = not + elsewhere.iter().filter(|claim| claim["finding"] == "does not hold").count();
+        let elsewhere = elsewhere.len();
         let ids: Vec<String> = it["ids"].as_array().unwrap().iter().map(Value::to_string).collect();
         out += &format!(
             "| `{name}` | {}, {} | {} | {} | {} | {not} | {} |\n",

@@ -184,7 +184,7 @@ fn mistakes_are_told_alike_either_way() {
         (topology(json!({"kind": "configuration", "distribution": {"2": 0.5}})), "add up to 0.5"),
         (topology(json!({"kind": "configuration", "distribution": {"20000": 1}})), "should have 20000 ties"),
         (by_file(json!({"kind": "configuration", "by": "ties"})), "has 2.5"),
-        (with(&[("agents", json!(4)), ("topology", json!({"kind": "file", "path": "ties.csv"}))]), "a tie from 2 to 4"),
+        (with(&[("agents", json!(4)), ("topology", json!({"kind": "file", "file": "ties.csv"}))]), "a tie from 2 to 4"),
         (topology(json!({"kind": "core-ordinary", "core": 30_000})), "0 to 20000"),
         (
             with(&[("topology", json!({"kind": "complete"})), ("agents", json!(100_000))]),

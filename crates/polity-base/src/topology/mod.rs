@@ -24,7 +24,7 @@ pub use configuration::Configuration;
 pub use core_ordinary::CoreOrdinary;
 pub use csr::Csr;
 pub use erdos_renyi::ErdosRenyi;
-pub use file::File;
+pub use file::{File, SelfLoops};
 pub use grid::{Grid, Neighbourhood};
 pub use homophily::Homophily;
 pub use matching::Matching;
@@ -293,8 +293,8 @@ pub fn plan<'a>(
         TopologySpec::Configuration(parameters) => parameters.plan(n, population, seed, most),
         TopologySpec::CoreOrdinary(parameters) => parameters.plan(n, seed, most),
         TopologySpec::File(file) => Err(TopologyError::at(
-            "path",
-            format!("`{}` is read from disk, not generated, and fits only one number of agents", file.path),
+            "file",
+            format!("`{}` is read from disk, not generated, and fits only one number of agents", file.file),
         )),
     }
 }
@@ -434,11 +434,11 @@ mod tests {
 
     #[test]
     fn a_file_is_not_generated() {
-        let file = spec("file", json!({"path": "ties.csv"}));
+        let file = spec("file", json!({"file": "ties.csv"}));
         let error = generate(&file, 10, &Population::empty(10), 0).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "path: `ties.csv` is read from disk, not generated, and fits only one number of agents"
+            "file: `ties.csv` is read from disk, not generated, and fits only one number of agents"
         );
     }
 }

@@ -1,5 +1,8 @@
 //! A planner invents the roles and the plan, observers criticise both, and the roles then work step by step. See README.md for the source and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::line::{Document, document, shown};
 use crate::team::{ANSWERS, Stand, judge, refine, solve, to_solve, verdict};
 use polity_kernel::Invalid;
@@ -37,7 +40,10 @@ impl Default for Params {
 }
 
 /// Roles created for the question.
-pub struct AutoAgents(Params);
+pub struct AutoAgents {
+    params: Params,
+    rounds: u32,
+}
 
 /// A role invented by the planner.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -94,11 +100,11 @@ impl Method for AutoAgents {
     });
     type Params = Params;
 
-    fn open(params: Params, _: usize, _: u32) -> Result<Self, Invalid> {
+    fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
         for (key, n) in [("drafts", params.drafts), ("tries", params.tries), ("roles", params.roles)] {
             Invalid::within(1..=50, key, n)?;
         }
-        Ok(AutoAgents(params))
+        Ok(AutoAgents { params, rounds })
     }
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
@@ -111,7 +117,7 @@ impl Method for AutoAgents {
         // A plan without steps is one step.
         let steps =
             if draft.steps.is_empty() { vec![Step { role: String::new(), task: String::new() }] } else { draft.steps };
-        for step in steps.iter().take(self.0.roles as usize).skip(state.step as usize) {
+        for (n, step) in steps.iter().enumerate().skip(state.step as usize) {
             let role = draft.roles.iter().find(|role| role.name == step.role).or(draft.roles.first());
             let told = role.map_or(String::new(), |role| format!("You are {}: {}\n", role.name, role.expertise));
             let mut shown: Vec<Part> = state.done.iter().map(Stand::said).collect();
@@ -119,11 +125,14 @@ impl Method for AutoAgents {
             let brief = to_solve(context, 0, &shown, WORK).sample(state.step);
             if let Some(first) = solve(context, vec![brief]).await.into_iter().next().flatten() {
                 let observer = context.cast("action observer");
-                let (held, _) = refine::until_it_passes(context, 0, observer, first, self.0.tries - 1).await;
+                let (held, _) = refine::until_it_passes(context, 0, observer, first, self.params.tries - 1).await;
                 state.done.push(held);
             }
             state.step += 1;
-            context.end_round(&state).await?;
+            // All steps are done. Those that no round is left for are done in the last one.
+            if n + 1 < steps.len() && context.round() + 1 < self.rounds || n + 1 == steps.len() {
+                context.end_round(&state).await?;
+            }
         }
         Ok(verdict(state.done.last().map(|stand| stand.answer.clone())))
     }
@@ -135,15 +144,15 @@ impl AutoAgents {
         let planner = context.cast("planner");
         let observers = [context.cast("agent observer"), context.cast("plan observer")];
         let (mut remarks, mut held): (Vec<Part>, Option<Draft>) = (Vec::new(), None);
-        for n in 0..self.0.drafts {
-            let order = format!("{} Invent at most {} roles.", PLANNER.trim_end(), self.0.roles);
+        for n in 0..self.params.drafts {
+            let order = format!("{} Invent at most {} roles.", PLANNER.trim_end(), self.params.roles);
             let Some(draft) = document::<Draft>(context, planner, &remarks, &order).await? else { break };
             remarks = vec![shown(&draft)];
             if let Some(Part::Text(text)) = remarks.first() {
                 context.record(planner, ROLES, text.clone());
             }
             held = Some(draft);
-            if n + 1 == self.0.drafts {
+            if n + 1 == self.params.drafts {
                 break;
             }
             let mut passed = 0;

@@ -1,61 +1,23 @@
 //! Tests of methods that measure: changes of opinion in a discussion against a plain count, and what is remembered of a chat.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
-use polity_kernel::ask::{Answer, Effect, Outcome, Part, ResponseFormat, Role, Usage, Value};
-use polity_kernel::machine::{Machine, RoundReport, Then};
+use crate::exchange::{self, Shown, drive, says};
+use polity_kernel::Invalid;
+use polity_kernel::ask::{Effect, Outcome, Part, ResponseFormat, Role, Value};
+use polity_kernel::machine::RoundReport;
 use polity_kernel::method::{Method, Quantity, Records, TeamContext, Verdict};
 use polity_kernel::policy::Fault;
-use polity_kernel::population::{Table, TextBuilder};
 use polity_kernel::registry::LeafFiles;
 use polity_kernel::rng::{Draws, Stream};
-use polity_kernel::scenario::{Assembled, Inputs, assemble};
-use polity_kernel::transport::InMemory;
-use polity_kernel::tree::{Node, TreeError};
-use polity_kernel::{Bug, Invalid};
+use polity_kernel::scenario::Assembled;
+use polity_kernel::tree::TreeError;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 fn open(scenario: &Json, columns: &[(&str, Vec<String>)]) -> Result<Assembled, TreeError> {
-    let column = |(name, cells): &(&str, Vec<String>)| {
-        let mut text = TextBuilder::default();
-        cells.iter().for_each(|cell| text.push(cell));
-        ((*name).to_string(), text.finish())
-    };
-    let table = Table::new(columns.iter().map(column).collect()).unwrap();
-    let inputs = Inputs { tables: BTreeMap::from([("items".into(), Arc::new(table))]), ..Inputs::default() };
     let mut registry = crate::testing::registry();
     registry.method::<Boundless>(LeafFiles::default());
-    assemble(&Node::from_json(scenario), &registry, &inputs, 1, Box::new(InMemory::default()))
-}
-
-/// The questions asked, and the report of every round.
-type Shown = (Vec<Effect>, Vec<RoundReport>);
-
-fn drive(machine: Assembled, reply: &dyn Fn(&Effect) -> Outcome) -> Result<Shown, Bug> {
-    let Assembled::Evaluation(mut machine) = machine else { panic!("an evaluation was asked for") };
-    let (mut asked, mut reports, mut answers) = (Vec::new(), Vec::new(), Vec::new());
-    loop {
-        let step = machine.poll(std::mem::take(&mut answers))?;
-        let answered = |effect: &Effect| Answer {
-            id: effect.id,
-            request: effect.request.clone(),
-            outcome: reply(effect),
-            usage: Usage::default(),
-        };
-        answers.extend(step.start.iter().map(answered));
-        asked.extend(step.start);
-        match step.then {
-            Then::Done(_) => return Ok((asked, reports)),
-            Then::Round(report) => reports.push(*report),
-            Then::More | Then::Wait => {}
-        }
-    }
-}
-
-fn says(reasons: &str, answer: Value) -> Outcome {
-    let value = Value::Record(vec![Value::Text(reasons.into()), answer]);
-    Outcome::Reply { value, raw: String::new(), repaired: false }
+    exchange::open(scenario, columns, &registry)
 }
 
 const NAMES: [&str; 4] = ["Kenyan", "New Zealander", "Egyptian", "Brazilian"];

@@ -1,7 +1,10 @@
 //! An orchestrator with a task ledger and a progress ledger, who directs the others and replans when the work stalls. See README.md for
 //! the source and what is reproduced.
 
-use crate::team::ledger::{self, Tasks};
+#[cfg(test)]
+mod tests;
+
+use crate::team::ledger::{self, Entry, Tasks};
 use crate::team::{ANSWERS, Stand, solve, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
@@ -44,7 +47,10 @@ pub struct MagenticOne {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     tasks: Option<Tasks>,
-    heard: Vec<Stand>,
+    /// All orders and answers since the last plan. Everybody sees them.
+    thread: Vec<Entry>,
+    /// The last answer, also of an earlier thread.
+    last: Option<Stand>,
     stalls: u32,
     plans: u32,
     /// Whether the last answer settles the question.
@@ -92,42 +98,66 @@ impl Method for MagenticOne {
         let can = can.join("\n");
         let mut state: State = context.restore()?.unwrap_or_default();
         while context.round() < self.turns && !state.satisfied {
-            let stalled = self.params.replan && state.stalls >= self.params.max_stalls;
             let tasks = match state.tasks.take() {
-                Some(tasks) if !stalled => tasks,
-                before => {
-                    let plan = ledger::plan(context, leader, &can, before.as_ref(), &state.heard).await;
-                    state.plans += 1;
-                    state.stalls = 0;
-                    context.record(leader, PLANNED, state.plans.to_string());
-                    plan
-                }
+                Some(tasks) => tasks,
+                None => self.planned(context, leader, &can, None, &mut state).await,
             };
-            let progress = ledger::progress(context, leader, &tasks, &names, &state.heard).await;
+            let progress = ledger::progress(context, leader, &tasks, &names, &state.thread).await;
+            state.stalls =
+                progress.as_ref().map_or(state.stalls + 1, |progress| ledger::stalls(state.stalls, progress));
+            let answered = state.thread.iter().any(|entry| matches!(entry, Entry::Answer(_)));
             match progress {
                 // Nothing has been answered yet, so nothing can settle it.
-                Some(progress) if progress.satisfied && !state.heard.is_empty() => state.satisfied = true,
+                Some(progress) if progress.satisfied && answered => state.satisfied = true,
+                // A new plan comes before anybody works on.
+                _ if self.params.replan && state.stalls >= self.params.max_stalls => {
+                    state.tasks = Some(self.planned(context, leader, &can, Some(&tasks), &mut state).await);
+                    context.end_round(&state).await?;
+                    continue;
+                }
                 Some(progress) => {
-                    state.stalls = ledger::stalls(state.stalls, &progress);
                     let member = workers[progress.next.min(workers.len() - 1)];
                     context.record(member, ORDER, &progress.order);
+                    let to = context.team[member].name.clone();
                     let mut shown = vec![tasks.shown()];
-                    shown.extend(state.heard.last().map(Stand::said));
+                    shown.extend(Entry::all(&state.thread));
                     shown.push(Part::Text(format!("Your task: {}", progress.order)));
+                    state.thread.push(Entry::Order { to, order: progress.order });
                     let brief = to_solve(context, member, &shown, WORK).sample(context.round());
-                    state.heard.extend(solve(context, vec![brief]).await.into_iter().flatten());
+                    for stand in solve(context, vec![brief]).await.into_iter().flatten() {
+                        state.last = Some(stand.clone());
+                        state.thread.push(Entry::Answer(stand));
+                    }
                 }
-                None => state.stalls += 1,
+                None => {}
             }
             state.tasks = Some(tasks);
             context.end_round(&state).await?;
         }
-        // The orchestrator gives the answer, with the earlier findings.
-        let Some(last) = state.heard.last().cloned() else { return Ok(Verdict::default()) };
-        let mut brief = to_solve(context, leader, &[], FINAL);
-        brief.messages.push(last.own());
-        brief.messages.push(polity_kernel::ask::ChatMessage::text(polity_kernel::ask::Role::User, FINAL.trim_end()));
+        // The orchestrator gives the answer, with the whole thread in view.
+        let Some(last) = state.last.clone() else { return Ok(Verdict::default()) };
+        let shown: Vec<Part> = state.tasks.iter().map(Tasks::shown).chain(Entry::all(&state.thread)).collect();
+        let brief = to_solve(context, leader, &shown, FINAL);
         let answer = solve(context, vec![brief]).await.into_iter().next().flatten().unwrap_or(last);
         Ok(verdict(Some(answer.answer)))
+    }
+}
+
+impl MagenticOne {
+    /// The orchestrator makes a plan from what failed, if anything. The thread begins anew with it.
+    async fn planned(
+        &self,
+        context: &mut TeamContext<'_>,
+        leader: usize,
+        can: &str,
+        before: Option<&Tasks>,
+        state: &mut State,
+    ) -> Tasks {
+        let plan = ledger::plan(context, leader, can, before, &state.thread).await;
+        state.plans += 1;
+        state.stalls = 0;
+        state.thread.clear();
+        context.record(leader, PLANNED, state.plans.to_string());
+        plan
     }
 }

@@ -1,6 +1,9 @@
 //! Layers of members who see the proposals of the previous layer; one member combines them. See README.md for the source and what is
 //! reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::{ANSWERS, Stand, layers, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::method::{

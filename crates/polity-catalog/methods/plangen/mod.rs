@@ -1,5 +1,8 @@
 //! Constraints, verification against them, and a choice between ways to search. See README.md for the source and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::search::Tree;
 use crate::team::{ANSWERS, Stand, refine, samples, solve, talk, verdict, write};
 use polity_kernel::Invalid;
@@ -64,6 +67,8 @@ pub struct PlanGen {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
     constraints: String,
+    /// How well each search suits the question, 0 to 1, as the selection agent sees it.
+    suits: [f64; 3],
     best: Option<(Stand, f64)>,
     /// For each search: its passes, and the sum of their best marks, as shares of the scale.
     tried: [(u32, f64); 3],
@@ -72,13 +77,14 @@ struct State {
 const CONSTRAINTS: &str = include_str!("prompts/constraints.md");
 const VERIFY: &str = include_str!("prompts/verify.md");
 const STEPS: &str = include_str!("prompts/steps.md");
+const SELECT: &str = include_str!("prompts/select.md");
 
 impl Method for PlanGen {
     const NAME: &'static str = "plangen";
     const SUMMARY: &'static str =
         "Constraints, verification against them, and a search method chosen per instance (PlanGEN)";
     const RECORDS: &'static [Records] = &ANSWERS;
-    const ROLES: &'static [&'static str] = &["constraint", "verification"];
+    const ROLES: &'static [&'static str] = &["constraint", "verification", "selection"];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 3 };
     const TAXONOMY: Option<Taxonomy> = Some(Taxonomy {
         kind: Kind::Cooperation,
@@ -101,6 +107,9 @@ impl Method for PlanGen {
                 let by = context.cast("constraint");
                 state.constraints = write(context, by, &[], CONSTRAINTS).await.unwrap_or_default();
             }
+            if context.round() == 0 && self.params.search == Search::Selected {
+                state.suits = suited(context, &state.constraints).await;
+            }
             let way = self.way(&state, context.round());
             let found = match WAYS[way] {
                 Search::TreeOfThought => self.tree(context, &state.constraints).await,
@@ -121,16 +130,18 @@ impl Method for PlanGen {
 }
 
 impl PlanGen {
-    /// Returns the next search: the configured one, or the highest upper confidence bound (UCB1); untried ones first, in order.
+    /// Returns the next search: the configured one, or the one with the highest upper confidence bound. The bound adds the selection
+    /// agent's mark to the mean reward; an untried search has the reward 0 once, so that the mark decides which comes first.
     fn way(&self, state: &State, round: u32) -> usize {
         if let Some(way) = WAYS.iter().position(|way| *way == self.params.search) {
             return way;
         }
-        let bound = |(n, sum): (u32, f64)| match n {
-            0 => f64::INFINITY,
-            n => sum / f64::from(n) + libm::sqrt(2.0 * libm::log(f64::from(round + 1)) / f64::from(n)),
+        let bound = |way: usize| {
+            let (n, sum) = state.tried[way];
+            let n = f64::from(n.max(1));
+            sum / n + libm::sqrt(2.0 * libm::log(f64::from(round + 1)) / n) + state.suits[way]
         };
-        (0..WAYS.len()).rev().max_by(|a, b| bound(state.tried[*a]).total_cmp(&bound(state.tried[*b]))).unwrap_or(0)
+        (0..WAYS.len()).rev().max_by(|a, b| bound(*a).total_cmp(&bound(*b))).unwrap_or(0)
     }
 
     async fn best_of_n(&self, context: &mut TeamContext<'_>, constraints: &str) -> Option<(Stand, f64)> {
@@ -201,6 +212,29 @@ fn best(stands: Vec<Stand>, marks: Vec<(f64, String)>) -> Option<(Stand, f64)> {
         Some(best) if best.1 >= next.1 => Some(best),
         _ => Some(next),
     })
+}
+
+/// Returns the selection agent's mark for each search, 0 to 1; without a reply, 0 for all.
+async fn suited(context: &mut TeamContext<'_>, constraints: &str) -> [f64; 3] {
+    let by = context.cast("selection");
+    let mark = ResponseFormat::Number { low: 0.0, high: 1.0, whole: false };
+    let n = WAYS.len() as u32;
+    let marks = ResponseFormat::List { of: Box::new(mark), least: n, most: n };
+    let shown: Vec<Part> = match constraints {
+        "" => Vec::new(),
+        text => vec![Part::Text(format!("Constraints:\n{text}"))],
+    };
+    let format = ResponseFormat::Record(vec![("marks".into(), marks)]);
+    let heard = context.ask(Brief::new(by, talk(context, by, &shown, SELECT), format).task(Task::Rate)).await;
+    let mut suits = [0.0; 3];
+    if let Some(Value::List(marks)) = heard.ok().as_ref().and_then(|value| value.field(0)) {
+        for (suit, mark) in suits.iter_mut().zip(marks) {
+            if let Value::Number(mark) = mark {
+                *suit = *mark;
+            }
+        }
+    }
+    suits
 }
 
 /// Returns the verification agent's mark for each answer, -100 to 100, and its findings; a missing mark counts as 0.

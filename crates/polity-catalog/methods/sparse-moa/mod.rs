@@ -93,12 +93,13 @@ impl Method for SparseMoa {
                 }
             }
             let shown: Vec<Part> = state.proposals.iter().map(Stand::said).collect();
+            let order = layers::instruction(&state.proposals);
             let briefs = members
                 .iter()
                 .enumerate()
                 .map(|(n, member)| {
                     let role = state.roles.get(n).map_or(String::new(), |role| format!("Your part: {role}\n"));
-                    crate::team::to_solve(context, *member, &shown, &format!("{role}{}", layers::SYNTHESISE))
+                    crate::team::to_solve(context, *member, &shown, &format!("{role}{order}"))
                 })
                 .collect();
             let proposals: Vec<Stand> = crate::team::solve(context, briefs).await.into_iter().flatten().collect();

@@ -3,6 +3,8 @@
 //! The building blocks of methods are in [`team`].
 //! `leaves.rs` beside it collects the folders, so there is no list to maintain. The tests of a leaf are in its folder.
 
+#[cfg(test)]
+mod exchange;
 pub mod team;
 #[cfg(test)]
 #[path = "../../src/testing.rs"]

@@ -54,7 +54,7 @@ const ONE_WAY: [(u32, u32); 10] = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0
 
 #[test]
 fn degroot_reaches_the_left_eigenvectors_mean_also_when_ties_go_one_way() {
-    let topology = json!({"kind": "file", "path": "ties", "directed": true});
+    let topology = json!({"kind": "file", "file": "ties", "directed": true});
     let scenario = society(6, 400, 9, topology, json!({"kind": "degroot", "self_weight": 0.3}));
     let played = play_with(&scenario, &ties(&ONE_WAY), 1);
     let mut w = vec![vec![0.0; 6]; 6];
@@ -213,7 +213,7 @@ fn deffuant_weisbuch_keeps_the_mean_and_never_spreads() {
 #[test]
 fn deffuant_weisbuch_needs_ties_that_go_both_ways() {
     let policy = json!({"kind": "deffuant-weisbuch", "epsilon": 1});
-    let topology = json!({"kind": "file", "path": "ties", "directed": true});
+    let topology = json!({"kind": "file", "file": "ties", "directed": true});
     let one_way: Vec<(u32, u32)> = (0..20).map(|i| (i, (i + 1) % 20)).collect();
     let played = play_with(&society(20, 20, 1, topology.clone(), policy.clone()), &ties(&one_way), 1);
     assert_eq!(played.start, played.society.column(0));
@@ -286,7 +286,7 @@ fn voters_reach_consensus_and_their_mean_is_a_martingale() {
 fn voters_pick_evenly_among_those_they_hear() {
     // Agent 0 hears 1, 2, 3, who hear nobody and keep their opinions.
     let mut scenario =
-        society(4, 3001, 6, json!({"kind": "file", "path": "ties", "directed": true}), json!({"kind": "voter"}));
+        society(4, 3001, 6, json!({"kind": "file", "file": "ties", "directed": true}), json!({"kind": "voter"}));
     scenario["population"] = json!({"file": "people"});
     scenario["world"]["initial"] = json!({"column": "side"});
     let mut inputs = people("side", vec![0.9, 0.1, 0.2, 0.3]);

@@ -410,6 +410,11 @@ impl Engine<'_> {
         let scenario = Scenario::read(&prepared.tree)?;
         let mut machine = self.assemble(prepared)?;
         let asked = self.check_models_of(&machine, &scenario)?;
+        if let Some((loops, file)) = scenario.dropped_loops(&prepared.inputs) {
+            self.outside
+                .notes
+                .tell(&format!("topology: {loops} edges of `{file}` tie an agent to itself and are left out"));
+        }
         let budget = scenario.budget.with(&self.budget);
         self.check_prices(&machine, &budget, &asked.prices)?;
         let folder = Folder::create(self.disk.clone(), out)?;

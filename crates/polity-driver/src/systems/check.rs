@@ -88,7 +88,7 @@ pub struct ClaimReport {
     pub high: Option<f64>,
     /// Seeds.
     pub seeds: usize,
-    /// `holds`, `does not hold`, `not told apart`; `not checked` if the machine lacks what it needs; `measured elsewhere`.
+    /// `holds`, `does not hold`, `not told apart`; `not checked` if the machine lacks what it needs, or it cannot be measured.
     pub verdict: &'static str,
     /// Whether simulated models answered.
     pub simulated: bool,
@@ -393,6 +393,14 @@ impl Asked<'_> {
                     (report.measured, report.low, report.high) = (measured, low, high);
                     (report.seeds, report.verdict) = (quantity.n, verdict);
                     report.as_expected &= self.is_expected(claim, found);
+                    // What does not reproduce must fail as it was recorded, not in some other way.
+                    let recorded = claim.found.filter(|_| !claim.reproduces && !self.quick);
+                    if let (Some(recorded), Some(low), Some(high)) = (recorded, low, high)
+                        && !(low..=high).contains(&recorded)
+                    {
+                        report.as_expected = false;
+                        report.note = Some(format!("{recorded} is recorded, which is not in the interval"));
+                    }
                 }
                 Look::Draw(draw) => report.draws.push(Drawn { draw: *draw, measured, low, high, verdict }),
                 Look::Broken(name) => {
@@ -472,12 +480,12 @@ fn elsewhere(entry: &Entry, claim: &crate::systems::entry::Elsewhere) -> ClaimRe
         low: None,
         high: None,
         seeds: 0,
-        verdict: "measured elsewhere",
+        verdict: claim.finding.map_or("not checked", Finding::words),
         simulated: entry.system.simulated,
-        reproduces: true,
+        reproduces: claim.finding == Some(Finding::Holds),
         found: None,
         as_expected: true,
-        note: Some(format!("not checked here: {}", claim.command)),
+        note: Some(format!("measured by another command: {}", claim.command)),
         draws: Vec::new(),
         breaks: Vec::new(),
     }

@@ -187,10 +187,12 @@ pub struct Elsewhere {
     pub command: String,
     /// The measured result, and where it is recorded.
     pub measured: String,
+    /// What it says about the claim: `holds`, `does not hold` or `not told apart`. Without it, the claim cannot be measured.
+    pub finding: Option<Finding>,
 }
 
 /// What the interval of a quantity says about a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Finding {
     /// The whole interval satisfies it.
     #[serde(rename = "holds")]

@@ -16,7 +16,7 @@ use crate::policy::{PolicySetup, SharedContext};
 use crate::population::Population;
 use crate::registry::Registry;
 use crate::society::{Leaves, Measure, Plan, PlannedMessage, Reads, interface_of};
-use crate::topology::{self, Csr, Topology, TopologySpec};
+use crate::topology::{self, Csr, SelfLoops, Topology, TopologySpec};
 use crate::transport::Transport;
 use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
 use crate::world::{Activation, Split, WorldHost, WorldSetup};
@@ -344,17 +344,31 @@ fn topology(
         rest.blame(path, Invalid { key: error.key.unwrap_or_default(), message: error.message })
     };
     if let TopologySpec::File(file) = &spec {
-        let Some(edges) = inputs.edges.get(&file.path) else {
-            return Err(wrong("topology.path", Some(node), tree, format!("`{}` was not read", file.path), None));
+        let name = &file.file;
+        let Some(edges) = inputs.edges.get(name) else {
+            return Err(wrong("topology.file", Some(node), tree, format!("`{name}` was not read"), None));
         };
         if let Some((from, to)) = edges.iter().find(|(a, b)| *a >= n || *b >= n) {
-            let message =
-                format!("`{}` has a tie from {from} to {to}, but there are only agents 0 to {}", file.path, n - 1);
+            let message = format!("`{name}` has a tie from {from} to {to}, but there are only agents 0 to {}", n - 1);
             let help = "a topology from a file fits only one number of agents; use a generated topology to scale";
-            return Err(wrong("topology.path", rest.get("path"), tree, message, Some(help)));
+            return Err(wrong("topology.file", rest.get("file"), tree, message, Some(help)));
+        }
+        let loops = || edges.iter().filter(|(a, b)| a == b);
+        if let (SelfLoops::Refuse, Some((agent, _))) = (file.self_loops, loops().next()) {
+            let message = format!("`{name}` ties {} agents to themselves, the first is agent {agent}", loops().count());
+            let help = "`self_loops: drop` leaves these edges out";
+            return Err(wrong("topology.file", rest.get("file"), tree, message, Some(help)));
         }
         let arcs = edges.len() as f64 * if file.directed { 1.0 } else { 2.0 };
         memory.reserve("ties", arcs * ARC).map_err(|why| does_not_fit(tree, "topology", why))?;
+        let kept: Vec<(u32, u32)>;
+        let edges = match file.dropped(edges) {
+            0 => edges.as_slice(),
+            _ => {
+                kept = edges.iter().copied().filter(|(a, b)| a != b).collect();
+                &kept
+            }
+        };
         let csr = Csr::from_edges(n, edges, file.directed).map_err(blame)?;
         return Ok(Some(Topology::Graph(Arc::new(csr))));
     }

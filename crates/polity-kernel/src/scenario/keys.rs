@@ -2,13 +2,14 @@
 
 use super::budget::{Budget, Price};
 use super::design::DesignSource;
-use super::files::{FileKind, FileWish};
+use super::files::{FileKind, FileWish, Inputs};
 use super::migrate::{self, VERSION};
 use super::people::PopulationSource;
 use super::span::Span;
 use super::{kinds, span, text, validation_source};
 use crate::ask::Settings;
 use crate::items::{Scorer, Shape};
+use crate::topology;
 use crate::tree::{Node, TreeError};
 use crate::world::Activation;
 use schemars::JsonSchema;
@@ -403,6 +404,15 @@ impl Scenario {
         }
     }
 
+    /// Returns the number of edges of agents with themselves that the topology leaves out, and the file.
+    #[must_use]
+    pub fn dropped_loops(&self, inputs: &Inputs) -> Option<(usize, String)> {
+        let (kind, rest) = self.topology.as_ref()?.split_kind("topology").ok()?;
+        let file: topology::File = (kind.name == "file").then(|| rest.read("topology").ok())??;
+        let dropped = file.dropped(inputs.edges.get(&file.file)?);
+        (dropped > 0).then_some((dropped, file.file))
+    }
+
     /// Returns the files that the scenario names, each once.
     #[must_use]
     pub fn files(&self) -> Vec<FileWish> {
@@ -414,9 +424,9 @@ impl Scenario {
         if let Some(topology) = &self.topology
             && let Ok((kind, rest)) = topology.split_kind("topology")
             && kind.name == "file"
-            && let Some(Node { value: crate::tree::Value::Text(path), .. }) = rest.get("path")
+            && let Some(Node { value: crate::tree::Value::Text(path), .. }) = rest.get("file")
         {
-            files.push(FileWish { path: path.clone(), key: "topology.path".into(), kind: FileKind::Edges });
+            files.push(FileWish { path: path.clone(), key: "topology.file".into(), kind: FileKind::Edges });
         }
         let cohorts = self.cohorts.iter().flatten().enumerate();
         let policies = cohorts.map(|(i, cohort)| (&cohort.policy, format!("cohorts[{i}].policy")));

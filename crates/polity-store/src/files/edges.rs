@@ -6,7 +6,7 @@ use std::path::Path;
 /// The edges of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeList {
-    /// Each edge once, ascending: the hearing agent first, then the agent it hears.
+    /// Each edge once, ascending: the hearing agent first, then the agent it hears. An agent may be tied to itself.
     pub edges: Vec<(u32, u32)>,
 }
 
@@ -14,7 +14,7 @@ pub struct EdgeList {
 /// heard). The first line is a header if neither cell is a number. If the number of `agents` is known, every id must be below it.
 ///
 /// # Errors
-/// Names file and line: general data file errors, ragged rows, invalid agent ids, self-loops.
+/// Names file and line: general data file errors, ragged rows, invalid agent ids.
 pub fn read_edges(path: &Path, agents: Option<u32>) -> Result<EdgeList, DataError> {
     edges_from_bytes(path, &read_bytes(path)?, agents)
 }
@@ -50,10 +50,6 @@ pub fn edges_from_bytes(path: &Path, bytes: &[u8], agents: Option<u32>) -> Resul
         let (a, b) = id(a, agents)
             .and_then(|a| Ok((a, id(b, agents)?)))
             .map_err(|message| source.error(source.line_of(&record), None, message))?;
-        if a == b {
-            let message = format!("agent {a} is tied to itself; remove the line");
-            return Err(source.error(source.line_of(&record), None, message));
-        }
         edges.push((a, b));
         last = record;
     }
@@ -130,7 +126,6 @@ mod tests {
             ("a.csv", b"-1,2\n", "line 1: `-1` is not an agent; agents are numbered from 0"),
             ("a.csv", b"a,b\n1,2\n1.0,2\n", "line 3: `1.0` is not an agent; agents are numbered from 0"),
             ("a.csv", b"a,b\n1,\n", "line 2: `` is not an agent; agents are numbered from 0"),
-            ("a.csv", b"a,b\n1,2\n7,7\n", "line 3: agent 7 is tied to itself; remove the line"),
             ("a.csv", b"a,b\n1,2\n3\n", "line 3: 1 cell where the first line has 2 cells"),
             (
                 "a.csv",

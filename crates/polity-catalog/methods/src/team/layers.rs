@@ -5,13 +5,21 @@ use polity_kernel::ask::Part;
 use polity_kernel::method::{Brief, TeamContext};
 
 /// Instruction to members who answer with others' proposals in view.
-pub const SYNTHESISE: &str = include_str!("prompts/synthesise.md");
+const SYNTHESISE: &str = include_str!("prompts/synthesise.md");
+/// Instruction to members who are shown none.
+const ALONE: &str = include_str!("prompts/alone.md");
+
+/// Returns the instruction to a member who is shown these proposals. The first layer is shown none, and is told of none.
+#[must_use]
+pub fn instruction(proposals: &[Stand]) -> &'static str {
+    if proposals.is_empty() { ALONE } else { SYNTHESISE }
+}
 
 /// Builds a question to a member who is shown proposals.
 #[must_use]
 pub fn to_synthesise(context: &TeamContext<'_>, member: usize, proposals: &[Stand]) -> Brief {
     let shown: Vec<Part> = proposals.iter().map(Stand::said).collect();
-    to_solve(context, member, &shown, SYNTHESISE)
+    to_solve(context, member, &shown, instruction(proposals))
 }
 
 /// Runs one layer: each of these members answers with the proposals of the previous layer in view.

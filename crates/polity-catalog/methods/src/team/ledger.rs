@@ -34,6 +34,35 @@ pub struct Progress {
     pub order: String,
 }
 
+/// An entry of the thread, which everybody hears: an order of the orchestrator, or an answer to one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Entry {
+    /// What a member was told to do.
+    Order {
+        /// The member's name.
+        to: String,
+        /// The order.
+        order: String,
+    },
+    /// What a member answered.
+    Answer(Stand),
+}
+
+impl Entry {
+    fn shown(&self) -> Part {
+        match self {
+            Entry::Order { to, order } => Part::Text(format!("Order to {to}: {order}")),
+            Entry::Answer(stand) => stand.said(),
+        }
+    }
+
+    /// Formats a thread for a prompt.
+    #[must_use]
+    pub fn all(thread: &[Entry]) -> Vec<Part> {
+        thread.iter().map(Entry::shown).collect()
+    }
+}
+
 /// Returns the number of steps without progress: plus one if the team loops or makes no progress, else minus one.
 #[must_use]
 pub fn stalls(before: u32, progress: &Progress) -> u32 {
@@ -57,10 +86,10 @@ pub async fn plan(
     by: usize,
     can: &str,
     before: Option<&Tasks>,
-    heard: &[Stand],
+    thread: &[Entry],
 ) -> Tasks {
     let mut shown: Vec<Part> = before.map(Tasks::shown).into_iter().collect();
-    shown.extend(heard.iter().map(Stand::said));
+    shown.extend(Entry::all(thread));
     let facts = super::write(context, by, &shown, FACTS).await.unwrap_or_default();
     shown.push(Part::Text(format!("What is known:\n{facts}\n\nThe team:\n{can}")));
     let plan = super::write(context, by, &shown, PLAN).await.unwrap_or_default();
@@ -73,27 +102,33 @@ pub async fn progress(
     by: usize,
     tasks: &Tasks,
     who: &[String],
-    heard: &[Stand],
+    thread: &[Entry],
 ) -> Option<Progress> {
+    // Every entry has its reason.
+    let entry = |name: &str, answer: ResponseFormat| {
+        let fields = vec![("answer".into(), answer), ("reason".into(), ResponseFormat::Text)];
+        (name.to_owned(), ResponseFormat::Record(fields))
+    };
     let yes = || ResponseFormat::Choice(vec!["yes".into(), "no".into()]);
     let response_format = ResponseFormat::Record(vec![
-        ("satisfied".into(), yes()),
-        ("looping".into(), yes()),
-        ("progressing".into(), yes()),
-        ("next".into(), ResponseFormat::Choice(who.to_vec())),
-        ("order".into(), ResponseFormat::Text),
+        entry("satisfied", yes()),
+        entry("looping", yes()),
+        entry("progressing", yes()),
+        entry("next", ResponseFormat::Choice(who.to_vec())),
+        entry("order", ResponseFormat::Text),
     ]);
     let mut shown = vec![tasks.shown()];
-    shown.extend(heard.iter().map(Stand::said));
+    shown.extend(Entry::all(thread));
     let brief = Brief::new(by, talk(context, by, &shown, PROGRESS), response_format).task(Task::Check);
     let value = context.ask(brief).await.ok()?;
-    let choice = |i: usize| if let Some(Value::Choice(c)) = value.field(i) { Some(*c as usize) } else { None };
+    let answer = |i: usize| value.field(i)?.field(0);
+    let choice = |i: usize| if let Some(Value::Choice(c)) = answer(i) { Some(*c as usize) } else { None };
     Some(Progress {
         satisfied: choice(0)? == 0,
         looping: choice(1)? == 0,
         progressing: choice(2)? == 0,
         next: choice(3)?,
-        order: value.field(4)?.as_text()?.to_owned(),
+        order: answer(4)?.as_text()?.to_owned(),
     })
 }
 

@@ -556,7 +556,7 @@ fn measures_that_nobody_asks_for_are_not_there_and_change_nothing() {
         json!({"pull": 0}),
     );
     apart["population"] = json!({"file": "people"});
-    apart["topology"] = json!({"kind": "file", "path": "ties", "directed": true});
+    apart["topology"] = json!({"kind": "file", "file": "ties", "directed": true});
     let mut society = open(&apart, &inputs, 1).unwrap_or_else(|error| panic!("{error}"));
     let Then::Round(report) = society.poll(Vec::new()).unwrap().then else { panic!("no round") };
     assert!(
