@@ -53,7 +53,7 @@ agents: 3
 model: sim/medium
 method: {kind: debate}
 items: {file: QUESTIONS, question: question, answer: answer, difficulty: difficulty, count: 1000}
-window: 1000
+max_concurrent: 1000
 ";
 
 fn main() -> ExitCode {
@@ -115,8 +115,9 @@ fn table() {
         path.display().to_string()
     };
     let opinion = file("opinion.yaml", OPINION);
-    let questions = fs::canonicalize("data/gsm8k-20.jsonl").expect("started in the root of the repository");
-    let debates = file("debates.yaml", &DEBATES.replace("QUESTIONS", &questions.display().to_string()));
+    let questions = folder.path().join("questions.jsonl");
+    fs::copy("data/gsm8k-20.jsonl", questions).expect("started in the root of the repository");
+    let debates = file("debates.yaml", &DEBATES.replace("QUESTIONS", "questions.jsonl"));
     let quiet = ["-P", "record.acts=false", "-P", "record.agents=false", "--no-report"];
 
     println!(
