@@ -69,3 +69,13 @@ pub fn read<T: Send + 'static>(py: Python<'_>, reads: impl FnOnce() -> T + Send 
 pub fn written(py: Python<'_>, value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| of(py, &polity::Error::from(error)))
 }
+
+/// Reads from a run or a sweep without the interpreter's lock.
+pub fn reading<S: Clone + Send + 'static, T: Send + 'static>(
+    py: Python<'_>,
+    source: &S,
+    reads: impl FnOnce(&S) -> polity::Result<T> + Send + 'static,
+) -> PyResult<T> {
+    let source = source.clone();
+    read(py, move || reads(&source))?.map_err(|error| of(py, &error))
+}

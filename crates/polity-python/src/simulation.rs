@@ -1,6 +1,6 @@
 //! Simulations: a scenario, how to run it, and the run that it becomes. A run can be resumed and forked, which is a simulation again.
 
-use crate::call::{Worked, read, work, written};
+use crate::call::{Worked, read, reading, work, written};
 use crate::error::{exception, failure, of};
 use crate::leaves::Leaves;
 use crate::sweep::Sweep;
@@ -243,15 +243,6 @@ impl Run {
     pub fn of(run: polity::Run) -> Run {
         Run(run)
     }
-
-    fn reading<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        reads: impl FnOnce(&polity::Run) -> polity::Result<T> + Send + 'static,
-    ) -> PyResult<T> {
-        let run = self.0.clone();
-        read(py, move || reads(&run))?.map_err(|error| of(py, &error))
-    }
 }
 
 #[pymethods]
@@ -323,25 +314,25 @@ impl Run {
     }
 
     fn tables(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.reading(py, polity::Run::tables)
+        reading(py, &self.0, polity::Run::tables)
     }
 
     fn table(&self, py: Python<'_>, name: String) -> PyResult<Table> {
-        self.reading(py, move |run| Ok(Table::of(run.table_spec(&name)?, run.table(&name)?)))
+        reading(py, &self.0, move |run| Ok(Table::of(run.table_spec(&name)?, run.table(&name)?)))
     }
 
     fn calls(&self, py: Python<'_>) -> PyResult<Table> {
-        let calls = self.reading(py, polity::Run::calls)?;
+        let calls = reading(py, &self.0, polity::Run::calls)?;
         Table::of_calls(&calls)
             .map_err(|error| exception(py, "RunError", &format!("the table of calls: {error}"), None))
     }
 
     fn metrics(&self, py: Python<'_>) -> PyResult<BTreeMap<String, f64>> {
-        self.reading(py, polity::Run::metrics)
+        reading(py, &self.0, polity::Run::metrics)
     }
 
     fn series(&self, py: Python<'_>, name: String) -> PyResult<Vec<(u32, f64)>> {
-        self.reading(py, move |run| run.series(&name))
+        reading(py, &self.0, move |run| run.series(&name))
     }
 
     fn resume(&self) -> Simulation {
@@ -354,20 +345,20 @@ impl Run {
 
     /// The summary of a replay, as JSON.
     fn replay(&self, py: Python<'_>) -> PyResult<String> {
-        let summary = self.reading(py, polity::Run::replay)?;
+        let summary = reading(py, &self.0, polity::Run::replay)?;
         written(py, &summary)
     }
 
     /// The verified folders, as JSON.
     fn verify(&self, py: Python<'_>) -> PyResult<String> {
-        let found = self.reading(py, polity::Run::verify)?;
+        let found = reading(py, &self.0, polity::Run::verify)?;
         written(py, &found)
     }
 
     /// Answers of agents, as JSON.
     #[pyo3(signature = (agents, question, at = None))]
     fn interview(&self, py: Python<'_>, agents: Vec<u32>, question: String, at: Option<u32>) -> PyResult<String> {
-        let said = self.reading(py, move |run| run.interview(&agents, &question, at))?;
+        let said = reading(py, &self.0, move |run| run.interview(&agents, &question, at))?;
         let rows = said.iter().map(|said| {
             json!({
                 "agent": said.agent, "round": said.round, "answer": said.answer.outcome.words(),

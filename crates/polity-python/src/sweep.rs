@@ -1,6 +1,6 @@
 //! Sweeps.
 
-use crate::call::{Worked, read, work, written};
+use crate::call::{Worked, read, reading, work, written};
 use crate::error::of;
 use crate::leaves::Leaves;
 use crate::table::Table;
@@ -21,15 +21,6 @@ pub struct Sweep(polity::Sweep);
 impl Sweep {
     pub fn of(sweep: polity::Sweep) -> Sweep {
         Sweep(sweep)
-    }
-
-    fn reading<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        reads: impl FnOnce(&polity::Sweep) -> polity::Result<T> + Send + 'static,
-    ) -> PyResult<T> {
-        let sweep = self.0.clone();
-        read(py, move || reads(&sweep))?.map_err(|error| of(py, &error))
     }
 }
 
@@ -61,16 +52,16 @@ impl Sweep {
     }
 
     fn manifest(&self, py: Python<'_>) -> PyResult<String> {
-        let manifest = self.reading(py, polity::Sweep::manifest)?;
+        let manifest = reading(py, &self.0, polity::Sweep::manifest)?;
         written(py, &manifest)
     }
 
     fn tables(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.reading(py, polity::Sweep::tables)
+        reading(py, &self.0, polity::Sweep::tables)
     }
 
     fn table(&self, py: Python<'_>, name: String) -> PyResult<Table> {
-        self.reading(py, move |sweep| Ok(Table::of(sweep.table_spec(&name)?, sweep.table(&name)?)))
+        reading(py, &self.0, move |sweep| Ok(Table::of(sweep.table_spec(&name)?, sweep.table(&name)?)))
     }
 
     /// Continues it. Returns the sweep, and the exception of a signal that stopped it.

@@ -29,11 +29,13 @@ pub struct Params {
     max_stalls: u32,
     /// Make new plans; otherwise the work follows the first plan (the ablation).
     replan: bool,
+    /// Clear the thread with each new plan; otherwise everybody still sees the old orders and answers (a placebo: the same work).
+    new_thread: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { max_stalls: 3, replan: true }
+        Params { max_stalls: 3, replan: true, new_thread: true }
     }
 }
 
@@ -156,7 +158,9 @@ impl MagenticOne {
         let plan = ledger::plan(context, leader, can, before, &state.thread).await;
         state.plans += 1;
         state.stalls = 0;
-        state.thread.clear();
+        if self.params.new_thread {
+            state.thread.clear();
+        }
         context.record(leader, PLANNED, state.plans.to_string());
         plan
     }

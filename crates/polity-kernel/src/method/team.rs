@@ -161,7 +161,7 @@ pub(crate) fn roles_exist(listed: &[MemberSource], method: &str, roles: &[&str])
     else {
         return Ok(());
     };
-    let near = nearest(role, roles.iter().copied()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let near = nearest(role, roles.iter().copied()).map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
     let known = match roles {
         [] => format!("`{method}` has no roles"),
         roles => format!("`{method}` has no role `{role}`{near}; it has {}", roles.join(", ")),

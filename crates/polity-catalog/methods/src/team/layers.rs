@@ -9,7 +9,7 @@ const SYNTHESISE: &str = include_str!("prompts/synthesise.md");
 /// Instruction to members who are shown none.
 const ALONE: &str = include_str!("prompts/alone.md");
 
-/// Returns the instruction to a member who is shown these proposals. The first layer is shown none, and is told of none.
+/// Returns the instruction for a member who sees these proposals. The first layer sees none, so its instruction mentions none.
 #[must_use]
 pub fn instruction(proposals: &[Stand]) -> &'static str {
     if proposals.is_empty() { ALONE } else { SYNTHESISE }
