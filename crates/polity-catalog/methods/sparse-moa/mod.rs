@@ -1,7 +1,7 @@
 //! A mixture of agents in which a judge passes on only the best proposals and a moderator can stop early. See README.md for the source
 //! and what is reproduced.
 
-use crate::team::judge::Prune;
+use crate::team::judge::{Prune, Pruning};
 use crate::team::{ANSWERS, Stand, judge, layers, verdict, write};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
@@ -104,9 +104,10 @@ impl Method for SparseMoa {
                 })
                 .collect();
             let proposals: Vec<Stand> = crate::team::solve(context, briefs).await.into_iter().flatten().collect();
-            let by_marks = (Prune::Marks, &mut context.draws());
-            state.proposals =
-                judge::kept(context, by, proposals, self.params.keep as usize, (1.0, 10.0), by_marks).await;
+            let keep = self.params.keep as usize;
+            let pruning = Pruning { prune: Prune::Marks, keep, scale: (1.0, 10.0), instruction: None };
+            let mut draws = context.draws();
+            state.proposals = judge::kept(context, by, proposals, pruning, &mut draws).await;
             if self.params.stop_early
                 && let Some(best) = state.proposals.first().cloned()
             {

@@ -92,11 +92,22 @@ pub async fn check(context: &mut TeamContext<'_>, judge: usize, stand: &Stand) -
 
 /// Builds a question for marks of all answers on a scale.
 pub fn to_mark(context: &TeamContext<'_>, judge: usize, stands: &[Stand], low: f64, high: f64) -> Brief {
+    to_mark_by(context, judge, stands, (low, high), MARK)
+}
+
+/// The same with another instruction, in which `LOW` and `HIGH` are replaced.
+pub fn to_mark_by(
+    context: &TeamContext<'_>,
+    judge: usize,
+    stands: &[Stand],
+    (low, high): (f64, f64),
+    instruction: &str,
+) -> Brief {
     let n = stands.len() as u32;
     let mark = ResponseFormat::Number { low, high, whole: false };
     let response_format =
         ResponseFormat::Record(vec![("marks".into(), ResponseFormat::List { of: Box::new(mark), least: n, most: n })]);
-    let instruction = MARK.trim_end().replace("LOW", &low.to_string()).replace("HIGH", &high.to_string());
+    let instruction = instruction.trim_end().replace("LOW", &low.to_string()).replace("HIGH", &high.to_string());
     Brief::new(judge, talk(context, judge, &said(&anonymous(stands)), &instruction), response_format).task(Task::Rate)
 }
 
@@ -139,25 +150,38 @@ pub enum Prune {
     Off,
 }
 
-/// Returns the `keep` answers with the highest marks, best first; ties go to the earlier. Without a judgement all are kept.
+/// How outputs are pruned.
+#[derive(Clone, Copy, Debug)]
+pub struct Pruning<'a> {
+    /// What decides.
+    pub prune: Prune,
+    /// Number of outputs that are kept.
+    pub keep: usize,
+    /// The scale of the judge's marks.
+    pub scale: (f64, f64),
+    /// The instruction to the judge; by default that for answers.
+    pub instruction: Option<&'a str>,
+}
+
+/// Returns the outputs with the highest marks, best first; ties go to the earlier. Without a judgement all are kept.
 pub async fn kept(
     context: &mut TeamContext<'_>,
     judge: usize,
     stands: Vec<Stand>,
-    keep: usize,
-    (low, high): (f64, f64),
-    (prune, draws): (Prune, &mut Draws),
+    pruning: Pruning<'_>,
+    draws: &mut Draws,
 ) -> Vec<Stand> {
-    if prune == Prune::Off {
+    if pruning.prune == Prune::Off || stands.is_empty() {
         return stands;
     }
-    let Some(mut marks) = marks(context, judge, &stands, low, high).await else { return stands };
-    if prune == Prune::Lot {
+    let brief = to_mark_by(context, judge, &stands, pruning.scale, pruning.instruction.unwrap_or(MARK));
+    let Some(mut marks) = context.ask(brief).await.ok().and_then(|value| marked(&value)) else { return stands };
+    if pruning.prune == Prune::Lot {
         marks.iter_mut().for_each(|mark| *mark = draws.unit());
     }
     let mut order: Vec<usize> = (0..stands.len().min(marks.len())).collect();
     order.sort_by(|a, b| marks[*b].total_cmp(&marks[*a]));
-    order.into_iter().take(keep).map(|i| stands[i].clone()).collect()
+    order.into_iter().take(pruning.keep).map(|i| stands[i].clone()).collect()
 }
 
 /// A mark for one answer by one criterion, and the reasons for it.
