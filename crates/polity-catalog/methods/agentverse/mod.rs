@@ -89,11 +89,8 @@ impl Method for AgentVerse {
     const NAME: &'static str = "agentverse";
     const SUMMARY: &'static str =
         "Recruitment, discussion, action and evaluation, whose advice changes the group (AgentVerse)";
-    const RECORDS: &'static [Records] = &[
-        ANSWERS[0],
-        ANSWERS[1],
-        Records { name: "expert", doc: "the expert that the member is in this round" },
-    ];
+    const RECORDS: &'static [Records] =
+        &[ANSWERS[0], ANSWERS[1], Records { name: "expert", doc: "the expert that the member is in this round" }];
     const QUANTITIES: &'static [Quantity] = &[
         Quantity { name: "recruitments", doc: "number of groups that were recruited" },
         Quantity { name: "changes", doc: "number of groups that differ from the one before" },
@@ -145,12 +142,18 @@ impl AgentVerse {
         let (by, n) = (context.cast("recruiter"), self.params.experts);
         let mut shown = Vec::new();
         if !advice.is_empty() {
-            shown.push(Part::Text(format!("The last group:\n{}\n\nWhat the evaluator said:\n{advice}", before.join("\n"))));
+            shown.push(Part::Text(format!(
+                "The last group:\n{}\n\nWhat the evaluator said:\n{advice}",
+                before.join("\n")
+            )));
         }
         let list = ResponseFormat::List { of: Box::new(ResponseFormat::Text), least: n, most: n };
         let format = ResponseFormat::Record(vec![("experts".into(), list)]);
         let order = format!("{} Their number is {n}.", RECRUIT.trim_end());
-        let experts = match context.ask(Brief::new(by, talk(context, by, &shown, &order), format).task(Task::Write)).await {
+        let experts = match context
+            .ask(Brief::new(by, talk(context, by, &shown, &order), format).task(Task::Write))
+            .await
+        {
             Ok(value) => match value.field(0) {
                 Some(Value::List(experts)) => experts.iter().filter_map(Value::as_text).map(str::to_owned).collect(),
                 _ => before.to_vec(),
@@ -195,7 +198,9 @@ impl AgentVerse {
         }
         let brief = match &before {
             Some(before) => {
-                let words = advice.iter().filter_map(|part| if let Part::Text(text) = part { Some(text.clone()) } else { None });
+                let words = advice
+                    .iter()
+                    .filter_map(|part| if let Part::Text(text) = part { Some(text.clone()) } else { None });
                 let finding = Finding { by: "The evaluator".into(), right: false, words: words.collect() };
                 refine::to_revise(context, solver, before, &finding)
             }
@@ -257,7 +262,8 @@ async fn executed(context: &mut TeamContext<'_>, held: &Stand) -> String {
 async fn evaluated(context: &mut TeamContext<'_>, experts: &[String], held: &Stand, executed: &str) -> (bool, String) {
     let by = context.cast("evaluator");
     tell_all(context, by, std::slice::from_ref(held));
-    let result = if executed.is_empty() { String::new() } else { format!("\nWhat came of carrying it out:\n{executed}") };
+    let result =
+        if executed.is_empty() { String::new() } else { format!("\nWhat came of carrying it out:\n{executed}") };
     let order = format!("The group that gave it:\n{}{result}\n{}", experts.join("\n"), EVALUATE.trim_end());
     let heard = context.ask(judge::to_check(context, by, held, &order)).await;
     let judgement = heard.ok().as_ref().and_then(judged).map(|(right, words)| (right, words.to_owned()));

@@ -64,7 +64,9 @@ fn bad_feedback_changes_the_group_and_good_feedback_ends_the_work() {
 fn withheld_feedback_changes_nothing() {
     let (asked, item) = run(json!({"feedback": false}));
     assert_eq!(actors(&asked), [RECRUITER, 0, 1, 0, EVALUATOR].repeat(3), "as often a round");
-    assert!(asked.iter().filter(|effect| effect.id.actor != EVALUATOR).all(|effect| !told(effect).contains("geographer")));
+    assert!(
+        asked.iter().filter(|effect| effect.id.actor != EVALUATOR).all(|effect| !told(effect).contains("geographer"))
+    );
     assert_eq!(item.answer.as_deref(), Some("Sydney"));
     assert_eq!(item.measured, [3.0, 0.0, 0.0].map(Some));
 }

@@ -82,8 +82,7 @@ const MARKS: (f64, f64) = (1.0, 5.0);
 
 impl Method for AgentWrite {
     const NAME: &'static str = "agentwrite";
-    const SUMMARY: &'static str =
-        "A long text is planned into paragraphs with word counts and written one after another (LongWriter's AgentWrite)";
+    const SUMMARY: &'static str = "A long text is planned into paragraphs with word counts and written one after another (LongWriter's AgentWrite)";
     const RECORDS: &'static [Records] = &[
         ANSWERS[0],
         ANSWERS[1],
@@ -176,7 +175,8 @@ impl Paragraph {
 /// Returns the number of words of a text. A character of a script without spaces is a word.
 fn words(text: &str) -> usize {
     let unspaced = |c: &char| matches!(*c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}');
-    let spaced = text.split(|c: char| c.is_whitespace() || unspaced(&c)).filter(|word| word.contains(char::is_alphanumeric));
+    let spaced =
+        text.split(|c: char| c.is_whitespace() || unspaced(&c)).filter(|word| word.contains(char::is_alphanumeric));
     spaced.count() + text.chars().filter(unspaced).count()
 }
 

@@ -42,7 +42,8 @@ fn answer(effect: &Effect) -> Outcome {
 }
 
 fn run(order: &str) -> (Vec<Effect>, ItemReport) {
-    let scenario = json!({"rounds": 1, "team": [{}, {"role": "judge"}], "method": {"kind": "agentwrite", "order": order}});
+    let scenario =
+        json!({"rounds": 1, "team": [{}, {"role": "judge"}], "method": {"kind": "agentwrite", "order": order}});
     let (asked, reports): (_, Vec<RoundReport>) = one_question(&scenario, &answer);
     let items: Vec<ItemReport> = reports.into_iter().flat_map(|report| report.items).collect();
     assert_eq!(items.len(), 1);
@@ -101,9 +102,14 @@ fn a_missing_paragraph_leaves_no_text() {
 
 #[test]
 fn lengths_score_as_in_longbench_write() {
-    for (wanted, found, score) in
-        [(500, 500, 100.0), (500, 1000, 100.0 * 2.0 / 3.0), (500, 2000, 0.0), (500, 250, 50.0), (600, 200, 0.0), (500, 0, 0.0)]
-    {
+    for (wanted, found, score) in [
+        (500, 500, 100.0),
+        (500, 1000, 100.0 * 2.0 / 3.0),
+        (500, 2000, 0.0),
+        (500, 250, 50.0),
+        (600, 200, 0.0),
+        (500, 0, 0.0),
+    ] {
         assert!((length_score(f64::from(wanted), f64::from(found)) - score).abs() < 1e-9, "{wanted} {found}");
     }
     assert_eq!(words("Two words, - and \u{65e5}\u{672c} too."), 6);

@@ -113,7 +113,7 @@ fn a_lot_asks_as_often_and_keeps_others() {
     let (marks, lot) = (kept("marks"), kept("lot"));
     assert_eq!(lot.0, marks.0);
     assert_ne!(lot.1, marks.1, "the marks do not decide");
-    let shown = run(json!({"prune": "off"}), 1, false);
+    let shown = run(json!({"prune": "none"}), 1, false);
     assert_eq!((programs(&shown).len(), ended(&shown).1[1]), (3, Some(3.0)));
     assert_eq!(calls(&shown), 3 + 3 + 3 + 3 * 4, "no marks");
 }
@@ -121,7 +121,8 @@ fn a_lot_asks_as_often_and_keeps_others() {
 #[test]
 fn tests_are_written_without_a_program_in_view_and_advice_with_one() {
     let shown = run(json!({}), 1, false);
-    let of = |purpose: &str| shown.0.iter().filter(|effect| effect.request.purpose == purpose).map(told).collect::<Vec<_>>();
+    let of =
+        |purpose: &str| shown.0.iter().filter(|effect| effect.request.purpose == purpose).map(told).collect::<Vec<_>>();
     assert!(of("test").iter().all(|told| !told.contains("program") && !told.contains("text ")));
     let advice: Vec<String> = of("write").into_iter().filter(|told| told.contains("does not pass its tests")).collect();
     assert_eq!(advice.len(), 6);

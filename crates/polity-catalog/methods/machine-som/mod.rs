@@ -92,10 +92,7 @@ impl Method for MachineSom {
         "A society debates or reflects, round by round; conformity and agreement are measured (MachineSoM)";
     const RECORDS: &'static [Records] = &ANSWERS;
     const QUANTITIES: &'static [Quantity] = &[
-        Quantity {
-            name: "conformity",
-            doc: "share of answers in debates that the majority of the round before gave",
-        },
+        Quantity { name: "conformity", doc: "share of answers in debates that the majority of the round before gave" },
         Quantity {
             name: "swayed",
             doc: "share of answers in debates, of members outside the majority before, that take its answer over",
@@ -208,9 +205,8 @@ impl Counts {
     fn add(&mut self, context: &TeamContext<'_>, before: &[Option<Stand>], after: &[Option<Stand>]) {
         let camps = vote::camps(context.item, before);
         let most = camps.iter().map(|(_, size)| *size).max().filter(|most| *most > 1);
-        let leading = |answer: &str| {
-            camps.iter().any(|(camp, size)| Some(*size) == most && context.item.same(camp, answer))
-        };
+        let leading =
+            |answer: &str| camps.iter().any(|(camp, size)| Some(*size) == most && context.item.same(camp, answer));
         for (old, new) in before.iter().zip(after) {
             let (Some(old), Some(new)) = (old, new) else { continue };
             self.answers += 1;

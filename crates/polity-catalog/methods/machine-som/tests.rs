@@ -10,7 +10,8 @@ fn told(effect: &Effect) -> String {
 
 /// Answers by round and member; an empty one is a refusal.
 fn run(patterns: &[&str], script: &[[&str; 3]]) -> Shown {
-    let scenario = json!({"rounds": script.len(), "agents": 3, "method": {"kind": "machine-som", "patterns": patterns}});
+    let scenario =
+        json!({"rounds": script.len(), "agents": 3, "method": {"kind": "machine-som", "patterns": patterns}});
     one_question(&scenario, &|effect| {
         let (round, member) = (effect.id.round, effect.id.actor);
         match script[round as usize][member as usize] {
@@ -40,7 +41,11 @@ fn debates_show_the_others_and_reflections_nobody() {
                     true => true,
                     false => before == 0 || before == 2,
                 };
-                assert_eq!(told.contains(&format!("reasons of {other} in {before}")), shown, "{round} {member}: {told}");
+                assert_eq!(
+                    told.contains(&format!("reasons of {other} in {before}")),
+                    shown,
+                    "{round} {member}: {told}"
+                );
             }
         }
     }
@@ -60,11 +65,8 @@ fn a_society_that_only_reflects_hears_nobody_at_as_many_calls() {
 #[test]
 fn conformity_is_counted_as_in_the_repository() {
     // In the first debate one of the two right members goes, the wrong one comes; in the second nobody changes.
-    let script = [
-        ["Canberra", "Canberra", "Sydney"],
-        ["Canberra", "Sydney", "Canberra"],
-        ["Canberra", "Sydney", "Canberra"],
-    ];
+    let script =
+        [["Canberra", "Canberra", "Sydney"], ["Canberra", "Sydney", "Canberra"], ["Canberra", "Sydney", "Canberra"]];
     let (answer, measured) = ended(&run(&["debate"], &script));
     assert_eq!(answer.as_deref(), Some("Canberra"));
     // Conforming: members 0 and 2, twice. Outside: member 2, then member 1; only the first was swayed.

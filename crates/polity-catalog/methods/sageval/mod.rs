@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::team::judge::Rating;
-use crate::team::{ANSWER, NO_ANSWER, Stand, tell_all, talk, verdict};
+use crate::team::{ANSWER, NO_ANSWER, Stand, talk, tell_all, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, Reply, ResponseFormat, Value};
 use polity_kernel::method::{
@@ -35,7 +35,7 @@ pub enum Critic {
     /// It scores without seeing the evaluator's scores.
     Blind,
     /// There is none; the evaluator's scores count (the baseline).
-    Off,
+    None,
 }
 
 /// Parameters of SAGEval.
@@ -115,7 +115,7 @@ impl Method for SageEval {
         let first = self.scored(context, evaluator, &[]).await;
         let Some(mean) = concluded(context, evaluator, &first) else { return Ok(Verdict::default()) };
         measure(context, (FIRST, FIRST_ERROR), mean);
-        if self.0.critic == Critic::Off {
+        if self.0.critic == Critic::None {
             measure(context, (FINAL, FINAL_ERROR), mean);
             return Ok(verdict(Some(told(mean))));
         }
@@ -149,9 +149,8 @@ impl SageEval {
         shown: &[Option<Stand>],
     ) -> Vec<Option<Rating>> {
         let score = ResponseFormat::Number { low: SCALE.0, high: SCALE.1, whole: true };
-        let format = || {
-            ResponseFormat::Record(vec![("reasons".into(), ResponseFormat::Text), ("answer".into(), score.clone())])
-        };
+        let format =
+            || ResponseFormat::Record(vec![("reasons".into(), ResponseFormat::Text), ("answer".into(), score.clone())]);
         let brief = |(n, aspect): (usize, &String)| {
             let parts: Vec<Part> = shown.get(n).into_iter().flatten().map(Stand::said).collect();
             let order = if parts.is_empty() { EVALUATE } else { REVIEW }.replace("ASPECT", aspect);

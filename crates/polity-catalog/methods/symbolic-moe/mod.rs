@@ -157,8 +157,7 @@ impl SymbolicMoe {
                 let skill = Box::new(ResponseFormat::Choice(self.known.clone()));
                 let list = ResponseFormat::List { of: skill, least: 1, most: MOST_SKILLS };
                 let format = || ResponseFormat::Record(vec![("skills".into(), list.clone())]);
-                let brief =
-                    |n| Brief::new(by, talk(context, by, &[], KEYWORDS), format()).task(Task::Write).sample(n);
+                let brief = |n| Brief::new(by, talk(context, by, &[], KEYWORDS), format()).task(Task::Write).sample(n);
                 let briefs = (0..self.params.annotations).map(brief).collect();
                 let heard: Vec<BTreeSet<u32>> =
                     context.ask_all(briefs).await.into_iter().filter_map(|heard| named(&heard.ok()?)).collect();
@@ -182,7 +181,8 @@ impl SymbolicMoe {
         if self.params.recruit == Recruit::Lot || local.iter().all(Option::is_none) {
             return (vec![1.0; members.len()], fits);
         }
-        let overall: Vec<f64> = above_zero(&profiles.iter().map(|profile| profile.values().sum()).collect::<Vec<f64>>());
+        let overall: Vec<f64> =
+            above_zero(&profiles.iter().map(|profile| profile.values().sum()).collect::<Vec<f64>>());
         let local = suitable(&local);
         // The square is the repository's temperature of 0.5; a common factor does not matter.
         (local.iter().zip(overall).map(|(local, overall)| local * overall * overall).collect(), fits)

@@ -221,7 +221,8 @@ impl TalkHier {
         let reviser = context.cast("reviser");
         let known = [held.said(), Part::Text(format!("The evaluators' feedback:\n{feedback}"))];
         let message = self.message(context, (supervisor, reviser), &known, TO_REVISER).await?;
-        let words = message.iter().filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
+        let words =
+            message.iter().filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
         let words: Vec<&str> = words.chain([feedback]).collect();
         let by = context.team[supervisor].name.clone();
         let finding = refine::Finding { by, right: false, words: words.join("\n\n") };

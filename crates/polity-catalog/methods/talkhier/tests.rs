@@ -24,7 +24,10 @@ fn answer(effect: &Effect) -> Outcome {
     match &effect.request.response_format {
         ResponseFormat::Record(fields) if fields[0].0 == "content" => {
             let by = effect.id.actor;
-            reply(Value::Record(vec![Value::Text(format!("content of {by}")), Value::Text(format!("background of {by}"))]))
+            reply(Value::Record(vec![
+                Value::Text(format!("content of {by}")),
+                Value::Text(format!("background of {by}")),
+            ]))
         }
         ResponseFormat::Text => reply(Value::Text("the summary".into())),
         _ if effect.request.purpose == "rate" => {
@@ -65,8 +68,14 @@ fn messages_have_content_background_and_the_answer_so_far() {
     assert!(told(&asked[1]).contains("content of 0") && told(&asked[1]).contains("background of 0"));
     for evaluator in [&asked[4], &asked[5]] {
         let told = told(evaluator);
-        assert!(told.contains("content of 3") && told.contains("background of 3"), "from their supervisor alone: {told}");
-        assert!(!told.contains("content of 0") && told.contains("answers: Sydney") && !told.contains("found by"), "{told}");
+        assert!(
+            told.contains("content of 3") && told.contains("background of 3"),
+            "from their supervisor alone: {told}"
+        );
+        assert!(
+            !told.contains("content of 0") && told.contains("answers: Sydney") && !told.contains("found by"),
+            "{told}"
+        );
     }
     assert!(told(&asked[4]).contains("alone: steps.") && told(&asked[5]).contains("alone: result."));
     assert!(told(&asked[6]).contains("found by 4") && told(&asked[6]).contains("found by 5"));

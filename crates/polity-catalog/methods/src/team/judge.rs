@@ -147,7 +147,7 @@ pub enum Prune {
     /// A lot. The judge is asked as often, and its marks are not used (the placebo).
     Lot,
     /// Nothing: all are kept, and nobody is asked (the ablation).
-    Off,
+    None,
 }
 
 /// How outputs are pruned.
@@ -171,7 +171,7 @@ pub async fn kept(
     pruning: Pruning<'_>,
     draws: &mut Draws,
 ) -> Vec<Stand> {
-    if pruning.prune == Prune::Off || stands.is_empty() {
+    if pruning.prune == Prune::None || stands.is_empty() {
         return stands;
     }
     let brief = to_mark_by(context, judge, &stands, pruning.scale, pruning.instruction.unwrap_or(MARK));
