@@ -4,10 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::team::judge::Rating;
+use crate::team::judge::{self, Rating};
 use crate::team::{ANSWER, NO_ANSWER, Stand, talk, tell_all, verdict};
 use polity_kernel::Invalid;
-use polity_kernel::ask::{Part, Reply, ResponseFormat, Value};
+use polity_kernel::ask::{Part, Reply, ResponseFormat};
 use polity_kernel::method::{
     Brief, Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext,
     Verdict,
@@ -164,12 +164,8 @@ impl SageEval {
 
 /// Reads and records a score.
 fn rating(context: &mut TeamContext<'_>, member: usize, aspect: &str, heard: Reply) -> Option<Rating> {
-    let read = heard.map_err(|why| why.to_string()).and_then(|value| {
-        match (value.field(1), value.field(0).and_then(Value::as_text)) {
-            (Some(Value::Number(mark)), Some(why)) => Ok(Rating { mark: *mark, why: why.trim().to_owned() }),
-            _ => Err("the reply has no score and reasons".into()),
-        }
-    });
+    let unread = || String::from("the reply has no score and reasons");
+    let read = heard.map_err(|why| why.to_string()).and_then(|value| judge::rating(&value).ok_or_else(unread));
     match read {
         Ok(rating) => {
             context.record(member, SCORE, format!("{aspect}: {}: {}", rating.mark, rating.why));
