@@ -1,6 +1,9 @@
 //! A mixture of agents in which a judge passes on only the best proposals and a moderator can stop early. See README.md for the source
 //! and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::{ANSWERS, Stand, judge, layers, verdict, write};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
@@ -104,7 +107,9 @@ impl Method for SparseMoa {
                 .collect();
             let proposals: Vec<Stand> = crate::team::solve(context, briefs).await.into_iter().flatten().collect();
             state.proposals = self.kept(context, by, proposals).await;
+            // After the last layer there is nothing to stop.
             if self.params.stop_early
+                && context.round() + 2 < self.layers
                 && let Some(best) = state.proposals.first().cloned()
             {
                 let moderator = context.cast("moderator");
