@@ -90,9 +90,24 @@ DIFFERENCES = [
         "rule": None,
     },
     {
-        "what": "Officially each member has a role's prompt, the answers are without names, and their order is drawn anew for each "
-        "member; here roles are personas of the scenario, answers have their authors' names, and their order is that of their round.",
+        "what": "Officially the order in which answers are shown is drawn anew for each call; here it is the order of their round.",
+        "why": "That order is drawn by lot, too, so no member has a better place over many items.",
+        "rule": "order-of-the-round",
+    },
+    {
+        "what": "Officially each member has a role's prompt, and answers are shown without names; here roles are personas of the scenario, "
+        "and answers have their authors' names.",
         "why": "All methods here show others' answers in one form.",
+        "rule": None,
+    },
+    {
+        "what": "If the official ranker names no two answers, two are drawn by lot; if ours gives no marks, all members stay.",
+        "why": "A call that failed should not drop members by lot.",
+        "rule": None,
+    },
+    {
+        "what": "Officially a mark above 5 counts as 5 and one below 1 as none; here a reply with such a mark does not fit what was asked.",
+        "why": "Bounds of a reply are checked in one place for all methods, and a scenario can ask again (`max_retries`).",
         "rule": None,
     },
 ]

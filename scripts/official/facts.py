@@ -8,7 +8,7 @@ METHODS = pathlib.Path(__file__).resolve().parents[2] / "crates/polity-catalog/m
 
 
 def calls(log):
-    """Who was asked in which round, with which temperature, and whose earlier replies the prompt showed."""
+    """Who was asked in which round, with which temperature, and whose earlier replies the prompt showed, in its order."""
     said = {call.marker: [call.reply.round, call.reply.member] for call in log if call.marker}
     return [
         {
@@ -16,7 +16,7 @@ def calls(log):
             "member": call.reply.member,
             "kind": call.reply.kind,
             "temperature": call.temperature,
-            "shown": sorted((said[marker] for marker in call.shown), key=str),
+            "shown": [said[marker] for marker in call.shown],
         }
         for call in log
     ]

@@ -40,6 +40,11 @@ DIFFERENCES = [
         "why": "All methods here show others' answers in one form, so that methods and not their layouts are compared.",
         "rule": None,
     },
+    {
+        "what": "The official program asks again up to five times if the service fails; here the scenario says how often (`max_retries`).",
+        "why": "Retries cost money and belong to the scenario.",
+        "rule": None,
+    },
 ]
 
 

@@ -35,7 +35,13 @@ WINDOWS = {
 DIFFERENCES = [
     {
         "what": "In the paper's windows the synthesis so far stands for several of the proposals; here it is one of them.",
-        "why": "The paper's share depends on its window of six; a window of any size has room for one.",
+        "why": "A window of any size, from two on, has room for one.",
+        "rule": None,
+    },
+    {
+        "what": "Proposals stand in the user's message with the name of their author; in the mixture's program they are numbered, without "
+        "names, in the system prompt.",
+        "why": "All methods here show others' answers in one form.",
         "rule": None,
     },
     {
@@ -56,7 +62,6 @@ def windows(samples, size, said):
     for n in range(len(said)):
         calls.append(call(1, f"aggregator {n}", "aggregate", shown))
         shown = [[1, f"aggregator {n}"]] + [[0, k] for k in range(done, min(done + size - 1, len(samples)))]
-        shown.sort(key=str)
         done = min(done + size - 1, len(samples))
     assert done == len(samples), "the last window holds the last sample"
     return calls

@@ -66,8 +66,7 @@ DIFFERENCES = [
     {
         "what": "The official moderator names the kept responses and says whether to end in one call; ours marks all in one call and "
         "checks the best one in a second, and the end means that the best one is right, not that the responses agree.",
-        "why": "Marks and checks are kinds of question that simulated models and recorded runs can answer; a named set with an end in "
-        "one record is not.",
+        "why": "Marks and checks are kinds of question that the simulated models answer; a named set with an end in one record is not.",
         "rule": "judge-and-moderator",
     },
     {
@@ -78,8 +77,8 @@ DIFFERENCES = [
         "rule": "roles-for-each-item",
     },
     {
-        "what": "The official moderator's order of the kept responses is the order in which they are shown; ours is by falling marks.",
-        "why": "Marks have no other order. With marks that fall in the order named, both are the same.",
+        "what": "The kept responses are shown in the order in which the official moderator names them; ours are shown by falling marks.",
+        "why": "Marks have no other order. If they fall in the order named, both are the same.",
         "rule": None,
     },
     {
@@ -91,6 +90,17 @@ DIFFERENCES = [
     {
         "what": "The official program sets temperature 0.7; here the scenario has to (`settings: {temperature: 0.7}`).",
         "why": "Sampling belongs to the scenario, and the provider decides what is not set.",
+        "rule": None,
+    },
+    {
+        "what": "Proposals stand in the user's message with their authors' names; officially they are numbered, without names, in the "
+        "system prompt.",
+        "why": "All methods here show others' answers in one form.",
+        "rule": None,
+    },
+    {
+        "what": "The official program asks again up to five times if the service fails; here the scenario says how often (`max_retries`).",
+        "why": "Retries cost money and belong to the scenario.",
         "rule": None,
     },
 ]

@@ -1,7 +1,7 @@
 //! Rounds, the ranker, the early end and importance on scripted replies, against the official program.
 
 use super::IMPORTANCE;
-use crate::official::{Official, answer, play};
+use crate::official::{Case, Official, Rule, answer, play};
 use polity_kernel::ask::{Effect, Outcome, Value};
 use serde_json::{Value as Json, json};
 use std::cell::RefCell;
@@ -46,22 +46,27 @@ fn place(order: &Order, effect: &Effect) -> (u32, Json, &'static str) {
 
 #[test]
 fn acts_as_the_official_program() {
+    let in_order = |case: &mut Case| {
+        case.calls.iter_mut().for_each(|call| call.shown.sort_by_key(|(round, place)| (*round, place.as_u64())));
+    };
+    let rules: [Rule<'_>; 1] = [("order-of-the-round", &in_order)];
     let by_lot = RefCell::new(0);
-    Official::compare(include_str!("official.json"), include_str!("README.md"), &[], &|case| {
+    Official::compare(include_str!("official.json"), include_str!("README.md"), &rules, &|case| {
         let (answers, order) = (case.answers(), Order::default());
         let agents = answers[0].len();
         let named: Option<Vec<usize>> = serde_json::from_value(case.replies["ranker"].clone()).unwrap();
-        let played = play("dylan", &case.settings, &|_, effect| place(&order, effect), &|(round, member, kind), marker| {
-            let Some(member) = member.as_u64().filter(|_| *kind == "answer") else {
-                return reply(best(named.as_ref().unwrap(), agents));
-            };
-            let marks = round.checked_sub(1).map(|before| {
-                let marks = &case.replies["marks"][before as usize][member as usize];
-                // Without marks the list is empty, and all count the same.
-                serde_json::from_value::<Option<Vec<f64>>>(marks.clone()).unwrap().unwrap_or_default()
+        let played =
+            play("dylan", &case.settings, &|_, effect| place(&order, effect), &|(round, member, kind), marker| {
+                let Some(member) = member.as_u64().filter(|_| *kind == "answer") else {
+                    return reply(best(named.as_ref().unwrap(), agents));
+                };
+                let marks = round.checked_sub(1).map(|before| {
+                    let marks = &case.replies["marks"][before as usize][member as usize];
+                    // Without marks the list is empty, and all count the same.
+                    serde_json::from_value::<Option<Vec<f64>>>(marks.clone()).unwrap().unwrap_or_default()
+                });
+                says(marker, answers[*round as usize][member as usize].as_ref(), marks)
             });
-            says(marker, answers[*round as usize][member as usize].as_ref(), marks)
-        });
         let order = order.into_inner();
         let theirs: Vec<Vec<usize>> = serde_json::from_value(case.more["agents_in_order"].clone()).unwrap();
         if let Some(named) = named {
@@ -70,8 +75,7 @@ fn acts_as_the_official_program() {
             let mut asked = order[2].clone();
             (kept.sort_unstable(), asked.sort_unstable());
             assert_eq!(kept, asked, "{}", case.name);
-            let mut kept: Vec<usize> =
-                serde_json::from_value(case.more["named_by_the_ranker"].clone()).unwrap();
+            let mut kept: Vec<usize> = serde_json::from_value(case.more["named_by_the_ranker"].clone()).unwrap();
             let mut asked = theirs[2].clone();
             (kept.sort_unstable(), asked.sort_unstable());
             *by_lot.borrow_mut() += u32::from(kept != asked);
@@ -82,7 +86,12 @@ fn acts_as_the_official_program() {
             let places = order.iter().zip(&importance).flat_map(|(members, scores)| members.iter().zip(scores));
             let expected: f64 = places.filter(|(other, _)| **other == member).map(|(_, score)| score).sum();
             let ours = played.acts.iter().find(|(who, kind, _)| (*who, *kind) == (member, IMPORTANCE)).unwrap();
-            assert!((ours.2.parse::<f64>().unwrap() - expected).abs() < 1e-4, "{}: {member}: {} {expected}", case.name, ours.2);
+            assert!(
+                (ours.2.parse::<f64>().unwrap() - expected).abs() < 1e-4,
+                "{}: {member}: {} {expected}",
+                case.name,
+                ours.2
+            );
         }
         played
     });

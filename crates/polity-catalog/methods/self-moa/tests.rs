@@ -15,7 +15,9 @@ fn acts_as_the_mixture_of_one_model_and_by_the_rule_of_the_paper() {
         };
         let played = play("self-moa", &case.settings, &who, &|(_, member, _), marker| match member {
             Json::Number(n) => answer(marker, samples[n.as_u64().unwrap() as usize].as_ref()),
-            other => answer(marker, said[other.as_str().unwrap()["aggregator ".len()..].parse::<usize>().unwrap()].as_ref()),
+            other => {
+                answer(marker, said[other.as_str().unwrap()["aggregator ".len()..].parse::<usize>().unwrap()].as_ref())
+            }
         });
         // All calls go to the best member, who is the first here.
         assert!(played.actors.iter().all(|actor| *actor == 0));

@@ -28,7 +28,12 @@ fn judge_and_moderator(case: &mut Case) {
         let best = answered(case, call.round)[moderated(case, call.round).0[0]];
         case.calls.push(Call { member: "judge".into(), kind: "rate".into(), ..call.clone() });
         if case.has("stop_early", true) && call.round < last {
-            let check = Call { member: "moderator".into(), kind: "check".into(), shown: vec![(call.round, best.into())], ..call };
+            let check = Call {
+                member: "moderator".into(),
+                kind: "check".into(),
+                shown: vec![(call.round, best.into())],
+                ..call
+            };
             case.calls.push(check);
         }
     }
@@ -56,7 +61,8 @@ fn acts_as_the_official_program() {
         let answers = case.answers();
         // The work ends at the layer after which the moderator says so, else after the last; then the aggregator is asked.
         let ends = |round: u32| case.has("stop_early", true) && moderated(case, round).1;
-        let layers = (0..answers.len() as u32).find(|round| ends(*round)).map_or(answers.len() as u32, |round| round + 1);
+        let layers =
+            (0..answers.len() as u32).find(|round| ends(*round)).map_or(answers.len() as u32, |round| round + 1);
         let who = |_: usize, effect: &Effect| match (effect.id.round, effect.request.purpose.as_str()) {
             (round, "rate") => (round, "judge".into(), "rate"),
             (round, "check") => (round, "moderator".into(), "check"),
