@@ -1,5 +1,8 @@
 //! Many answers to the same question; the most frequent wins. See README.md for the source and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::{ANSWERS, propose, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::method::{

@@ -1,6 +1,9 @@
 //! A mixture of agents in which a judge passes on only the best proposals and a moderator can stop early. See README.md for the source
 //! and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::judge::{Prune, Pruning};
 use crate::team::{ANSWERS, Stand, judge, layers, verdict, write};
 use polity_kernel::Invalid;
@@ -108,7 +111,9 @@ impl Method for SparseMoa {
             let pruning = Pruning { prune: Prune::Marks, keep, scale: (1.0, 10.0), instruction: None };
             let mut draws = context.draws();
             state.proposals = judge::kept(context, by, proposals, pruning, &mut draws).await;
+            // After the last layer there is nothing to stop.
             if self.params.stop_early
+                && context.round() + 2 < self.layers
                 && let Some(best) = state.proposals.first().cloned()
             {
                 let moderator = context.cast("moderator");
