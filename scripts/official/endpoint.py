@@ -1,8 +1,8 @@
 """A scripted model behind the OpenAI interface, for differential tests against official programs.
 
 Every reply starts with a marker of its own (`mark-aaah`; no digits, since programs look for numbers) and goes on with the scripted
-text. The log keeps of each request its
-order, path, model, settings and the earlier markers that its prompt shows; from these follows who was shown whose text.
+text. The log keeps of each request its order, path, model, settings and the earlier markers that its prompt shows; from these follows
+who was shown whose text.
 
 In a Python driver, the script is a function from a `Call` to a `Reply` (or to `None`: the service refuses the request):
 

@@ -26,7 +26,7 @@ COMMIT = "1f3444d48069a7e31fcdbad730324106d07c52cd"
 TOKENS = 1000
 
 #: By name: settings of ours, the references' answers by layer, the moderator's choice and end by layer, and the aggregator's answer.
-#: `None` for an answer: the service refuses; for a choice: a reply that names none.
+#: `None` for an answer: the service refuses.
 CASES = {
     "the moderator never ends it": (
         {}, [["1", "2", "3", "4"], ["5", "6", "7", "8"]], [([1, 3], False), ([0, 2], False)], "7",
@@ -82,9 +82,9 @@ DIFFERENCES = [
         "rule": None,
     },
     {
-        "what": "If the official moderator names no responses or too many, `num_select_response` of them are drawn by lot; if ours gives "
-        "no marks, all are passed on.",
-        "why": "A call that failed should not throw away answers by lot.",
+        "what": "If the official moderator names no responses or too many, `num_select_response` are drawn by lot, and if its call fails, "
+        "the question has no answer; if ours gives no marks, all are passed on.",
+        "why": "A call that failed should not throw away answers.",
         "rule": None,
     },
     {
@@ -152,6 +152,8 @@ def play(answers, choices, final, models, template):
             return Reply(final, layer, "aggregator", "aggregate")
         if template in call.prompt:
             at.update(layer=layer + 1, place=0)
+            if choices[layer] is None:
+                return None
             chosen, end = choices[layer]
             return Reply(json.dumps({"reasoning": "so", "chosen responses": chosen, "end debate": end}), layer, "moderator", "moderate")
         if "Generated Role Description" in call.prompt:
@@ -204,14 +206,14 @@ def run(root, settings, answers, choices, final):
                     del sys.modules[name]
     [path] = (folder / "output/alignment").iterdir()
     [item] = json.loads(path.read_text())
-    return endpoint.log, item["output"].split(" ", 1)[1], folder
+    return endpoint.log, item["output"] and item["output"].split(" ", 1)[1]
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
     cases = []
     for name, (more, answers, choices, final) in CASES.items():
-        log, answer, _ = run(root, more, answers, choices, final)
+        log, answer = run(root, more, answers, choices, final)
         method = {"keep": 2, "stop_early": True, "roles": False, **more}
         settings = {
             "agents": len(answers[0]),
@@ -221,6 +223,11 @@ def main():
         }
         replies = {"answers": answers, "moderator": [{"chosen": c, "end": e} for c, e in choices], "aggregator": final}
         cases.append(facts.case(name, settings, replies, log, answer))
+    only, four = [], [["1", "2", "3", "4"]]
+    for name, said in {"the moderator names none": (None, False), "the moderator fails": None}.items():
+        log, answer = run(root, {}, four, [said], "2")
+        kept = [len(call["shown"]) for call in facts.calls([call for call in log if call.reply]) if call["kind"] == "aggregate"]
+        only.append({"name": name, "number_of_calls": len(log), "responses_kept": kept, "answer": answer})
     facts.write(
         "sparse-moa",
         {
@@ -232,6 +239,7 @@ def main():
             "replaced and the service address was led to the scripted endpoint. Our `rounds` is its `rounds` and the aggregator's "
             "layer. Model 0 is moderator and aggregator, too.",
             "cases": cases,
+            "official_only": only,
             "differences": DIFFERENCES,
         },
     )

@@ -73,11 +73,13 @@ fn acts_as_the_official_program() {
             // Ours asks those that the ranker names; the official program asks as many, by lot.
             let mut kept: Vec<u32> = named.iter().map(|place| order[1][*place]).collect();
             let mut asked = order[2].clone();
-            (kept.sort_unstable(), asked.sort_unstable());
+            kept.sort_unstable();
+            asked.sort_unstable();
             assert_eq!(kept, asked, "{}", case.name);
             let mut kept: Vec<usize> = serde_json::from_value(case.more["named_by_the_ranker"].clone()).unwrap();
             let mut asked = theirs[2].clone();
-            (kept.sort_unstable(), asked.sort_unstable());
+            kept.sort_unstable();
+            asked.sort_unstable();
             *by_lot.borrow_mut() += u32::from(kept != asked);
         }
         // The official importance, by round and place, summed for our members.
@@ -117,4 +119,17 @@ fn who_was_dropped_stays_out() {
     };
     assert_eq!((order.len(), order[1].len(), order[2].len()), (5, 4, 2));
     assert_eq!((sorted(3), sorted(4)), (sorted(2), sorted(2)));
+}
+
+#[test]
+fn replies_without_an_answer_are_no_agreement() {
+    let order = Order::default();
+    let settings = json!({"agents": 4, "rounds": 3});
+    let played = play("dylan", &settings, &|_, effect| place(&order, effect), &|(round, member, _), marker| {
+        let silent = *round == 0 && member.as_u64() < Some(3);
+        says(marker, Some(&"7".to_string()).filter(|_| !silent), (*round > 0).then(|| vec![5.0]))
+    });
+    // All four are asked, and the one answer is shown to the three whose agreement ends the second round.
+    let shown: Vec<usize> = played.calls.iter().map(|call| call.shown.len()).collect();
+    assert_eq!((shown, played.answer.as_deref()), (vec![0, 0, 0, 0, 1, 1, 1], Some("7")));
 }

@@ -2,7 +2,7 @@
 
 use crate::official::{Call, Case, Official, Rule, answer, play};
 use polity_kernel::ask::{Effect, Outcome, Value};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 /// The members that answered in a layer, in the order of the moderator's numbers.
 fn answered(case: &Case, round: u32) -> Vec<usize> {
@@ -90,4 +90,20 @@ fn acts_as_the_official_program() {
             }
         })
     });
+}
+
+#[test]
+fn without_marks_all_proposals_are_passed_on() {
+    let settings =
+        json!({"agents": 4, "rounds": 3, "method": {"kind": "sparse-moa", "stop_early": false, "roles": false}});
+    let who = |_: usize, effect: &Effect| {
+        let kind = if effect.request.purpose == "rate" { "rate" } else { "answer" };
+        (effect.id.round, effect.id.actor.into(), kind)
+    };
+    let played = play("sparse-moa", &settings, &who, &|(_, member, kind), marker| match *kind {
+        "rate" => answer(marker, None),
+        _ => answer(marker, Some(&member.to_string())),
+    });
+    let shown: Vec<usize> = played.calls.iter().map(|call| call.shown.len()).collect();
+    assert_eq!(shown, [0, 0, 0, 0, 4, 4, 4, 4, 4, 4, 4]);
 }
