@@ -4,6 +4,7 @@
 mod memory;
 
 use memory::{Known, Memory, Size};
+use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::interface::{NumberSlot, TableSlot};
 use polity_kernel::messages::Body;
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
@@ -34,11 +35,13 @@ pub struct Params {
     fuzzy: usize,
     /// Probability that a summary gets a fact wrong.
     blur: f64,
+    /// Choose by lot, among those not yet asked, whom to ask and whom to pass a question on to: the placebo of knowing who knows what.
+    ask_by_lot: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { plan: true, relays: 1, clear: 10, fuzzy: 1000, blur: 0.3 }
+        Params { plan: true, relays: 1, clear: 10, fuzzy: 1000, blur: 0.3, ask_by_lot: false }
     }
 }
 
@@ -96,17 +99,29 @@ fn unpack(packed: f64) -> (u32, u32) {
 }
 
 /// Returns the acquaintance of `who`, except `spared`, most likely to hold or reach the facts `of` somebody: that person, else one who
-/// knows it, else the one who knows most people. Ties go to the first.
-fn likely(topology: &Topology, who: AgentId, of: AgentId, spared: impl Fn(AgentId) -> bool) -> Option<AgentId> {
-    let promise = |other: AgentId| match other == of {
-        true => (2, 0),
-        false => (u32::from(topology.hears(other, of)), topology.degree(other)),
+/// knows it, else the one who knows most people. Ties go to the first. With a lot, it decides alone.
+fn likely(
+    topology: &Topology,
+    who: AgentId,
+    of: AgentId,
+    lot: Option<u64>,
+    spared: impl Fn(AgentId) -> bool,
+) -> Option<AgentId> {
+    let promise = |other: AgentId| match (lot, other == of) {
+        (Some(lot), _) => (RowHash::new(Kind::Row, 0).word(lot).word(u64::from(other)).finish() as u32, 0),
+        (None, true) => (2, 0),
+        (None, false) => (u32::from(topology.hears(other, of)), topology.degree(other)),
     };
     let known = topology.neighbours(who).filter(|other| !spared(*other));
     known.max_by_key(|other| (promise(*other), std::cmp::Reverse(*other)))
 }
 
 impl Inquirer {
+    /// Draws a lot, if whom to ask is decided that way.
+    fn lot(&self, turn: &mut Turn<'_>) -> Option<u64> {
+        self.params.ask_by_lot.then(|| turn.draws.below(u64::MAX))
+    }
+
     fn size(&self, turn: &Turn<'_>) -> Size {
         let Params { clear, fuzzy, blur, .. } = self.params;
         Size { clear, fuzzy, blur, values: turn.observation.number(self.values) as u32 }
@@ -133,7 +148,8 @@ impl Inquirer {
                 turn.send(inbox.from, TELL, pack(fact, value));
             // Nobody can tell it its own forgotten facts.
             } else if other > 0 && fact / per_person != turn.who {
-                let next = likely(turn.topology(), turn.who, fact / per_person, |third| third == inbox.from);
+                let lot = self.lot(turn);
+                let next = likely(turn.topology(), turn.who, fact / per_person, lot, |third| third == inbox.from);
                 if let Some(next) = next {
                     turn.send(next, ASK, pack(fact, other - 1));
                     mind.waiting.push(Waiting { fact, who: inbox.from, since: turn.round });
@@ -174,11 +190,12 @@ impl Inquirer {
             return;
         }
         let asks = if self.params.plan {
+            let lot = self.lot(turn);
             let lacking = mind.plan.iter_mut().zip(&needed).filter(|(step, _)| step.known.is_none());
             // The fact for which the fewest people were asked.
             lacking.min_by_key(|(step, _)| step.asked.len()).and_then(|(step, (fact, person))| {
                 let contact =
-                    |asked: &[AgentId]| likely(turn.topology(), turn.who, *person, |who| asked.contains(&who));
+                    |asked: &[AgentId]| likely(turn.topology(), turn.who, *person, lot, |who| asked.contains(&who));
                 let whom = contact(&step.asked).or_else(|| {
                     step.asked.clear();
                     contact(&[])
