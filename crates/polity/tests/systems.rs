@@ -475,29 +475,34 @@ fn coverage() -> String {
     let rows = rows.as_array().unwrap();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let mut out = String::from(
-        "| system | paper | rows | status | claims | of them said not to reproduce | answers |\n|---|---|---|---|---|---|---|\n",
+        "| system | paper | rows | claims | do not reproduce | decided by | clauses: shown, not reproduced, missing |\n|---|---|---|---|---|---|---|\n",
     );
     let names: BTreeSet<String> = rows.iter().filter_map(|row| Some(row["system"].as_str()?.to_string())).collect();
     for name in &names {
         let it = systems(&root(), &["show", name, "--json"]).json;
-        let claims = it["claims"].as_array().unwrap();
-        let not = claims.iter().filter(|claim| claim["reproduces"] == false).count();
-        let elsewhere = it["elsewhere"].as_array().unwrap();
-        let not = not + elsewhere.iter().filter(|claim| claim["finding"] == "does not hold").count();
-        let elsewhere = elsewhere.len();
-        let ids: Vec<String> = it["ids"].as_array().unwrap().iter().map(Value::to_string).collect();
+        let (claims, elsewhere) = (it["claims"].as_array().unwrap(), it["elsewhere"].as_array().unwrap());
+        let not = claims.iter().filter(|claim| claim["reproduces"] == false).count()
+            + elsewhere.iter().filter(|claim| claim["finding"] != "holds").count();
+        let mut decided: BTreeMap<String, u32> = BTreeMap::new();
+        for claim in claims.iter().chain(elsewhere) {
+            *decided.entry(text(&claim["decided_by"])).or_default() += 1;
+        }
+        let decided: Vec<String> = decided.into_iter().map(|(by, n)| format!("{by} {n}")).collect();
+        let of_rows = it["rows"].as_array().unwrap().iter();
+        let ids: Vec<String> = of_rows.map(|row| format!("{} {}", row["id"], text(&row["status"]))).collect();
+        let standings: Vec<String> =
+            it["clauses"].as_array().unwrap().iter().map(|clause| text(&clause["standing"])).collect();
+        let count = |standing: &str| standings.iter().filter(|other| *other == standing).count();
         out += &format!(
-            "| `{name}` | {}, {} | {} | {} | {} | {not} | {} |\n",
+            "| `{name}` | {}, {} | {} | {} | {not} | {} | {}, {}, {} |\n",
             text(&it["title"]),
             it["year"],
             ids.join(", "),
-            text(&it["status"]),
-            if elsewhere > 0 {
-                format!("{} ({elsewhere} measured elsewhere)", claims.len() + elsewhere)
-            } else {
-                claims.len().to_string()
-            },
-            if it["simulated"] == true { "simulated" } else { "none" },
+            claims.len() + elsewhere.len(),
+            decided.join(", "),
+            count("shown"),
+            count("not-reproduced"),
+            count("missing"),
         );
     }
     let mut groups: BTreeMap<String, (u32, u32)> = BTreeMap::new();
