@@ -386,6 +386,11 @@ fn commands_of_populations() {
 }
 
 #[test]
+fn commands_of_recorded_answers() {
+    check_page("recorded.md");
+}
+
+#[test]
 fn every_page_with_commands_is_checked() {
     let checked = include_str!("book.rs");
     for name in pages() {
