@@ -355,8 +355,8 @@ fn a_check_says_what_is_found_twice_the_same_and_where_other_models_differ() {
     let second = check(&folder, &["voting", "--breaks", "--jobs", "3"], &folder.join("second"));
     assert_eq!((first.code, &first.json), (Some(0), &second.json), "{first:?}");
     assert_eq!(runs(&folder.join("first")), runs(&folder.join("second")));
-    // 6 seeds of two arms with four draws each; plus those of the break, of one arm.
-    assert_eq!(first.json["runs"], 6 * (2 * 4 + 1));
+    // 6 seeds of two arms with four draws and four regions each; plus those of two breaks, of one arm each.
+    assert_eq!(first.json["runs"], 6 * (2 * (4 + 4) + 2));
     let calls = claim(&first, "more-calls");
     assert_eq!(calls["expected"], "calls of many to that of one: 4.9 to 5.1");
     assert_eq!((&calls["measured"], &calls["low"], &calls["high"]), (&json!(5.0), &json!(5.0), &json!(5.0)));
@@ -408,12 +408,20 @@ fn claims_that_are_not_as_expected_have_an_exit_code_of_their_own() {
     // Few items give many chance findings.
     let said = check(&folder, &["voting", "--quick"], &folder.join("quick"));
     assert!(said.code == Some(0) && said.notes.contains("holds, although it is marked as not reproducing"), "{said:?}");
-    // A break that changes nothing has no effect.
-    let folder = own("unbroken", |text| {
-        text.replace("few: {arm: many, set: {agents: 3}}", "few: {arm: many, set: {agents: 5}}")
-    });
+    // A break without effect on the result is found when it has run, ...
+    let broken = |set: &str| {
+        let set = format!("few: {{arm: many, set: {{{set}}}}}");
+        own("unbroken", move |text| text.replace("few: {arm: many, set: {agents: 3}}", &set))
+    };
+    let folder = broken("max_retries: 1");
     let said = check(&folder, &["voting", "--quick", "--breaks"], &folder.join("out"));
     assert!(said.code == Some(9) && said.notes.contains("<- holds although its mechanism is broken"), "{said:?}");
+    // ... and one that changes nothing, or makes both arms the same run, before.
+    for (set, told) in [("agents: 5", "it changes nothing"), ("agents: 1", "it makes both arms the same run")] {
+        let folder = broken(set);
+        let said = check(&folder, &["voting", "--quick", "--breaks"], &folder.join("out"));
+        assert!(said.code == Some(2) && said.notes.contains(told), "{said:?}");
+    }
 }
 
 #[test]
@@ -465,6 +473,45 @@ fn a_broken_mechanism_turns_its_claim_red() {
         }
     }
     assert!(red >= 4, "only {red} claims that hold were broken: {said:?}");
+}
+
+/// Figures that an entry quotes from `scripts/recorded-figures.py` are those that it computes now.
+#[test]
+fn figures_of_recorded_answers_are_as_quoted() {
+    const COMMAND: &str = "python3 scripts/recorded-figures.py ";
+    let mut quoted: BTreeMap<String, (String, String)> = BTreeMap::new();
+    for row in systems(&root(), &["list", "--json"]).json.as_array().unwrap() {
+        let Some(name) = row["system"].as_str() else { continue };
+        for claim in systems(&root(), &["show", name, "--json"]).json["elsewhere"].as_array().unwrap() {
+            let text = |key: &str| claim[key].as_str().unwrap_or_default().to_owned();
+            if let Some(figure) = text("command").strip_prefix(COMMAND) {
+                quoted.insert(figure.to_owned(), (text("measured"), text("finding")));
+            }
+        }
+    }
+    assert!(quoted.len() >= 15, "{quoted:?}");
+    let mut script = Command::new("python3");
+    script.arg("scripts/recorded-figures.py").args(quoted.keys()).current_dir(root());
+    let output = script.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let computed = String::from_utf8(output.stdout).unwrap();
+    let mut found = 0;
+    for line in computed.lines() {
+        let figure: Value = serde_json::from_str(line).unwrap();
+        let number = |key: &str| figure[key].as_f64().unwrap();
+        let measured = format!(
+            "{:+.3} [{:+.3}, {:+.3}] over {} items; the bound is {}",
+            number("figure"),
+            number("low"),
+            number("high"),
+            figure["n"],
+            number("bound")
+        );
+        let verdict = figure["verdict"].as_str().unwrap().to_owned();
+        assert_eq!(quoted.get(figure["claim"].as_str().unwrap()), Some(&(measured, verdict)), "{line}");
+        found += 1;
+    }
+    assert_eq!(found, quoted.len());
 }
 
 // ------------------------------------------------------------------ the book

@@ -112,8 +112,8 @@ fn evaluated(method: &str, question: &str, members: usize) -> (Vec<Effect>, Opti
 
 #[test]
 fn a_team_asks_and_answers_as_an_evaluation_of_its_method() {
-    // These two draw whom to ask: their draws are keyed by the item and the round, which differ in a society.
-    let drawing = ["dylan", "mixture-of-agents"];
+    // These draw whom to ask: their draws are keyed by the item and the round, which differ in a society.
+    let drawing = ["dylan", "mixture-of-agents", "symbolic-moe"];
     let mut compared = 0;
     for card in registry().methods() {
         let scenario = society("guess-average", &team(card.name, json!({"acts": ["guess"]})), 1);

@@ -54,7 +54,7 @@ const STEPS: &str = include_str!("prompts/steps.md");
 const ESCALATED: u16 = 0;
 
 impl Method for Cascade {
-    const NAME: &'static str = "cascade";
+    const NAME: &'static str = "model-cascade";
     const SUMMARY: &'static str = "Weak members answer; a strong one is asked where they disagree, or on some topics";
     const RECORDS: &'static [Records] = &ANSWERS;
     const QUANTITIES: &'static [Quantity] =

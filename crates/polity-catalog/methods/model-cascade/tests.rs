@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 /// Members 0 and 1 are weak, 2 is strong. Returns who was asked, and whether the answer was right.
 fn asked(method: Json, weak: [&str; 2]) -> (Vec<u32>, Option<bool>) {
     let mut method = method;
-    method["kind"] = "cascade".into();
+    method["kind"] = "model-cascade".into();
     let scenario = json!({"rounds": 1, "team": [{}, {}, {"role": "strong"}], "method": method});
     let reply = |effect: &Effect| {
         let answer = weak.get(effect.id.actor as usize).copied().unwrap_or("Canberra");
