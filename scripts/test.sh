@@ -68,6 +68,10 @@ step "browser"
 bash scripts/browser-tests.sh || [ $? -eq 75 ]
 
 # Published systems: what is plainly otherwise than their entries say.
+step "recorded answers"
+(cd data/recorded && sha256sum --check --quiet SHA256SUMS)
+python3 scripts/recorded-figures.py --check
+
 step "claims of systems"
 claims="$(mktemp -d)"
 trap 'rm -rf "$claims"' EXIT
