@@ -629,7 +629,7 @@ fn elsewhere(entry: &Entry, claim: &crate::systems::entry::Elsewhere) -> ClaimRe
         high: None,
         n: 0,
         verdict: claim.finding.map_or("not checked", Finding::words),
-        simulated: entry.system.simulated,
+        simulated: claim.decided_by == DecidedBy::Simulated,
         reproduces: claim.finding == Some(Finding::Holds),
         found: None,
         as_expected: true,
