@@ -6,6 +6,7 @@ was shown whose text.
 
 import json
 import re
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -46,6 +47,7 @@ class Endpoint:
                     texts = endpoint.replies(request)
                 except Exception as error:  # A program may retry for ever; the driver must hear of it.
                     endpoint.failure = endpoint.failure or error
+                    print(f"no reply: {error!r}", file=sys.stderr, flush=True)
                     self.send_error(400, "the script has no reply")
                     return
                 self.answer(request, texts)
