@@ -6,7 +6,7 @@ use super::failure::{Exit, Failure};
 use super::output::{json, note, print_line};
 use super::sweep::RunsBar;
 use polity_driver::run::{Engine, RunStatus, new_folder};
-use polity_driver::systems::entry::{self as system, Finding, Status};
+use polity_driver::systems::entry::{self as system, Clause, DecidedBy, Finding, Over, Standing, Status, System};
 use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
 use polity_kernel::registry::Registry;
 use polity_store::disk::Disk;
@@ -70,7 +70,7 @@ fn claims(entry: &Entry) -> usize {
 fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
     let row = |row: &polity_driver::systems::Row| {
         let entry = catalogue.of(row.id);
-        let status = entry.map_or(Status::Planned, |entry| entry.system.status).word();
+        let status = entry.map_or(Status::Planned, |entry| entry.system.status(row.id)).word();
         let system = entry.map_or("", |entry| entry.name.as_str());
         (status, system.to_string(), entry.map_or(0, claims))
     };
@@ -80,6 +80,7 @@ fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
             object!({
                 "id": it.id, "name": it.name, "status": status, "claims": claims, "group": it.group, "role": it.role,
                 "system": Some(system).filter(|name| !name.is_empty()), "works_when": it.works_when,
+                "clauses": catalogue.of(it.id).map(|entry| clauses(&entry.system, it.id)),
             })
         };
         print_line(&json(&catalogue.rows.iter().map(of).collect::<Vec<Value>>()));
@@ -101,7 +102,34 @@ fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
         catalogue.entries.iter().map(claims).sum::<usize>(),
         catalogue.rows.len() - there
     ));
+    let of_all = catalogue.entries.iter().flat_map(|entry| entry.system.decided());
+    let decided: Vec<DecidedBy> = of_all.collect();
+    let count = |by: DecidedBy| decided.iter().filter(|other| **other == by).count();
+    let counts: Vec<String> = DecidedBy::ALL.iter().map(|by| format!("{} {}", count(*by), by.word())).collect();
+    note(&format!("claims by what decides them: {}", counts.join(", ")));
+    let standing = |entry: &Entry| -> Vec<Standing> {
+        entry.system.clauses.iter().map(|clause| entry.system.standing(clause)).collect()
+    };
+    let standings: Vec<Standing> = catalogue.entries.iter().flat_map(standing).collect();
+    let count = |standing: Standing| standings.iter().filter(|other| **other == standing).count();
+    note(&format!(
+        "{} clauses: {} shown, {} do not reproduce, {} missing",
+        standings.len(),
+        count(Standing::Shown),
+        count(Standing::NotReproduced),
+        count(Standing::Missing)
+    ));
     Ok(Exit::Done)
+}
+
+/// How many clauses of a row are shown, do not reproduce, and are missing.
+fn clauses(system: &System, row: u32) -> Value {
+    let count =
+        |standing: Standing| system.clauses_of(row).filter(|clause| system.standing(clause) == standing).count();
+    object!({
+        "shown": count(Standing::Shown), "not_reproduced": count(Standing::NotReproduced),
+        "missing": count(Standing::Missing),
+    })
 }
 
 fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failure> {
@@ -118,7 +146,7 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
             .map(|claim| {
                 object!({
                     "name": claim.name, "text": claim.text, "source": claim.source, "expected": claim.expected(),
-                    "reproduces": claim.reproduces, "found": claim.found, "breaks": claim.breaks.keys().collect::<Vec<_>>(),
+                    "decided_by": claim.decided_by, "paper": claim.paper, "reproduces": claim.reproduces, "found": claim.found, "breaks": claim.breaks.keys().collect::<Vec<_>>(),
                 })
             })
             .collect();
@@ -128,23 +156,27 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
             .map(|claim| {
                 object!({
                     "name": claim.name, "text": claim.text, "source": claim.source, "command": claim.command,
+                    "decided_by": claim.decided_by,
                     "measured": claim.measured, "finding": claim.finding,
                 })
             })
             .collect();
+        let promises: Vec<Value> = system.clauses.iter().map(|clause| promise(system, clause)).collect();
+        let status = |row: &u32| object!({"id": row, "status": system.status(*row)});
         print_line(&json(&object!({
             "system": entry.name, "name": system.name, "title": system.title, "paper": system.paper,
-            "authors": system.authors, "year": system.year, "ids": system.ids, "status": system.status,
+            "authors": system.authors, "year": system.year, "ids": system.ids,
+            "rows": system.ids.iter().map(status).collect::<Vec<_>>(), "clauses": promises,
             "leaves": system.leaves, "needs": system.needs, "seeds": system.seeds, "items": system.items,
             "simulated": system.simulated, "claims": claims, "elsewhere": elsewhere,
         })));
         return Ok(Exit::Done);
     }
-    print_line(&format!("{} ({}): {}", entry.name, system.status.word(), system.name));
+    print_line(&format!("{}: {}", entry.name, system.name));
     print_line(&format!("  {}, \"{}\", {}. {}", system.authors, system.title, system.year, system.paper));
     for id in &system.ids {
         if let Some(row) = catalogue.rows.iter().find(|row| row.id == *id) {
-            print_line(&format!("  {id}, {}: {}", row.name, row.works_when));
+            print_line(&format!("  {id}, {} ({}): {}", row.name, system.status(*id).word(), row.works_when));
         }
     }
     print_line(&format!("  composed of {}", system.leaves.join(", ")));
@@ -153,7 +185,10 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
     }
     for claim in &system.claims {
         print_line(&format!("  {}: {} ({})", claim.name, claim.text, claim.source));
-        print_line(&format!("    expected: {}", claim.expected()));
+        print_line(&format!("    expected: {}; decided by: {}", claim.expected(), claim.decided_by.word()));
+        if let Some(paper) = &claim.paper {
+            print_line(&format!("    the paper: {paper}"));
+        }
         if let Some(found) = claim.found {
             let why = claim.why.as_deref().map_or(String::new(), |why| format!(": {why}"));
             print_line(&format!("    does not reproduce here; {found} was measured{why}"));
@@ -168,7 +203,25 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
         let finding = claim.finding.map_or("cannot be measured", Finding::words);
         print_line(&format!("    {finding}; measured by `{}`: {}", claim.command, claim.measured));
     }
+    if !system.clauses.is_empty() {
+        print_line("  what the index and the abstract promise:");
+    }
+    for clause in &system.clauses {
+        let why = match (system.standing(clause), &clause.missing) {
+            (Standing::Missing, Some(why)) => format!("missing: {why}"),
+            (Standing::Shown, _) => format!("shown by {}", clause.claims.join(", ")),
+            _ => format!("does not reproduce: {}", clause.claims.join(", ")),
+        };
+        print_line(&format!("    {} ({why})", clause.text));
+    }
     Ok(Exit::Done)
+}
+
+fn promise(system: &System, clause: &Clause) -> Value {
+    object!({
+        "text": clause.text, "row": clause.row, "from": clause.from, "standing": system.standing(clause),
+        "claims": clause.claims, "missing": clause.missing,
+    })
 }
 
 fn planned(catalogue: &Catalogue, name: &str, as_json: bool) -> Option<Exit> {
@@ -211,10 +264,15 @@ fn figure(measured: Option<f64>, low: Option<f64>, high: Option<f64>) -> String 
 /// Shows a claim on the terminal.
 fn tell(claim: &ClaimReport) {
     let simulated = if claim.simulated { ", simulated models" } else { "" };
-    note(&format!("{} / {}: {} ({}{simulated})", claim.system, claim.claim, claim.text, claim.source));
+    let by = claim.decided_by.word();
+    note(&format!("{} / {}: {} ({}; {by}{simulated})", claim.system, claim.claim, claim.text, claim.source));
+    if let Some(paper) = &claim.paper {
+        note(&format!("  paper     {paper}"));
+    }
     note(&format!("  expected  {}", claim.expected));
-    if claim.seeds > 0 {
-        note(&format!("  measured  {} over {} seeds", figure(claim.measured, claim.low, claim.high), claim.seeds));
+    if claim.n > 0 {
+        let what = if claim.over == Over::Items { "items" } else { "seeds" };
+        note(&format!("  measured  {} over {} {what}", figure(claim.measured, claim.low, claim.high), claim.n));
     }
     let red = match (claim.as_expected, claim.reproduces) {
         (true, true) => "",
@@ -236,6 +294,17 @@ fn tell(claim: &ClaimReport) {
     for draw in claim.draws.iter().filter(|draw| draw.verdict != claim.verdict) {
         let measured = figure(draw.measured, draw.low, draw.high);
         note(&format!("  with the models of draw {}: {} ({measured})", draw.draw, draw.verdict));
+    }
+    for (found, what) in [
+        ("holds", "holds also with"),
+        ("does not hold", "does not hold with"),
+        ("not told apart", "is not told apart with"),
+    ] {
+        let names: Vec<&str> =
+            claim.region.iter().filter(|at| at.verdict == found).map(|at| at.name.as_str()).collect();
+        if !names.is_empty() {
+            note(&format!("  region    {what}: {}", names.join("; ")));
+        }
     }
     for broken in &claim.breaks {
         let measured = figure(broken.measured, broken.low, broken.high);

@@ -16,6 +16,7 @@ pub use target::{Target, TargetKind};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -491,6 +492,21 @@ pub struct Hidden {
     pub wrong: Arc<Vec<String>>,
     /// What the question asks for.
     pub task: Task,
+    /// For a model `recorded/NAME`: its answer on record, or why there is none.
+    pub recorded: Option<Result<Recorded, String>>,
+}
+
+/// An answer that a model once gave ([`crate::items::Recording`]).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The fields of the reply by name; one is `answer`, which is empty if no answer could be read.
+    pub fields: BTreeMap<String, String>,
+    /// Tokens of the request; 0 if they were not recorded.
+    pub tokens_in: u64,
+    /// Tokens of the reply; 0 if they were not recorded.
+    pub tokens_out: u64,
+    /// US dollars; 0 if they were not recorded.
+    pub cost_usd: f64,
 }
 
 /// A request to the outside.

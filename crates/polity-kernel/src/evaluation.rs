@@ -11,7 +11,7 @@ use crate::environment::Env;
 use crate::interface::Actions;
 use crate::items::{Item, Scorer};
 use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
-use crate::method::{Log, Member, MethodHost, Quantity, Records, Score, Start, Verdict};
+use crate::method::{Log, Member, MethodHost, Placebo, Quantity, Records, Score, Start, Verdict};
 use crate::saved::{Reader, Sink, Writer};
 use crate::topology::Topology;
 use rayon::prelude::*;
@@ -56,6 +56,8 @@ pub(crate) struct Plan {
     pub topology: Topology,
     /// How often a member is asked again when its reply is unusable.
     pub retries: u8,
+    /// What carries no information.
+    pub placebos: Vec<Placebo>,
     /// The environment in which items are worked on, if any.
     pub environment: Option<Env>,
 }
@@ -210,6 +212,7 @@ impl Evaluation {
                         answers: &instance.answers,
                         hold_at,
                         retries: plan.retries,
+                        placebos: &plan.placebos,
                         environment: plan.environment.as_ref(),
                     };
                     Ok((i, method.run(start)?))

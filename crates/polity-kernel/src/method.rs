@@ -3,21 +3,24 @@
 //! A method is straight-line code over a [`TeamContext`]: ask these members, tell that one, end the round. It is never kept as a
 //! future. Whenever answers have arrived, it runs again from its last checkpoint with the answers so far.
 
+mod placebo;
 mod team;
 
+pub use placebo::Placebo;
 pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, members, roles_exist};
 pub use team::{Team, TeamSource};
 
 use crate::ask::schema::typed;
-use crate::ask::tool::Ran;
+use crate::ask::tool::{Ended, Ran};
 use crate::ask::{
-    Answer, Ask, AskError, Asker, Book, ChatMessage, Effect, Part, Question, Reply, Request, ResponseFormat, Settings,
-    Task, poll_once,
+    Answer, Ask, AskError, Asker, Book, ChatMessage, Effect, Hidden, Part, Question, Reply, Request, ResponseFormat,
+    Settings, Task, poll_once,
 };
+use crate::digest::{self, RowHash};
 use crate::environment::{Env, Episode};
 use crate::interface::{Action, Actions};
 pub use crate::items::same_answer;
-use crate::items::{Item, Scorer, Tested, judged};
+use crate::items::{Item, Lookup, Scorer, Tested, judged, recorded_model};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::topology::Topology;
@@ -305,6 +308,9 @@ pub struct TeamContext<'a> {
     checkpoint: Option<Vec<u8>>,
     hold_at: Option<u32>,
     retries: u8,
+    placebos: &'a [Placebo],
+    /// Replies drawn by lot since the round began.
+    lots: u32,
     /// The environment in which the team works, if any.
     environment: Option<&'a Env>,
     episode: Option<Episode>,
@@ -329,13 +335,15 @@ impl<'a> TeamContext<'a> {
             answers: &[],
             hold_at: None,
             retries: *retries,
+            placebos: &[],
             environment: None,
         };
         TeamContext { agent: Some(agent), ..TeamContext::at(start, ask) }
     }
 
     fn at(start: Start<'a>, ask: Ask<'a>) -> Self {
-        let Start { item, team, topology, seed, round, checkpoint, hold_at, retries, environment, .. } = start;
+        let Start { item, team, topology, seed, round, checkpoint, hold_at, retries, placebos, environment, .. } =
+            start;
         TeamContext {
             item,
             team,
@@ -349,6 +357,8 @@ impl<'a> TeamContext<'a> {
             checkpoint: None,
             hold_at,
             retries,
+            placebos,
+            lots: 0,
             environment,
             episode: None,
             agent: None,
@@ -403,6 +413,7 @@ impl TeamContext<'_> {
         self.checkpoint = Some(bytes);
         self.ended.push((self.round, std::mem::take(&mut self.log)));
         self.round += 1;
+        self.lots = 0;
         if self.agent.is_none() {
             self.ask.set_round(self.round);
         }
@@ -445,6 +456,7 @@ impl TeamContext<'_> {
     /// Asks members together. Answers are in the order of the questions. A question with an unusable reply is asked again as often
     /// as the scenario says (`max_retries`).
     pub async fn ask_all(&mut self, briefs: Vec<Brief>) -> Vec<Reply> {
+        let mut works = Vec::with_capacity(briefs.len());
         let questions = briefs
             .into_iter()
             .map(|Brief { member, messages, response_format, task, sample }| {
@@ -454,20 +466,57 @@ impl TeamContext<'_> {
                     task => task,
                 };
                 let reads = messages.iter().flat_map(|m| &m.parts).any(|part| !matches!(part, Part::Text(_)));
-                let request = Request {
-                    settings: asked.map_or(Settings::default(), |m| m.settings),
-                    sample: self.agent.map_or(0, |agent| agent.wrapping_mul(SAMPLES))
+                let (nth, sample) = (
+                    sample,
+                    self.agent.map_or(0, |agent| agent.wrapping_mul(SAMPLES))
                         + (member as u32 + sample * self.team.len() as u32),
+                );
+                let mut request = Request {
+                    settings: asked.map_or(Settings::default(), |m| m.settings),
+                    sample,
                     purpose: if reads && task == Task::Solve { "reconsider" } else { task.name() }.into(),
                     ..Request::new(asked.map_or("", |m| m.model.as_str()), messages, response_format)
                 };
-                (
-                    self.name_of(member as u32),
-                    Question::new(request).hidden(self.item.hidden(task)).retries(self.retries),
-                )
+                if task == Task::Solve && self.placebos.contains(&Placebo::Said) {
+                    placebo::unsaid(&mut request);
+                }
+                works.push((task, request.response_format.clone()));
+                let hidden = self.hidden(member, nth, task, &request);
+                (self.name_of(member as u32), Question::new(request).hidden(hidden).retries(self.retries))
             })
             .collect();
-        self.ask.ask_all(questions).await
+        let heard = self.ask.ask_all(questions).await;
+        if self.placebos.is_empty() {
+            return heard;
+        }
+        let blind = |(heard, (task, form)): (Reply, (Task, ResponseFormat))| {
+            heard.map(|value| placebo::blinded(self.placebos, task, &form, value, &mut self.lot()))
+        };
+        heard.into_iter().zip(works).map(blind).collect()
+    }
+
+    /// Returns random numbers for the next reply that is drawn by lot.
+    fn lot(&mut self) -> Draws {
+        self.lots += 1;
+        // Apart from the method's own choices.
+        let seed = self.seed ^ RowHash::new(digest::Kind::Request, self.lots).finish() as u64;
+        Draws::new(seed, Stream::Method, self.round, self.item.index)
+    }
+
+    /// What a simulated or recorded model may know about a question to a member. Members with one recorded model share its samples.
+    fn hidden(&self, member: usize, nth: u32, task: Task, request: &Request) -> Option<Hidden> {
+        let hidden = self.item.hidden(task);
+        let (Some(recording), Some(model)) = (&self.item.recording, recorded_model(&request.model)) else {
+            return hidden;
+        };
+        let same = |members: &[Member]| members.iter().filter(|other| other.model == *request.model).count() as u32;
+        let sample = nth * same(self.team) + same(self.team.get(..member).unwrap_or_default());
+        let Item { id, pair, .. } = self.item;
+        let other = self.placebos.contains(&Placebo::Items).then(|| recording.other(id, model)).flatten();
+        let item = other.unwrap_or(id);
+        let lookup = Lookup { item, pair: *pair, model, sample, round: self.round, task, request };
+        let recorded = Some(recording.answer(&lookup));
+        Some(Hidden { task, recorded, ..hidden.unwrap_or_default() })
     }
 
     /// Asks one member.
@@ -536,7 +585,12 @@ impl TeamContext<'_> {
 
     /// Runs a Python program with its tests in the sandbox ([`Ran::PYTHON`]). The asker is the method ([`Asker::Method`]).
     pub async fn test(&mut self, tested: &Tested) -> Result<Ran, AskError> {
-        self.test_for(Asker::Method, self.team.len() as u32, tested).await
+        let ran = self.test_for(Asker::Method, self.team.len() as u32, tested).await?;
+        if !self.placebos.contains(&Placebo::Run) {
+            return Ok(ran);
+        }
+        let ended = if self.lot().chance(0.5) { Ended::Finished } else { Ended::Failed };
+        Ok(Ran { ended, status: 0, output: String::new(), errors: String::new() })
     }
 
     async fn test_for(&mut self, asker: Asker, actor: u32, tested: &Tested) -> Result<Ran, AskError> {
@@ -597,6 +651,8 @@ pub(crate) struct Start<'a> {
     pub hold_at: Option<u32>,
     /// How often a member is asked again when its reply is unusable.
     pub retries: u8,
+    /// What carries no information.
+    pub placebos: &'a [Placebo],
     /// The environment in which the team works, if any.
     pub environment: Option<&'a Env>,
 }

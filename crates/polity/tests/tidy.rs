@@ -103,7 +103,7 @@ fn leaves_import_no_other_leaf() {
         .into_iter()
         .flat_map(|kind| list(&catalog.join(kind).join("src")))
         .map(|path| name_of(&path))
-        .chain(["testing", "exchange"].map(String::from))
+        .chain(["testing", "exchange", "official"].map(String::from))
         .collect();
     let mut wrong = Vec::new();
     for file in all.values().flatten().flat_map(|folder| walk(folder, &[".rs"])) {

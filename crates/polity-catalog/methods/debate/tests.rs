@@ -1,6 +1,7 @@
 //! Tests of the debate against a plain second implementation, in every order of arrival, and through snapshots.
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
+use crate::official::{Case, Official, Rule, answer, play};
 use polity_kernel::Bug;
 use polity_kernel::ask::{Answer, ChatMessage, Effect, Outcome, Part, Role, Usage, Value};
 use polity_kernel::evaluation::Evaluation;
@@ -348,4 +349,38 @@ fn an_answer_to_another_question_is_refused() {
         Err(Bug::Mismatch { id, .. }) => assert_eq!(id, effects[1].id),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn acts_as_the_official_programs() {
+    // Earlier rounds are not repeated.
+    let last_round = |case: &mut Case| {
+        case.calls.iter_mut().for_each(|call| call.shown.retain(|(round, _)| round + 1 == call.round));
+    };
+    let answers_only = |case: &mut Case| {
+        let answers = case.answers();
+        let given = |round: &u32, member: &Json| answers[*round as usize][member.as_u64().unwrap() as usize].is_some();
+        case.calls.iter_mut().for_each(|call| call.shown.retain(|(round, member)| given(round, member)));
+    };
+    // The most common of the members' last answers, the first of equals.
+    let keeps = |case: &mut Case| {
+        let answers = case.answers();
+        if answers.last().unwrap().iter().all(Option::is_some) {
+            return;
+        }
+        let held: Vec<&String> =
+            (0..answers[0].len()).filter_map(|n| answers.iter().rev().find_map(|round| round[n].as_ref())).collect();
+        let votes = |answer: &String| held.iter().filter(|other| **other == answer).count();
+        let most = held.iter().map(|answer| votes(answer)).max();
+        case.answer = held.iter().find(|answer| Some(votes(answer)) == most).map(|answer| (*answer).clone());
+    };
+    let rules: [Rule<'_>; 3] =
+        [("last-round", &last_round), ("answers-only", &answers_only), ("keeps-its-answer", &keeps)];
+    Official::compare(include_str!("official.json"), include_str!("README.md"), &rules, &|case| {
+        let answers = case.answers();
+        let who = |_: usize, effect: &Effect| (effect.id.round, effect.id.actor.into(), "answer");
+        play("debate", &case.settings, &who, &|(round, member, _), marker| {
+            answer(marker, answers[*round as usize][member.as_u64().unwrap() as usize].as_ref())
+        })
+    });
 }

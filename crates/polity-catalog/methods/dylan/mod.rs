@@ -1,6 +1,9 @@
 //! A network of members over rounds: weak members are dropped, agreement ends the work, and importance is propagated back. See README.md
 //! for the source and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::{ANSWERS, Stand, form, judge, stand, talk, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::ask::{Part, ResponseFormat, Value};
@@ -85,7 +88,7 @@ impl Method for Dylan {
         let mut layers: Vec<Vec<Node>> = context.restore()?.unwrap_or_default();
         while context.round() < self.rounds {
             let before: Vec<Stand> = layers.last().into_iter().flatten().map(|node| node.stand.clone()).collect();
-            let active = self.active(context, &members, layers.last().map(Vec::as_slice)).await;
+            let active = self.active(context, &members, &layers).await;
             let mut layer: Vec<Node> = Vec::new();
             for member in shuffled(context, &active) {
                 layer.extend(node(context, member, &before).await);
@@ -109,12 +112,14 @@ impl Method for Dylan {
 }
 
 impl Dylan {
-    /// Returns the members that work in this round: all in the first two, then those a ranker finds best.
-    async fn active(&self, context: &mut TeamContext<'_>, members: &[usize], last: Option<&[Node]>) -> Vec<usize> {
-        let (Some(last), Some(keep)) = (last.filter(|last| context.round() >= 2 && last.len() > 3), self.params.keep)
-        else {
+    /// Returns the members that work in this round: all in the first two, then those a ranker finds best. Who was dropped stays out.
+    async fn active(&self, context: &mut TeamContext<'_>, members: &[usize], layers: &[Vec<Node>]) -> Vec<usize> {
+        let (Some(last), Some(keep)) = (layers.last().filter(|_| context.round() >= 2), self.params.keep) else {
             return members.to_vec();
         };
+        if last.len() <= 3 {
+            return kept_before(members, layers);
+        }
         let stands: Vec<Stand> = last.iter().map(|node| node.stand.clone()).collect();
         let ranker = context.cast("ranker");
         let Some(marks) = judge::marks(context, ranker, &stands, 1.0, 5.0).await else { return members.to_vec() };
@@ -131,6 +136,16 @@ impl Dylan {
         let found = camps.into_iter().find(|(_, size)| *size > enough).map(|(answer, _)| answer.to_owned());
         found.filter(|_| self.params.stop_early)
     }
+}
+
+/// Returns the members that have answered since the ranker last chose; all, if it never did.
+fn kept_before(members: &[usize], layers: &[Vec<Node>]) -> Vec<usize> {
+    // The ranker reads the second and later rounds that have more than three answers.
+    let ranked = (1..layers.len() - 1).rfind(|round| layers[*round].len() > 3);
+    let since = ranked.map_or(&[][..], |round| &layers[round + 1..]);
+    let kept: Vec<usize> =
+        members.iter().copied().filter(|member| since.iter().flatten().any(|node| node.member == *member)).collect();
+    if kept.is_empty() { members.to_vec() } else { kept }
 }
 
 /// A member answers after reading the previous round, and marks it.

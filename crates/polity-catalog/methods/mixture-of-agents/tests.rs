@@ -1,6 +1,7 @@
 //! Who is shown what in the layers of a mixture.
 
 use crate::exchange::{one_question, says};
+use crate::official::{Case, Official, Rule, answer, play};
 use polity_kernel::ask::{Effect, Value};
 use serde_json::json;
 
@@ -43,4 +44,25 @@ fn every_member_of_a_later_layer_is_shown_all_proposals() {
         }
         assert!(told(effect).contains("shown above"));
     }
+}
+
+#[test]
+fn acts_as_the_official_program() {
+    let last_proposal = |case: &mut Case| {
+        if case.replies["aggregator"].is_null() {
+            case.answer = case.answers().last().unwrap().iter().flatten().next_back().cloned();
+        }
+    };
+    let rules: [Rule<'_>; 1] = [("last-proposal", &last_proposal)];
+    Official::compare(include_str!("official.json"), include_str!("README.md"), &rules, &|case| {
+        let answers = case.answers();
+        let who = |_: usize, effect: &Effect| match effect.id.round {
+            round if round as usize == answers.len() => (round, "aggregator".into(), "aggregate"),
+            round => (round, effect.id.actor.into(), "answer"),
+        };
+        play("mixture-of-agents", &case.settings, &who, &|(round, member, _), marker| match member.as_u64() {
+            Some(member) => answer(marker, answers[*round as usize][member as usize].as_ref()),
+            None => answer(marker, case.replies["aggregator"].as_str().map(String::from).as_ref()),
+        })
+    });
 }

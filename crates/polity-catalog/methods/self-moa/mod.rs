@@ -1,5 +1,8 @@
 //! Many samples of one model, which it combines. See README.md for the source and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::{ANSWERS, Stand, layers, samples, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::method::{

@@ -1,6 +1,10 @@
 //! A mixture of agents in which a judge passes on only the best proposals and a moderator can stop early. See README.md for the source
 //! and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
+use crate::team::judge::{Prune, Pruning};
 use crate::team::{ANSWERS, Stand, judge, layers, verdict, write};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
@@ -103,8 +107,13 @@ impl Method for SparseMoa {
                 })
                 .collect();
             let proposals: Vec<Stand> = crate::team::solve(context, briefs).await.into_iter().flatten().collect();
-            state.proposals = self.kept(context, by, proposals).await;
+            let keep = self.params.keep as usize;
+            let pruning = Pruning { prune: Prune::Marks, keep, scale: (1.0, 10.0), instruction: None };
+            let mut draws = context.draws();
+            state.proposals = judge::kept(context, by, proposals, pruning, &mut draws).await;
+            // After the last layer there is nothing to stop.
             if self.params.stop_early
+                && context.round() + 2 < self.layers
                 && let Some(best) = state.proposals.first().cloned()
             {
                 let moderator = context.cast("moderator");
@@ -113,15 +122,5 @@ impl Method for SparseMoa {
             context.end_round(&state).await?;
         }
         Ok(verdict(layers::aggregate(context, aggregator, &state.proposals).await.map(|stand| stand.answer)))
-    }
-}
-
-impl SparseMoa {
-    /// Returns the proposals with the highest marks, best first; ties go to the earlier.
-    async fn kept(&self, context: &mut TeamContext<'_>, by: usize, proposals: Vec<Stand>) -> Vec<Stand> {
-        let Some(marks) = judge::marks(context, by, &proposals, 1.0, 10.0).await else { return proposals };
-        let mut order: Vec<usize> = (0..proposals.len()).collect();
-        order.sort_by(|a, b| marks[*b].total_cmp(&marks[*a]));
-        order.into_iter().take(self.params.keep as usize).map(|i| proposals[i].clone()).collect()
     }
 }

@@ -52,12 +52,17 @@ pub fn drive(machine: Assembled, reply: &dyn Fn(&Effect) -> Outcome) -> Result<S
 
 /// One question, `What is the capital of Australia?`, to a team of a method.
 pub fn one_question(scenario: &Json, reply: &dyn Fn(&Effect) -> Outcome) -> Shown {
+    drive(opened(scenario), reply).unwrap()
+}
+
+/// The evaluation of [`one_question`], not yet run.
+pub fn opened(scenario: &Json) -> Assembled {
     let mut scenario = scenario.clone();
     scenario["model"] = "test/scripted".into();
     scenario["items"] = serde_json::json!({"file": "items", "answer": "answer"});
     let columns =
         [("question", vec!["What is the capital of Australia?".to_string()]), ("answer", vec!["Canberra".to_string()])];
-    drive(open(&scenario, &columns, &crate::testing::registry()).unwrap(), reply).unwrap()
+    open(&scenario, &columns, &crate::testing::registry()).unwrap()
 }
 
 /// Reasons and an answer, as members reply.

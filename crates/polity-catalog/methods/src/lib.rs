@@ -5,6 +5,8 @@
 
 #[cfg(test)]
 mod exchange;
+#[cfg(test)]
+mod official;
 pub mod team;
 #[cfg(test)]
 #[path = "../../src/testing.rs"]

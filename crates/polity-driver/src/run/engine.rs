@@ -305,7 +305,7 @@ impl Engine<'_> {
     /// The capabilities of models, as reported by their servers. All are probed in parallel, within the timeout of a provider's probe.
     /// Errors will show when requests are sent.
     fn capabilities(&self, models: &[String]) -> BTreeMap<String, Capabilities> {
-        let outside = |model: &&String| self.providers.for_model(model).is_ok_and(|provider| !provider.simulated());
+        let outside = |model: &&String| self.providers.for_model(model).is_ok_and(|provider| !provider.immediate());
         let models: Vec<String> = models.iter().filter(outside).cloned().collect();
         if models.is_empty() || self.faults.is_some() {
             return BTreeMap::new();

@@ -98,6 +98,10 @@ pub(crate) fn take_in(inputs: &mut Inputs, wish: &FileWish, path: &Path, bytes: 
             let table = files::table_from_bytes(path, bytes)?;
             inputs.tables.insert(wish.path.clone(), Arc::new(table));
         }
+        FileKind::Texts => {
+            let table = files::texts_from_bytes(path, bytes)?;
+            inputs.tables.insert(wish.path.clone(), Arc::new(table));
+        }
         FileKind::Edges => {
             let edges = files::edges_from_bytes(path, bytes, None)?.edges;
             inputs.edges.insert(wish.path.clone(), Arc::new(edges));
@@ -160,7 +164,7 @@ impl Prepared {
             };
             let Inputs { tables, edges, texts } = &self.inputs;
             match (tables.get(&wish.path), edges.get(&wish.path), texts.get(&wish.path)) {
-                (Some(table), _, _) if wish.kind == FileKind::Table => {
+                (Some(table), _, _) if matches!(wish.kind, FileKind::Table | FileKind::Texts) => {
                     prepared.inputs.tables.insert(wish.path.clone(), table.clone());
                 }
                 (_, Some(edges), _) if wish.kind == FileKind::Edges => {

@@ -141,9 +141,9 @@ impl Live {
         Live { ledger: Some(ledger), ..self }
     }
 
-    /// An immediate answer, from a simulated model.
+    /// An immediate answer, from a simulated or recorded model.
     fn at_once(&self, effect: &Effect) -> Option<Exchange> {
-        let provider = self.providers.for_model(&effect.request.model).ok().filter(|provider| provider.simulated())?;
+        let provider = self.providers.for_model(&effect.request.model).ok().filter(|provider| provider.immediate())?;
         match provider.answer(effect, self.seed).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(Ok(exchange)) => Some(exchange),
             // Anything else is sent again like other requests.
@@ -151,10 +151,10 @@ impl Live {
         }
     }
 
-    /// The key for sharing an answer; `None` for simulated models, which answer each effect separately.
+    /// The key for sharing an answer; `None` for simulated and recorded models, which answer each effect separately.
     fn key(&mut self, effect: &Effect) -> Option<Key> {
         let provider = self.providers.for_model(&effect.request.model).ok()?;
-        let address = provider.address(&effect.request.model).filter(|_| !provider.simulated())?;
+        let address = provider.address(&effect.request.model).filter(|_| !provider.immediate())?;
         let key = Key::of(&address, &effect.request);
         self.status().asks(address);
         key

@@ -318,7 +318,7 @@ impl Rehearsal {
         let provider = self.providers.for_model(&request.model).ok();
         // Equal requests to a real provider are one call; in a later round they are equal only because donors repeat themselves.
         let address =
-            provider.filter(|provider| !provider.simulated()).and_then(|provider| provider.address(&request.model));
+            provider.filter(|provider| !provider.immediate()).and_then(|provider| provider.address(&request.model));
         if let Some(key) = address.and_then(|address| Key::of(&address, request))
             && !self.once.insert((id.round, key.digest))
         {

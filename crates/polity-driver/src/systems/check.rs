@@ -8,7 +8,7 @@ use crate::drive::Totals;
 use crate::run::claim_shared;
 use crate::run::{Engine, Extent, Prepared, RunStatus, prepare};
 use crate::sweep::WatchSweep;
-use crate::systems::entry::{Arm, Claim, Finding};
+use crate::systems::entry::{Arm, Claim, DecidedBy, Finding, Over};
 use polity_kernel::scenario::Scenario;
 use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
 use polity_stats::FEW;
@@ -16,7 +16,7 @@ use polity_store::DriveError;
 use polity_store::digest_of;
 use polity_store::disk::write_atomically;
 use polity_store::files::{self, Reach};
-use polity_store::tables::ColumnData;
+use polity_store::tables::{ColumnData, Reader};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,16 @@ pub const DRAWS: u32 = 3;
 const QUICK: u32 = 4;
 /// Quantities of every run with calls, besides its metrics.
 pub const QUANTITIES: [&str; 5] = ["accuracy", "calls", "tokens", "cost", "rounds"];
+
+/// Regions of the simulated models' parameters in which a claim is also checked, from what is known of real models: judges that tell
+/// nothing (LLMBar's adversarial pairs: d' of -0.4 to 1.4), arguments that persuade as much when they are wrong (DyLAN's logs), and
+/// errors as correlated as those of real models (0.64 to 0.87).
+pub const REGION: [(&str, &str); 4] = [
+    ("judges that see nothing", "critic.sensitivity=0"),
+    ("arguments that persuade right or wrong", "discernment=0"),
+    ("errors correlated by 0.75", "correlation=0.75"),
+    ("all of these", "critic.sensitivity=0&discernment=0&correlation=0.75"),
+];
 
 /// The options of a check.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +88,12 @@ pub struct ClaimReport {
     pub text: String,
     /// Where in the paper.
     pub source: String,
+    /// What decides it.
+    pub decided_by: DecidedBy,
+    /// The paper's figure, as it states it.
+    pub paper: Option<String>,
+    /// What the interval is over.
+    pub over: Over,
     /// The expectation about the quantity.
     pub expected: String,
     /// The quantity.
@@ -86,8 +102,8 @@ pub struct ClaimReport {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// Seeds.
-    pub seeds: usize,
+    /// Seeds or items that the interval is over.
+    pub n: usize,
     /// `holds`, `does not hold`, `not told apart`; `not checked` if the machine lacks what it needs, or it cannot be measured.
     pub verdict: &'static str,
     /// Whether simulated models answered.
@@ -102,6 +118,8 @@ pub struct ClaimReport {
     pub note: Option<String>,
     /// The same with other draws of the simulated models' parameters.
     pub draws: Vec<Drawn>,
+    /// The same in other regions of the simulated models' parameters.
+    pub region: Vec<Broken>,
     /// The same with its mechanism broken.
     pub breaks: Vec<Broken>,
 }
@@ -121,10 +139,10 @@ pub struct Drawn {
     pub verdict: &'static str,
 }
 
-/// The result of a claim with a broken mechanism.
+/// The result of a claim with a broken mechanism, or in a region of parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Broken {
-    /// Name of the break.
+    /// Name of the break or the region.
     pub name: String,
     /// The quantity.
     pub measured: Option<f64>,
@@ -132,7 +150,7 @@ pub struct Broken {
     pub low: Option<f64>,
     /// Its upper end.
     pub high: Option<f64>,
-    /// The result; it must not hold.
+    /// The result; with a break it must not hold.
     pub verdict: &'static str,
 }
 
@@ -141,11 +159,19 @@ pub struct Broken {
 enum Look<'a> {
     Plain,
     Draw(u32),
+    Region(usize),
     Broken(&'a str),
 }
 
-/// The results of a run, by quantity.
-type Values = BTreeMap<String, f64>;
+/// The results of a run.
+#[derive(Clone)]
+struct Values {
+    /// By quantity.
+    means: BTreeMap<String, f64>,
+    /// By quantity and item, of an evaluation. An item without a right answer has no accuracy.
+    items: BTreeMap<String, Vec<Option<f64>>>,
+    digest: String,
+}
 
 /// Runs of an arm, one per seed, as indices into the list of all.
 type Runs = Vec<usize>;
@@ -182,20 +208,24 @@ fn said(entry: &Entry, path: &str, value: &Node) -> Node {
     value
 }
 
-/// Replaces every simulated model by one drawn around it.
-fn draw(node: &mut Node, n: u32) {
+/// Adds something to the name of every simulated model.
+fn rename(node: &mut Node, suffix: &str) {
     match &mut node.value {
-        Value::Text(text) if text.starts_with("sim/") && !text.contains('~') => text.push_str(&format!("~{n}")),
-        Value::List(items) => items.iter_mut().for_each(|item| draw(item, n)),
-        Value::Map(entries) => entries.iter_mut().for_each(|(_, value)| draw(value, n)),
+        Value::Text(text) if text.starts_with("sim/") && !text.contains(['~', '?']) => text.push_str(suffix),
+        Value::List(items) => items.iter_mut().for_each(|item| rename(item, suffix)),
+        Value::Map(entries) => entries.iter_mut().for_each(|(_, value)| rename(value, suffix)),
         _ => {}
     }
 }
 
 impl Asked<'_> {
-    fn seeds(&self, entry: &Entry) -> u64 {
+    fn seeds(&self, entry: &Entry, claim: &Claim) -> u64 {
         let all = u64::from(entry.system.seeds);
-        if self.quick { all.min(FEW as u64) } else { all }
+        match claim.over {
+            Over::Items => 1,
+            Over::Seeds if self.quick => all.min(FEW as u64),
+            Over::Seeds => all,
+        }
     }
 
     /// The scenario of an arm with its changes, those of a break, and the check's own.
@@ -224,6 +254,7 @@ impl Asked<'_> {
         }
         let items = entry.system.items.map(|items| if self.quick { items.div_ceil(QUICK) } else { items });
         if let Some(items) = items
+            && claim.over == Over::Seeds
             && tree.get("items").is_some()
         {
             edits.push(("items.count".into(), Node::built(Value::Int(i64::from(items)))));
@@ -231,8 +262,10 @@ impl Asked<'_> {
         for (path, value) in edits {
             tree.edit(&path, value).map_err(|error| blame(error.into()))?;
         }
-        if let Look::Draw(n) = look {
-            draw(&mut tree, n);
+        match look {
+            Look::Draw(n) => rename(&mut tree, &format!("~{n}")),
+            Look::Region(i) => rename(&mut tree, &format!("?{}", REGION[i].1)),
+            Look::Plain | Look::Broken(_) => {}
         }
         let mut prepared = prepare(tree, &path.display().to_string(), reach, &entry.name, Vec::new()).map_err(blame)?;
         prepared.record_little()?;
@@ -264,9 +297,16 @@ impl Asked<'_> {
                     entry.folder.join(FILE).display()
                 )));
             }
+            if survey.simulated && claim.decided_by == DecidedBy::Recorded {
+                return Err(DriveError::Input(format!(
+                    "{}, claim `{}`: it says `decided_by: recorded`, but its arm `{name}` calls simulated models",
+                    entry.folder.join(FILE).display(),
+                    claim.name
+                )));
+            }
             let first = Scenario::read(&prepared.tree)?.seed;
             let mut runs = Runs::new();
-            for seed in first..first + self.seeds(entry) {
+            for seed in first..first + self.seeds(entry, claim) {
                 let mut prepared = prepared.clone();
                 prepared.tree.edit("seed", Node::built(Value::Int(seed as i64)))?;
                 runs.push(bench.add(&entry.name, name, prepared));
@@ -279,8 +319,10 @@ impl Asked<'_> {
     /// The additional variants of a claim. `simulated`: whether its arms call simulated models.
     fn looks<'a>(&self, claim: &'a Claim, simulated: bool) -> impl Iterator<Item = Look<'a>> {
         let draws = (1..=DRAWS).filter(move |_| simulated && !self.quick).map(Look::Draw);
+        let by_constants = simulated && !self.quick && claim.decided_by == DecidedBy::Simulated;
+        let region = (0..REGION.len()).filter(move |_| by_constants).map(Look::Region);
         let breaks = claim.breaks.keys().filter(|_| self.breaks).map(|name| Look::Broken(name));
-        draws.chain(breaks)
+        draws.chain(region).chain(breaks)
     }
 
     /// Makes all missing runs, and returns the result of every claim.
@@ -304,7 +346,11 @@ impl Asked<'_> {
                     simulated = plain.1;
                     looks.push((Look::Plain, plain.0));
                     for look in self.looks(claim, simulated) {
-                        looks.push((look, self.runs(engine, &mut bench, entry, claim, look)?.0));
+                        let runs = self.runs(engine, &mut bench, entry, claim, look)?.0;
+                        if let Look::Broken(name) = look {
+                            differs(entry, claim, name, &runs, &looks)?;
+                        }
+                        looks.push((look, runs));
                     }
                 }
                 any |= simulated;
@@ -368,11 +414,14 @@ impl Asked<'_> {
             claim: claim.name.clone(),
             text: claim.text.clone(),
             source: claim.source.clone(),
+            decided_by: claim.decided_by,
+            paper: claim.paper.clone(),
+            over: claim.over,
             expected: claim.expected(),
             measured: None,
             low: None,
             high: None,
-            seeds: 0,
+            n: 0,
             verdict: "not checked",
             simulated,
             reproduces: claim.reproduces,
@@ -380,18 +429,18 @@ impl Asked<'_> {
             as_expected: true,
             note: lacks.or_else(|| claim.why.clone()),
             draws: Vec::new(),
+            region: Vec::new(),
             breaks: Vec::new(),
         };
         for (look, runs) in looks {
-            let of_arms = runs.iter().map(|runs| read(entry, claim, runs, values)).collect::<Result<Vec<_>, _>>()?;
-            let Some((of, others)) = of_arms.split_first() else { continue };
-            let quantity = claim.quantity(of, others.first().map(Vec::as_slice));
+            let (of, others) = read(entry, claim, runs, values)?;
+            let quantity = claim.quantity(&of, others.as_deref());
             let found = claim.finding(&quantity);
             let (measured, low, high, verdict) = (quantity.mean, quantity.low, quantity.high, found.words());
             match look {
                 Look::Plain => {
                     (report.measured, report.low, report.high) = (measured, low, high);
-                    (report.seeds, report.verdict) = (quantity.n, verdict);
+                    (report.n, report.verdict) = (quantity.n, verdict);
                     report.as_expected &= self.is_expected(claim, found);
                     // What does not reproduce must fail as it was recorded, not in some other way.
                     let recorded = claim.found.filter(|_| !claim.reproduces && !self.quick);
@@ -403,8 +452,19 @@ impl Asked<'_> {
                     }
                 }
                 Look::Draw(draw) => report.draws.push(Drawn { draw: *draw, measured, low, high, verdict }),
+                Look::Region(i) => {
+                    report.region.push(Broken { name: REGION[*i].0.into(), measured, low, high, verdict });
+                }
                 Look::Broken(name) => {
                     report.as_expected &= found != Finding::Holds;
+                    let digests = |runs: &Runs| runs.iter().map(|at| values[*at].digest.clone()).collect::<Vec<_>>();
+                    if let [of, against] = &runs[..]
+                        && digests(of) == digests(against)
+                    {
+                        report.as_expected = false;
+                        let what = "both arms give the same digests, so this shows only that a key is read";
+                        report.note = Some(format!("the break `{name}` is no placebo: {what}"));
+                    }
                     report.breaks.push(Broken { name: (*name).to_string(), measured, low, high, verdict });
                 }
             }
@@ -425,20 +485,16 @@ impl Asked<'_> {
 /// Makes a run, or reads it, and returns its results.
 fn run(engine: &Engine<'_>, (dir, prepared): &(PathBuf, Prepared)) -> Result<Option<Values>, DriveError> {
     let Some(whole) = engine.whole(prepared, dir, "its folder's name")? else { return Ok(None) };
-    let mut values: Values =
+    let mut values: BTreeMap<String, f64> =
         whole.metrics.iter().filter_map(|(name, values)| Some((name.clone(), values.last()?.1))).collect();
+    let mut by_item = BTreeMap::new();
     let Totals { calls, tokens_in, tokens_out, cost_usd, .. } = whole.totals;
     let (mut items, mut rounds) = (1.0, f64::from(whole.rounds));
     if Scenario::read(&prepared.tree)?.items.is_some() {
-        let table = whole.tables.closed("items", &["rounds"], usize::MAX)?;
-        let Some((_, ColumnData::U32(of_items))) = table.first() else {
-            return Err(DriveError::Folder(format!(
-                "{} has no table of items; remove it so that it is made again",
-                dir.display()
-            )));
-        };
-        items = of_items.len() as f64;
-        rounds = of_items.iter().flatten().map(|n| f64::from(*n)).sum::<f64>() / items;
+        by_item = of_items(&whole.tables, dir)?;
+        let of_rounds = by_item.get("rounds").map(Vec::as_slice).unwrap_or_default();
+        items = of_rounds.len() as f64;
+        rounds = of_rounds.iter().flatten().sum::<f64>() / items;
     }
     if let Some(correct) = values.get("items.correct").copied() {
         values.insert("accuracy".into(), correct);
@@ -447,16 +503,105 @@ fn run(engine: &Engine<'_>, (dir, prepared): &(PathBuf, Prepared)) -> Result<Opt
     values.insert("tokens".into(), (tokens_in + tokens_out) as f64 / items);
     values.insert("cost".into(), cost_usd / items);
     values.insert("rounds".into(), rounds);
-    Ok(Some(values))
+    Ok(Some(Values { means: values, items: by_item, digest: whole.digest }))
+}
+
+/// The numbers of each item, in order of item: `accuracy` (0 or 1), `rounds`, `calls`, and what the method measures.
+fn of_items(tables: &Reader<'_>, dir: &Path) -> Result<BTreeMap<String, Vec<Option<f64>>>, DriveError> {
+    let table = tables.closed("items", &[], usize::MAX)?;
+    let Some((_, ColumnData::U32(order))) = table.iter().find(|(name, _)| name == "item") else {
+        return Err(DriveError::Folder(format!(
+            "{} has no table of items; remove it so that it is made again",
+            dir.display()
+        )));
+    };
+    let mut places: Vec<usize> = (0..order.len()).collect();
+    places.sort_by_key(|place| order[*place]);
+    let mut by_item = BTreeMap::new();
+    for (name, column) in &table {
+        let name = match name.as_str() {
+            "correct" => "accuracy",
+            "asks" => "calls",
+            name => name,
+        };
+        let number = |place: usize| match column {
+            ColumnData::U32(values) => values[place].map(f64::from),
+            ColumnData::F64(values) => values[place],
+            ColumnData::Bool(values) => values[place].map(|right| f64::from(u8::from(right))),
+            _ => None,
+        };
+        if matches!(column, ColumnData::U32(_) | ColumnData::F64(_) | ColumnData::Bool(_)) {
+            by_item.insert(name.to_owned(), places.iter().map(|place| number(*place)).collect());
+        }
+    }
+    Ok(by_item)
+}
+
+/// Refuses a break that makes both arms the same run, or that changes nothing.
+fn differs(
+    entry: &Entry,
+    claim: &Claim,
+    name: &str,
+    runs: &[Runs],
+    looks: &[(Look<'_>, Vec<Runs>)],
+) -> Result<(), DriveError> {
+    let wrong = |what: &str| {
+        let file = entry.folder.join(FILE);
+        Err(DriveError::Input(format!("{}, claim `{}`, break `{name}`: {what}", file.display(), claim.name)))
+    };
+    if looks.iter().any(|(look, plain)| *look == Look::Plain && plain == runs) {
+        return wrong("it changes nothing");
+    }
+    match runs {
+        [of, against] if of == against => {
+            wrong("it makes both arms the same run; let the mechanism run without information instead")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The values of a claim's quantity in the runs of its arms: seed by seed, or item by item, where both arms have a value.
+fn read(
+    entry: &Entry,
+    claim: &Claim,
+    arms: &[Runs],
+    values: &[Values],
+) -> Result<(Vec<f64>, Option<Vec<f64>>), DriveError> {
+    let of_arms = arms.iter().map(|runs| of_arm(entry, claim, runs, values)).collect::<Result<Vec<_>, _>>()?;
+    let (of, against) = match &of_arms[..] {
+        [of, against] => (of, against),
+        [of] => return Ok((of.iter().flatten().copied().collect(), None)),
+        _ => return Ok((Vec::new(), None)),
+    };
+    if of.len() != against.len() {
+        return Err(DriveError::Input(format!(
+            "{}, claim `{}`: its arms have {} and {} items; they must work on the same ones",
+            entry.folder.join(FILE).display(),
+            claim.name,
+            of.len(),
+            against.len()
+        )));
+    }
+    let pairs = of.iter().zip(against).filter_map(|(a, b)| a.zip(*b));
+    let (of, against) = pairs.unzip();
+    Ok((of, Some(against)))
 }
 
 /// The values of a claim's quantity in the runs of an arm.
-fn read(entry: &Entry, claim: &Claim, runs: &Runs, values: &[Values]) -> Result<Vec<f64>, DriveError> {
+fn of_arm(entry: &Entry, claim: &Claim, runs: &Runs, values: &[Values]) -> Result<Vec<Option<f64>>, DriveError> {
     let of_runs: Vec<&Values> = runs.iter().filter_map(|at| values.get(*at)).collect();
-    let found: Option<Vec<f64>> = of_runs.iter().map(|values| values.get(&claim.metric).copied()).collect();
+    let found: Option<Vec<Option<f64>>> = match claim.over {
+        Over::Seeds => of_runs.iter().map(|values| values.means.get(&claim.metric).map(|value| Some(*value))).collect(),
+        Over::Items => of_runs.first().and_then(|values| values.items.get(&claim.metric).cloned()),
+    };
     found.ok_or_else(|| {
-        let measured = of_runs.iter().flat_map(|values| values.keys().map(String::as_str));
-        let known: BTreeSet<&str> = measured.chain(QUANTITIES).collect();
+        let names = |values: &Values| match claim.over {
+            Over::Seeds => values.means.keys().cloned().collect::<Vec<_>>(),
+            Over::Items => values.items.keys().filter(|name| *name != "item").cloned().collect(),
+        };
+        let measured: Vec<String> = of_runs.iter().flat_map(|values| names(values)).collect();
+        let usual = QUANTITIES.iter().filter(|_| claim.over == Over::Seeds);
+        let known: BTreeSet<&str> = measured.iter().map(String::as_str).chain(usual.copied()).collect();
         let meant = nearest(&claim.metric, known.iter().copied()).filter(|near| *near != claim.metric);
         let meant = meant.map_or(String::new(), |near| format!(", did you mean `{near}`?"));
         DriveError::Input(format!(
@@ -475,11 +620,14 @@ fn elsewhere(entry: &Entry, claim: &crate::systems::entry::Elsewhere) -> ClaimRe
         claim: claim.name.clone(),
         text: claim.text.clone(),
         source: claim.source.clone(),
+        decided_by: claim.decided_by,
+        paper: None,
+        over: Over::Seeds,
         expected: claim.measured.clone(),
         measured: None,
         low: None,
         high: None,
-        seeds: 0,
+        n: 0,
         verdict: claim.finding.map_or("not checked", Finding::words),
         simulated: entry.system.simulated,
         reproduces: claim.finding == Some(Finding::Holds),
@@ -487,6 +635,7 @@ fn elsewhere(entry: &Entry, claim: &crate::systems::entry::Elsewhere) -> ClaimRe
         as_expected: true,
         note: Some(format!("measured by another command: {}", claim.command)),
         draws: Vec::new(),
+        region: Vec::new(),
         breaks: Vec::new(),
     }
 }

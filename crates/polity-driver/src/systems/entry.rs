@@ -27,8 +27,6 @@ pub struct System {
     pub year: u32,
     /// Its rows in `systems/index.tsv`.
     pub ids: Vec<u32>,
-    /// How much of it is implemented.
-    pub status: Status,
     /// The leaves that compose it, `methods/dylan`.
     pub leaves: Vec<String>,
     /// What it needs on the machine besides Polity, `tool/python`.
@@ -51,21 +49,106 @@ pub struct System {
     /// The paper's claims that are measured elsewhere, since no run of a scenario shows them.
     #[serde(default)]
     pub elsewhere: Vec<Elsewhere>,
+    /// What its rows in the index and its abstract promise, piece by piece. Its status follows from them.
+    #[serde(default)]
+    pub clauses: Vec<Clause>,
+}
+
+/// A promise of a row of the index or of the abstract.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Clause {
+    /// The promise, in our own words.
+    pub text: String,
+    /// The row of the index that it belongs to; needed if the system has several.
+    pub row: Option<u32>,
+    /// Where it is made.
+    pub from: ClauseOrigin,
+    /// The claims that decide it.
+    #[serde(default)]
+    pub claims: Vec<String>,
+    /// Why no claim decides it.
+    pub missing: Option<String>,
+}
+
+/// Where a promise is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClauseOrigin {
+    /// In the column `works_when` of the index.
+    WorksWhen,
+    /// In the abstract of the paper.
+    Abstract,
+}
+
+/// What is known of a clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// All its claims hold.
+    Shown,
+    /// A claim does not hold here.
+    NotReproduced,
+    /// No claim decides it.
+    Missing,
+}
+
+/// What decides a claim, from what reaches furthest to what reaches least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecidedBy {
+    /// A closed form or a known law.
+    Theory,
+    /// A rule, a world, an environment or tests, without any constant declared for a simulated model.
+    Checker,
+    /// The authors' program, given the same replies.
+    Official,
+    /// Recorded answers of real models.
+    Recorded,
+    /// A policy that learned here.
+    Learned,
+    /// Constants declared for simulated models, or chosen in the scenario.
+    Simulated,
+}
+
+impl DecidedBy {
+    /// All of them.
+    pub const ALL: [DecidedBy; 6] = [
+        DecidedBy::Theory,
+        DecidedBy::Checker,
+        DecidedBy::Official,
+        DecidedBy::Recorded,
+        DecidedBy::Learned,
+        DecidedBy::Simulated,
+    ];
+
+    /// The word for people and tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            DecidedBy::Theory => "theory",
+            DecidedBy::Checker => "checker",
+            DecidedBy::Official => "official",
+            DecidedBy::Recorded => "recorded",
+            DecidedBy::Learned => "learned",
+            DecidedBy::Simulated => "simulated",
+        }
+    }
 }
 
 fn seeds() -> u32 {
     8
 }
 
-/// How much of a system is implemented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// How much of a system is shown to work. It is computed from clauses ([`System::status`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It works as described in the index.
+    /// Every clause is shown.
     Works,
-    /// Part of it works; the README says which.
+    /// Some clause is not shown, or does not reproduce.
     Partly,
-    /// None of it yet.
+    /// Nothing is there yet.
     Planned,
 }
 
@@ -102,6 +185,13 @@ pub struct Claim {
     pub text: String,
     /// Where the paper states it: abstract, section, table.
     pub source: String,
+    /// What decides it.
+    pub decided_by: DecidedBy,
+    /// The paper's figure, as it states it.
+    pub paper: Option<String>,
+    /// What the interval is over.
+    #[serde(default)]
+    pub over: Over,
     /// What is measured: `accuracy`, `calls`, `tokens`, `cost` or `rounds` (of an evaluation, per item), a quantity that the method
     /// measures, or a metric's last value.
     pub metric: String,
@@ -134,6 +224,17 @@ pub struct Claim {
 
 fn yes() -> bool {
     true
+}
+
+/// What the interval of a claim is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// Runs with different seeds.
+    #[default]
+    Seeds,
+    /// The items of one run, for answers that do not depend on the seed.
+    Items,
 }
 
 /// How two arms are combined, seed by seed.
@@ -183,6 +284,8 @@ pub struct Elsewhere {
     pub text: String,
     /// Where the paper states it.
     pub source: String,
+    /// What decides it.
+    pub decided_by: DecidedBy,
     /// The command that measures it.
     pub command: String,
     /// The measured result, and where it is recorded.
@@ -243,6 +346,64 @@ impl System {
             let key = format!("elsewhere[{i}].name");
             Invalid::unless(names.insert(&claim.name), &key, "two claims have this name")?;
         }
+        let names: BTreeSet<&str> = names.into_iter().map(String::as_str).collect();
+        for (i, clause) in self.clauses.iter().enumerate() {
+            let at = |invalid: Invalid| Invalid { key: format!("clauses[{i}].{}", invalid.key), ..invalid };
+            clause.check(&self.ids, &names).map_err(at)?;
+        }
+        Ok(())
+    }
+
+    /// What is known of a clause.
+    #[must_use]
+    pub fn standing(&self, clause: &Clause) -> Standing {
+        let holds = |name: &String| {
+            let claim = self.claims.iter().find(|claim| claim.name == *name).map(|claim| claim.reproduces);
+            let elsewhere = self.elsewhere.iter().find(|claim| claim.name == *name);
+            claim.or(elsewhere.map(|claim| claim.finding == Some(Finding::Holds))).unwrap_or(false)
+        };
+        match clause.claims.as_slice() {
+            [] => Standing::Missing,
+            claims if claims.iter().all(holds) => Standing::Shown,
+            _ => Standing::NotReproduced,
+        }
+    }
+
+    /// What decides each of its claims.
+    pub fn decided(&self) -> impl Iterator<Item = DecidedBy> {
+        let elsewhere = self.elsewhere.iter().map(|claim| claim.decided_by);
+        self.claims.iter().map(|claim| claim.decided_by).chain(elsewhere)
+    }
+
+    /// The clauses of a row.
+    pub fn clauses_of(&self, row: u32) -> impl Iterator<Item = &Clause> {
+        self.clauses.iter().filter(move |clause| clause.row.or(self.ids.first().copied()) == Some(row))
+    }
+
+    /// How much of a row is shown to work.
+    #[must_use]
+    pub fn status(&self, row: u32) -> Status {
+        let standings: Vec<Standing> = self.clauses_of(row).map(|clause| self.standing(clause)).collect();
+        match () {
+            () if standings.iter().all(|standing| *standing == Standing::Missing) => Status::Planned,
+            () if standings.iter().all(|standing| *standing == Standing::Shown) => Status::Works,
+            () => Status::Partly,
+        }
+    }
+}
+
+impl Clause {
+    fn check(&self, rows: &[u32], names: &BTreeSet<&str>) -> Result<(), Invalid> {
+        let one = "a clause names either the claims that decide it, or why it is `missing`";
+        Invalid::unless(self.claims.is_empty() == self.missing.is_some(), "claims", one)?;
+        let of = format!("name the row of the index that it belongs to, one of {rows:?}");
+        Invalid::unless(self.row.map_or(rows.len() == 1, |row| rows.contains(&row)), "row", of)?;
+        for (i, name) in self.claims.iter().enumerate() {
+            let meant =
+                nearest(name, names.iter().copied()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+            let none = format!("there is no claim `{name}`{meant}");
+            Invalid::unless(names.contains(name.as_str()), &format!("claims[{i}]"), none)?;
+        }
         Ok(())
     }
 }
@@ -293,6 +454,10 @@ impl Claim {
         found?;
         let nothing = "a claim that does not reproduce has no mechanism to break";
         Invalid::unless(self.reproduces || self.breaks.is_empty(), "breaks", nothing)?;
+        let none = "a claim that reproduces names a way to break it: the mechanism runs, but carries no information";
+        Invalid::unless(!self.reproduces || !self.breaks.is_empty(), "breaks", none)?;
+        let fixed = "recorded answers do not depend on the seed, so the interval is over items; add `over: items`";
+        Invalid::unless(self.decided_by != DecidedBy::Recorded || self.over == Over::Items, "over", fixed)?;
         for (name, broken) in &self.breaks {
             let Some(arm) = &broken.arm else { continue };
             let at = format!("breaks.{name:?}.arm");
@@ -316,10 +481,20 @@ impl Claim {
         })
     }
 
-    /// Its quantity, from the values of its arms by seed: with two arms the difference or ratio of each pair, else the values. If any
-    /// ratio divides by zero, there is no quantity. The interval is Student's.
+    /// Its quantity, from the values of its arms by seed or by item: with two arms the difference or ratio of each pair, else the values.
+    /// If any ratio divides by zero, there is no quantity. The interval is Student's. A ratio over items is that of the means, with the
+    /// interval of its linear approximation (the delta method), since single items may divide by zero.
     #[must_use]
     pub fn quantity(&self, of: &[f64], against: Option<&[f64]>) -> Estimate {
+        if let (Over::Items, Scale::Ratio, Some(other)) = (self.over, self.scale, against) {
+            let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+            let (below, ratio) = (mean(other), mean(of) / mean(other));
+            if !ratio.is_finite() {
+                return student(&[]);
+            }
+            let linear: Vec<f64> = of.iter().zip(other).map(|(a, b)| ratio + (a - ratio * b) / below).collect();
+            return student(&linear);
+        }
         let values: Option<Vec<f64>> = match against {
             None => Some(of.to_vec()),
             Some(other) => of
@@ -397,6 +572,9 @@ mod tests {
             name: "c".into(),
             text: String::new(),
             source: String::new(),
+            decided_by: DecidedBy::Checker,
+            paper: None,
+            over: Over::Seeds,
             metric: "accuracy".into(),
             of: "a".into(),
             against: Some("b".into()),

@@ -4,7 +4,7 @@
 mod check;
 pub mod entry;
 
-pub use check::{Asked, Broken, CLAIMS_FILE, Checked, ClaimReport, DRAWS, Drawn, QUANTITIES};
+pub use check::{Asked, Broken, CLAIMS_FILE, Checked, ClaimReport, DRAWS, Drawn, QUANTITIES, REGION};
 
 use self::entry::System;
 use polity_kernel::registry::Registry;

@@ -6,11 +6,13 @@
 mod answers;
 mod code;
 mod read;
+mod recorded;
 mod shape;
 
 pub use answers::{boxed, last_number, same_answer};
 pub use code::{Program, Tested, program};
 pub use read::read;
+pub use recorded::{Lookup, RECORDED, Recording, recorded_model};
 pub use shape::Shape;
 
 use crate::ask::{ChatMessage, Hidden, Part, Request, ResponseFormat, Role, Task, Value};
@@ -22,6 +24,8 @@ use std::sync::Arc;
 pub struct Item {
     /// Row of the data set.
     pub index: u32,
+    /// Its id in the data set; without a column of ids, its row in the file.
+    pub id: String,
     /// The question, including its options, if any.
     pub question: String,
     /// The right answer, if the data set names one; for scoring and for simulated models, never for a prompt.
@@ -42,6 +46,8 @@ pub struct Item {
     pub program: Option<Arc<Program>>,
     /// The model that scores answers, if any.
     pub judge: Option<Arc<str>>,
+    /// Recorded answers to the items of its data set, if any.
+    pub recording: Option<Arc<Recording>>,
 }
 
 /// How answers to an item are read and compared.
@@ -146,7 +152,7 @@ impl Item {
             let better = self.options.get(usize::from(letter.checked_sub(b'A')?))?.clone();
             let gold = if matches!(task, Task::Choose | Task::Rate | Task::Check) { better } else { gold.clone()? };
             let (difficulty, distractor, topic) = (*difficulty, distractor.clone(), topic.clone());
-            return Some(Hidden { gold, difficulty, distractor, topic, wrong: Arc::default(), task });
+            return Some(Hidden { gold, difficulty, distractor, topic, task, ..Hidden::default() });
         }
         let (gold, wrong) = match (task, program) {
             (Task::Test, Some(program)) => (program.assertions.join("\n"), program.wrong_tests.clone()),
@@ -161,6 +167,7 @@ impl Item {
             topic: topic.clone(),
             wrong,
             task,
+            recorded: None,
         })
     }
 }

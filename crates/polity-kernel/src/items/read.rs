@@ -1,7 +1,7 @@
 //! Reading of items from the rows of a table, in the usual formats of data sets.
 
 use super::answers::{boxed, last_number, letter, letter_of};
-use super::{Item, Scorer, program};
+use super::{Item, Recording, Scorer, program};
 use crate::items::Shape;
 use crate::population::{Population, Table};
 use crate::rng::{Draws, Stream};
@@ -13,7 +13,12 @@ use std::sync::Arc;
 const LINES: (f64, f64) = (6.0, 5.0);
 
 /// Reads the items of a source from its table. The error names the key of the source.
-pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<Item>, Invalid> {
+pub fn read(
+    source: &ItemSource,
+    table: &Arc<Table>,
+    recording: Option<&Arc<Recording>>,
+    seed: u64,
+) -> Result<Vec<Item>, Invalid> {
     let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
     let column = |key: &str, name: &str| table.index(name).map_err(|error| invalid(key, error.to_string()));
     let named = |key: &str, name: &Option<String>, usual: Option<&str>| match (name, usual) {
@@ -31,6 +36,7 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
     };
     let distractor = named("distractor", &source.distractor, None)?;
     let topic = named("topic", &source.topic, shape.has_options().then_some("subject"))?;
+    let id = named("id", &source.id, Some("id"))?;
     let level = named("difficulty", &None, (shape == Shape::Math).then_some("level"))?;
     let difficulty = source.difficulty.as_ref().map(|name| table.number_column(name));
     let difficulty = difficulty.transpose().map_err(|error| invalid("difficulty", error.to_string()))?;
@@ -96,6 +102,7 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
             code.map(|(entry, tests)| Arc::new(program(&asked, &text(entry, row), &text(tests, row), solution)));
         Ok(Item {
             index: i,
+            id: id.map_or_else(|| row.to_string(), |c| text(c, row)),
             // Judges see the two answers of a pair by name, not in the question.
             question: if shape == Shape::Preference { asked } else { worded(asked, &options) },
             gold,
@@ -107,6 +114,7 @@ pub fn read(source: &ItemSource, table: &Arc<Table>, seed: u64) -> Result<Vec<It
             scorer: source.scorer.unwrap_or(shape.scorer()),
             program,
             judge: judge.clone(),
+            recording: recording.cloned(),
         })
     };
     check_scorer(source)?;

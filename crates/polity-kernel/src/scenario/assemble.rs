@@ -8,7 +8,7 @@ use super::validation::checks_of;
 use super::{Answers, Assembled, Change, CohortSource, Count, FileKind, MessageSource, MetricKeys, Scenario};
 use crate::environment::Env;
 use crate::evaluation::{self, Evaluation};
-use crate::items::{self, Item};
+use crate::items::{self, Item, Recording, recorded_model};
 use crate::method::{MOST_MEMBERS, MOST_RETRIES, Member, MethodHost, Methods, members, roles_exist};
 use crate::metric::Source;
 use crate::outline::Guesses;
@@ -120,7 +120,7 @@ fn draft(
             Some("for instance `world: {kind: guess-average}`"),
         )),
         (Some(_), None) => {
-            let keys = ["team", "items", "max_concurrent", "max_retries", "environment"];
+            let keys = ["team", "items", "max_concurrent", "max_retries", "placebo", "environment"];
             if let Some(key) = keys.into_iter().find(|key| at(key).is_some()) {
                 let help = Some("evaluations have a `method` and no `world`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to an evaluation"), help));
@@ -773,6 +773,7 @@ fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &In
     let topology = topology(scenario, tree, n, &Population::empty(n), inputs, unlimited, None)?;
     let topology = topology.unwrap_or(Topology::Complete { n });
     let items = items(scenario, tree, inputs)?;
+    recorded_members(&team, &items, tree)?;
     if scenario.rounds == 0 {
         return Err(wrong("rounds", tree.get("rounds"), tree, "a method needs at least one round", None));
     }
@@ -816,6 +817,7 @@ fn evaluation(scenario: &Scenario, tree: &Node, registry: &Registry, inputs: &In
         team,
         topology,
         retries,
+        placebos: scenario.placebo.clone(),
         environment,
     };
     Ok(Draft::Evaluation(Box::new(Evaluation::new(plan, method, later))))
@@ -844,7 +846,40 @@ fn items(scenario: &Scenario, tree: &Node, inputs: &Inputs) -> Result<Vec<Item>,
     let Some(table) = inputs.tables.get(&source.file) else {
         return Err(wrong("items.file", node, tree, format!("`{}` was not read", source.file), None));
     };
-    items::read(source, table, scenario.seed).map_err(|invalid| node.unwrap_or(tree).blame("items", invalid))
+    let blame = |invalid| node.unwrap_or(tree).blame("items", invalid);
+    let recording = match &source.recorded {
+        None => None,
+        Some(path) if *path == source.file => {
+            let message = "the recorded answers must be in another file than the items";
+            return Err(wrong("items.recorded", node, tree, message, None));
+        }
+        Some(path) => match inputs.tables.get(path) {
+            Some(table) => Some(Arc::new(Recording::read(table).map_err(blame)?)),
+            None => return Err(wrong("items.recorded", node, tree, format!("`{path}` was not read"), None)),
+        },
+    };
+    items::read(source, table, recording.as_ref(), scenario.seed).map_err(blame)
+}
+
+/// Checks that members with recorded answers have some. A persona would be part of a question that nobody was asked.
+fn recorded_members(team: &[Member], items: &[Item], tree: &Node) -> Result<(), TreeError> {
+    let recording = items.first().and_then(|item| item.recording.as_ref());
+    for (i, member) in team.iter().enumerate() {
+        let Some(model) = recorded_model(&member.model) else { continue };
+        let at = |key: &str| format!("team[{i}].{key}");
+        let refused = |key: String, message: String| Err(wrong(&key, tree.get(&key), tree, message, None));
+        let Some(recording) = recording else {
+            let message = format!("`{}` needs `items.recorded`, the table with its answers", member.model);
+            return refused(at("model"), message);
+        };
+        if let Err(why) = recording.knows(model) {
+            return refused(at("model"), why);
+        }
+        if !member.persona.is_empty() {
+            return refused(at("persona"), "recorded answers were given without a persona; leave it out".into());
+        }
+    }
+    Ok(())
 }
 
 /// Names of the kinds of input files, for drivers that read them.
@@ -853,7 +888,7 @@ impl FileKind {
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            FileKind::Table => "table",
+            FileKind::Table | FileKind::Texts => "table",
             FileKind::Edges => "edge list",
             FileKind::Text => "text",
         }

@@ -20,6 +20,8 @@ pub struct FileWish {
 pub enum FileKind {
     /// Rows and columns.
     Table,
+    /// Rows and columns whose cells are texts, as they stand.
+    Texts,
     /// Pairs of agents.
     Edges,
     /// Text.

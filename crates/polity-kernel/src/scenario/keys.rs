@@ -9,6 +9,7 @@ use super::span::Span;
 use super::{kinds, span, text, validation_source};
 use crate::ask::Settings;
 use crate::items::{Scorer, Shape};
+use crate::method::Placebo;
 use crate::topology;
 use crate::tree::{Node, TreeError};
 use crate::world::Activation;
@@ -102,6 +103,11 @@ pub struct Scenario {
     /// How often a team member is asked again, with the error, when its reply is unusable; 0 to 10. Default: 0.
     #[schemars(range(max = 10))]
     pub max_retries: Option<u8>,
+    /// Mechanisms of the method that run and ask as always, but carry no information: `choose`, `rate`, `check`, `run`, `said` or
+    /// `items`. For
+    /// comparing a method with its placebo.
+    #[serde(default)]
+    pub placebo: Vec<Placebo>,
     /// Parameters that change at the start of a round.
     #[serde(default)]
     pub changes: Vec<Change>,
@@ -337,6 +343,10 @@ pub struct ItemSource {
     pub distractor: Option<String>,
     /// The column with the topic.
     pub topic: Option<String>,
+    /// The column with the id of each item. Default: `id`, if there is such a column.
+    pub id: Option<String>,
+    /// A table with answers that models once gave to these items, relative to the scenario. Its models are named `recorded/NAME`.
+    pub recorded: Option<String>,
     /// How answers are read and compared. Default: that of the format.
     pub scorer: Option<Scorer>,
     /// With `scorer: judge`, the model that scores the answers, `provider/model`. It does not count towards the method's usage.
@@ -420,6 +430,8 @@ impl Scenario {
         files.extend(self.population.iter().flat_map(PopulationSource::files));
         if let Some(items) = &self.items {
             files.push(FileWish { path: items.file.clone(), key: "items.file".into(), kind: FileKind::Table });
+            let recorded = items.recorded.iter().cloned();
+            files.extend(recorded.map(|path| FileWish { path, key: "items.recorded".into(), kind: FileKind::Texts }));
         }
         if let Some(topology) = &self.topology
             && let Ok((kind, rest)) = topology.split_kind("topology")

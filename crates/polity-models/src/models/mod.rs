@@ -23,6 +23,7 @@ pub mod prices;
 mod provider;
 mod providers;
 mod received;
+mod recorded;
 mod remote;
 mod reply;
 mod secret;

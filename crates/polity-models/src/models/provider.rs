@@ -138,6 +138,10 @@ pub trait Provider: Send + Sync {
     }
     /// Whether its answers are simulated; runs that used it say so.
     fn simulated(&self) -> bool;
+    /// Whether it answers at once, without a connection.
+    fn immediate(&self) -> bool {
+        self.simulated()
+    }
     /// The capabilities of a model (full name), as far as they are free to find out; `None` for providers without a server. A
     /// ProviderError on the way is not a failure: less is known then.
     fn probe<'a>(&'a self, model: &'a str) -> Probing<'a> {

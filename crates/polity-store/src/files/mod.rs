@@ -19,7 +19,7 @@ pub use edges::edges_from_bytes;
 pub use limits::{MAX_BYTES, MAX_DEPTH, MAX_NODES, MAX_TEXT};
 pub use reach::{ROOT_MARKER, Reach};
 pub use render::{position, render};
-pub use table::table_from_bytes;
+pub use table::{table_from_bytes, texts_from_bytes};
 pub use yaml::parse_edit;
 
 /// Why a scenario file cannot be used.

@@ -27,10 +27,31 @@ pub fn read_table(path: &Path) -> Result<Table, DataError> {
 /// # Errors
 /// As [`read_table`].
 pub fn table_from_bytes(path: &Path, bytes: &[u8]) -> Result<Table, DataError> {
+    read_cells(path, bytes, Cells::Typed)
+}
+
+/// Reads a table whose cells are all texts, as they stand; an empty cell is an empty text.
+///
+/// # Errors
+/// As [`read_table`], except for missing values.
+pub fn texts_from_bytes(path: &Path, bytes: &[u8]) -> Result<Table, DataError> {
+    read_cells(path, bytes, Cells::Texts)
+}
+
+/// How cells are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cells {
+    /// A column is numeric if every cell is a number.
+    Typed,
+    /// Every cell is a text.
+    Texts,
+}
+
+fn read_cells(path: &Path, bytes: &[u8], cells: Cells) -> Result<Table, DataError> {
     let source = Source::of(path, bytes)?;
     let columns = match source.format()? {
-        Format::Separated(separator) => separated(&source, separator)?,
-        Format::JsonLines => json_lines(&source)?,
+        Format::Separated(separator) => separated(&source, separator, cells)?,
+        Format::JsonLines => json_lines(&source, cells)?,
     };
     Table::new(columns).map_err(|error| source.error(None, error.column.as_deref(), error.message))
 }
@@ -58,7 +79,6 @@ fn cell(text: &str) -> Cell {
 }
 
 /// What the first pass learns about a column.
-#[derive(Default)]
 struct Guess {
     words: bool,
     /// The first missing value, in case the column is numeric: its line and text.
@@ -82,7 +102,7 @@ impl Filling {
 
 /// Makes two passes over the text, the first one for the types: a text column must keep `1.0` and `1` apart, which parsed numbers would
 /// have lost.
-fn separated(source: &Source<'_>, separator: u8) -> Result<Columns, DataError> {
+fn separated(source: &Source<'_>, separator: u8, cells: Cells) -> Result<Columns, DataError> {
     let names = header(source, separator)?;
     if let [only] = names.as_slice()
         && let Some(other) = [';', '\t', '|', ','].into_iter().find(|other| only.contains(*other))
@@ -95,7 +115,8 @@ fn separated(source: &Source<'_>, separator: u8) -> Result<Columns, DataError> {
         return Err(source.error(Some(1), None, words));
     }
     let broken = |error: csv::Error| source.error(None, None, format!("it cannot be parsed: {error}"));
-    let mut guesses: Vec<Guess> = names.iter().map(|_| Guess::default()).collect();
+    let unknown = |_| Guess { words: cells == Cells::Texts, missing: None };
+    let mut guesses: Vec<Guess> = names.iter().map(unknown).collect();
     let mut rows = 0usize;
     let mut last = csv::StringRecord::new();
     for record in source.records(separator).skip(1) {
@@ -202,7 +223,7 @@ impl<'de> Deserialize<'de> for Object {
     }
 }
 
-fn json_lines(source: &Source<'_>) -> Result<Columns, DataError> {
+fn json_lines(source: &Source<'_>, cells: Cells) -> Result<Columns, DataError> {
     let mut names: Vec<String> = Vec::new();
     let mut place: HashMap<String, usize> = HashMap::new();
     let mut columns: Vec<Filling> = Vec::new();
@@ -228,7 +249,7 @@ fn json_lines(source: &Source<'_>) -> Result<Columns, DataError> {
                 None if row == 0 => {
                     place.insert(name.clone(), names.len());
                     columns.push(match value {
-                        Value::Number(_) => Filling::Numbers(Vec::new()),
+                        Value::Number(_) if cells == Cells::Typed => Filling::Numbers(Vec::new()),
                         _ => Filling::Words(TextBuilder::default()),
                     });
                     names.push(name.clone());
@@ -245,6 +266,11 @@ fn json_lines(source: &Source<'_>) -> Result<Columns, DataError> {
             if length(&columns[at]) > row {
                 return Err(source.error(line, Some(&name), "the key is given twice; rename one of the two"));
             }
+            let value = match (cells, value) {
+                (Cells::Texts, Value::Null) => Value::from(""),
+                (Cells::Texts, Value::Number(number)) => Value::from(number.to_string()),
+                (_, value) => value,
+            };
             put(&mut columns[at], &value).map_err(|message| source.error(line, Some(&name), message))?;
         }
         if let Some(at) = columns.iter().position(|column| length(column) <= row) {
@@ -315,6 +341,18 @@ mod tests {
             assert_eq!(error.path, path);
             error.to_string().strip_prefix(&format!("{}: ", path.display())).unwrap().to_owned()
         })
+    }
+
+    #[test]
+    fn cells_of_texts_stay_as_they_stand() {
+        let texts = |name: &str, text: &str| {
+            let table = texts_from_bytes(Path::new(name), text.as_bytes()).unwrap();
+            table.columns().map(|(name, column)| (name.to_owned(), column.clone())).collect::<Columns>()
+        };
+        let expected = [words("a", &[0, 1], &["1.0", ""]), words("b", &[0, 1], &["NA", "x"])];
+        assert_eq!(texts("t.csv", "a,b\n1.0,NA\n,x\n"), expected);
+        assert_eq!(texts("t.jsonl", "{\"a\":\"1.0\",\"b\":\"NA\"}\n{\"a\":null,\"b\":\"x\"}\n"), expected);
+        assert_eq!(texts("t.jsonl", "{\"a\":1.5}\n"), [words("a", &[0], &["1.5"])]);
     }
 
     fn columns(name: &str, text: &str) -> Columns {

@@ -4,10 +4,14 @@ use super::{Stand, talk};
 use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
 use polity_kernel::items::{judged, right_or_wrong};
 use polity_kernel::method::{Brief, TeamContext};
+use polity_kernel::rng::Draws;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 const CHOOSE: &str = include_str!("prompts/choose.md");
 const CHECK: &str = include_str!("prompts/check.md");
 const MARK: &str = include_str!("prompts/mark.md");
+const RATE: &str = include_str!("prompts/rate.md");
 
 /// Replaces names, so that answers are judged anonymously.
 fn anonymous(stands: &[Stand]) -> Vec<Stand> {
@@ -88,11 +92,22 @@ pub async fn check(context: &mut TeamContext<'_>, judge: usize, stand: &Stand) -
 
 /// Builds a question for marks of all answers on a scale.
 pub fn to_mark(context: &TeamContext<'_>, judge: usize, stands: &[Stand], low: f64, high: f64) -> Brief {
+    to_mark_by(context, judge, stands, (low, high), MARK)
+}
+
+/// The same with another instruction, in which `LOW` and `HIGH` are replaced.
+pub fn to_mark_by(
+    context: &TeamContext<'_>,
+    judge: usize,
+    stands: &[Stand],
+    (low, high): (f64, f64),
+    instruction: &str,
+) -> Brief {
     let n = stands.len() as u32;
     let mark = ResponseFormat::Number { low, high, whole: false };
     let response_format =
         ResponseFormat::Record(vec![("marks".into(), ResponseFormat::List { of: Box::new(mark), least: n, most: n })]);
-    let instruction = MARK.trim_end().replace("LOW", &low.to_string()).replace("HIGH", &high.to_string());
+    let instruction = instruction.trim_end().replace("LOW", &low.to_string()).replace("HIGH", &high.to_string());
     Brief::new(judge, talk(context, judge, &said(&anonymous(stands)), &instruction), response_format).task(Task::Rate)
 }
 
@@ -120,4 +135,103 @@ pub async fn marks(
     }
     let brief = to_mark(context, judge, stands, low, high);
     context.ask(brief).await.ok().and_then(|value| marked(&value))
+}
+
+/// What decides which answers are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prune {
+    /// The judge's marks.
+    #[default]
+    Marks,
+    /// A lot. The judge is asked as often, and its marks are not used (the placebo).
+    Lot,
+    /// Nothing: all are kept, and nobody is asked (the ablation).
+    None,
+}
+
+/// How outputs are pruned.
+#[derive(Clone, Copy, Debug)]
+pub struct Pruning<'a> {
+    /// What decides.
+    pub prune: Prune,
+    /// Number of outputs that are kept.
+    pub keep: usize,
+    /// The scale of the judge's marks.
+    pub scale: (f64, f64),
+    /// The instruction to the judge; by default that for answers.
+    pub instruction: Option<&'a str>,
+}
+
+/// Returns the outputs with the highest marks, best first; ties go to the earlier. Without a judgement all are kept.
+pub async fn kept(
+    context: &mut TeamContext<'_>,
+    judge: usize,
+    stands: Vec<Stand>,
+    pruning: Pruning<'_>,
+    draws: &mut Draws,
+) -> Vec<Stand> {
+    if pruning.prune == Prune::None || stands.is_empty() {
+        return stands;
+    }
+    let brief = to_mark_by(context, judge, &stands, pruning.scale, pruning.instruction.unwrap_or(MARK));
+    let Some(mut marks) = context.ask(brief).await.ok().and_then(|value| marked(&value)) else { return stands };
+    if pruning.prune == Prune::Lot {
+        marks.iter_mut().for_each(|mark| *mark = draws.unit());
+    }
+    let mut order: Vec<usize> = (0..stands.len().min(marks.len())).collect();
+    order.sort_by(|a, b| marks[*b].total_cmp(&marks[*a]));
+    order.into_iter().take(pruning.keep).map(|i| stands[i].clone()).collect()
+}
+
+/// A mark for one answer by one criterion, and the reasons for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rating {
+    /// The mark.
+    pub mark: f64,
+    /// The reasons.
+    pub why: String,
+}
+
+/// Builds a question for a mark of one answer by one criterion. `CRITERION`, `LOW` and `HIGH` in the instruction are replaced.
+#[must_use]
+pub fn to_rate(
+    context: &TeamContext<'_>,
+    judge: usize,
+    stand: &Stand,
+    criterion: &str,
+    (low, high): (f64, f64),
+    (shown, instruction): (&[Part], &str),
+) -> Brief {
+    let mut parts = shown.to_vec();
+    parts.push(stand.named("The answer").said());
+    let scale = [("CRITERION", criterion.to_owned()), ("LOW", low.to_string()), ("HIGH", high.to_string())];
+    let instruction =
+        scale.into_iter().fold(instruction.trim_end().to_owned(), |text, (name, value)| text.replace(name, &value));
+    let mark = ResponseFormat::Number { low, high, whole: false };
+    let response_format =
+        ResponseFormat::Record(vec![("reasons".into(), ResponseFormat::Text), ("answer".into(), mark)]);
+    Brief::new(judge, talk(context, judge, &parts, &instruction), response_format).task(Task::Rate)
+}
+
+/// Reads a rating.
+#[must_use]
+pub fn rating(value: &Value) -> Option<Rating> {
+    let Some(Value::Number(mark)) = value.field(1) else { return None };
+    Some(Rating { mark: *mark, why: value.field(0).and_then(Value::as_text)?.to_owned() })
+}
+
+/// Returns a judge's ratings of one answer, a question for each criterion; `None` where there is no judgement.
+pub async fn rated<C: AsRef<str>>(
+    context: &mut TeamContext<'_>,
+    judge: usize,
+    stand: &Stand,
+    criteria: &[C],
+    scale: (f64, f64),
+) -> Vec<Option<Rating>> {
+    let brief = |(n, criterion): (usize, &C)| {
+        to_rate(context, judge, stand, criterion.as_ref(), scale, (&[], RATE)).sample(n as u32)
+    };
+    let briefs = criteria.iter().enumerate().map(brief).collect();
+    context.ask_all(briefs).await.into_iter().map(|heard| rating(&heard.ok()?)).collect()
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`vote`] | one answer out of many: plurality, consensus, ranked and approval ballots |
 //! | [`discuss`] | turns of a discussion: who speaks when, and who hears it |
-//! | [`judge`] | choose the best answer, check one, mark several; tournaments |
+//! | [`judge`] | choose the best answer, check one, mark several, rate by criteria, prune; tournaments |
 //! | [`refine`] | a finding on an answer and another try, until it passes |
 //! | [`layers`] | layers of proposals, each shown to the next layer |
 //! | [`search`] | a tree of answers grown where marks are promising |
@@ -196,14 +196,29 @@ pub fn verdict(answer: Option<String>) -> Verdict {
 
 /// Asks a member for a text: a plan, a document, an instruction. `None`: the reason was recorded.
 pub async fn write(context: &mut TeamContext<'_>, member: usize, shown: &[Part], instruction: &str) -> Option<String> {
-    let brief = Brief::new(member, talk(context, member, shown, instruction), ResponseFormat::Text).task(Task::Write);
-    match context.ask(brief).await {
-        Ok(value) => value.as_text().map(str::to_owned),
-        Err(why) => {
-            context.record(member, NO_ANSWER, why.to_string());
-            None
+    drafts(context, member, 1, shown, instruction).await.pop()
+}
+
+/// A member writes such a text several times, independently; those without a reply are left out.
+pub async fn drafts(
+    context: &mut TeamContext<'_>,
+    member: usize,
+    n: u32,
+    shown: &[Part],
+    instruction: &str,
+) -> Vec<String> {
+    let brief = |k| {
+        Brief::new(member, talk(context, member, shown, instruction), ResponseFormat::Text).task(Task::Write).sample(k)
+    };
+    let briefs = (0..n).map(brief).collect();
+    let mut texts = Vec::new();
+    for heard in context.ask_all(briefs).await {
+        match heard {
+            Ok(value) => texts.extend(value.as_text().map(str::to_owned)),
+            Err(why) => context.record(member, NO_ANSWER, why.to_string()),
         }
     }
+    texts
 }
 
 /// Records in the messages' table that one heard another.

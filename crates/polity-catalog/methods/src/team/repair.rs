@@ -13,15 +13,56 @@ const SHOWN: usize = 1500;
 
 /// A member writes tests for the wanted program without seeing one: lines of Python that call it by its name.
 pub async fn tests(context: &mut TeamContext<'_>, member: usize) -> Option<String> {
-    let response_format = ResponseFormat::Record(vec![("tests".into(), ResponseFormat::Text)]);
-    let brief = Brief::new(member, super::talk(context, member, &[], TESTS), response_format).task(Task::Test);
-    match context.ask(brief).await {
-        Ok(value) => value.field(0).and_then(|tests| tests.as_text()).map(str::to_owned),
-        Err(why) => {
-            context.record(member, super::NO_ANSWER, why.to_string());
-            None
+    suites(context, member, 1).await.pop()
+}
+
+/// A member writes several suites of such tests; those without a reply are left out.
+pub async fn suites(context: &mut TeamContext<'_>, member: usize, n: u32) -> Vec<String> {
+    let response_format = || ResponseFormat::Record(vec![("tests".into(), ResponseFormat::Text)]);
+    let brief =
+        |k| Brief::new(member, super::talk(context, member, &[], TESTS), response_format()).task(Task::Test).sample(k);
+    let briefs = (0..n).map(brief).collect();
+    let mut suites = Vec::new();
+    for heard in context.ask_all(briefs).await {
+        match heard {
+            Ok(value) => suites.extend(value.field(0).and_then(|tests| tests.as_text()).map(str::to_owned)),
+            Err(why) => context.record(member, super::NO_ANSWER, why.to_string()),
         }
     }
+    suites
+}
+
+/// Splits a suite into its test cases: its lines, if each is an assertion of its own, else the suite as a whole.
+#[must_use]
+pub fn cases(suite: &str) -> Vec<String> {
+    let lines: Vec<&str> = suite.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let closed = |line: &&str| line.starts_with("assert ") && line.matches('(').count() == line.matches(')').count();
+    match lines.iter().all(closed) {
+        true => lines.into_iter().map(str::to_owned).collect(),
+        false => vec![suite.to_owned()],
+    }
+}
+
+/// What became of an answer with test cases that ran one by one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Passed {
+    /// How many passed.
+    pub passed: usize,
+    /// The first failure.
+    pub failure: Option<Finding>,
+}
+
+/// Runs an answer with test cases, one by one. A case that could not be run did not pass.
+pub async fn passed(context: &mut TeamContext<'_>, by: usize, stand: &Stand, cases: &[String]) -> Passed {
+    let mut result = Passed { passed: 0, failure: None };
+    for case in cases {
+        match tried(context, by, stand, case).await {
+            Some(finding) if finding.right => result.passed += 1,
+            Some(finding) if result.failure.is_none() => result.failure = Some(finding),
+            _ => {}
+        }
+    }
+    result
 }
 
 /// Returns the program of an answer with these tests.
@@ -55,4 +96,18 @@ pub fn finding(by: &str, ran: &Ran) -> Finding {
         false => format!("Running it with the tests ended so: {}.\n{}", ran.ended.name(), &errors[from..]),
     };
     Finding { by: by.into(), right, words: words.trim_end().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suite_of_assertions_is_split_and_any_other_is_one_case() {
+        assert_eq!(cases("assert f(1) == 2\n\nassert f((2)) == 3  \n"), ["assert f(1) == 2", "assert f((2)) == 3"]);
+        for whole in ["x = 1\nassert f(x) == 2", "assert f(\n1) == 2"] {
+            assert_eq!(cases(whole), [whole]);
+        }
+        assert!(cases(" \n").is_empty());
+    }
 }

@@ -23,6 +23,20 @@ pub fn plurality(item: &Item, stands: &[Option<Stand>]) -> Option<String> {
     camps(item, stands).into_iter().rev().max_by_key(|(_, size)| *size).map(|(answer, _)| answer.to_owned())
 }
 
+/// Returns the answer with the greatest weight, where the vote of each place has a weight; ties go to the one supported first.
+#[must_use]
+pub fn weighted(item: &Item, stands: &[Option<Stand>], weight: impl Fn(usize) -> f64) -> Option<String> {
+    let mut camps: Vec<(&str, f64)> = Vec::new();
+    for (place, stand) in stands.iter().enumerate() {
+        let Some(Stand { answer, .. }) = stand else { continue };
+        match camps.iter_mut().find(|(camp, _)| item.same(camp, answer)) {
+            Some((_, sum)) => *sum += weight(place),
+            None => camps.push((answer, weight(place))),
+        }
+    }
+    camps.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(answer, _)| answer.to_owned())
+}
+
 /// Returns the answer that more than `share` of all members give (counting those without one), if any.
 #[must_use]
 pub fn consensus(item: &Item, stands: &[Option<Stand>], share: f64) -> Option<String> {
@@ -84,6 +98,15 @@ mod tests {
             (!answer.is_empty()).then(|| Stand { by: "x".into(), answer: (*answer).into(), reasons: String::new() })
         };
         answers.iter().map(stand).collect()
+    }
+
+    #[test]
+    fn weights_outweigh_numbers() {
+        let (item, stands) = (Item::default(), stands(&["4", "5", "5", ""]));
+        let won = |weights: [f64; 4]| weighted(&item, &stands, |place| weights[place]);
+        assert_eq!(won([1.0; 4]).as_deref(), Some("5"));
+        assert_eq!(won([3.0, 1.0, 1.0, 9.0]).as_deref(), Some("4"));
+        assert_eq!(won([2.0, 1.0, 1.0, 1.0]).as_deref(), Some("4"), "the first of equals");
     }
 
     #[test]

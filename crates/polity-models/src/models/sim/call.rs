@@ -60,7 +60,9 @@ impl<'a> Call<'a> {
             Asker::Agent | Asker::Member | Asker::Method | Asker::Scorer => 0,
         };
         let n = apart + u64::from(id.n);
-        let call = key.bytes(request.model.as_bytes()).word(n).word(u64::from(request.sample));
+        // A model with other parameters has the same luck.
+        let name = request.model.split('?').next().unwrap_or_default();
+        let call = key.bytes(name.as_bytes()).word(n).word(u64::from(request.sample));
         // The question comes first; its wording may differ from call to call.
         let question = request.messages.iter().find(|message| message.role == Role::User);
         let item = match question.and_then(|message| message.parts.first()) {

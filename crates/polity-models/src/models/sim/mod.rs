@@ -34,7 +34,8 @@ impl Sim {
         parameters::read(text).map(|models| Sim(Ok(models)))
     }
 
-    /// The parameters of a model, by its full name (`sim/medium`). `sim/medium~3` is the third draw of parameters around it.
+    /// The parameters of a model, by its full name (`sim/medium`). `sim/medium?correlation=0.75&critic.sensitivity=0` has other values of
+    /// some parameters. `sim/medium~3` is the third draw of parameters around it.
     pub fn model(&self, name: &str) -> Result<Cow<'_, Model>, String> {
         let models = self.0.as_ref().map_err(|why| format!("the simulated models cannot be read: {why}"))?;
         let short = name.strip_prefix("sim/").unwrap_or(name);
@@ -49,6 +50,7 @@ impl Sim {
                 (short, Some(nth.parse().ok().filter(|nth| *nth > 0).ok_or_else(wrong)?))
             }
         };
+        let (short, changes) = short.split_once('?').map_or((short, None), |(short, changes)| (short, Some(changes)));
         let model = models.get(short).ok_or_else(|| {
             let known = self.models().join(", ");
             match nearest(short, models.keys().map(String::as_str)) {
@@ -56,7 +58,11 @@ impl Sim {
                 None => format!("there is no model `{name}` (known: {known})"),
             }
         })?;
-        Ok(nth.map_or(Cow::Borrowed(model), |nth| Cow::Owned(model.drawn(short, nth))))
+        let model = match changes {
+            None => Cow::Borrowed(model),
+            Some(changes) => Cow::Owned(model.with(changes).map_err(|why| format!("`{name}`: {why}"))?),
+        };
+        Ok(nth.map_or(model.clone(), |nth| Cow::Owned(model.drawn(short, nth))))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::rng::{Draws, Stream};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A simulated model. README.md explains each number.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// Log-odds of a right answer to an item of difficulty 0.
@@ -38,7 +38,7 @@ pub struct Model {
 }
 
 /// How a model judges answers: a signal-detection model (Green and Swets 1966).
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Critic {
     /// Distance of right from wrong answers to an item of difficulty 0, in standard deviations of its impression (d').
@@ -54,7 +54,7 @@ pub struct Critic {
 }
 
 /// A log-normal latency, plus time for the reply's length.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
     /// Milliseconds for each token of the reply.
@@ -66,7 +66,7 @@ pub struct Latency {
 }
 
 /// US dollars per million tokens.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Of the request.
@@ -76,7 +76,7 @@ pub struct Price {
 }
 
 /// Probabilities of bad replies.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failures {
     /// Invalid JSON; only if a record is requested.
@@ -145,6 +145,21 @@ impl Model {
             },
             ..self.clone()
         }
+    }
+
+    /// The same with other values of some parameters: `correlation=0.75&critic.sensitivity=0`.
+    pub(super) fn with(&self, changes: &str) -> Result<Model, String> {
+        let mut json = serde_json::to_value(self).map_err(|error| error.to_string())?;
+        for change in changes.split('&') {
+            let (key, value) = change.split_once('=').ok_or_else(|| format!("`{change}` must be PARAMETER=VALUE"))?;
+            let number: f64 =
+                value.parse().map_err(|_| format!("the value of `{key}` must be a number, not `{value}`"))?;
+            let place = json.pointer_mut(&format!("/{}", key.replace('.', "/"))).filter(|place| place.is_number());
+            let place = place.ok_or_else(|| format!("a simulated model has no parameter `{key}`"))?;
+            *place = if place.is_u64() { serde_json::json!(number as u64) } else { serde_json::json!(number) };
+        }
+        let model: Model = serde_json::from_value(json).map_err(|error| error.to_string())?;
+        model.fault().map_or(Ok(model), Err)
     }
 
     fn fault(&self) -> Option<String> {
