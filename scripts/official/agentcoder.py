@@ -18,7 +18,8 @@ import tempfile
 import types
 from pathlib import Path
 
-from endpoint2 import Endpoint, Queue, case, write
+from endpoint import Endpoint, Reply
+from facts import Queue, case, write
 
 program, commit = Path(sys.argv[1]).resolve(), sys.argv[2]
 PROBLEM = {
@@ -37,6 +38,9 @@ CASES = [
     ("failure, then repair", [([W] * 5, [R] * 10), ([R] * 5, [R] * 10)]),
     ("limit reached", [([W] * 5, [R] * 10)] * 6),
     ("wrong tests for a right program", [([R] * 5, [W] * 10)] * 6),
+]
+# No counterpart: replies of one generation that differ.
+OFFICIAL_ONLY = [
     ("one of five programs, three of ten suites", [([W, R, W, W, W], [W] * 7 + [R] * 3)]),
     ("two of ten suites do not suffice", [([R] * 5, [W] * 8 + [R] * 2), ([R] * 5, [R] * 10)]),
 ]
@@ -68,14 +72,15 @@ endpoint = None
 openai.ChatCompletion.create = lambda **settings: create(api_base=endpoint.url, api_key="none", **settings)
 
 
-def rule(queue):
-    def reply(request, _):
-        designer = request["messages"][0]["content"].startswith("You are a code developer")
+def script(queue):
+    def reply(call):
+        designer = "role: You are a code developer" in call.prompt or call.prompt.startswith("You are a code developer")
         kind = "tests" if designer else "program"
         said = queue.next(kind)
         code = TEST[said] if designer else f"def double(x):\n    return {BODY[said]}"
-        generation = (queue.used[kind] - 1) // (10 if designer else 5)
-        return {"kind": kind, "round": generation, "text": f"```python\n# MARK\n{code}\n```"}
+        generation, place = divmod(queue.used[kind] - 1, 10 if designer else 5)
+        text = f"```python\n# MARK\n{code}\n```"
+        return Reply(text, generation, f"suite {place}", "tests") if designer else Reply(text, generation, place)
 
     return reply
 
@@ -83,8 +88,7 @@ def rule(queue):
 def run(name, generations):
     global endpoint
     replies = {"program": [p for programs, _ in generations for p in programs], "tests": [t for _, tests in generations for t in tests]}
-    endpoint = Endpoint(rule(Queue(replies)))
-    with tempfile.TemporaryDirectory() as folder:
+    with Endpoint(script(Queue(replies))) as endpoint, tempfile.TemporaryDirectory() as folder:
         for part in ("src", "prompts"):
             shutil.copytree(program / part, f"{folder}/{part}")
         os.mkdir(f"{folder}/dataset")
@@ -97,36 +101,40 @@ def run(name, generations):
             for part in ("programmer_humaneval", "test_designer_humaneval", "test_executor_humaneval"):
                 state = runpy.run_path(f"src/{part}.py", run_name="__main__")
         sys.path.pop(0)
-    endpoint.close()
+        os.chdir("/")
     last = state["dataset"][0]["completion"]
     answer = re.search(r"return (.*)", last).group(1)
-    generation = max(call["round"] for call in endpoint.calls) + 1
-    return case(name, {"rounds": 5}, {"generations": generations}, endpoint, answer, stopped_after_round=generation)
+    return case(name, {"rounds": 5}, {"programs": [p for p, _ in generations], "suites": [t for _, t in generations]}, endpoint.log, answer)
 
 
 facts = {
-    "repository": "huangd1999/AgentCoder",
+    "repository": "https://github.com/huangd1999/AgentCoder",
     "commit": commit,
     "program": "src/programmer_humaneval.py, src/test_designer_humaneval.py, src/test_executor_humaneval.py",
     "ran": True,
-    "how": "The three scripts in order, as in scripts/run.sh, with a scripted endpoint and one problem; stand-ins for its data set and for its missing submodule.",
+    "how": "The three scripts in order, as in scripts/run.sh, on one problem; stand-ins for its data set and for its missing submodule.",
     "cases": [run(*each) for each in CASES],
+    "official_only": [run(*each) for each in OFFICIAL_ONLY],
     "differences": [
         {
-            "what": "AgentCoder asks for five programs and ten suites of tests in each generation and takes the program that passes most; here there is one of each.",
-            "why": "The paper has one programmer, one test designer and one program that is repaired. A choice of five is another method (best of n).",
+            "what": "The official program asks for five programs and ten suites of tests in each generation and keeps the program that passes most; ours asks for one of each.",
+            "why": "The paper has one program that is repaired; a choice of five is another method.",
+            "rule": "one-of-each",
         },
         {
-            "what": "AgentCoder accepts a program that passes three of ten suites; here it must pass its tests.",
-            "why": "With one suite there is no share of suites.",
+            "what": "Officially three suites of ten that pass are enough; ours has to pass its one suite.",
+            "why": "One suite has no share.",
+            "rule": None,
         },
         {
-            "what": "AgentCoder writes programs anew from the same prompt, without the program or the error before; here the programmer is shown both.",
-            "why": "The paper hands the executor's feedback to the programmer. The repository does not do so.",
+            "what": "The official program is written anew in each generation, from the same prompt, with neither the program nor the error before it; ours is shown both.",
+            "why": "The paper hands the executor's feedback to the programmer.",
+            "rule": "repairs",
         },
         {
-            "what": "AgentCoder writes new tests in each generation; here tests are written once.",
-            "why": "A repair is a repair only against the same tests. The paper's tests are written once.",
+            "what": "Officially new tests are written in each generation; ours are written once.",
+            "why": "Only the same tests show whether a repair has helped.",
+            "rule": "tests-once",
         },
     ],
 }

@@ -17,7 +17,8 @@ import types
 import urllib.request
 from pathlib import Path
 
-from endpoint2 import Endpoint, Queue, case, write
+from endpoint import Endpoint, Reply
+from facts import Queue, case, write
 
 program, commit = Path(sys.argv[1]).resolve(), sys.argv[2]
 url = None
@@ -72,9 +73,12 @@ CASES = [
     ("six steps", [(OK, OK)], [G, E, G, E, G, E], [[(S, True)]] * 5 + [[(C, True)]]),
     ("a second draft", [(NO, OK), (OK, OK)], [G, E], [[(S, True)], [(C, True)]]),
     ("remarks on every draft", [(NO, NO)] * 3, [G, E], [[(S, True)], [(C, True)]]),
-    ("accepted one after the other", [(OK, NO), (NO, OK)], [G], [[(C, True)]]),
     ("a step in two tries", [(OK, OK)], [G, E], [[(S, False), (C, True)], [(C, True)]]),
     ("a step that is never done", [(OK, OK)], [G, E], [[(S, False)] * 5, [(C, True)]]),
+]
+# No counterpart: ours would draft again, and its steps have one role.
+OFFICIAL_ONLY = [
+    ("accepted one after the other", [(OK, NO), (NO, OK)], [G], [[(C, True)]]),
     ("a step of two roles", [(OK, OK)], [B, E], [[(S, True), (M, True)], [(C, True)]]),
 ]
 
@@ -90,26 +94,27 @@ def draft(steps):
     )
 
 
-def rule(queue, steps):
-    def reply(request, _):
-        prompt = request["prompt"]
+def script(queue, steps):
+    queue.drafts, queue.tries = 0, {}
+
+    def reply(call):
+        prompt = call.prompt
         if "choose one of the following stages" in prompt:
-            return {"kind": "state", "text": "0"}
+            return Reply("0", 0, "manager", "stage")
         if "break down tasks by creating multiple LLM agents" in prompt:
-            return {"kind": "draft", "text": draft(steps)}
-        for part, of in (("roles", "the created Expert Roles"), ("plan", "the Execution Plan")):
+            queue.drafts += 1
+            return Reply(draft(steps), queue.drafts - 1, "planner", "draft")
+        for part, observer, of in (("roles", "agent", "the created Expert Roles"), ("plan", "plan", "the Execution Plan")):
             if f"check if {of}" in prompt:
-                accepted = queue.next(f"check {part}")
-                return {
-                    "kind": f"check {part}",
-                    "text": "## Thought\nnone\n\n## Suggestions\n" + ("No Suggestions" if accepted else "1. remark MARK"),
-                }
+                found = "No Suggestions MARK" if queue.next(part) else "1. remark MARK"
+                return Reply(f"## Thought\nnone\n\n## Suggestions\n{found}", queue.drafts - 1, f"{observer} observer", "check")
         answer, final = queue.next("work")
         action = "Final Output" if final else "Print"
         role = re.search(r"You are (\w+)\. Base on", prompt).group(1)
         step = int(re.search(r"# Task\s+\d*\.?\s*\[[^\]]*\]: task (\d+)", prompt).group(1)) - 1
+        n = queue.tries[step, role] = queue.tries.get((step, role), -1) + 1
         text = f"## Thought\nnone\n\n## Task\ntask\n\n## CurrentStep\nfind it\n\n## Action\n{action}\n\n## ActionInput\nMARK {answer}"
-        return {"kind": "work", "role": role, "step": step, "text": text}
+        return Reply(text, step, f"{role}, try {n}")
 
     return reply
 
@@ -117,58 +122,78 @@ def rule(queue, steps):
 async def run(name, drafts, steps, results):
     global url
     replies = {
-        "draft": [steps] * len(drafts),
-        "check roles": [roles for roles, _ in drafts],
-        "check plan": [plan for _, plan in drafts],
+        "roles": [roles for roles, _ in drafts],
+        "plan": [plan for _, plan in drafts],
         "work": [each for step in results for each in step],
     }
-    endpoint = Endpoint(rule(Queue(replies), steps))
-    url = endpoint.url
-    explorer = Explorer()
-    with contextlib.redirect_stdout(open(os.devnull, "w")):
-        explorer.hire([Manager(proxy="", llm_api_key="none", serpapi_api_key="none")])
-        explorer.invest(10.0)
-        await explorer.start_project(idea=QUESTION, llm_api_key="none", proxy="", serpapi_key="none", task_id="x")
-        await explorer.run(n_round=10)
-    endpoint.close()
-    results = [message.content for message in explorer.environment.memory.get() if "## Response" in message.content]
-    answer = results[-1].rsplit("mark-", 1)[1].split()[1]
-    substeps = max((len(step) for step in CASES_BY_NAME[name][3]), default=1)
-    return case(name, {"drafts": 3, "tries": substeps}, replies, endpoint, answer, stopped_after_round=len(results))
+    with Endpoint(script(Queue(replies), steps)) as endpoint:
+        url = endpoint.url
+        explorer = Explorer()
+        with contextlib.redirect_stdout(open(os.devnull, "w")):
+            explorer.hire([Manager(proxy="", llm_api_key="none", serpapi_api_key="none")])
+            explorer.invest(10.0)
+            await explorer.start_project(idea=QUESTION, llm_api_key="none", proxy="", serpapi_key="none", task_id="x")
+            await explorer.run(n_round=10)
+    said = [message.content for message in explorer.environment.memory.get() if "## Response" in message.content]
+    answer = said[-1].rsplit("mark-", 1)[1].split()[1]
+    settings = {"rounds": 10, "settings": {"temperature": 0.3}}
+    method = {"kind": "autoagents", "drafts": 3, "tries": max(len(step) for step in results)}
+    return case(name, settings | {"method": method}, replies | {"steps": steps}, endpoint.log, answer)
 
 
-CASES_BY_NAME = {each[0]: each for each in CASES}
 facts = {
-    "repository": "Link-AGI/AutoAgents",
+    "repository": "https://github.com/Link-AGI/AutoAgents",
     "commit": commit,
     "program": "startup.py (autoagents/explorer.py, roles/manager.py, roles/group.py)",
     "ran": True,
-    "how": "Explorer.run as in startup.py with a scripted endpoint; stand-ins for litellm and tiktoken, no pauses.",
+    "how": "Explorer.run as in startup.py; stand-ins for litellm and tiktoken, no pauses. A member's `try` counts its substeps in a step.",
     "cases": [asyncio.run(run(*each)) for each in CASES],
+    "official_only": [asyncio.run(run(*each)) for each in OFFICIAL_ONLY],
     "differences": [
         {
-            "what": "AutoAgents first asks its manager for a stage and does not use the reply; here nobody is asked.",
-            "why": "The call has no effect: the manager always goes through its three actions in order.",
+            "what": "The official program first asks its manager for a stage and does not use the reply; ours asks nobody.",
+            "why": "The manager goes through its three actions in order, whatever the reply.",
+            "rule": "stage",
         },
         {
-            "what": "AutoAgents has observers check the last draft as well, whose remarks nobody reads; here they do not.",
-            "why": "The calls have no effect.",
+            "what": "Officially observers check the last draft as well; ours do not.",
+            "why": "No draft follows that could use their remarks.",
+            "rule": "last-draft",
         },
         {
-            "what": "In AutoAgents an acceptance of an earlier draft counts for all later ones; here both observers accept the same draft.",
-            "why": "The repository searches all remarks so far for the words of acceptance. A draft that one of them faults is not accepted.",
+            "what": "Officially an observer that has accepted one draft counts as accepting all later ones; ours has to accept the draft that is used.",
+            "why": "The official program looks for the words of acceptance in all remarks so far, and so uses a draft that an observer faults.",
+            "rule": None,
         },
         {
-            "what": "The plan's observer in AutoAgents is shown the earlier remarks on the roles as if they were its own; here each is shown its own.",
-            "why": "The repository takes the wrong variable (`suggestions_roles` under the heading of the plan).",
+            "what": "The official observers are also shown earlier remarks: that of the roles those on the draft before, that of the plan those on the roles, too; ours are shown the draft alone.",
+            "why": "A check of an answer is one question in all methods here. Remarks reach the planner, whose next draft shows what became of them.",
+            "rule": "draft-alone",
         },
         {
-            "what": "In AutoAgents a role says itself when its step is done, after five substeps at most; here an action observer says so, after `tries` tries at most.",
-            "why": "The paper has an action observer. The repository's is switched off.",
+            "what": "Officially the next draft is written with all remarks in view; ours is shown only those that find fault.",
+            "why": "An acceptance asks for no change.",
+            "rule": "faults-only",
         },
         {
-            "what": "A step in AutoAgents may have several roles, who are asked one after the other; here it has one, and such a step is several.",
-            "why": "In the repository the results of all roles of a step but the last are lost; steps keep them.",
+            "what": "Officially a role says itself when its step is done; ours is checked by an action observer.",
+            "why": "The paper has an action observer; in the official program it is switched off.",
+            "rule": "action-observer",
+        },
+        {
+            "what": "Officially a second try shows the plan and the earlier steps again; ours shows the answer and the remark on it.",
+            "why": "A revision is one question in all methods here.",
+            "rule": "revision",
+        },
+        {
+            "what": "Officially the next step is shown all tries of a step that was done in the end; ours is shown the last.",
+            "why": "An answer that was given up says nothing to the next step.",
+            "rule": "last-try",
+        },
+        {
+            "what": "An official step may have several roles, and only the result of the last is kept; ours has one role.",
+            "why": "Work of several roles is several steps here, and each of them is kept.",
+            "rule": None,
         },
     ],
 }

@@ -1,7 +1,7 @@
 """A scripted model behind the OpenAI interface, for differential tests against official programs.
 
 Every reply starts with a marker of its own (`mark-aaah`; no digits, since programs look for numbers) and goes on with the scripted
-text. The log keeps of each request its order, path, model, settings and the earlier markers that its prompt shows; from these follows
+text; in a text that says MARK, the marker stands there instead, for programs that parse replies. The log keeps of each request its order, path, model, settings and the earlier markers that its prompt shows; from these follows
 who was shown whose text.
 
 In a Python driver, the script is a function from a `Call` to a `Reply` (or to `None`: the service refuses the request):
@@ -73,6 +73,7 @@ class Endpoint:
 
     def __init__(self, script, port=0):
         self.script, self.log, self.lock = script, [], threading.Lock()
+        self.failure = None
         endpoint = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -99,6 +100,8 @@ class Endpoint:
     def __exit__(self, *_):
         self.server.shutdown()
         self.server.server_close()
+        if self.failure:
+            raise self.failure
 
     def answer(self, path, body):
         """The status and the body of the reply to a request."""
@@ -135,11 +138,16 @@ class Endpoint:
             n=body.get("n"),
         )
         self.log.append(call)
-        call.reply = self.script(call)
+        try:
+            call.reply = self.script(call)
+        except Exception as error:  # A program may try again for ever; the driver hears of it.
+            self.failure = self.failure or error
+            print(f"the script has no reply: {error!r}", file=sys.stderr, flush=True)
         if call.reply is None or call.reply.text is None:
             return None
         call.marker = marker(call.order)
-        return f"{call.marker} {call.reply.text}"
+        text = call.reply.text
+        return text.replace("MARK", call.marker) if "MARK" in text else f"{call.marker} {text}"
 
 
 def main():

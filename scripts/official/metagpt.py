@@ -14,7 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from endpoint2 import Endpoint, Queue, case, write
+from endpoint import Endpoint, Reply
+from facts import Queue, case, write
 
 program, commit = Path(sys.argv[1]).resolve(), sys.argv[2]
 # The script has the name of the package that it drives.
@@ -46,8 +47,9 @@ CASES = [
     ("success at once", [R], [GOOD], None),
     ("a review that finds fault, then none", [W, R], [BAD, GOOD], None),
     ("limit of reviews reached", [W, W, R], [BAD, BAD], None),
-    ("tests that pass", [R], [GOOD], [R]),
 ]
+# No counterpart: a QA engineer who reads the program.
+OFFICIAL_ONLY = [("tests that pass", [R], [GOOD], [R])]
 
 
 def document(node):
@@ -63,31 +65,51 @@ def document(node):
     return "[CONTENT]\n" + json.dumps(fields, indent=1) + "\n[/CONTENT]"
 
 
-def rule(queue):
-    def reply(request, _):
-        prompt, last = request["prompt"], request["messages"][-1]["content"]
-        if "project_path" in prompt and "resources" in prompt and "Original Requirement" in prompt:
-            return {"kind": "resources", "text": '```json\n{"resources": [], "project_path": "", "reason": "none"}\n```'}
-        for kind, node, sign in (("requirements", WRITE_PRD_NODE, "User Stories"), ("design", DESIGN_API_NODE, "Implementation approach"), ("tasks", PM_NODE, "Required packages")):
-            if "[CONTENT]" in prompt and f'"{sign}"' in last.split("## format example")[-1].split("## nodes")[0]:
-                return {"kind": kind, "text": document(node)}
-        if "Code Review Result" in last and "Rewrite Code" not in last.split("# Instruction")[-1][:0] and "rewrite this code" not in last.lower():
+TEST = """import unittest
+from main import double
+class T(unittest.TestCase):
+    def test(self):
+        self.assertEqual(double(3), 6)
+if __name__ == '__main__':
+    unittest.main()"""
+DOCUMENTS = [
+    ("product manager", WRITE_PRD_NODE, "User Stories"),
+    ("architect", DESIGN_API_NODE, "Implementation approach"),
+    ("project manager", PM_NODE, "Required packages"),
+]
+
+
+def script(queue):
+    def program(round):
+        return Reply(f"## main.py\n```python\n# MARK\ndef double(x):\n    return {BODY[queue.next('program')]}\n```", round, "engineer")
+
+    def reply(call):
+        prompt = call.prompt
+        if "# Instruction: rewrite the `main.py`" in prompt:
+            return program(queue.used["review"])
+        if "## Code Review Result: str." in prompt:
             good = queue.next("review")
-            return {"kind": "review", "text": f"## Code Review: main.py\n1. MARK\n\n## Actions\n1. none\n\n## Code Review Result\n{'LGTM' if good else 'LBTM'}\n"}
-        if "Write code for unit test" in prompt or "unit test" in last.lower() and "code_to_test" not in last and "test_main.py" in last and "Console logs" not in last and "Running Command" not in last:
-            test = "import unittest\nfrom main import double\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(double(3), 6)\nif __name__ == '__main__':\n    unittest.main()"
-            return {"kind": "tests", "text": f"```python\n# MARK\n{test}\n```"}
-        if "Running Command" in last or "## Status" in last:
-            return {"kind": "run", "text": "## instruction:\nnone MARK\n## File To Rewrite:\nnone\n## Status:\nPASS\n## Send To:\nNoOne\n---"}
-        said = queue.next("program")
-        return {"kind": "program", "text": f"## main.py\n```python\n# MARK\ndef double(x):\n    return {BODY[said]}\n```"}
+            text = f"## Code Review: main.py\n1. MARK\n\n## Actions\n1. none\n\n## Code Review Result\n{'LGTM' if good else 'LBTM'}\n"
+            return Reply(text, queue.used["review"] - 1, "engineer's review", "review")
+        if "write appropriate test cases using Python's unittest" in prompt:
+            return Reply(f"```python\n# MARK\n{TEST}\n```", 0, "qa engineer", "tests")
+        if "## Status:" in prompt or "Running Command" in prompt:
+            return Reply("## instruction:\nnone MARK\n## File To Rewrite:\nnone\n## Status:\nPASS\n## Send To:\nNoOne\n---", 0, "qa engineer", "run")
+        if 'follow "Format example", write code.' in prompt:
+            return program(0)
+        for role, node, sign in DOCUMENTS:
+            if "[CONTENT]" in prompt and f'"{sign}"' in prompt.split("## format example")[-1].split("## nodes")[0]:
+                return Reply(document(node), 0, role, "document")
+        if "project_path" in prompt and "resources" in prompt:
+            return Reply('```json\n{"resources": [], "project_path": "", "reason": "none"}\n```', 0, "product manager", "resources")
+        raise ValueError(prompt[-600:])
 
     return reply
 
 
 async def run(name, programs, reviews, tests):
     replies = {"program": programs, "review": reviews}
-    endpoint = Endpoint(rule(Queue(replies)))
+    endpoint = Endpoint(script(Queue(replies))).__enter__()
     config = Config(
         llm={"api_type": "openai", "base_url": endpoint.url, "api_key": "none", "model": "gpt-4", "stream": False},
         workspace={"path": str(work / name.replace(" ", "_"))},
@@ -106,37 +128,42 @@ async def run(name, programs, reviews, tests):
     team.invest(3.0)
     with contextlib.redirect_stdout(open(os.devnull, "w")):
         await team.run(n_round=12 if tests else 8, idea=REQUIREMENT, auto_archive=False)
-    endpoint.close()
+    endpoint.__exit__()
     code = next(Path(config.workspace.path).rglob("main.py")).read_text()
     answer = code.split("return ")[1].strip()
-    rewritten = sum(call["kind"] == "program" for call in endpoint.calls) - 1
-    return case(name, {"code_validate_k_times": config.code_validate_k_times}, replies, endpoint, answer, stopped_after_round=rewritten)
+    method = {"kind": "metagpt", "feedback": config.code_validate_k_times}
+    return case(name, {"method": method}, replies, endpoint.log, answer)
 
 
 if __name__ == "__main__":
     facts = {
-        "repository": "FoundationAgents/MetaGPT",
+        "repository": "https://github.com/FoundationAgents/MetaGPT",
         "commit": commit,
         "program": "metagpt/team.py, metagpt/roles (ProductManager, Architect, ProjectManager with use_fixed_sop; Engineer; QaEngineer)",
         "ran": True,
-        "how": "Team.run with the line of roles, one file, and a scripted endpoint; diagrams are empty, and tests install nothing.",
+        "how": "Team.run with the line of roles and one file; diagrams are empty, and tests install nothing. `feedback` stands for the limit of reviews.",
         "cases": [asyncio.run(run(*each)) for each in CASES],
+        "official_only": [asyncio.run(run(*each)) for each in OFFICIAL_ONLY],
         "differences": [
             {
-                "what": "MetaGPT first asks whether the requirement names a folder; here nobody is asked.",
+                "what": "The official program first asks whether the requirement names a folder; ours asks nobody.",
                 "why": "A team writes one program, not a repository in a folder.",
+                "rule": "folder",
             },
             {
-                "what": "In MetaGPT only the product manager reads the requirement; here all do.",
-                "why": "HumanEval's requirement is the beginning of the program itself, word for word; a document about it does not replace it.",
+                "what": "Officially each role is shown the documents that its action reads; ours are shown all earlier ones.",
+                "why": "The paper has a pool of messages that all can read; these documents are short.",
+                "rule": "pool",
             },
             {
-                "what": "MetaGPT's engineer reviews and rewrites its program, `code_validate_k_times` (2) times at most; here tests are run and failures go back, `feedback` (3) times at most.",
-                "why": "Executable feedback is the paper's; the repository has reviews in its place.",
+                "what": "The official engineer reviews its program and rewrites it; ours is run with the QA engineer's tests and repaired, with the program and the error in view and without the documents.",
+                "why": "The paper has executable feedback where the repository has reviews. A revision is one question in all methods here.",
+                "rule": "executable-feedback",
             },
             {
-                "what": "MetaGPT's QA engineer reads the program when it writes tests, and repairs the tests; here tests are written from the requirement, and the program is repaired.",
+                "what": "The official QA engineer reads the program when it writes tests, and repairs the tests; ours writes them from the requirement, and the program is repaired.",
                 "why": "Tests made from a program say that it does what it does.",
+                "rule": None,
             },
         ],
     }
