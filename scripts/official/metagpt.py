@@ -95,6 +95,8 @@ def script(queue):
             return Reply(f"```python\n# MARK\n{TEST}\n```", 0, "qa engineer", "tests")
         if "## Status:" in prompt or "Running Command" in prompt:
             return Reply("## instruction:\nnone MARK\n## File To Rewrite:\nnone\n## Status:\nPASS\n## Send To:\nNoOne\n---", 0, "qa engineer", "run")
+        if "Determine the previous message's intent." in prompt:
+            return Reply("Thought: none\nResponse Category: TASK", 0, "intent", "intent")
         if 'follow "Format example", write code.' in prompt:
             return program(0)
         for role, node, sign in DOCUMENTS:

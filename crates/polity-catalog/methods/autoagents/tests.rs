@@ -5,6 +5,7 @@ use crate::official::{Call, Case, Official, Rule, answer, play};
 use polity_kernel::ask::{Effect, Outcome, Value};
 use serde_json::{Value as Json, json};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 #[test]
 fn all_steps_of_a_plan_are_done_however_many_rounds_there_are() {
@@ -56,13 +57,10 @@ fn who(at: &mut At, effect: &Effect) -> (u32, Json, &'static str) {
         "check" if told.contains("Look at the steps:") => (at.drafts - 1, json!("plan observer"), "check"),
         "check" => (at.step, json!(format!("action observer, try {}", at.tried)), "check"),
         _ => {
-            match between(&told, "Your step: task ", " ") {
-                Some(step) => {
-                    at.role = between(&told, "You are ", ":").unwrap().into();
-                    (at.step, at.tried) = (step.parse::<u32>().unwrap() - 1, 0);
-                }
-                None => at.tried += 1,
-            }
+            let step = between(&told, "Your step: task ", " ").unwrap().parse::<u32>().unwrap() - 1;
+            at.tried = if told.contains("finds your answer") { at.tried + 1 } else { 0 };
+            at.role = between(&told, "You are ", ":").unwrap().into();
+            at.step = step;
             (at.step, json!(format!("{}, try {}", at.role, at.tried)), "answer")
         }
     }
@@ -127,43 +125,35 @@ fn acts_as_the_official_program() {
         }
     };
     let last_try = |case: &mut Case| {
-        let last = |step: u32| {
-            let of_step = case.calls.iter().filter(|call| call.kind == "answer" && call.round == step);
-            of_step.last().map(|call| call.member.clone())
-        };
-        let last: Vec<Option<Json>> = (0..10).map(last).collect();
+        let mut last: BTreeMap<u32, Json> = BTreeMap::new();
         for call in case.calls.iter_mut().filter(|call| call.kind == "answer") {
-            let over = |step: u32, member: &Json| step < call.round && tried(member).is_some();
-            call.shown.retain(|(step, member)| !over(*step, member) || last[*step as usize].as_ref() == Some(member));
-        }
-    };
-    let revision = |case: &mut Case| {
-        for call in case.calls.iter_mut().filter(|call| call.kind == "answer") {
-            if let Some((role, n @ 1..)) = tried(&call.member) {
-                let before = json!(format!("{role}, try {}", n - 1));
-                call.shown.retain(|(round, member)| (*round, member) == (call.round, &before));
-                call.shown.push((call.round, json!(format!("action observer, try {}", n - 1))));
-            }
+            call.shown.retain(|(step, member)| tried(member).is_none() || last.get(step) == Some(member));
+            last.insert(call.round, call.member.clone());
         }
     };
     let action_observer = |case: &mut Case| {
         let tries = case.settings["method"]["tries"].as_u64().unwrap() as u32;
-        for call in std::mem::take(&mut case.calls) {
-            let checked = tried(&call.member).filter(|(_, n)| call.kind == "answer" && n + 1 < tries).map(|(_, n)| {
-                let shown = vec![(call.round, call.member.clone())];
-                Call { temperature: Some(0.3), ..Call::new(call.round, format!("action observer, try {n}"), "check", shown) }
+        for mut call in std::mem::take(&mut case.calls) {
+            let n = tried(&call.member).map(|(_, n)| n).filter(|_| call.kind == "answer");
+            if let Some(n @ 1..) = n {
+                call.shown.push((call.round, json!(format!("action observer, try {}", n - 1))));
+            }
+            let checked = n.filter(|n| n + 1 < tries).map(|n| {
+                // The observer is shown the step, and so a part of the plan.
+                let planner = call.shown.iter().find(|(_, member)| member == &json!("planner")).cloned();
+                let shown = std::iter::once((call.round, call.member.clone())).chain(planner).collect();
+                Call { temperature: call.temperature, ..Call::new(call.round, format!("action observer, try {n}"), "check", shown) }
             });
             case.calls.push(call);
             case.calls.extend(checked);
         }
     };
-    let rules: [Rule<'_>; 7] = [
+    let rules: [Rule<'_>; 6] = [
         ("stage", &stage),
         ("last-draft", &last_draft),
         ("draft-alone", &draft_alone),
         ("faults-only", &faults_only),
         ("last-try", &last_try),
-        ("revision", &revision),
         ("action-observer", &action_observer),
     ];
     Official::compare(include_str!("official.json"), include_str!("README.md"), &rules, &|case| {
