@@ -45,7 +45,7 @@ def case(name, settings, replies, log, answer, **more):
         "replies": replies,
         "calls": made,
         "number_of_calls": len(made),
-        "stopped_after_round": max(answering) + 1,
+        "stopped_after_round": max(answering, default=-1) + 1,
         "answer": answer,
         **more,
     }
