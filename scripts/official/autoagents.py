@@ -176,6 +176,11 @@ facts = {
             "rule": "faults-only",
         },
         {
+            "what": "Officially a role reads the plan before the answers of earlier steps; ours, after them.",
+            "why": "The order stands last in all prompts here.",
+            "rule": "order-last",
+        },
+        {
             "what": "Officially a role says itself when its step is done; ours is checked by an action observer.",
             "why": "The paper has an action observer; in the official program it is switched off.",
             "rule": "action-observer",

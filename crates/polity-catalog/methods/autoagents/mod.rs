@@ -145,8 +145,9 @@ impl AutoAgents {
         let mut held = first;
         for n in 1..self.params.tries {
             let check = judge::to_check(context, observer, &held, &CHECK.replace("STEP", task));
+            let judgement = context.ask(check).await.ok();
             // Without a judgement there is no basis for another try.
-            let Some((false, words)) = context.ask(check).await.ok().as_ref().and_then(judged) else { break };
+            let Some((false, words)) = judgement.as_ref().and_then(judged) else { break };
             let by = context.team[observer].name.clone();
             let finding = refine::Finding { by, right: false, words: words.into() };
             let brief = refine::again(to_solve(context, 0, shown, WORK), &held, &finding).sample(n);

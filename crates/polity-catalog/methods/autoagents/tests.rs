@@ -124,6 +124,12 @@ fn acts_as_the_official_program() {
             });
         }
     };
+    let order_last = |case: &mut Case| {
+        for call in case.calls.iter_mut().filter(|call| call.kind == "answer") {
+            let of_earlier_step = |(step, member): &(u32, Json)| *step < call.round && member != &json!("planner");
+            call.shown.sort_by_key(|shown| !of_earlier_step(shown));
+        }
+    };
     let last_try = |case: &mut Case| {
         let mut last: BTreeMap<u32, Json> = BTreeMap::new();
         for call in case.calls.iter_mut().filter(|call| call.kind == "answer") {
@@ -148,11 +154,12 @@ fn acts_as_the_official_program() {
             case.calls.extend(checked);
         }
     };
-    let rules: [Rule<'_>; 6] = [
+    let rules: [Rule<'_>; 7] = [
         ("stage", &stage),
         ("last-draft", &last_draft),
         ("draft-alone", &draft_alone),
         ("faults-only", &faults_only),
+        ("order-last", &order_last),
         ("last-try", &last_try),
         ("action-observer", &action_observer),
     ];
