@@ -33,6 +33,7 @@ class Reply:
     round: int = 0
     member: object = None
     kind: str = "answer"
+    bare: bool = False  # Without a marker, for programs that read the text as a whole.
 
 
 @dataclasses.dataclass
@@ -68,6 +69,18 @@ def prompt_of(body):
     return "\n".join(texts)
 
 
+def stream(reply, body):
+    """A reply in one piece and an end, as events."""
+    token = {"token": "", "logprob": 0.0, "bytes": None, "top_logprobs": []}
+    logprobs = {"content": [token]} if body.get("logprobs") else None
+    said = reply["choices"][0]["message"]
+    events = []
+    for delta, end in ((said, None), ({}, "stop")):
+        choice = {"index": 0, "delta": delta, "finish_reason": end, "logprobs": logprobs}
+        events.append(json.dumps(reply | {"object": "chat.completion.chunk", "choices": [choice]}))
+    return "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"])
+
+
 class Endpoint:
     """Serves one script. Requests are answered one at a time, in order of arrival."""
 
@@ -80,9 +93,10 @@ class Endpoint:
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 status, reply = endpoint.answer(self.path, body)
-                data = json.dumps(reply).encode()
+                streamed = status == 200 and body.get("stream")
+                data = stream(reply, body).encode() if streamed else json.dumps(reply).encode()
                 self.send_response(status)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -147,6 +161,8 @@ class Endpoint:
             return None
         call.marker = marker(call.order)
         text = call.reply.text
+        if call.reply.bare:
+            return text
         return text.replace("MARK", call.marker) if "MARK" in text else f"{call.marker} {text}"
 
 

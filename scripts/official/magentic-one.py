@@ -32,10 +32,13 @@ CASES = [
     ("a stall and a new plan", 2, 20, [step(), STALL, STALL, step(1), DONE], ["Sydney", "Sydney", "Canberra"]),
     ("loops count as stalls, progress takes one off", 2, 20, [LOOP, step(1), LOOP, LOOP, step(), DONE], ["Sydney"] * 3 + ["Canberra"]),
     ("limit reached", 3, 2, [step(0), step(1), step(0)], ["Sydney"] * 3),
-    ("new plans up to the limit", 1, 3, [STALL, STALL, step(1), STALL], ["Sydney"]),
+    ("new plans up to the limit", 1, 3, [STALL, step(1), STALL, step(0)], ["Sydney"] * 2),
 ]
-# No counterpart: ours gives the first order.
-OFFICIAL_ONLY = [("satisfied before anybody has worked", 3, 20, [DONE], [])]
+# No counterpart: ours gives the first order, and forgets the stalls of an old plan.
+OFFICIAL_ONLY = [
+    ("satisfied before anybody has worked", 3, 20, [DONE], []),
+    ("progress after two plans leads to a third", 1, 3, [STALL, STALL, step(1), STALL], []),
+]
 
 
 def script(queue):
@@ -96,6 +99,11 @@ facts = {
         {
             "what": "Officially a ledger that calls the request satisfied ends the work even if nobody has answered yet; ours then gives its order.",
             "why": "The answer of the team is that of members who worked, and without one there is nothing that could settle the question.",
+            "rule": None,
+        },
+        {
+            "what": "Officially stalls are counted on over new plans, so that one more stall, or even progress, can lead to the next plan; ours count from 0 with each plan.",
+            "why": "A plan that is new is given the same number of stalls as the first.",
             "rule": None,
         },
     ],

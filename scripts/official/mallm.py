@@ -17,7 +17,8 @@ import tempfile
 import types
 from pathlib import Path
 
-from endpoint2 import METHODS, Endpoint, case, write
+from endpoint import Endpoint, Reply
+from facts import METHODS, case, write
 
 program, commit = Path(sys.argv[1]).resolve(), sys.argv[2]
 sys.path.insert(0, str(program))
@@ -53,13 +54,11 @@ CONSENSUS = [
     ("report", {"paradigm": "report", "max_turns": 2}, [[S, C, M], [S, C, M]], []),
     ("report with agreement", {"paradigm": "report"}, [[S, C, M], [C, C, C]], []),
     ("relay", {"paradigm": "relay", "max_turns": 2}, [[S, C, M], [S, C, M]], []),
-    ("relay with agreement", {"paradigm": "relay"}, [[S, C, C], [C, C, C]], []),
     ("debate", {"paradigm": "debate", "max_turns": 2}, [[S, C, M, C, M], [S, C, M, C, M]], []),
     ("debate of four", {"paradigm": "debate", "max_turns": 2, "num_agents": 4}, [[S, C, M, S, C, M, S]] * 2, []),
     ("debate with agreement", {"paradigm": "debate", "max_turns": 2}, [[C, C, C, C, C]], []),
 ]
 NEWEST = [
-    ("all agree, and no count sees it", {"max_turns": 2}, [[C, C, C]] * 2, []),
     ("a vote", {"decision": "simple_voting"}, [[S, C, M]] * 3, [[1, 1, 0]]),
     ("a vote that ties", {"decision": "simple_voting"}, [[S, C, M]] * 4, [[0, 1, 2], [1, 1, 0]]),
     ("a vote that ties to the end", {"decision": "simple_voting", "max_turns": 3}, [[S, C, M]] * 3, [[0, 1, 2]]),
@@ -70,41 +69,58 @@ NEWEST = [
 ]
 
 
+# No counterpart.
+CONSENSUS_ONLY = [("relay with agreement", {"paradigm": "relay"}, [[S, C, C], [C, C, C]], [])]
+NEWEST_ONLY = [("all agree, and no count sees it", {"max_turns": 2}, [[C, C, C]] * 2, [])]
+
+
 class Script:
     """Recognises what a request is and gives the reply that the case has for it."""
 
     def __init__(self, settings, answers, votes):
-        self.n, self.paradigm = settings.get("num_agents", 3), settings.get("paradigm", "memory")
+        n = settings.get("num_agents", 3)
+        # In a debate all but the first speak twice in a turn.
+        self.debate = settings.get("paradigm") == "debate"
+        self.slots = [0, *range(1, n), *range(1, n)] if self.debate else range(n)
         self.said = [answer for turn in answers for answer in turn]
         self.votes = [vote for turn in votes for vote in turn]
-        self.speeches = self.voted = 0
-        self.last = None
+        self.order, self.heard, self.final, self.voted = [], [], 0, 0
 
-    def __call__(self, request, _):
-        prompt = request["prompt"]
+    def speech(self, prompt):
+        turn, slot = divmod(len(self.order), len(self.slots))
+        member = int(re.search(r"Your role: Participant (\d+)", prompt).group(1)) - 1
+        assert member == self.slots[slot]
+        name = f"{member}, speech {int(slot >= len(self.slots) // 2 + 1)}" if self.debate else member
+        answer = self.said[len(self.order)]
+        self.order.append((turn, member, name))
+        draft = re.search(r"Current Solution: (\S+)", prompt)
+        words = "I [AGREE] with it:" if draft and draft.group(1) == answer else "I [DISAGREE]:"
+        return Reply(f"{words} MARK {answer}", turn, name)
+
+    def __call__(self, call):
+        prompt = call.prompt
         if "Your role:" in prompt and "You take part in a discussion" in prompt:
-            member = int(re.search(r"Your role: Participant (\d+)", prompt).group(1)) - 1
-            # What is not scripted agrees with the last solution.
-            answer = self.said[self.speeches] if self.speeches < len(self.said) else self.last
-            self.speeches += 1
-            draft = re.search(r"Current Solution: (\S+)", prompt)
-            words = "I [AGREE] with it:" if draft and draft.group(1) == answer else "I [DISAGREE]:"
-            self.last = answer
-            turn = (self.speeches - 1) // (2 * self.n - 1 if self.paradigm == "debate" else self.n)
-            return {"kind": "speak", "member": member, "round": turn, "text": f"{words} MARK {answer}"}
+            self.final = self.voted = 0
+            return self.speech(prompt)
+        turn, _, name = self.order[-1]
         if "Extract the final solution" in prompt:
             before = re.search(r"(?:Your previous response|Output Text): (.*)", prompt).group(1)
-            return {"kind": "extract", "text": next(answer for answer in (S, C, M) if answer in before) + " MARK"}
-        vote = self.votes[self.voted]
-        self.voted += 1
+            solution = next(answer for answer in (S, C, M) if answer in before) + " MARK"
+            if not re.search(r"I \[(DIS)?AGREE\]", prompt):
+                self.final += 1
+                return Reply(solution, turn, f"{self.final - 1}'s final solution", "extract")
+            return Reply(solution, turn, f"{name}'s solution", "extract")
+        vote = self.votes.pop(0)
         if isinstance(vote, list):
             vote = "{" + ", ".join(f'"{i}": {points}' for i, points in enumerate(vote)) + "}"
-        return {"kind": "vote", "text": str(vote)}
+        self.voted += 1
+        judge = "provide a summary" in prompt
+        return Reply(str(vote), turn, "judge" if judge else f"{self.voted - 1}'s vote", "vote", bare=True)
 
 
 def run(name, settings, answers, votes):
-    endpoint = Endpoint(Script(settings, answers, votes))
-    with tempfile.TemporaryDirectory() as folder:
+    script = Script(settings, answers, votes)
+    with Endpoint(script) as endpoint, tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         config = Config(
             input_json_file_path="x.json",
@@ -121,9 +137,8 @@ def run(name, settings, answers, votes):
 
         def update_memories(memories, agents):
             """Notes who is told of the last speech."""
-            speech = next(call for call in reversed(endpoint.calls) if call["kind"] == "speak")
-            told = [agent.persona.split(" ")[1] for agent in agents]
-            speech["to"] = sorted(int(n) - 1 for n in told if int(n) - 1 != speech["member"])
+            told = [int(agent.persona.split(" ")[1]) - 1 for agent in agents]
+            script.heard.append(sorted(member for member in told if member != script.order[-1][1]))
             heard(memories, agents)
 
         quiet = Console(file=open(os.devnull, "w"), record=True)
@@ -132,69 +147,75 @@ def run(name, settings, answers, votes):
         coordinator.update_memories = update_memories
         nothing = WorkerFunctions(*[lambda _: None] * len(dataclasses.fields(WorkerFunctions)))
         sample = InputExample(example_id="x", dataset_id=None, inputs=[QUESTION], context=None, references=[C])
-        answer, _, _, turns, _, _, agreed, *_ = coordinator.discuss(config, sample, nothing)
-    endpoint.close()
-    answer = answer.split(" ")[0]
-    ours = {
-        "rounds": config.max_turns,
-        "agents": config.num_agents,
-        "paradigm": config.discussion_paradigm,
-        "decision": config.decision_protocol.replace("_", "-"),
-    }
-    replies = {"speak": answers, "vote": votes}
-    return case(name, ours, replies, endpoint, answer, newest=(program / "mallm/decision_protocols").exists(), stopped_after_round=turns, agreed=agreed)
+        answer, _, _, _, _, _, agreed, *_ = coordinator.discuss(config, sample, nothing)
+    ours = {"paradigm": config.discussion_paradigm, "decision": config.decision_protocol.replace("_", "-")}
+    scenario = {"agents": config.num_agents, "rounds": config.max_turns, "method": {"kind": "discussion"} | ours}
+    replies = {"answers": answers, "votes": votes}
+    more = {"heard": script.heard, "newest": newest, "agreed": agreed}
+    return case(name, scenario, replies, endpoint.log, answer.split(" ")[0] or None, **more)
 
 
+newest = (program / "mallm/decision_protocols").exists()
 DIFFERENCES = [
     {
-        "what": "MALLM reads agreement from the words of a reply; here a speaker agrees whose answer is the current proposal.",
-        "why": "An answer that is typed needs no second reading, and words of agreement beside another answer are no agreement.",
+        "what": "Officially agreement is read from the words of a reply; ours agrees if its answer is the current proposal.",
+        "why": "Words of agreement beside another answer are no agreement.",
+        "rule": None,
     },
     {
-        "what": "MALLM asks a second time after each speech, and once more before a vote, to cut the solution out of the text; here replies are typed.",
-        "why": "The calls say nothing new; they would double the cost of every discussion.",
+        "what": "Officially a second question after each speech, and one more before a vote, cuts the solution out of the text; ours ask for reasons and an answer at once.",
+        "why": "The question says nothing new and would double the calls.",
+        "rule": "typed",
     },
     {
-        "what": "Since October 2024 no agreement ends a discussion of three or more in MALLM: a speech that agrees carries a solution, and the count stops at the last solution.",
-        "why": "It is a mistake of the repository (commit e20d40c), against its documents and papers. The consensus cases are those of the commit before.",
+        "what": "In the newest version (since e20d40c, October 2024) no agreement ends a discussion of three or more, since a speech that agrees carries a solution and the count stops at the last solution; ours counts as the version before.",
+        "why": "It goes against the repository's own description of its protocols; the cases of consensus are those of the version before.",
+        "rule": None,
     },
     {
-        "what": "A speaker in MALLM is shown all that it has heard and said (its limit of two turns has no effect); here, its own last speech and what it has heard since.",
-        "why": "Prompts that grow with every turn cost the square of the turns. What a speaker has answered already is in its own last speech.",
+        "what": "Officially a speaker is shown all that it has said and heard, whatever its limit of two turns says; ours its own last speech and what it has heard since.",
+        "why": "A speech answers all that came before it, and prompts that show every turn grow with the square of the turns.",
+        "rule": "since-the-last",
     },
     {
-        "what": "In MALLM's debate a hearer also gets all that others have said before in the same turn; here, only what is said to it.",
-        "why": "The repository's list of speeches is not emptied between speakers, as it is in its other paradigms.",
+        "what": "In the official debate a hearer is also given all that others have said before in the turn; ours is given what is said to it.",
+        "why": "The official list of speeches is emptied after each speaker in the other paradigms, and not in the debate.",
+        "rule": "passed-on",
     },
     {
-        "what": "In a relay MALLM shows the last proposal that a speaker has heard in full, even if the others have agreed on another since; here there is one current proposal.",
-        "why": "Agreement is with the current proposal of all, or its count means nothing.",
+        "what": "In the official relay a speaker is asked about the last new proposal that it has heard, even if the others have agreed on another; ours about the current proposal of all.",
+        "why": "Agreement is counted over all, and so has to be with the same proposal.",
+        "rule": None,
     },
     {
-        "what": "A vote that is still tied after the last turn gives no answer in MALLM; here the first of the tied answers is taken.",
-        "why": "A team that has answers should give one.",
+        "what": "Officially a vote that ties in the last turn gives no answer; ours takes the first of the tied.",
+        "why": "A team that has answers gives one.",
+        "rule": "last-tie",
     },
     {
-        "what": "MALLM's judge is the first member, who writes one answer out of all; here the judge names the best of them.",
-        "why": "The decision is between the members' answers, and a member with the role `judge` can be another model.",
+        "what": "The official judge is the first member, who writes one answer out of all; ours names the best of them and may be a member with that role.",
+        "why": "A decision is between the answers that were given.",
+        "rule": None,
     },
     {
-        "what": "Voters give marks, from which all four kinds of ballot are made; MALLM asks for each kind in its own words.",
-        "why": "One form serves all ballots, and the same marks under another rule show what the rule does.",
+        "what": "Officially each kind of vote has its own question; ours asks for marks and makes the votes from them.",
+        "why": "The same marks under another rule show what the rule does.",
+        "rule": None,
     },
 ]
 
 path = METHODS / "discussion/official.json"
-facts = json.loads(path.read_text()) if path.exists() else {"cases": []}
-newest = (program / "mallm/decision_protocols").exists()
+before = json.loads(path.read_text()) if path.exists() else {}
+other = {key: [each for each in before.get(key, []) if each["newest"] != newest] for key in ("cases", "official_only")}
 facts = {
-    "repository": "Multi-Agent-LLMs/mallm",
-    "commit": commit if newest else facts.get("commit", ""),
-    "commit of the consensus cases": facts.get("commit of the consensus cases", "") if newest else commit,
+    "repository": "https://github.com/Multi-Agent-LLMs/mallm",
+    "commit": commit if newest else before.get("commit", ""),
+    "commit of the consensus cases": before.get("commit of the consensus cases", "") if newest else commit,
     "program": "mallm/coordinator.py",
     "ran": True,
-    "how": "Coordinator.discuss with members without personas and a scripted endpoint; the scheduler around it was left out.",
-    "cases": [each for each in facts["cases"] if each["newest"] != newest] + [run(*each) for each in (NEWEST if newest else CONSENSUS)],
+    "how": "Coordinator.discuss with members without personas; the scheduler around it was left out. `heard`: who is told of each speech.",
+    "cases": other["cases"] + [run(*each) for each in (NEWEST if newest else CONSENSUS)],
+    "official_only": other["official_only"] + [run(*each) for each in (NEWEST_ONLY if newest else CONSENSUS_ONLY)],
     "differences": DIFFERENCES,
 }
 write("discussion", facts)
