@@ -9,10 +9,13 @@ The tasks are the repository's: the text (thoughts are sampled, and voted on) an
 import argparse
 import contextlib
 import os
+import re
 import sys
+import types
 from pathlib import Path
 
-from endpoint2 import Endpoint, Queue, case, write
+from endpoint import Endpoint, Reply
+from facts import Queue, case, write
 
 program, commit = Path(sys.argv[1]).resolve(), sys.argv[2]
 sys.path.insert(0, str(program / "src"))
@@ -44,45 +47,61 @@ CASES = [
             [LIKELY] * 12 + [SURE] * 3 + [LIKELY] * 3,
         ],
     ),
+]
+# No counterpart: replies on which marks stand are never the same.
+OFFICIAL_ONLY = [
     ("a thought that comes twice", "game24", 3, 1, 1, [list("aab"), list("ccc"), list("dee"), list("ffg")], [[LIKELY, SURE], [LIKELY], [LIKELY, SURE], [LIKELY, SURE]]),
 ]
 
 
-def rule(queue, n_thoughts):
-    def reply(request, n):
-        prompt = request["prompt"]
-        if "Choice 1:" in prompt:
-            best = queue.next("evaluate")
-            return {"kind": "vote", "text": f"The best choice is {best}"}
-        if "Evaluate if given numbers" in prompt or "give a judgement" in prompt:
-            return {"kind": "value", "text": queue.next("evaluate")}
-        if "Possible next steps" in prompt:
-            lines = [queue.next("thought") for _ in range(n_thoughts)]
-            form = "Answer: {}" if queue.last else "step (left: {})"
-            return {"kind": "propose", "thoughts": lines, "text": "\n".join(form.format(f"<{line}> MARK") for line in lines)}
-        thought = queue.next("thought")
-        return {"kind": "thought", "thoughts": [thought], "text": f"<{thought}> MARK\n"}
+def script(queue, by_step):
+    ends = [sum(len(step) for step in by_step[: n + 1]) for n in range(len(by_step))]
+
+    def thoughts(n, form):
+        """The next thoughts, all of one step."""
+        first = queue.used.get("thought", 0)
+        step = next(step for step, end in enumerate(ends) if first < end)
+        place = first - (ends[step - 1] if step else 0)
+        lines = [form[step == len(ends) - 1].format(f"<{queue.next('thought')}>") for _ in range(n)]
+        return "\n".join(lines) + "\n" * (n == 1), step, place
+
+    def reply(call):
+        done = queue.used.get("thought", 0)
+        step = next((step for step, end in enumerate(ends) if done <= end), 0)
+        if "Choice 1:" in call.prompt:
+            return Reply(f"The best choice is {queue.next('evaluate')}", step, f"vote {queue.used['evaluate']}", "vote", bare=True)
+        if "Evaluate if given numbers" in call.prompt or "give a judgement" in call.prompt:
+            return Reply(queue.next("evaluate"), step, f"value {queue.used['evaluate']}", "value", bare=True)
+        if "Possible next steps" in call.prompt:
+            text, step, place = thoughts(queue.proposals, ["step (left: {})", "Answer: {}"])
+            return Reply(text, step, place, "answer", bare=True)
+        text, step, place = thoughts(1, ["{}", "{}"])
+        return Reply(text, step, place, bare=True)
 
     return reply
 
 
+def one_by_one(log):
+    """The log with an entry for each thought. Thoughts are known by their letters, since several come in one reply."""
+    entries, by_letter = [], {}
+    for call in log:
+        shown = list(dict.fromkeys(by_letter[letter] for letter in re.findall("<([a-z])>", call.prompt) if letter in by_letter))
+        letters = re.findall("<([a-z])>", call.reply.text) or [""]
+        for n, letter in enumerate(letters):
+            said = call.reply if not letter else Reply(letter, call.reply.round, call.reply.member + n)
+            marker = f"{said.round}, {said.member}"
+            entries.append(types.SimpleNamespace(reply=said, marker=marker, shown=shown, temperature=call.temperature))
+            if letter:
+                by_letter.setdefault(letter, marker)
+    return entries
+
+
 def run(name, task, thoughts, evaluations, keep, by_step, evaluated):
-    queue = Queue({"thought": [each for step in by_step for each in step], "evaluate": [each for step in evaluated for each in step]})
-    queue.last = False
-    endpoint = Endpoint(rule(queue, thoughts))
-    openai.api_base = endpoint.url
+    replies = {"thought": [each for step in by_step for each in step], "evaluate": [each for step in evaluated for each in step]}
+    queue = Queue(replies)
+    queue.proposals = thoughts
     problem = TextTask() if task == "text" else Game24Task()
     problem.data = [QUESTION if task == "text" else "4 5 6 10"]
-    if task == "game24":
-        # The last step is asked for like the others; its lines are answers.
-        lines = [len(step) for step in by_step]
-        wrap = problem.propose_prompt_wrap
-
-        def propose_prompt_wrap(x, y=""):
-            queue.last = queue.used.get("thought", 0) >= sum(lines[:-1])
-            return wrap(x, y)
-
-        problem.propose_prompt_wrap = propose_prompt_wrap
     settings = argparse.Namespace(
         backend="gpt-4",
         temperature=0.7,
@@ -94,47 +113,45 @@ def run(name, task, thoughts, evaluations, keep, by_step, evaluated):
         n_evaluate_sample=evaluations,
         n_select_sample=keep,
     )
-    with contextlib.redirect_stdout(open(os.devnull, "w")):
+    with Endpoint(script(queue, by_step)) as endpoint, contextlib.redirect_stdout(open(os.devnull, "w")):
+        openai.api_base = endpoint.url
         ys, log = solve(settings, problem, 0)
-    endpoint.close()
     letters = lambda y: "".join(part[0] for part in y.split("<")[1:])
-    ours = {"rounds": len(by_step), "thoughts": thoughts, "evaluations": evaluations, "keep": keep, "evaluate": settings.method_evaluate}
-    return case(
-        name,
-        ours,
-        {"thought": by_step, "evaluate": evaluated},
-        endpoint,
-        letters(ys[0]),
-        kept=[[letters(y) for y in step["select_new_ys"]] for step in log["steps"]],
-        stopped_after_round=len(log["steps"]),
-    )
+    method = {"kind": "tree-of-thoughts", "thoughts": thoughts, "evaluations": evaluations, "keep": keep, "evaluate": settings.method_evaluate}
+    scenario = {"agents": 1, "rounds": len(by_step), "settings": {"temperature": 0.7}, "method": method}
+    kept = [[letters(y) for y in step["select_new_ys"]] for step in log["steps"]]
+    return case(name, scenario, replies, one_by_one(endpoint.log), letters(ys[0])[-1], requests=len(endpoint.log), kept=kept)
 
 
 facts = {
-    "repository": "princeton-nlp/tree-of-thought-llm",
+    "repository": "https://github.com/princeton-nlp/tree-of-thought-llm",
     "commit": commit,
     "program": "src/tot/methods/bfs.py",
     "ran": True,
-    "how": "solve() on the repository's tasks, with one problem of our own each, and a scripted endpoint.",
+    "how": "solve() on the repository's tasks, with one problem of our own each. A reply with several thoughts counts as one call for each.",
     "cases": [run(*each) for each in CASES],
+    "official_only": [run(*each) for each in OFFICIAL_ONLY],
     "differences": [
         {
-            "what": "The repository takes several thoughts from one request (samples, or a list); here each is a request of its own.",
-            "why": "A request gives one typed reply, which can be repeated, priced and replayed on its own.",
+            "what": "Officially several thoughts come from one request, as samples or as a list; ours are asked for one by one.",
+            "why": "Each is a reply of its own that can be checked, priced and replayed.",
+            "rule": None,
         },
         {
-            "what": "A thought in the repository is a piece of text without an answer; here it is reasons with the answer that they lead to so far.",
-            "why": "Every state can be judged and scored, and a search that is cut short has an answer.",
+            "what": "An official thought is a piece of text, and the last one holds the answer; ours is reasons with the answer to which they lead so far.",
+            "why": "Every state can be scored, and a search that is cut short has an answer.",
+            "rule": None,
         },
         {
-            "what": "The repository values a thought with the words sure, likely and impossible, which it counts as 20, 1 and 0.001; here it is given a mark from 0 to 10.",
-            "why": "The words and their numbers belong to the game of 24.",
+            "what": "In the official Game of 24 a prompt shows what the last step has left; ours shows all steps of the state, as the official text task does.",
+            "why": "Only a task whose steps leave a new task behind can do without the earlier ones.",
+            "rule": "whole-state",
         },
         {
-            "what": "A state that is shown to the evaluator is the whole path in the text and the last step in the game of 24; here it is the whole path.",
-            "why": "What a step is worth depends on the way to it, unless a task says otherwise.",
+            "what": "Official values are the words sure, likely and impossible, counted as 20, 1 and 0.001; ours are marks from 0 to 10.",
+            "why": "The words and their weights belong to the Game of 24.",
+            "rule": None,
         },
     ],
 }
-(Path(__file__).resolve().parents[2] / "crates/polity-catalog/methods/tree-of-thoughts").mkdir(exist_ok=True)
 write("tree-of-thoughts", facts)

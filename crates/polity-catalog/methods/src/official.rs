@@ -243,7 +243,12 @@ pub fn play_on(
         for effect in &step.start {
             if &*effect.request.model == Ran::PYTHON {
                 let outcome = run(&effect.request.rendered());
-                answers.push(Answer { id: effect.id, request: effect.request.clone(), outcome, usage: Usage::default() });
+                answers.push(Answer {
+                    id: effect.id,
+                    request: effect.request.clone(),
+                    outcome,
+                    usage: Usage::default(),
+                });
                 continue;
             }
             let n = log.borrow().len();
