@@ -104,7 +104,7 @@ def run(name, generations):
         os.chdir("/")
     last = state["dataset"][0]["completion"]
     answer = re.search(r"return (.*)", last).group(1)
-    return case(name, {"rounds": 5}, {"programs": [p for p, _ in generations], "suites": [t for _, t in generations]}, endpoint.log, answer)
+    return case(name, {"agents": 1, "rounds": 5}, {"programs": [p for p, _ in generations], "suites": [t for _, t in generations]}, endpoint.log, answer)
 
 
 facts = {

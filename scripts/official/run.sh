@@ -12,6 +12,7 @@ envs=${POLITY_OFFICIAL:-$HOME/.cache/polity-official}
 case $method in
 debate | dylan) name=client-0 needs='openai==0.27.6 backoff==2.2.1 sacrebleu==2.3.1 numpy pandas tqdm' ;;
 mixture-of-agents | self-moa | sparse-moa) name=client-1 needs='openai==1.35.3 httpx<0.28 loguru fire requests' ;;
+agentcoder) name=client-0-28 needs='openai==0.28.1 numpy tqdm python-dotenv' ;;
 self-consistency) name= needs= ;;
 *) echo "run.sh: no official program of $method is known here" >&2 && exit 2 ;;
 esac
@@ -24,4 +25,4 @@ if [ ! -x "$envs/$name/bin/python" ]; then
     # shellcheck disable=SC2086
     "$envs/$name/bin/pip" install --quiet $needs
 fi
-exec "$envs/$name/bin/python" "$here/$method.py" "$folder"
+exec "$envs/$name/bin/python" "$here/$method.py" "$folder" "$(git -C "$folder" rev-parse HEAD)"

@@ -3,8 +3,8 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use crate::exchange;
-use polity_kernel::ask::tool::Ran;
-use polity_kernel::ask::{Answer, Effect, Outcome, Usage};
+use polity_kernel::ask::tool::{Ended, Ran};
+use polity_kernel::ask::{Answer, Effect, Outcome, Usage, Value};
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::scenario::Assembled;
 use serde::Deserialize;
@@ -228,7 +228,7 @@ pub fn play(
 }
 
 /// The same with an evaluation that is open. `run` gives the result of a program with its tests; a run is no call.
-pub fn play_on(
+fn play_on(
     evaluation: Assembled,
     who: &dyn Fn(usize, &Effect) -> Who,
     reply: &dyn Fn(&Who, &str) -> Outcome,
@@ -283,13 +283,63 @@ pub fn play_on(
     played
 }
 
+/// The problem of programming of the official runs.
+const DOUBLE: [(&str, &str); 5] = [
+    ("task_id", "own/0"),
+    ("prompt", "def double(x):\n    \"\"\"Returns twice x.\"\"\"\n"),
+    ("entry_point", "double"),
+    ("canonical_solution", "    return 2 * x\n"),
+    ("test", "def check(candidate):\n    assert candidate(2) == 4\n"),
+];
+
+/// Runs a method that writes programs on the problem of the official runs. A suite of tests is [`suite`], a program [`program`]; the answer
+/// is what the program returns.
+pub fn play_programs(
+    method: &str,
+    settings: &Json,
+    who: &dyn Fn(usize, &Effect) -> Who,
+    reply: &dyn Fn(&Who, &str) -> Outcome,
+) -> Played {
+    let mut scenario = json!({
+        "model": "test/scripted", "method": {"kind": method}, "items": {"file": "items", "shape": "humaneval"},
+    });
+    scenario.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let columns = DOUBLE.map(|(name, cell)| (name, vec![cell.to_string()]));
+    let evaluation = exchange::open(&scenario, &columns, &crate::testing::registry()).unwrap();
+    // What Python makes of them: only the right program passes the right suite.
+    let run = |told: &str| {
+        let passes =
+            told.contains("return 2 * x") && (told.contains("double(3) == 6") || told.contains("candidate(2)"));
+        let ended = if passes { Ended::Finished } else { Ended::Failed };
+        bare(Ran { ended, status: 0, output: String::new(), errors: "AssertionError".into() }.value())
+    };
+    let mut played = play_on(evaluation, who, reply, &run);
+    played.answer = played.answer.and_then(|text| text.split("return ").nth(1).map(|body| body.trim().to_owned()));
+    played
+}
+
+/// A program, right or wrong, after a marker.
+pub fn program(marker: &str, right: bool) -> Outcome {
+    answer(marker, Some(&format!("    return {}", if right { "2 * x" } else { "x" })))
+}
+
+/// A suite of tests, right or wrong, with a marker.
+pub fn suite(marker: &str, right: bool) -> Outcome {
+    let value = if right { 6 } else { 7 };
+    bare(Value::Record(vec![Value::Text(format!("# {marker}\nassert double(3) == {value}"))]))
+}
+
+/// A value as the reply.
+pub fn bare(value: Value) -> Outcome {
+    Outcome::Reply { value, raw: String::new(), repaired: false }
+}
+
 fn marker(n: usize) -> String {
     format!("mark-{n:04}")
 }
 
 /// The reply of a member: the marker as its reasons, and the answer; without an answer, no reply.
 pub fn answer(marker: &str, answer: Option<&String>) -> Outcome {
-    use polity_kernel::ask::Value;
     match answer {
         Some(answer) => exchange::says(marker, Value::Text(answer.clone())),
         None => Outcome::Failed { why: "refused by the script".into() },
