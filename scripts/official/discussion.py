@@ -2,7 +2,7 @@
 
 Its program is fetched outside the repository (`git archive` of Multi-Agent-LLMs/mallm), and the packages that its coordinator imports are installed
 in an environment of their own (httpx, rich, langchain-core, openai, scikit-learn, requests, json-repair):
-    venv/bin/python scripts/official/mallm.py FOLDER COMMIT
+    venv/bin/python scripts/official/discussion.py FOLDER COMMIT
 It is run twice, for two versions: the newest, and the last one in which agreement could end a discussion (1fb92fe, October 2024).
 The scheduler is passed over: it needs sentence-transformers for a figure that no discussion uses.
 """
