@@ -16,8 +16,11 @@ fn speeches(case: &Case) -> Vec<(u32, Json)> {
     case.calls.iter().filter(|call| call.kind == "answer").map(|call| (call.round, call.member.clone())).collect()
 }
 
-/// Keeps of each speaker's prompt the speeches that `keep` wants: given the places of the speaker's own and of the speech shown.
-fn keep_speeches(case: &mut Case, keep: &dyn Fn(&[(u32, Json)], usize, usize) -> bool) {
+/// Whether a speaker is shown a speech: all speeches, the place of the speaker's own, and that of the speech.
+type Shows<'a> = &'a dyn Fn(&[(u32, Json)], usize, usize) -> bool;
+
+/// Keeps of each speaker's prompt the speeches that `keep` wants.
+fn keep_speeches(case: &mut Case, keep: Shows<'_>) {
     let order = speeches(case);
     for (own, call) in case.calls.iter_mut().filter(|call| call.kind == "answer").enumerate() {
         call.shown.retain(|said| order.iter().position(|other| other == said).is_none_or(|place| keep(&order, own, place)));
