@@ -1,7 +1,7 @@
 """A scripted model behind the OpenAI interface, for differential tests against official programs.
 
 Every reply starts with a marker of its own (`mark-aaah`; no digits, since programs look for numbers) and goes on with the scripted
-text. The log keeps of each request its order, path, model, settings and the earlier markers that its prompt shows; from these follows
+text; in a text that says MARK, the marker stands there instead, for programs that parse replies. The log keeps of each request its order, path, model, settings and the earlier markers that its prompt shows; from these follows
 who was shown whose text.
 
 In a Python driver, the script is a function from a `Call` to a `Reply` (or to `None`: the service refuses the request):
@@ -33,6 +33,7 @@ class Reply:
     round: int = 0
     member: object = None
     kind: str = "answer"
+    bare: bool = False  # Without a marker, for programs that read the text as a whole.
 
 
 @dataclasses.dataclass
@@ -68,20 +69,34 @@ def prompt_of(body):
     return "\n".join(texts)
 
 
+def stream(reply, body):
+    """A reply in one piece and an end, as events."""
+    token = {"token": "", "logprob": 0.0, "bytes": None, "top_logprobs": []}
+    logprobs = {"content": [token]} if body.get("logprobs") else None
+    said = reply["choices"][0]["message"]
+    events = []
+    for delta, end in ((said, None), ({}, "stop")):
+        choice = {"index": 0, "delta": delta, "finish_reason": end, "logprobs": logprobs}
+        events.append(json.dumps(reply | {"object": "chat.completion.chunk", "choices": [choice]}))
+    return "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"])
+
+
 class Endpoint:
     """Serves one script. Requests are answered one at a time, in order of arrival."""
 
     def __init__(self, script, port=0):
         self.script, self.log, self.lock = script, [], threading.Lock()
+        self.failure = None
         endpoint = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 status, reply = endpoint.answer(self.path, body)
-                data = json.dumps(reply).encode()
+                streamed = status == 200 and body.get("stream")
+                data = stream(reply, body).encode() if streamed else json.dumps(reply).encode()
                 self.send_response(status)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -99,6 +114,8 @@ class Endpoint:
     def __exit__(self, *_):
         self.server.shutdown()
         self.server.server_close()
+        if self.failure:
+            raise self.failure
 
     def answer(self, path, body):
         """The status and the body of the reply to a request."""
@@ -135,11 +152,18 @@ class Endpoint:
             n=body.get("n"),
         )
         self.log.append(call)
-        call.reply = self.script(call)
+        try:
+            call.reply = self.script(call)
+        except Exception as error:  # A program may try again for ever; the driver hears of it.
+            self.failure = self.failure or error
+            print(f"the script has no reply: {error!r}", file=sys.stderr, flush=True)
         if call.reply is None or call.reply.text is None:
             return None
         call.marker = marker(call.order)
-        return f"{call.marker} {call.reply.text}"
+        text = call.reply.text
+        if call.reply.bare:
+            return text
+        return text.replace("MARK", call.marker) if "MARK" in text else f"{call.marker} {text}"
 
 
 def main():

@@ -7,6 +7,19 @@ import sys
 METHODS = pathlib.Path(__file__).resolve().parents[2] / "crates/polity-catalog/methods"
 
 
+class Queue:
+    """The scripted replies of a case: for each kind a list, of which each is used once, in order."""
+
+    def __init__(self, replies):
+        self.replies, self.used = replies, {}
+
+    def next(self, kind):
+        """The next reply of a kind."""
+        n = self.used.get(kind, 0)
+        self.used[kind] = n + 1
+        return self.replies[kind][n]
+
+
 def calls(log):
     """Who was asked in which round, with which temperature, and whose earlier replies the prompt showed, in its order."""
     said = {call.marker: [call.reply.round, call.reply.member] for call in log if call.marker}
@@ -32,7 +45,7 @@ def case(name, settings, replies, log, answer, **more):
         "replies": replies,
         "calls": made,
         "number_of_calls": len(made),
-        "stopped_after_round": max(answering) + 1,
+        "stopped_after_round": max(answering, default=-1) + 1,
         "answer": answer,
         **more,
     }

@@ -6,12 +6,14 @@ Run with the Python of an environment in which they are installed:
 
 import asyncio
 import json
+import re
 
 import autogen_agentchat
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.teams import MagenticOneGroupChat
 from autogen_ext.models.openai import OpenAIChatCompletionClient
-from endpoint2 import Endpoint, Queue, case, write
+from endpoint import MARKER, Endpoint, Reply
+from facts import Queue, case, write
 
 QUESTION = "What is the capital of Australia?"
 WORKERS = ["Worker_0", "Worker_1"]
@@ -30,26 +32,25 @@ CASES = [
     ("a stall and a new plan", 2, 20, [step(), STALL, STALL, step(1), DONE], ["Sydney", "Sydney", "Canberra"]),
     ("loops count as stalls, progress takes one off", 2, 20, [LOOP, step(1), LOOP, LOOP, step(), DONE], ["Sydney"] * 3 + ["Canberra"]),
     ("limit reached", 3, 2, [step(0), step(1), step(0)], ["Sydney"] * 3),
-    ("new plans up to the limit", 1, 3, [STALL, STALL, step(1), STALL], ["Sydney"]),
+    ("new plans up to the limit", 1, 3, [STALL, step(1), STALL, step(0)], ["Sydney"] * 2),
+]
+# No counterpart: ours gives the first order, and forgets the stalls of an old plan.
+OFFICIAL_ONLY = [
     ("satisfied before anybody has worked", 3, 20, [DONE], []),
+    ("progress after two plans leads to a third", 1, 3, [STALL, STALL, step(1), STALL], []),
 ]
 
 
-def rule(queue):
-    def reply(request, _):
-        last = request["messages"][-1]["content"]
-        if "pre-survey" in last or "fact sheet" in last:
-            kind = "facts"
-        elif "bullet-point" in last:
-            kind = "plan"
-        elif "pure JSON" in last:
-            kind = "progress"
-        elif "finished" in last.lower() or "completed the task" in last.lower():
-            kind = "final"
-        else:
-            kind = "work"
-        said = queue.next(kind)
-        if kind == "progress":
+def script(queue):
+    """Recognises what a request is. Facts and plans belong to the round of the ledger that follows them."""
+
+    def reply(call):
+        prompt, ledgers = call.prompt.rstrip(), queue.used.get("progress", 0)
+        if re.fullmatch(rf"order {MARKER.pattern}", prompt.splitlines()[-1]):
+            member = queue.replies["progress"][ledgers - 1]["next"]
+            return Reply(f"MARK {queue.next('work')}", ledgers - 1, member)
+        if "pure JSON" in prompt:
+            said = queue.next("progress")
             answers = {
                 "is_request_satisfied": said["satisfied"],
                 "is_in_loop": said["looping"],
@@ -58,50 +59,52 @@ def rule(queue):
                 "instruction_or_question": "order MARK",
             }
             text = json.dumps({key: {"reason": "so it looks", "answer": value} for key, value in answers.items()})
-            return {"kind": kind, "text": text}
-        return {"kind": kind, "text": f"MARK {said}"}
+            return Reply(text, ledgers, "progress", "progress")
+        for kind, signs in (("plan", ["bullet-point"]), ("facts", ["pre-survey", "old fact sheet"])):
+            if any(sign in prompt for sign in signs):
+                return Reply(f"MARK {kind}", ledgers, kind, kind)
+        return Reply("MARK Canberra", ledgers - 1, "final", "final")
 
     return reply
 
 
 async def run(name, max_stalls, turns, ledgers, answers):
-    plans = 10
-    replies = {
-        "facts": ["facts"] * plans,
-        "plan": ["plan"] * plans,
-        "progress": ledgers,
-        "work": answers,
-        "final": ["Canberra"],
-    }
-    endpoint = Endpoint(rule(Queue(replies)))
+    replies = {"progress": ledgers, "work": answers}
     info = {"vision": False, "function_calling": False, "json_output": True, "family": "unknown", "structured_output": False}
-    client = OpenAIChatCompletionClient(model="scripted", base_url=endpoint.url, api_key="none", model_info=info)
-    members = [AssistantAgent(worker, client, description=f"A member: {worker}") for worker in WORKERS]
-    team = MagenticOneGroupChat(members, client, max_turns=turns, max_stalls=max_stalls)
-    result = await team.run(task=QUESTION)
-    endpoint.close()
-    used = {kind: replies[kind][: sum(call["kind"] == kind for call in endpoint.calls)] for kind in replies}
-    rounds = sum(call["kind"] == "progress" for call in endpoint.calls)
-    answer = result.messages[-2 if result.messages[-1].type == "StopMessage" else -1].content.split(" ", 1)[1]
-    settings = {"max_stalls": max_stalls, "max_turns": turns}
-    return case(name, settings, used, endpoint, answer, stopped_after_round=rounds, stop_reason=result.stop_reason)
+    with Endpoint(script(Queue(replies))) as endpoint:
+        client = OpenAIChatCompletionClient(model="scripted", base_url=endpoint.url, api_key="none", model_info=info)
+        members = [AssistantAgent(worker, client, description=f"A member: {worker}") for worker in WORKERS]
+        team = MagenticOneGroupChat(members, client, max_turns=turns, max_stalls=max_stalls)
+        result = await team.run(task=QUESTION)
+    answer = next(m.content for m in reversed(result.messages) if m.type == "TextMessage").split(" ")[1]
+    # `max_turns` is a turn short of what is done.
+    settings = {"agents": 3, "rounds": turns + 1, "method": {"kind": "magentic-one", "max_stalls": max_stalls}}
+    return case(name, settings, replies, endpoint.log, answer, max_turns=turns, stop_reason=result.stop_reason)
 
 
 facts = {
-    "repository": "microsoft/autogen",
+    "repository": "https://github.com/microsoft/autogen",
     "commit": f"package autogen-agentchat {autogen_agentchat.__version__}",
     "program": "autogen_agentchat/teams/_group_chat/_magentic_one",
     "ran": True,
-    "how": "MagenticOneGroupChat with two assistants without tools, run from the package with a scripted endpoint.",
+    "how": "MagenticOneGroupChat with two assistants without tools. The round of facts and a plan is that of the ledger that follows them.",
     "cases": [asyncio.run(run(*each)) for each in CASES],
+    "official_only": [asyncio.run(run(*each)) for each in OFFICIAL_ONLY],
     "differences": [
         {
-            "what": "AutoGen takes one turn more than `max_turns`; here `rounds` is the number of turns.",
-            "why": "Its test is `n_rounds > max_turns` with a count from 0. A limit should hold as it is written.",
+            "what": "The official program takes one turn more than its `max_turns`; ours takes as many as `rounds` says.",
+            "why": "It counts turns from 0 and stops when the count is larger than the limit. A limit holds as it is written.",
+            "rule": None,
         },
         {
-            "what": "A progress ledger that calls the request satisfied before anybody has answered ends AutoGen's run; here it counts as an order.",
-            "why": "The team's answer is the answer of a member who worked. Without one there is nothing that could settle the question.",
+            "what": "Officially a ledger that calls the request satisfied ends the work even if nobody has answered yet; ours then gives its order.",
+            "why": "The answer of the team is that of members who worked, and without one there is nothing that could settle the question.",
+            "rule": None,
+        },
+        {
+            "what": "Officially stalls are counted on over new plans, so that one more stall, or even progress, can lead to the next plan; ours count from 0 with each plan.",
+            "why": "A plan that is new is given the same number of stalls as the first.",
+            "rule": None,
         },
     ],
 }

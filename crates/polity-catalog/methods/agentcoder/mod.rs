@@ -1,6 +1,9 @@
 //! A programmer, a test designer who never sees the program, and an executor, until the tests pass. See README.md for the source and what
 //! is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::{ANSWERS, propose, refine, repair, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::tool::Ran;

@@ -83,6 +83,7 @@ const ROLES: u16 = 2;
 const PLANNER: &str = include_str!("prompts/planner.md");
 const OBSERVER: &str = include_str!("prompts/observer.md");
 const WORK: &str = include_str!("prompts/work.md");
+const CHECK: &str = include_str!("prompts/check.md");
 
 impl Method for AutoAgents {
     const NAME: &'static str = "autoagents";
@@ -124,8 +125,7 @@ impl Method for AutoAgents {
             shown.push(Part::Text(format!("{told}Your step: {}", step.task)));
             let brief = to_solve(context, 0, &shown, WORK).sample(state.step);
             if let Some(first) = solve(context, vec![brief]).await.into_iter().next().flatten() {
-                let observer = context.cast("action observer");
-                let (held, _) = refine::until_it_passes(context, 0, observer, first, self.params.tries - 1).await;
+                let held = self.until_done(context, first, &step.task, &shown).await;
                 state.done.push(held);
             }
             state.step += 1;
@@ -139,6 +139,23 @@ impl Method for AutoAgents {
 }
 
 impl AutoAgents {
+    /// The action observer checks the answer of a step, which is done again with the same in view until it passes or no more tries are allowed.
+    async fn until_done(&self, context: &mut TeamContext<'_>, first: Stand, task: &str, shown: &[Part]) -> Stand {
+        let observer = context.cast("action observer");
+        let mut held = first;
+        for n in 1..self.params.tries {
+            let check = judge::to_check(context, observer, &held, &CHECK.replace("STEP", task));
+            let judgement = context.ask(check).await.ok();
+            // Without a judgement there is no basis for another try.
+            let Some((false, words)) = judgement.as_ref().and_then(judged) else { break };
+            let by = context.team[observer].name.clone();
+            let finding = refine::Finding { by, right: false, words: words.into() };
+            let brief = refine::again(to_solve(context, 0, shown, WORK), &held, &finding).sample(n);
+            held = solve(context, vec![brief]).await.pop().flatten().unwrap_or(held);
+        }
+        held
+    }
+
     /// Drafts roles and plan, again after the remarks of the two observers until both accept or no more drafts are allowed.
     async fn drafted(&self, context: &mut TeamContext<'_>) -> Result<Option<Draft>, Fault> {
         let planner = context.cast("planner");

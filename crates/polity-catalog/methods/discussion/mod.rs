@@ -1,5 +1,8 @@
 //! A discussion in one of four paradigms, ended by agreement, a vote or a judge. See README.md for the source and what is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::discuss::{Paradigm, Table, Words, speak};
 use crate::team::{ANSWER, ANSWERS, Stand, judge, verdict, vote};
 use polity_kernel::Invalid;
@@ -102,32 +105,48 @@ impl Method for Discussion {
         let mut table: Table = context.restore()?.unwrap_or_else(|| Table::of(members.len()));
         let slots = self.params.paradigm.slots(members.len(), self.params.debate_rounds);
         let voting = self.share(1, members.len()).is_none();
-        let turns = if voting { self.turns.min(VOTE_TURN) } else { self.turns };
-        while context.round() < turns {
-            for slot in &slots {
-                speak(context, &members, slot, &mut table, Words::default()).await;
-                if self.share(context.round() + 1, members.len()).is_some_and(|share| table.agreed(share)) {
-                    return Ok(verdict(table.draft.map(|draft| draft.answer)));
+        let mut until = if voting { self.turns.min(VOTE_TURN).max(context.round()) } else { self.turns };
+        loop {
+            while context.round() < until {
+                for (n, slot) in slots.iter().enumerate() {
+                    speak(context, &members, slot, &mut table, Words::default()).await;
+                    // A debate is decided when its ring is through.
+                    let due = self.params.paradigm != Paradigm::Debate || n + 1 == slots.len();
+                    let share = self.share(context.round() + 1, members.len()).filter(|_| due);
+                    if share.is_some_and(|share| table.agreed(share)) {
+                        return Ok(verdict(table.draft.map(|draft| draft.answer)));
+                    }
                 }
+                if let Some(draft) = &table.draft {
+                    let by = context.team.iter().position(|member| member.name == draft.by).unwrap_or(0);
+                    context.record(by, DRAFT, &draft.answer);
+                }
+                context.end_round(&table).await?;
             }
-            if let Some(draft) = &table.draft {
-                let by = context.team.iter().position(|member| member.name == draft.by).unwrap_or(0);
-                context.record(by, DRAFT, &draft.answer);
+            let stands: Vec<Stand> = table.stands.iter().flatten().cloned().collect();
+            let decided = match self.params.decision {
+                Decision::Judge => {
+                    let by = context.cast("judge");
+                    judge::best(context, by, &stands).await
+                }
+                _ if voting => {
+                    let leaders = self.voted(context, &members, &stands).await;
+                    // A tie is talked over for another turn.
+                    if leaders.len() > 1 && context.round() < self.turns {
+                        until += 1;
+                        continue;
+                    }
+                    leaders.first().copied()
+                }
+                // The last draft, as in the paper's code.
+                _ => return Ok(verdict(table.draft.map(|draft| draft.answer))),
+            };
+            if let Some(winner) = decided.filter(|_| self.params.decision != Decision::Judge) {
+                context.record(members[winner.min(members.len() - 1)], ANSWER, &stands[winner].answer);
             }
-            context.end_round(&table).await?;
+            let answer = decided.and_then(|i| stands.get(i)).map(|stand| stand.answer.clone());
+            return Ok(verdict(answer.or_else(|| vote::plurality(context.item, &table.stands))));
         }
-        let stands: Vec<Stand> = table.stands.iter().flatten().cloned().collect();
-        let decided = match self.params.decision {
-            Decision::Judge => {
-                let by = context.cast("judge");
-                judge::best(context, by, &stands).await
-            }
-            _ if voting => self.voted(context, &members, &stands).await,
-            // The last draft, as in the paper's code.
-            _ => return Ok(verdict(table.draft.map(|draft| draft.answer))),
-        };
-        let answer = decided.and_then(|i| stands.get(i)).map(|stand| stand.answer.clone());
-        Ok(verdict(answer.or_else(|| vote::plurality(context.item, &table.stands))))
     }
 }
 
@@ -144,10 +163,10 @@ impl Discussion {
         }
     }
 
-    /// Everybody marks all final answers; the decision protocol converts the marks to votes.
-    async fn voted(&self, context: &mut TeamContext<'_>, members: &[usize], stands: &[Stand]) -> Option<usize> {
+    /// Everybody marks all final answers; the decision protocol converts the marks to votes. Returns those with most votes.
+    async fn voted(&self, context: &mut TeamContext<'_>, members: &[usize], stands: &[Stand]) -> Vec<usize> {
         if stands.is_empty() {
-            return None;
+            return Vec::new();
         }
         let briefs = members.iter().map(|voter| judge::to_mark(context, *voter, stands, MARKS.0, MARKS.1)).collect();
         let marks = context.ask_all(briefs).await.into_iter().filter_map(|heard| judge::marked(&heard.ok()?));
@@ -158,8 +177,6 @@ impl Discussion {
             _ => vote::voice(&marks),
         };
         let ballots: Vec<Vec<f64>> = marks.map(ballot).collect();
-        let winner = vote::most_points(&ballots, stands.len())?;
-        context.record(members[winner.min(members.len() - 1)], ANSWER, &stands[winner].answer);
-        Some(winner)
+        vote::leaders(&ballots, stands.len())
     }
 }

@@ -1,8 +1,10 @@
 //! Who is shown what: the thread of orders and answers, the new plan after stalls, and the final answer.
 
 use crate::exchange::{one_question, says};
+use crate::official::{Official, Who, answer, play};
 use polity_kernel::ask::{Effect, Outcome, Value};
-use serde_json::json;
+use serde_json::{Value as Json, json};
+use std::cell::Cell;
 
 fn entry(answer: Value) -> Value {
     Value::Record(vec![answer, Value::Text("so it looks".into())])
@@ -10,12 +12,17 @@ fn entry(answer: Value) -> Value {
 
 /// A progress ledger: no loop, progress or not, the first worker next.
 fn ledger(satisfied: bool, progressing: bool, order: &str) -> Outcome {
-    let yes = |yes: bool| Value::Choice(u32::from(!yes));
+    scripted(&json!({"satisfied": satisfied, "looping": false, "progressing": progressing, "next": 0}), order)
+}
+
+fn scripted(ledger: &Json, order: &str) -> Outcome {
+    let yes = |key: &str| entry(Value::Choice(u32::from(ledger[key] != json!(true))));
+    let next = ledger["next"].as_u64().unwrap_or_default() as u32;
     let fields = vec![
-        entry(yes(satisfied)),
-        entry(yes(false)),
-        entry(yes(progressing)),
-        entry(Value::Choice(0)),
+        yes("satisfied"),
+        yes("looping"),
+        yes("progressing"),
+        entry(Value::Choice(next)),
         entry(Value::Text(order.into())),
     ];
     Outcome::Reply { value: Value::Record(fields), raw: String::new(), repaired: false }
@@ -56,4 +63,36 @@ fn everybody_sees_the_thread_and_a_new_plan_begins_a_new_one() {
     assert_eq!(last.matches("Give the final answer to the question").count(), 1, "{last}");
     let ledgers: Vec<String> = asked.iter().filter(|effect| is(effect, "check")).map(|e| told(&e)).collect();
     assert!(ledgers[1].contains("order 0"), "the ledger shows the orders: {}", ledgers[1]);
+}
+
+#[test]
+fn acts_as_the_official_program() {
+    Official::compare(include_str!("official.json"), include_str!("README.md"), &[], &|case| {
+        let (ledgers, answered) = (Cell::new(0), Cell::new(0));
+        let who = |_: usize, effect: &Effect| -> Who {
+            let told = effect.request.rendered();
+            match effect.request.purpose.as_str() {
+                "check" => {
+                    ledgers.set(ledgers.get() + 1);
+                    (ledgers.get() - 1, json!("progress"), "progress")
+                }
+                "write" if told.contains("Write a short plan") => (ledgers.get(), json!("plan"), "plan"),
+                "write" => (ledgers.get(), json!("facts"), "facts"),
+                _ if told.contains("Give the final answer to the question") => (ledgers.get() - 1, json!("final"), "final"),
+                // The orchestrator is the first member.
+                _ => (ledgers.get() - 1, json!(effect.id.actor - 1), "answer"),
+            }
+        };
+        let reply = |(round, _, kind): &Who, marker: &str| match *kind {
+            "progress" => scripted(&case.replies["progress"][*round as usize], marker),
+            "answer" => {
+                answered.set(answered.get() + 1);
+                let said = case.replies["work"][answered.get() - 1].as_str();
+                answer(marker, said.map(str::to_owned).as_ref())
+            }
+            "final" => says(marker, Value::Text("Canberra".into())),
+            _ => Outcome::Reply { value: Value::Text(marker.into()), raw: String::new(), repaired: false },
+        };
+        play("magentic-one", &case.settings, &who, &reply)
+    });
 }

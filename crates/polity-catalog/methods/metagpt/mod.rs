@@ -1,6 +1,9 @@
 //! A line of roles, each handing a document in a fixed form to the next, up to a runnable program. See README.md for the source and what
 //! is reproduced.
 
+#[cfg(test)]
+mod tests;
+
 use crate::team::line::{Document, document, shown};
 use crate::team::{ANSWERS, refine, repair, solve, to_solve, verdict};
 use polity_kernel::Invalid;

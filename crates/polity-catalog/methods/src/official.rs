@@ -3,7 +3,8 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use crate::exchange;
-use polity_kernel::ask::{Answer, Effect, Outcome, Usage};
+use polity_kernel::ask::tool::{Ended, Ran};
+use polity_kernel::ask::{Answer, Effect, Outcome, Usage, Value};
 use polity_kernel::machine::{Machine, Then};
 use polity_kernel::scenario::Assembled;
 use serde::Deserialize;
@@ -118,6 +119,13 @@ impl Case {
         Ok(used)
     }
 
+    /// Whether a rule leaves a call out.
+    fn dropped(&self, n: usize, rules: &[Rule<'_>]) -> bool {
+        let mut marked = self.clone();
+        marked.calls[n].temperature = Some(ODD);
+        marked.under(rules).0.calls.iter().all(|call| call.temperature != Some(ODD))
+    }
+
     /// The same case with one fact changed, for every fact that no rule replaces.
     fn altered(&self, rules: &[Rule<'_>]) -> Vec<(String, Case)> {
         let mut all = Vec::new();
@@ -132,19 +140,21 @@ impl Case {
         }
         alter("the number of calls".into(), &|case| case.number_of_calls += 1);
         alter("the round of the stop".into(), &|case| case.stopped_after_round += 1);
-        let last = self.calls.len() - 1;
+        let kept: Vec<usize> = (0..self.calls.len()).filter(|n| !self.dropped(*n, rules)).collect();
+        let last = *kept.last().unwrap();
         alter("the last call".into(), &|case| {
             case.calls.remove(last);
             case.number_of_calls -= 1;
         });
-        for (n, call) in self.calls.iter().enumerate() {
+        for n in kept {
+            let call = &self.calls[n];
             alter(format!("the kind of call {n}"), &|case| case.calls[n].kind = "other".into());
-            alter(format!("the temperature of call {n}"), &|case| case.calls[n].temperature = Some(0.123));
+            alter(format!("the temperature of call {n}"), &|case| case.calls[n].temperature = Some(ODD));
             if call.kind == "answer" {
                 alter(format!("the member of call {n}"), &|case| case.calls[n].member = 99.into());
             }
-            let kept = expected.calls.iter().filter(|other| (other.round, &other.member) == (call.round, &call.member));
-            if let Some(seen) = kept.flat_map(|other| &other.shown).next() {
+            let same = expected.calls.iter().filter(|other| (other.round, &other.member) == (call.round, &call.member));
+            if let Some(seen) = same.flat_map(|other| &other.shown).find(|seen| call.shown.contains(seen)) {
                 alter(format!("what call {n} is shown"), &|case| case.calls[n].shown.retain(|shown| shown != seen));
             }
         }
@@ -191,6 +201,9 @@ impl Official {
     }
 }
 
+/// A temperature that no case has.
+const ODD: f64 = 0.123;
+
 /// The text in single spaces.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -211,13 +224,33 @@ pub fn play(
 ) -> Played {
     let mut scenario = json!({"method": {"kind": method}});
     scenario.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
-    let Assembled::Evaluation(mut machine) = exchange::opened(&scenario) else { panic!("an evaluation was asked for") };
+    play_on(exchange::opened(&scenario), who, reply, &|_| panic!("the method runs no programs"))
+}
+
+/// The same with an evaluation that is open. `run` gives the result of a program with its tests; a run is no call.
+fn play_on(
+    evaluation: Assembled,
+    who: &dyn Fn(usize, &Effect) -> Who,
+    reply: &dyn Fn(&Who, &str) -> Outcome,
+    run: &dyn Fn(&str) -> Outcome,
+) -> Played {
+    let Assembled::Evaluation(mut machine) = evaluation else { panic!("an evaluation was asked for") };
     let log: RefCell<Vec<(Who, Call)>> = RefCell::default();
     let mut played = Played { calls: Vec::new(), answer: None, acts: Vec::new(), actors: Vec::new() };
     let mut answers = Vec::new();
     loop {
         let step = machine.poll(std::mem::take(&mut answers)).unwrap();
         for effect in &step.start {
+            if &*effect.request.model == Ran::PYTHON {
+                let outcome = run(&effect.request.rendered());
+                answers.push(Answer {
+                    id: effect.id,
+                    request: effect.request.clone(),
+                    outcome,
+                    usage: Usage::default(),
+                });
+                continue;
+            }
             let n = log.borrow().len();
             let told = effect.request.rendered();
             let mut shown: Vec<(usize, (u32, Json))> = Vec::new();
@@ -250,13 +283,63 @@ pub fn play(
     played
 }
 
+/// The problem of programming of the official runs.
+const DOUBLE: [(&str, &str); 5] = [
+    ("task_id", "own/0"),
+    ("prompt", "def double(x):\n    \"\"\"Returns twice x.\"\"\"\n"),
+    ("entry_point", "double"),
+    ("canonical_solution", "    return 2 * x\n"),
+    ("test", "def check(candidate):\n    assert candidate(2) == 4\n"),
+];
+
+/// Runs a method that writes programs on the problem of the official runs. A suite of tests is [`suite`], a program [`program`]; the answer
+/// is what the program returns.
+pub fn play_programs(
+    method: &str,
+    settings: &Json,
+    who: &dyn Fn(usize, &Effect) -> Who,
+    reply: &dyn Fn(&Who, &str) -> Outcome,
+) -> Played {
+    let mut scenario = json!({
+        "model": "test/scripted", "method": {"kind": method}, "items": {"file": "items", "shape": "humaneval"},
+    });
+    scenario.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let columns = DOUBLE.map(|(name, cell)| (name, vec![cell.to_string()]));
+    let evaluation = exchange::open(&scenario, &columns, &crate::testing::registry()).unwrap();
+    // What Python makes of them: only the right program passes the right suite.
+    let run = |told: &str| {
+        let passes =
+            told.contains("return 2 * x") && (told.contains("double(3) == 6") || told.contains("candidate(2)"));
+        let ended = if passes { Ended::Finished } else { Ended::Failed };
+        bare(Ran { ended, status: 0, output: String::new(), errors: "AssertionError".into() }.value())
+    };
+    let mut played = play_on(evaluation, who, reply, &run);
+    played.answer = played.answer.and_then(|text| text.split("return ").nth(1).map(|body| body.trim().to_owned()));
+    played
+}
+
+/// A program, right or wrong, after a marker.
+pub fn program(marker: &str, right: bool) -> Outcome {
+    answer(marker, Some(&format!("    return {}", if right { "2 * x" } else { "x" })))
+}
+
+/// A suite of tests, right or wrong, with a marker.
+pub fn suite(marker: &str, right: bool) -> Outcome {
+    let value = if right { 6 } else { 7 };
+    bare(Value::Record(vec![Value::Text(format!("# {marker}\nassert double(3) == {value}"))]))
+}
+
+/// A value as the reply.
+pub fn bare(value: Value) -> Outcome {
+    Outcome::Reply { value, raw: String::new(), repaired: false }
+}
+
 fn marker(n: usize) -> String {
     format!("mark-{n:04}")
 }
 
 /// The reply of a member: the marker as its reasons, and the answer; without an answer, no reply.
 pub fn answer(marker: &str, answer: Option<&String>) -> Outcome {
-    use polity_kernel::ask::Value;
     match answer {
         Some(answer) => exchange::says(marker, Value::Text(answer.clone())),
         None => Outcome::Failed { why: "refused by the script".into() },

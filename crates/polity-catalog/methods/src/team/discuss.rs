@@ -20,7 +20,7 @@ pub enum Paradigm {
     Report,
     /// All speak in a ring, each heard only by the next.
     Relay,
-    /// The first speaks to all; the others speak in a ring, and all hear them in its last round.
+    /// The first speaks to all; the others speak in a ring, each heard by the next, and in its last round by the first, too.
     Debate,
 }
 
@@ -48,7 +48,13 @@ impl Paradigm {
                 let mut slots: Vec<Slot> = (0..n.min(1)).map(all).collect();
                 for round in 1..=rounds {
                     let ring = |i: usize| if i + 1 < n { i + 1 } else { 1 };
-                    slots.extend((1..n).map(|i| if round == rounds { all(i) } else { one(i, ring(i)) }));
+                    slots.extend((1..n).map(|i| {
+                        let mut slot = one(i, ring(i));
+                        if round == rounds {
+                            slot.hearers.insert(0, 0);
+                        }
+                        slot
+                    }));
                 }
                 slots
             }
@@ -180,6 +186,8 @@ mod tests {
             heard(Paradigm::Debate),
             [(0, vec![1, 2]), (1, vec![2]), (2, vec![1]), (1, vec![0, 2]), (2, vec![0, 1])]
         );
+        let last = Paradigm::Debate.slots(4, 1).pop().map(|slot| slot.hearers);
+        assert_eq!(last, Some(vec![0, 1]), "the first and the next");
         for paradigm in [Paradigm::Memory, Paradigm::Report, Paradigm::Relay, Paradigm::Debate] {
             assert!(paradigm.slots(1, 2).iter().all(|slot| slot.speaker == 0 && slot.hearers.is_empty()));
         }

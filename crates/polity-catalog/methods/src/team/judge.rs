@@ -23,7 +23,8 @@ fn said(stands: &[Stand]) -> Vec<Part> {
 }
 
 /// Builds a question for the best of the answers; its options are their numbers.
-fn to_choose(context: &TeamContext<'_>, judge: usize, stands: &[Stand], sample: u32) -> Brief {
+#[must_use]
+pub fn to_choose(context: &TeamContext<'_>, judge: usize, stands: &[Stand], sample: u32) -> Brief {
     let named = anonymous(stands);
     let options = named.iter().map(|stand| stand.by.clone()).collect();
     let response_format = ResponseFormat::Record(vec![
@@ -33,7 +34,9 @@ fn to_choose(context: &TeamContext<'_>, judge: usize, stands: &[Stand], sample: 
     Brief::new(judge, talk(context, judge, &said(&named), CHOOSE), response_format).task(Task::Choose).sample(sample)
 }
 
-fn choice(value: &Value) -> Option<usize> {
+/// Returns the index of the answer that a reply names.
+#[must_use]
+pub fn choice(value: &Value) -> Option<usize> {
     match value.field(1) {
         Some(Value::Choice(i)) => Some(*i as usize),
         _ => None,

@@ -20,13 +20,18 @@ pub struct Finding {
 /// Builds a question to a member to revise its answer after a finding.
 #[must_use]
 pub fn to_revise(context: &TeamContext<'_>, member: usize, before: &Stand, finding: &Finding) -> Brief {
-    let mut messages = talk(context, member, &[], form(context));
-    messages.push(before.own());
+    let question = Brief::new(member, talk(context, member, &[], form(context)), wanted(context));
+    again(question, before, finding)
+}
+
+/// Asks a question again, after the previous answer and a finding on it.
+#[must_use]
+pub fn again(mut question: Brief, before: &Stand, finding: &Finding) -> Brief {
+    question.messages.push(before.own());
     let Finding { by, right, words } = finding.clone();
     let parts = vec![Part::Finding { by, right, words }, Part::Text(AGAIN.trim_end().into())];
-    messages.push(ChatMessage { role: Role::User, parts });
-    let want = wanted(context);
-    Brief::new(member, messages, want)
+    question.messages.push(ChatMessage { role: Role::User, parts });
+    question
 }
 
 /// Returns the member's next answer after a finding; without a reply, the previous one.

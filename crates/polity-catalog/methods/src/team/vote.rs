@@ -54,11 +54,18 @@ pub fn unanimous(item: &Item, stands: &[Option<Stand>]) -> bool {
 /// another length are ignored.
 #[must_use]
 pub fn most_points(ballots: &[Vec<f64>], candidates: usize) -> Option<usize> {
+    leaders(ballots, candidates).first().copied()
+}
+
+/// Returns all candidates with the highest sum of points over all ballots, as [`most_points`] counts them.
+#[must_use]
+pub fn leaders(ballots: &[Vec<f64>], candidates: usize) -> Vec<usize> {
     let mut sums = vec![0.0; candidates];
     for ballot in ballots.iter().filter(|ballot| ballot.len() == candidates) {
         sums.iter_mut().zip(ballot).for_each(|(sum, points)| *sum += points);
     }
-    (0..candidates).rev().max_by(|a, b| sums[*a].total_cmp(&sums[*b]))
+    let most = sums.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (0..candidates).filter(|candidate| sums[*candidate] >= most).collect()
 }
 
 /// Converts a ballot of marks to Borda's ranks: the best of n candidates gets n - 1 points, the worst 0; equal marks share theirs.
