@@ -5,7 +5,9 @@
 mod tests;
 
 use crate::team::refine::Finding;
-use crate::team::{ANSWERS, NO_ANSWER, Stand, judge, layers, refine, repair, solve, talk, tell_all, to_solve, verdict};
+use crate::team::{
+    ANSWERS, NO_ANSWER, Stand, judge, layers, refine, repair, solve_one, talk, tell_all, to_solve, verdict,
+};
 use polity_kernel::Invalid;
 use polity_kernel::ask::tool::Ran;
 use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
@@ -45,7 +47,8 @@ pub struct Params {
     discussion: Discussion,
     /// Maximum number of reviews per decision, in a vertical discussion.
     reviews: u32,
-    /// Tell the recruiter and the group what the evaluator found; otherwise they begin anew without it, and ask as often (the placebo).
+    /// Show the evaluator's advice and the last answer to the recruiter and the group. If `false`, each round starts from scratch (the
+    /// placebo).
     feedback: bool,
 }
 
@@ -126,10 +129,16 @@ impl Method for AgentVerse {
             state.held = decided.or(state.held);
             let Some(held) = &state.held else { break };
             let executed = executed(context, held).await;
-            (state.accepted, state.advice) = evaluated(context, &state.experts, held, &executed).await;
+            let judgement = evaluated(context, &state.experts, held, &executed).await;
+            let judged = judgement.is_some();
+            (state.accepted, state.advice) = judgement.unwrap_or_default();
             context.measure(ROUNDS, f64::from(context.round() + 1));
             context.measure(CHANGES, f64::from(state.changes));
             context.measure(ACCEPTED, f64::from(u8::from(state.accepted)));
+            if !judged {
+                // Without a judgement there is no basis for another round.
+                break;
+            }
             context.end_round(&state).await?;
         }
         Ok(verdict(state.held.map(|stand| stand.answer)))
@@ -189,12 +198,12 @@ impl AgentVerse {
                 let shown: Vec<Part> = advice.iter().cloned().chain(said.iter().map(Stand::said)).collect();
                 tell_all(context, member(context, place), &said);
                 let brief = as_expert(to_solve(context, member(context, place), &shown, WORK), experts, place);
-                said.extend(solve(context, vec![brief.sample(place as u32)]).await.pop().flatten());
+                said.extend(solve_one(context, brief.sample(place as u32)).await);
             }
             tell_all(context, solver, &said);
             let shown: Vec<Part> = advice.into_iter().chain(said.iter().map(Stand::said)).collect();
             let brief = as_expert(to_solve(context, solver, &shown, layers::instruction(&said)), experts, 0);
-            return solve(context, vec![brief]).await.pop().flatten().or_else(|| said.pop());
+            return solve_one(context, brief).await.or_else(|| said.pop());
         }
         let brief = match &before {
             Some(before) => {
@@ -206,17 +215,17 @@ impl AgentVerse {
             }
             None => to_solve(context, solver, &[], WORK),
         };
-        let mut held = solve(context, vec![as_expert(brief, experts, 0)]).await.pop().flatten().or(before)?;
+        let mut held = solve_one(context, as_expert(brief, experts, 0)).await.or(before)?;
         for _ in 0..self.params.reviews {
             let Some(finding) = reviewed(context, experts, n, &held).await else { break };
             let brief = as_expert(refine::to_revise(context, solver, &held, &finding), experts, 0);
-            held = solve(context, vec![brief]).await.pop().flatten().unwrap_or(held);
+            held = solve_one(context, brief).await.unwrap_or(held);
         }
         Some(held)
     }
 }
 
-/// Returns the member that plays the expert at this place: members without a role, round and round.
+/// Returns the member that plays the expert at this place. Members without a role take turns.
 fn member(context: &TeamContext<'_>, place: usize) -> usize {
     let workers = context.workers();
     workers.get(place % workers.len().max(1)).copied().unwrap_or(0)
@@ -230,7 +239,7 @@ fn as_expert(mut brief: Brief, experts: &[String], place: usize) -> Brief {
     brief
 }
 
-/// The other experts review an answer. `None`: nobody objects.
+/// The other experts review an answer. Returns their objections, if any.
 async fn reviewed(context: &mut TeamContext<'_>, experts: &[String], n: usize, held: &Stand) -> Option<Finding> {
     let mut briefs = Vec::new();
     for place in 1..n {
@@ -258,14 +267,17 @@ async fn executed(context: &mut TeamContext<'_>, held: &Stand) -> String {
     repair::tried(context, executor, held, &tests).await.map_or_else(String::new, |finding| finding.words)
 }
 
-/// The evaluator says whether an answer is accepted, and what it advises. Without a judgement it is accepted.
-async fn evaluated(context: &mut TeamContext<'_>, experts: &[String], held: &Stand, executed: &str) -> (bool, String) {
+/// The evaluator says whether an answer is accepted, and what it advises; `None` without a judgement.
+async fn evaluated(
+    context: &mut TeamContext<'_>,
+    experts: &[String],
+    held: &Stand,
+    executed: &str,
+) -> Option<(bool, String)> {
     let by = context.cast("evaluator");
     tell_all(context, by, std::slice::from_ref(held));
     let result =
         if executed.is_empty() { String::new() } else { format!("\nWhat came of carrying it out:\n{executed}") };
     let order = format!("The group that gave it:\n{}{result}\n{}", experts.join("\n"), EVALUATE.trim_end());
-    let heard = context.ask(judge::to_check(context, by, held, &order)).await;
-    let judgement = heard.ok().as_ref().and_then(judged).map(|(right, words)| (right, words.to_owned()));
-    judgement.unwrap_or((true, String::new()))
+    judge::check(context, by, held, &order).await
 }

@@ -31,6 +31,10 @@ fn answer(effect: &Effect) -> Outcome {
 }
 
 fn run(method: Json) -> (Vec<Effect>, ItemReport) {
+    run_with(method, &answer)
+}
+
+fn run_with(method: Json, answer: &dyn Fn(&Effect) -> Outcome) -> (Vec<Effect>, ItemReport) {
     let mut scenario = json!({
         "rounds": 3, "method": {"kind": "agentverse", "reviews": 1},
         "team": [{}, {}, {"role": "recruiter"}, {"role": "evaluator"}],
@@ -38,7 +42,7 @@ fn run(method: Json) -> (Vec<Effect>, ItemReport) {
     for (key, value) in method.as_object().unwrap() {
         scenario["method"][key] = value.clone();
     }
-    let (asked, reports) = one_question(&scenario, &answer);
+    let (asked, reports) = one_question(&scenario, answer);
     (asked, reports.iter().flat_map(|report| &report.items).next().unwrap().clone())
 }
 
@@ -58,6 +62,17 @@ fn bad_feedback_changes_the_group_and_good_feedback_ends_the_work() {
     assert!(solver.contains("take a geographer") && solver.contains("answers: Sydney"), "{solver}");
     assert_eq!(item.answer.as_deref(), Some("Canberra"));
     assert_eq!(item.measured, [2.0, 1.0, 1.0].map(Some));
+}
+
+#[test]
+fn without_a_judgement_the_work_ends_and_nothing_is_accepted() {
+    let silent = |effect: &Effect| match effect.id.actor {
+        EVALUATOR => Outcome::Failed { why: "no reply".into() },
+        _ => answer(effect),
+    };
+    let (asked, item) = run_with(json!({}), &silent);
+    assert_eq!(actors(&asked), [RECRUITER, 0, 1, 0, EVALUATOR]);
+    assert_eq!((item.answer.as_deref(), &item.measured[..]), (Some("Sydney"), &[1.0, 0.0, 0.0].map(Some)[..]));
 }
 
 #[test]

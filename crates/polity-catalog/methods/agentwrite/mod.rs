@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::team::line::{Document, document};
-use crate::team::{ANSWER, ANSWERS, Stand, judge, verdict, write};
+use crate::team::{ANSWER, ANSWERS, Stand, judge, to_write, verdict, write, written};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
@@ -148,18 +148,35 @@ impl AgentWrite {
         context.record(planner, PLAN, &lines);
         context.measure(PLANNED_WORDS, plan.paragraphs.iter().map(|step| f64::from(step.words)).sum());
         context.measure(PARAGRAPHS, steps.len() as f64);
-        let (mut texts, mut scores) = (Vec::<String>::new(), 0.0);
-        for (step, paragraph) in steps.iter().zip(&plan.paragraphs) {
-            let mut shown = vec![Part::Text(format!("The plan:\n{lines}"))];
-            if self.0.order == Order::Sequential && !texts.is_empty() {
-                shown.push(Part::Text(format!("Written so far:\n{}", texts.join("\n\n"))));
+        let plan_shown = Part::Text(format!("The plan:\n{lines}"));
+        let order = |step: &String| format!("{}\n{step}", NEXT.trim_end());
+        let texts = match self.0.order {
+            Order::Parallel => {
+                let shown = [plan_shown];
+                let brief = |step| to_write(context, writer, &shown, &order(step));
+                let briefs = steps.iter().map(brief).collect();
+                written(context, briefs, |value| value.as_text()).await
             }
-            let order = format!("{}\n{step}", NEXT.trim_end());
-            let Some(text) = write(context, writer, &shown, &order).await else { return Ok(None) };
-            context.record(writer, PARAGRAPH, &text);
-            scores += length_score(f64::from(paragraph.words), words(&text) as f64);
-            texts.push(text.trim().to_owned());
+            Order::Sequential | Order::Whole => {
+                let mut texts: Vec<String> = Vec::new();
+                for step in &steps {
+                    let mut shown = vec![plan_shown.clone()];
+                    if !texts.is_empty() {
+                        shown.push(Part::Text(format!("Written so far:\n{}", texts.join("\n\n"))));
+                    }
+                    let Some(text) = write(context, writer, &shown, &order(step)).await else { break };
+                    texts.push(text.trim().to_owned());
+                }
+                texts
+            }
+        };
+        texts.iter().for_each(|text| context.record(writer, PARAGRAPH, text));
+        if texts.len() < steps.len() {
+            return Ok(None);
         }
+        let score =
+            |(text, paragraph): (&String, &Paragraph)| length_score(f64::from(paragraph.words), words(text) as f64);
+        let scores: f64 = texts.iter().zip(&plan.paragraphs).map(score).sum();
         context.measure(LENGTH_SCORE, scores / steps.len() as f64);
         Ok(Some(texts.join("\n\n")))
     }

@@ -4,7 +4,7 @@
 mod tests;
 
 use crate::team::line::{Document, document, shown};
-use crate::team::{ANSWERS, Stand, judge, refine, solve, to_solve, verdict};
+use crate::team::{ANSWERS, Stand, judge, refine, solve_one, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::items::judged;
@@ -123,10 +123,11 @@ impl Method for AutoAgents {
             let told = role.map_or(String::new(), |role| format!("You are {}: {}\n", role.name, role.expertise));
             let mut shown: Vec<Part> = state.done.iter().map(Stand::said).collect();
             shown.push(Part::Text(format!("{told}Your step: {}", step.task)));
-            let brief = to_solve(context, 0, &shown, WORK).sample(state.step);
-            if let Some(first) = solve(context, vec![brief]).await.into_iter().next().flatten() {
-                let held = self.until_done(context, first, &step.task, &shown).await;
-                state.done.push(held);
+            let question = to_solve(context, 0, &shown, WORK).sample(state.step);
+            if let Some(first) = solve_one(context, question.clone()).await {
+                let (observer, check) = (context.cast("action observer"), CHECK.replace("STEP", &step.task));
+                let tries = self.params.tries - 1;
+                state.done.push(refine::until_it_passes(context, &question, first, (observer, &check), tries).await);
             }
             state.step += 1;
             // All steps are done. Those that no round is left for are done in the last one.
@@ -139,23 +140,6 @@ impl Method for AutoAgents {
 }
 
 impl AutoAgents {
-    /// The action observer checks the answer of a step, which is done again with the same in view until it passes or no more tries are allowed.
-    async fn until_done(&self, context: &mut TeamContext<'_>, first: Stand, task: &str, shown: &[Part]) -> Stand {
-        let observer = context.cast("action observer");
-        let mut held = first;
-        for n in 1..self.params.tries {
-            let check = judge::to_check(context, observer, &held, &CHECK.replace("STEP", task));
-            let judgement = context.ask(check).await.ok();
-            // Without a judgement there is no basis for another try.
-            let Some((false, words)) = judgement.as_ref().and_then(judged) else { break };
-            let by = context.team[observer].name.clone();
-            let finding = refine::Finding { by, right: false, words: words.into() };
-            let brief = refine::again(to_solve(context, 0, shown, WORK), &held, &finding).sample(n);
-            held = solve(context, vec![brief]).await.pop().flatten().unwrap_or(held);
-        }
-        held
-    }
-
     /// Drafts roles and plan, again after the remarks of the two observers until both accept or no more drafts are allowed.
     async fn drafted(&self, context: &mut TeamContext<'_>) -> Result<Option<Draft>, Fault> {
         let planner = context.cast("planner");

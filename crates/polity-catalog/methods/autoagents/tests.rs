@@ -148,7 +148,10 @@ fn acts_as_the_official_program() {
                 // The observer is shown the step, and so a part of the plan.
                 let planner = call.shown.iter().find(|(_, member)| member == &json!("planner")).cloned();
                 let shown = std::iter::once((call.round, call.member.clone())).chain(planner).collect();
-                Call { temperature: call.temperature, ..Call::new(call.round, format!("action observer, try {n}"), "check", shown) }
+                Call {
+                    temperature: call.temperature,
+                    ..Call::new(call.round, format!("action observer, try {n}"), "check", shown)
+                }
             });
             case.calls.push(call);
             case.calls.extend(checked);

@@ -6,7 +6,7 @@ mod tests;
 
 use crate::team::judge::{Prune, Pruning, kept};
 use crate::team::repair::{self, Passed};
-use crate::team::{ANSWERS, Stand, drafts, refine, solve, to_solve, verdict};
+use crate::team::{ANSWERS, Stand, drafts, refine, solve, solve_one, to_solve, verdict};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::ask::tool::Ran;
@@ -15,7 +15,6 @@ use polity_kernel::method::{
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
-use polity_kernel::rng::Draws;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -108,10 +107,9 @@ impl Method for CodeCor {
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let coder = context.workers().first().copied().unwrap_or(0);
         let tester = context.cast("test agent");
-        let mut draws = context.draws();
-        let prompts = self.prompts(context, &mut draws).await;
+        let prompts = self.prompts(context).await;
         let suites = repair::suites(context, tester, self.params.outputs).await;
-        let suites = self.pruned(context, tester, suites, MARK_TESTS, &mut draws).await;
+        let suites = self.pruned(context, tester, suites, MARK_TESTS).await;
         let mut cases: Vec<String> = Vec::new();
         for case in suites.iter().flat_map(|suite| repair::cases(suite)) {
             if !cases.contains(&case) {
@@ -126,8 +124,8 @@ impl Method for CodeCor {
         };
         let briefs = prompts.iter().enumerate().map(brief).collect();
         let programs: Vec<Stand> = solve(context, briefs).await.into_iter().flatten().collect();
-        let programs = kept(context, coder, programs, self.pruning(None), &mut draws).await;
-        let best = self.best(context, (coder, tester), programs, &cases, &mut draws).await;
+        let programs = kept(context, coder, programs, self.pruning(None)).await;
+        let best = self.best(context, (coder, tester), programs, &cases).await;
         Ok(verdict(best.map(|stand| stand.answer)))
     }
 }
@@ -144,21 +142,20 @@ impl CodeCor {
         author: usize,
         texts: Vec<String>,
         instruction: &'static str,
-        draws: &mut Draws,
     ) -> Vec<String> {
         let by = context.team[author].name.clone();
         let stand = |answer| Stand { by: by.clone(), answer, reasons: String::new() };
         let stands = texts.into_iter().map(stand).collect();
-        let kept = kept(context, author, stands, self.pruning(Some(instruction)), draws).await;
+        let kept = kept(context, author, stands, self.pruning(Some(instruction))).await;
         kept.iter().for_each(|stand| context.record(author, WRITTEN, &stand.answer));
         kept.into_iter().map(|stand| stand.answer).collect()
     }
 
     /// The prompt agent's prompts. Without any the coder works from the description alone.
-    async fn prompts(&self, context: &mut TeamContext<'_>, draws: &mut Draws) -> Vec<String> {
+    async fn prompts(&self, context: &mut TeamContext<'_>) -> Vec<String> {
         let author = context.cast("prompt agent");
         let texts = drafts(context, author, self.params.outputs, &[], PROMPT).await;
-        let kept = self.pruned(context, author, texts, MARK_PROMPTS, draws).await;
+        let kept = self.pruned(context, author, texts, MARK_PROMPTS).await;
         if kept.is_empty() { vec![String::new()] } else { kept }
     }
 
@@ -169,7 +166,6 @@ impl CodeCor {
         (coder, tester): (usize, usize),
         programs: Vec<Stand>,
         cases: &[String],
-        draws: &mut Draws,
     ) -> Option<Stand> {
         let (mut all, mut new): (Vec<Candidate>, Vec<Stand>) = (Vec::new(), programs);
         for round in 0..=self.repairs {
@@ -183,7 +179,7 @@ impl CodeCor {
             }
             for Candidate { stand, passed } in &all[first..] {
                 let Some(failure) = &passed.failure else { continue };
-                new.extend(self.repaired(context, coder, stand, failure, draws).await);
+                new.extend(self.repaired(context, coder, stand, failure).await);
             }
         }
         context.measure(PROGRAMS, all.len() as f64);
@@ -199,14 +195,13 @@ impl CodeCor {
         coder: usize,
         stand: &Stand,
         failure: &refine::Finding,
-        draws: &mut Draws,
     ) -> Option<Stand> {
         let author = context.cast("repair agent");
         let shown = [stand.said(), Part::Text(failure.words.clone())];
         let advice = drafts(context, author, self.params.outputs, &shown, ADVICE).await;
-        let advice = self.pruned(context, author, advice, MARK_ADVICE, draws).await.join("\n\n");
+        let advice = self.pruned(context, author, advice, MARK_ADVICE).await.join("\n\n");
         let words = format!("{}\n\n{advice}", failure.words).trim_end().to_owned();
         let finding = refine::Finding { by: context.team[author].name.clone(), right: false, words };
-        solve(context, vec![refine::to_revise(context, coder, stand, &finding)]).await.pop().flatten()
+        solve_one(context, refine::to_revise(context, coder, stand, &finding)).await
     }
 }

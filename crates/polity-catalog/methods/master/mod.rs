@@ -104,7 +104,9 @@ impl Method for Master {
                 let best = tree.best() == Some(node);
                 if self.params.validate
                     && best
-                    && judge::check(context, validator, &tree.nodes[node].stand).await.is_some_and(|(right, _)| right)
+                    && judge::check(context, validator, &tree.nodes[node].stand, "")
+                        .await
+                        .is_some_and(|(right, _)| right)
                 {
                     return Ok(verdict(Some(tree.nodes[node].stand.answer.clone())));
                 }

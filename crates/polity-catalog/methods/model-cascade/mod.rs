@@ -1,6 +1,6 @@
 //! Weak members answer; a strong one is asked where they are not enough. See README.md for the sources and what is reproduced.
 
-use crate::team::{ANSWERS, Stand, propose, solve, to_solve, verdict, vote};
+use crate::team::{ANSWERS, Stand, propose, solve_one, to_solve, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::method::{
     Coordination, DefaultTeam, Kind, Method, Quantity, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
@@ -96,7 +96,7 @@ impl Method for Cascade {
         }
         let strong = context.cast("strong");
         let brief = to_solve(context, strong, &[], STEPS);
-        let answer = solve(context, vec![brief]).await.pop().flatten().map(|Stand { answer, .. }| answer);
+        let answer = solve_one(context, brief).await.map(|Stand { answer, .. }| answer);
         Ok(verdict(answer.or(majority)))
     }
 }

@@ -2,7 +2,7 @@
 //! source and what is reproduced.
 
 use crate::team::discuss::{Paradigm, Slot, Table, Words, to_speak};
-use crate::team::{ANSWERS, Stand, judge, solve, tell_all, to_solve, verdict, vote};
+use crate::team::{ANSWERS, Stand, judge, solve, solve_one, tell_all, to_solve, verdict, vote};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::items::{Item, judged};
@@ -123,7 +123,7 @@ impl Method for RememberedChat {
         let slots = Paradigm::Memory.slots(members.len(), 1);
         while context.round() + 1 < self.rounds {
             if let (Some(guardian), None) = (guardian, &course.known) {
-                course.known = solve(context, vec![to_solve(context, guardian, &[], KNOW)]).await.pop().flatten();
+                course.known = solve_one(context, to_solve(context, guardian, &[], KNOW)).await;
             }
             let before = course.said.len();
             for slot in &slots {
@@ -161,7 +161,7 @@ impl RememberedChat {
         let words = format!("{convinced}{CHAT}");
         let words = Words { open: &words, join: &words };
         let brief = to_speak(context, members, slot, &mut course.table, words);
-        let Some(mut said) = solve(context, vec![brief]).await.pop().flatten() else { return };
+        let Some(mut said) = solve_one(context, brief).await else { return };
         if adversarial && !self.params.evidence {
             said.reasons.clear();
         }

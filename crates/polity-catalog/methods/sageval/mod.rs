@@ -30,10 +30,8 @@ pub enum Critic {
     /// It reads the evaluator's scores and reasons, and corrects them.
     #[default]
     Reviews,
-    /// It is shown the scores in another order, so that they belong to other aspects (the placebo).
+    /// It is shown the scores of other aspects in place of those that it reviews (the placebo).
     Shuffled,
-    /// It scores without seeing the evaluator's scores.
-    Blind,
     /// There is none; the evaluator's scores count (the baseline).
     None,
 }
@@ -123,7 +121,6 @@ impl Method for SageEval {
         let by = context.team[evaluator].name.clone();
         let stands: Vec<Option<Stand>> = first.iter().map(|rating| Some(stand(rating.as_ref()?, &by))).collect();
         let shown = match self.0.critic {
-            Critic::Blind => Vec::new(),
             Critic::Shuffled => rotated(&stands, &mut context.draws()),
             _ => stands,
         };

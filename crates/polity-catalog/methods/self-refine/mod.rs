@@ -43,7 +43,8 @@ impl Method for SelfRefine {
         let Some(first) = propose(context, STEPS).await.into_iter().next().flatten() else {
             return Ok(Verdict::default());
         };
-        let (held, _) = refine::until_it_passes(context, 0, critic, first, self.most).await;
+        let question = refine::question(context, 0);
+        let held = refine::until_it_passes(context, &question, first, (critic, ""), self.most).await;
         Ok(verdict(Some(held.answer)))
     }
 }

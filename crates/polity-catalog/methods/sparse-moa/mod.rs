@@ -109,15 +109,14 @@ impl Method for SparseMoa {
             let proposals: Vec<Stand> = crate::team::solve(context, briefs).await.into_iter().flatten().collect();
             let keep = self.params.keep as usize;
             let pruning = Pruning { prune: Prune::Marks, keep, scale: (1.0, 10.0), instruction: None };
-            let mut draws = context.draws();
-            state.proposals = judge::kept(context, by, proposals, pruning, &mut draws).await;
+            state.proposals = judge::kept(context, by, proposals, pruning).await;
             // After the last layer there is nothing to stop.
             if self.params.stop_early
                 && context.round() + 2 < self.layers
                 && let Some(best) = state.proposals.first().cloned()
             {
                 let moderator = context.cast("moderator");
-                state.ended = judge::check(context, moderator, &best).await.is_some_and(|(right, _)| right);
+                state.ended = judge::check(context, moderator, &best, "").await.is_some_and(|(right, _)| right);
             }
             context.end_round(&state).await?;
         }

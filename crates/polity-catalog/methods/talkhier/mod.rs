@@ -6,7 +6,7 @@ mod tests;
 
 use crate::team::judge::{rating, to_rate};
 use crate::team::line::{Document, document};
-use crate::team::{ANSWERS, Stand, refine, solve, tell_all, to_solve, verdict, write};
+use crate::team::{ANSWERS, Stand, refine, solve_one, tell_all, to_solve, verdict, write};
 use polity_kernel::Invalid;
 use polity_kernel::ask::Part;
 use polity_kernel::method::{
@@ -129,13 +129,16 @@ impl Method for TalkHier {
                     let generator = context.cast("generator");
                     let message = self.message(context, (supervisor, generator), &[], TO_GENERATOR).await?;
                     let brief = to_solve(context, generator, &message, GENERATE);
-                    solve(context, vec![brief]).await.pop().flatten()
+                    solve_one(context, brief).await
                 }
                 Some(held) => Some(self.revised(context, supervisor, held, &state.feedback).await?),
             };
             let Some(stand) = next else { return Ok(Verdict::default()) };
-            (state.accepted, state.feedback) = self.evaluated(context, supervisor, &stand).await?;
+            let evaluation = self.evaluated(context, supervisor, &stand).await?;
             state.held = Some(stand);
+            // Without a mark there is no basis for a revision.
+            let Some((accepted, feedback)) = evaluation else { break };
+            (state.accepted, state.feedback) = (accepted, feedback);
             context.measure(EVALUATIONS, f64::from(context.round() + 1));
             context.measure(ACCEPTED, f64::from(u8::from(state.accepted)));
             context.end_round(&state).await?;
@@ -166,13 +169,13 @@ impl TalkHier {
         Ok(vec![Part::Text(format!("A message to you from {}.\n\n{text}", context.team[from].name))])
     }
 
-    /// Evaluators mark an answer under their supervisor. Returns whether it is accepted, and the feedback.
+    /// Evaluators mark an answer under their supervisor. Returns whether it is accepted, and the feedback; `None` without a mark.
     async fn evaluated(
         &self,
         context: &mut TeamContext<'_>,
         supervisor: usize,
         stand: &Stand,
-    ) -> Result<(bool, String), Fault> {
+    ) -> Result<Option<(bool, String)>, Fault> {
         let (leader, members) = (context.cast("evaluation supervisor"), context.workers());
         let evaluator = |n: usize| members.get(n % members.len().max(1)).copied().unwrap_or(0);
         let order = self.message(context, (supervisor, leader), &[stand.said()], TO_EVALUATORS).await?;
@@ -195,9 +198,8 @@ impl TalkHier {
                 words.push(format!("{criterion}: {} of {}. {}", rating.mark, SCALE.1, rating.why));
             }
         }
-        // Without a mark there is no basis for a revision.
         if marks.is_empty() {
-            return Ok((true, String::new()));
+            return Ok(None);
         }
         let mean = marks.iter().sum::<f64>() / marks.len() as f64;
         context.measure(MARK, mean);
@@ -207,7 +209,7 @@ impl TalkHier {
             feedback = write(context, leader, &parts, SUMMARISE).await.unwrap_or(feedback);
         }
         context.tell(leader, supervisor, feedback.clone());
-        Ok((mean >= self.params.accept, feedback))
+        Ok(Some((mean >= self.params.accept, feedback)))
     }
 
     /// The reviser mends an answer by the feedback; without a reply it stays.

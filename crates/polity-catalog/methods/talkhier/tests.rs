@@ -40,6 +40,10 @@ fn answer(effect: &Effect) -> Outcome {
 }
 
 fn run(method: Json, rounds: u32) -> (Vec<Effect>, ItemReport) {
+    run_with(method, rounds, &answer)
+}
+
+fn run_with(method: Json, rounds: u32, answer: &dyn Fn(&Effect) -> Outcome) -> (Vec<Effect>, ItemReport) {
     let mut scenario = json!({
         "rounds": rounds, "method": {"kind": "talkhier", "criteria": ["steps", "result"]},
         "team": [{"role": "supervisor"}, {"role": "generator"}, {"role": "reviser"}, {"role": "evaluation supervisor"}, {}, {}],
@@ -47,7 +51,7 @@ fn run(method: Json, rounds: u32) -> (Vec<Effect>, ItemReport) {
     for (key, value) in method.as_object().unwrap() {
         scenario["method"][key] = value.clone();
     }
-    let (asked, reports) = one_question(&scenario, &answer);
+    let (asked, reports) = one_question(&scenario, answer);
     (asked, reports.iter().flat_map(|report| &report.items).next().unwrap().clone())
 }
 
@@ -106,4 +110,14 @@ fn rounds_and_the_threshold_end_the_work() {
     assert_eq!((asked.len(), item.answer.as_deref()), (7, Some("Sydney")));
     let (asked, item) = run(json!({"accept": 2.0}), 3);
     assert_eq!((asked.len(), item.measured), (7, [1.0, 1.0, 2.0].map(Some).to_vec()));
+}
+
+#[test]
+fn without_a_mark_the_work_ends_and_nothing_is_accepted() {
+    let silent = |effect: &Effect| match effect.request.purpose.as_str() {
+        "rate" => Outcome::Failed { why: "no reply".into() },
+        _ => answer(effect),
+    };
+    let (_, item) = run_with(json!({}), 3, &silent);
+    assert_eq!((item.answer.as_deref(), &item.measured[..]), (Some("Sydney"), &[None, None, None][..]));
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub struct Item {
     /// Row of the data set.
     pub index: u32,
-    /// Its id in the data set; without a column of ids, its row in the file.
+    /// Its id in the table of recorded answers: its cell in the column of ids, else its row in the file. Empty without such a table.
     pub id: String,
     /// The question, including its options, if any.
     pub question: String,

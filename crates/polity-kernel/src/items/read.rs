@@ -102,7 +102,7 @@ pub fn read(
             code.map(|(entry, tests)| Arc::new(program(&asked, &text(entry, row), &text(tests, row), solution)));
         Ok(Item {
             index: i,
-            id: id.map_or_else(|| row.to_string(), |c| text(c, row)),
+            id: recording.map_or_else(String::new, |_| id.map_or_else(|| row.to_string(), |c| text(c, row))),
             // Judges see the two answers of a pair by name, not in the question.
             question: if shape == Shape::Preference { asked } else { worded(asked, &options) },
             gold,

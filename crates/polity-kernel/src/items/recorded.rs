@@ -33,13 +33,30 @@ pub fn recorded_model(name: &str) -> Option<&str> {
 #[derive(Debug, PartialEq)]
 pub struct Recording {
     people: Population,
-    /// Rows by item and model.
-    rows: BTreeMap<(String, String), Vec<u32>>,
+    /// By item and model, in the order of the table.
+    rows: BTreeMap<(String, String), Vec<Row>>,
     models: BTreeSet<String>,
-    /// Whether there is a column for each model.
-    wide: bool,
-    /// Columns by name.
-    columns: BTreeMap<String, usize>,
+    /// Whether a column tells pairs in one order from pairs in the other.
+    ordered: bool,
+    /// Whether there is a column of rounds.
+    rounds: bool,
+    /// The columns of other fields of a reply, by name.
+    fields: Vec<(String, usize)>,
+}
+
+/// A recorded answer.
+#[derive(Debug, PartialEq)]
+struct Row {
+    /// Its row in the table.
+    row: u32,
+    /// The column of the answer.
+    answer: usize,
+    /// Its number among the samples, if the table has such a column.
+    sample: Option<u32>,
+    round: u32,
+    order: String,
+    tokens: [u64; 2],
+    cost_usd: f64,
 }
 
 /// A question that may have a recorded answer.
@@ -65,51 +82,91 @@ impl Recording {
     /// Reads a table. The error names the column or the row.
     pub fn read(table: &Arc<Table>) -> Result<Self, Invalid> {
         let invalid = |message: String| Invalid { key: "recorded".into(), message };
-        let columns: BTreeMap<String, usize> =
-            table.columns().enumerate().map(|(i, (name, _))| (name.to_owned(), i)).collect();
-        let wide = !columns.contains_key("model") && !columns.contains_key("answer");
-        for name in ["item", "model", "answer"].iter().take(if wide { 1 } else { 3 }) {
-            table.index(name).map_err(|error| invalid(error.to_string()))?;
-        }
+        let names: Vec<&str> = table.columns().map(|(name, _)| name).collect();
+        let place = |name: &str| names.iter().position(|other| *other == name);
+        let column = |name: &str| table.index(name).map_err(|error| invalid(error.to_string()));
+        let item = column("item")?;
+        let wide = place("model").is_none() && place("answer").is_none();
+        let known = |name: &&str| KEYS.contains(name) || COSTS.contains(name) || *name == "answer";
+        let others =
+            names.iter().filter(|name| !known(name)).filter_map(|name| Some(((*name).to_owned(), place(name)?)));
         let mut recording = Recording {
             people: Population::from_table(table.clone()),
             rows: BTreeMap::new(),
             models: BTreeSet::new(),
-            wide,
-            columns,
+            ordered: place("order").is_some(),
+            rounds: place("round").is_some(),
+            fields: others.collect(),
         };
         if wide {
-            recording.models = recording.columns.keys().filter(|name| *name != "item").cloned().collect();
-            if recording.models.is_empty() {
+            let models = std::mem::take(&mut recording.fields);
+            if models.is_empty() {
                 return Err(invalid("there is no column `answer`, and no column of a model".into()));
             }
             for row in 0..table.rows() as u32 {
-                let item = recording.cell("item", row);
-                for model in &recording.models {
-                    if recording.cell(model, row) != NOT_ASKED {
-                        recording.rows.entry((item.clone(), model.clone())).or_default().push(row);
+                for (model, answer) in &models {
+                    if recording.cell(*answer, row) != NOT_ASKED {
+                        recording.add(item, model.clone(), Row::plain(row, *answer));
                     }
                 }
             }
             return Ok(recording);
         }
-        let mut taken = BTreeSet::new();
+        let (model, answer) = (column("model")?, column("answer")?);
         for row in 0..table.rows() as u32 {
-            for name in ["sample", "round"].iter().filter(|name| recording.columns.contains_key(**name)) {
-                if recording.number(name, row).is_none() {
-                    let cell = recording.cell(name, row);
-                    return Err(invalid(format!("row {row}: `{name}` must be a whole number from 0, not `{cell}`")));
-                }
-            }
-            let key = KEYS.map(|name| recording.cell(name, row));
-            let [item, model, ..] = key.clone();
-            if recording.columns.contains_key("sample") && !taken.insert(key) {
-                return Err(invalid(format!("row {row} answers the same question as an earlier row")));
-            }
-            recording.models.insert(model.clone());
-            recording.rows.entry((item, model)).or_default().push(row);
+            let read = recording.row(row, answer, &place).map_err(invalid)?;
+            recording.add(item, recording.cell(model, row), read);
         }
-        Ok(recording)
+        match recording.twice() {
+            Some(row) => Err(invalid(format!("row {row} answers the same question as an earlier row"))),
+            None => Ok(recording),
+        }
+    }
+
+    fn add(&mut self, item: usize, model: String, row: Row) {
+        let key = (self.cell(item, row.row), model);
+        self.models.insert(key.1.clone());
+        self.rows.entry(key).or_default().push(row);
+    }
+
+    /// Reads a row of a table with a row for each answer.
+    fn row(&self, row: u32, answer: usize, place: &dyn Fn(&str) -> Option<usize>) -> Result<Row, String> {
+        let cell = |name: &str| place(name).map(|column| self.cell(column, row));
+        let whole = |name: &str| match cell(name) {
+            Some(cell) => cell
+                .parse()
+                .map(Some)
+                .map_err(|_| format!("row {row}: `{name}` must be a whole number from 0, not `{cell}`")),
+            None => Ok(None),
+        };
+        // A cost that was not recorded is an empty cell.
+        let cost = |name: &str| match cell(name).filter(|cell| !cell.is_empty()) {
+            Some(cell) => cell
+                .parse::<f64>()
+                .ok()
+                .filter(|cost| cost.is_finite() && *cost >= 0.0)
+                .ok_or_else(|| format!("row {row}: `{name}` must be a number from 0, not `{cell}`")),
+            None => Ok(0.0),
+        };
+        let [tokens_in, tokens_out, dollars] = COSTS;
+        Ok(Row {
+            sample: whole("sample")?,
+            round: whole("round")?.unwrap_or(0),
+            order: cell("order").unwrap_or_default(),
+            tokens: [cost(tokens_in)? as u64, cost(tokens_out)? as u64],
+            cost_usd: cost(dollars)?,
+            ..Row::plain(row, answer)
+        })
+    }
+
+    /// The first row with the same sample number as an earlier one that answers the same question.
+    fn twice(&self) -> Option<u32> {
+        let mut twice = self.rows.values().filter_map(|rows| {
+            let mut taken = BTreeSet::new();
+            let key = |row: &Row| Some((row.sample?, row.round, row.order.clone()));
+            rows.iter().find(|row| key(row).is_some_and(|key| !taken.insert(key))).map(|row| row.row)
+        });
+        twice.next()
     }
 
     /// Returns whether it has answers of a model; if not, the error names the nearest one.
@@ -124,28 +181,8 @@ impl Recording {
         Err(format!("the table of recorded answers has no model `{model}`{meant} (it has {}{more})", known.join(", ")))
     }
 
-    fn cell(&self, column: &str, row: u32) -> String {
-        self.columns.get(column).map_or(String::new(), |c| self.people.cell(*c, row).to_string())
-    }
-
-    fn number(&self, column: &str, row: u32) -> Option<u32> {
-        match self.columns.contains_key(column) {
-            true => self.cell(column, row).parse().ok(),
-            false => Some(0),
-        }
-    }
-
-    /// Rows that answer a question, in the order of the table.
-    fn rows_of(&self, lookup: &Lookup<'_>, round: u32) -> Vec<u32> {
-        let key = (lookup.item.to_owned(), lookup.model.to_owned());
-        let rows = self.rows.get(&key).map(Vec::as_slice).unwrap_or_default();
-        let order =
-            self.columns.contains_key("order").then(|| shown(lookup.request).map(|(by, _)| by).collect::<String>());
-        let fits = |row: &u32| {
-            self.number("round", *row) == Some(round)
-                && order.as_ref().is_none_or(|order| *order == self.cell("order", *row))
-        };
-        rows.iter().copied().filter(fits).collect()
+    fn cell(&self, column: usize, row: u32) -> String {
+        self.people.cell(column, row).to_string()
     }
 
     /// Returns the recorded answer to a question, or why there is none. A model that is shown the answers of others has an answer only in
@@ -163,8 +200,7 @@ impl Recording {
         if request.messages.iter().any(spoke) {
             return none("it would be shown an answer of its own or a review");
         }
-        let rounds = self.columns.contains_key("round");
-        if round > 0 && !rounds {
+        if round > 0 && !self.rounds {
             return none("the table has no rounds, and this is not the first");
         }
         if !pair && shown(request).next().is_some() {
@@ -173,33 +209,24 @@ impl Recording {
                 return none("it would be shown other answers than those on record");
             }
         }
-        let rows = self.rows_of(lookup, round);
-        let row = match self.columns.contains_key("sample") {
-            true => rows.iter().copied().find(|row| self.number("sample", *row) == Some(sample)),
-            false => rows.get(sample as usize).copied(),
-        };
-        let Some(row) = row else {
+        let order: String = shown(request).map(|(by, _)| by).collect();
+        let rows = self.rows.get(&(item.to_owned(), model.to_owned())).map(Vec::as_slice).unwrap_or_default();
+        let mut fitting = rows.iter().filter(|row| row.round == round && (!self.ordered || row.order == order));
+        let found = fitting.clone().find(|row| row.sample == Some(sample));
+        let found = found.or_else(|| fitting.nth(sample as usize).filter(|row| row.sample.is_none()));
+        let Some(Row { row, answer, tokens: [tokens_in, tokens_out], cost_usd, .. }) = found else {
             return none(&format!("sample {sample} of round {round} is not on record"));
         };
-        if self.wide {
-            let fields = [("answer".to_owned(), self.cell(model, row))].into();
-            return Ok(Recorded { fields, ..Recorded::default() });
-        }
-        let fields =
-            self.columns.keys().filter(|name| !KEYS.contains(&name.as_str()) && !COSTS.contains(&name.as_str()));
-        let [tokens_in, tokens_out, cost_usd] = COSTS.map(|name| self.cell(name, row).parse().unwrap_or(0.0));
-        Ok(Recorded {
-            fields: fields.map(|name| (name.clone(), self.cell(name, row))).collect(),
-            tokens_in: tokens_in as u64,
-            tokens_out: tokens_out as u64,
-            cost_usd,
-        })
+        let mut fields: BTreeMap<String, String> =
+            self.fields.iter().map(|(name, column)| (name.clone(), self.cell(*column, *row))).collect();
+        fields.insert("answer".into(), self.cell(*answer, *row));
+        Ok(Recorded { fields, tokens_in: *tokens_in, tokens_out: *tokens_out, cost_usd: *cost_usd })
     }
 
     /// Returns the next item that a model has answered; after the last, the first.
     #[must_use]
     pub fn other(&self, item: &str, model: &str) -> Option<&str> {
-        let of_model = |((_, other), _): &(&(String, String), &Vec<u32>)| other == model;
+        let of_model = |((_, other), _): &(&(String, String), &Vec<Row>)| other == model;
         let after = (item.to_owned(), model.to_owned());
         let next = self.rows.range((Excluded(after), Unbounded)).find(of_model);
         next.or_else(|| self.rows.iter().find(of_model)).map(|((item, _), _)| item.as_str())
@@ -207,14 +234,17 @@ impl Recording {
 
     /// Answers of all models to an item in a round; none before the first.
     fn answers_of(&self, item: &str, round: Option<u32>) -> BTreeSet<String> {
-        if self.wide {
-            return BTreeSet::new();
-        }
         let from = (item.to_owned(), String::new());
         let of_item = self.rows.range(from..).take_while(|((other, _), _)| other == item);
-        let rows =
-            of_item.flat_map(|(_, rows)| rows).filter(|row| round.is_some() && self.number("round", **row) == round);
-        rows.map(|row| self.cell("answer", *row).trim().to_owned()).collect()
+        let rows = of_item.flat_map(|(_, rows)| rows).filter(|row| Some(row.round) == round);
+        rows.map(|row| self.cell(row.answer, row.row).trim().to_owned()).collect()
+    }
+}
+
+impl Row {
+    /// An answer to the first question, without more.
+    fn plain(row: u32, answer: usize) -> Row {
+        Row { row, answer, sample: None, round: 0, order: String::new(), tokens: [0, 0], cost_usd: 0.0 }
     }
 }
 
@@ -343,9 +373,12 @@ mod tests {
         assert!(why(&[("item", &["q1"])]).contains("no column of a model"));
         let twice: &[(&str, &[&str])] =
             &[("item", &["q1", "q1"]), ("model", &["a", "a"]), ("sample", &["0", "0"]), ("answer", &["3", "4"])];
-        assert!(why(twice).contains("same question"));
+        assert!(why(twice).contains("row 1 answers the same question"));
         let word: &[(&str, &[&str])] =
             &[("item", &["q1"]), ("model", &["a"]), ("round", &["first"]), ("answer", &["3"])];
         assert!(why(word).contains("`first`"));
+        let cost: &[(&str, &[&str])] =
+            &[("item", &["q1"]), ("model", &["a"]), ("tokens_out", &["many"]), ("answer", &["3"])];
+        assert!(why(cost).contains("`many`"));
     }
 }

@@ -1,6 +1,6 @@
 //! Turns of a discussion: who speaks when, who hears it, and when it ends.
 
-use super::{Stand, solve, to_solve, vote};
+use super::{Stand, solve_one, to_solve, vote};
 use polity_kernel::ask::{ChatMessage, Part, Role};
 use polity_kernel::method::{Brief, TeamContext};
 use schemars::JsonSchema;
@@ -165,7 +165,7 @@ pub async fn speak(
     words: Words<'_>,
 ) -> Option<Stand> {
     let brief = to_speak(context, members, slot, table, words);
-    let said = solve(context, vec![brief]).await.pop().flatten()?;
+    let said = solve_one(context, brief).await?;
     table.said(context, slot, said.clone());
     Some(said)
 }

@@ -4,7 +4,6 @@ use super::{Stand, talk};
 use polity_kernel::ask::{Part, ResponseFormat, Task, Value};
 use polity_kernel::items::{judged, right_or_wrong};
 use polity_kernel::method::{Brief, TeamContext};
-use polity_kernel::rng::Draws;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -87,8 +86,13 @@ pub fn to_check(context: &TeamContext<'_>, judge: usize, stand: &Stand, instruct
 }
 
 /// Returns whether a judge finds an answer right, and its reasons; `None` without a judgement.
-pub async fn check(context: &mut TeamContext<'_>, judge: usize, stand: &Stand) -> Option<(bool, String)> {
-    let brief = to_check(context, judge, stand, "");
+pub async fn check(
+    context: &mut TeamContext<'_>,
+    judge: usize,
+    stand: &Stand,
+    instruction: &str,
+) -> Option<(bool, String)> {
+    let brief = to_check(context, judge, stand, instruction);
     let judgement = context.ask(brief).await.ok()?;
     judged(&judgement).map(|(right, why)| (right, why.to_owned()))
 }
@@ -147,9 +151,7 @@ pub enum Prune {
     /// The judge's marks.
     #[default]
     Marks,
-    /// A lot. The judge is asked as often, and its marks are not used (the placebo).
-    Lot,
-    /// Nothing: all are kept, and nobody is asked (the ablation).
+    /// Nothing: all are kept, and the judge is not asked (the ablation).
     None,
 }
 
@@ -167,21 +169,12 @@ pub struct Pruning<'a> {
 }
 
 /// Returns the outputs with the highest marks, best first; ties go to the earlier. Without a judgement all are kept.
-pub async fn kept(
-    context: &mut TeamContext<'_>,
-    judge: usize,
-    stands: Vec<Stand>,
-    pruning: Pruning<'_>,
-    draws: &mut Draws,
-) -> Vec<Stand> {
+pub async fn kept(context: &mut TeamContext<'_>, judge: usize, stands: Vec<Stand>, pruning: Pruning<'_>) -> Vec<Stand> {
     if pruning.prune == Prune::None || stands.is_empty() {
         return stands;
     }
     let brief = to_mark_by(context, judge, &stands, pruning.scale, pruning.instruction.unwrap_or(MARK));
-    let Some(mut marks) = context.ask(brief).await.ok().and_then(|value| marked(&value)) else { return stands };
-    if pruning.prune == Prune::Lot {
-        marks.iter_mut().for_each(|mark| *mark = draws.unit());
-    }
+    let Some(marks) = context.ask(brief).await.ok().and_then(|value| marked(&value)) else { return stands };
     let mut order: Vec<usize> = (0..stands.len().min(marks.len())).collect();
     order.sort_by(|a, b| marks[*b].total_cmp(&marks[*a]));
     order.into_iter().take(pruning.keep).map(|i| stands[i].clone()).collect()

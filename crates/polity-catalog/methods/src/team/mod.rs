@@ -134,6 +134,11 @@ pub async fn solve(context: &mut TeamContext<'_>, briefs: Vec<Brief>) -> Vec<Opt
     members.into_iter().zip(heard).map(|(member, heard)| stand(context, member, heard)).collect()
 }
 
+/// Asks one member to solve the item, as [`solve`] does.
+pub async fn solve_one(context: &mut TeamContext<'_>, brief: Brief) -> Option<Stand> {
+    solve(context, vec![brief]).await.pop().flatten()
+}
+
 /// Every member that works on the item answers it alone.
 pub async fn propose(context: &mut TeamContext<'_>, instruction: &str) -> Vec<Option<Stand>> {
     let briefs = context.workers().into_iter().map(|member| to_solve(context, member, &[], instruction)).collect();
@@ -207,14 +212,27 @@ pub async fn drafts(
     shown: &[Part],
     instruction: &str,
 ) -> Vec<String> {
-    let brief = |k| {
-        Brief::new(member, talk(context, member, shown, instruction), ResponseFormat::Text).task(Task::Write).sample(k)
-    };
-    let briefs = (0..n).map(brief).collect();
+    let brief = to_write(context, member, shown, instruction);
+    written(context, (0..n).map(|k| brief.clone().sample(k)).collect(), |value| value.as_text()).await
+}
+
+/// Builds a question to a member for a text.
+#[must_use]
+pub fn to_write(context: &TeamContext<'_>, member: usize, shown: &[Part], instruction: &str) -> Brief {
+    Brief::new(member, talk(context, member, shown, instruction), ResponseFormat::Text).task(Task::Write)
+}
+
+/// Asks for texts together and reads one from each reply; those without one are left out, and the reason is recorded.
+pub async fn written(
+    context: &mut TeamContext<'_>,
+    briefs: Vec<Brief>,
+    read: impl Fn(&Value) -> Option<&str>,
+) -> Vec<String> {
+    let members: Vec<usize> = briefs.iter().map(|brief| brief.member).collect();
     let mut texts = Vec::new();
-    for heard in context.ask_all(briefs).await {
+    for (member, heard) in members.into_iter().zip(context.ask_all(briefs).await) {
         match heard {
-            Ok(value) => texts.extend(value.as_text().map(str::to_owned)),
+            Ok(value) => texts.extend(read(&value).map(str::to_owned)),
             Err(why) => context.record(member, NO_ANSWER, why.to_string()),
         }
     }

@@ -1,6 +1,6 @@
 //! A finding on an answer and another try, until it passes: verify, criticise, refine.
 
-use super::{Stand, form, judge, persona, stand, talk, wanted};
+use super::{Stand, form, judge, persona, solve_one, talk, wanted};
 use polity_kernel::ask::{ChatMessage, Part, Role};
 use polity_kernel::method::{Brief, TeamContext};
 
@@ -20,8 +20,13 @@ pub struct Finding {
 /// Builds a question to a member to revise its answer after a finding.
 #[must_use]
 pub fn to_revise(context: &TeamContext<'_>, member: usize, before: &Stand, finding: &Finding) -> Brief {
-    let question = Brief::new(member, talk(context, member, &[], form(context)), wanted(context));
-    again(question, before, finding)
+    again(question(context, member), before, finding)
+}
+
+/// Builds the bare question to a member, with the form of its answer.
+#[must_use]
+pub fn question(context: &TeamContext<'_>, member: usize) -> Brief {
+    Brief::new(member, talk(context, member, &[], form(context)), wanted(context))
 }
 
 /// Asks a question again, after the previous answer and a finding on it.
@@ -37,30 +42,26 @@ pub fn again(mut question: Brief, before: &Stand, finding: &Finding) -> Brief {
 /// Returns the member's next answer after a finding; without a reply, the previous one.
 pub async fn revise(context: &mut TeamContext<'_>, member: usize, before: Stand, finding: &Finding) -> Stand {
     let brief = to_revise(context, member, &before, finding);
-    let heard = context.ask(brief).await;
-    stand(context, member, heard).unwrap_or(before)
+    solve_one(context, brief).await.unwrap_or(before)
 }
 
-/// Checks and retries at most `most` times, and stops as soon as the critic passes the answer. Returns the number of retries.
+/// A critic checks an answer, with this instruction besides the usual one. If it fails, the question is asked again with the finding: at
+/// most `most` times.
 pub async fn until_it_passes(
     context: &mut TeamContext<'_>,
-    author: usize,
-    critic: usize,
+    question: &Brief,
     first: Stand,
+    (critic, instruction): (usize, &str),
     most: u32,
-) -> (Stand, u32) {
+) -> Stand {
     let mut held = first;
-    for n in 0..most {
-        match judge::check(context, critic, &held).await {
-            Some((false, words)) => {
-                let by = context.team[critic].name.clone();
-                held = revise(context, author, held, &Finding { by, right: false, words }).await;
-            }
-            // Without a judgement there is no basis for a repair.
-            Some((true, _)) | None => return (held, n),
-        }
+    for _ in 0..most {
+        // Without a judgement there is no basis for another try.
+        let Some((false, words)) = judge::check(context, critic, &held, instruction).await else { break };
+        let finding = Finding { by: context.team[critic].name.clone(), right: false, words };
+        held = solve_one(context, again(question.clone(), &held, &finding)).await.unwrap_or(held);
     }
-    (held, most)
+    held
 }
 
 /// Begins a conversation in which a member reviews its own answer.

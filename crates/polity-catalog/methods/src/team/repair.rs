@@ -18,18 +18,10 @@ pub async fn tests(context: &mut TeamContext<'_>, member: usize) -> Option<Strin
 
 /// A member writes several suites of such tests; those without a reply are left out.
 pub async fn suites(context: &mut TeamContext<'_>, member: usize, n: u32) -> Vec<String> {
-    let response_format = || ResponseFormat::Record(vec![("tests".into(), ResponseFormat::Text)]);
-    let brief =
-        |k| Brief::new(member, super::talk(context, member, &[], TESTS), response_format()).task(Task::Test).sample(k);
-    let briefs = (0..n).map(brief).collect();
-    let mut suites = Vec::new();
-    for heard in context.ask_all(briefs).await {
-        match heard {
-            Ok(value) => suites.extend(value.field(0).and_then(|tests| tests.as_text()).map(str::to_owned)),
-            Err(why) => context.record(member, super::NO_ANSWER, why.to_string()),
-        }
-    }
-    suites
+    let response_format = ResponseFormat::Record(vec![("tests".into(), ResponseFormat::Text)]);
+    let brief = Brief::new(member, super::talk(context, member, &[], TESTS), response_format).task(Task::Test);
+    let briefs = (0..n).map(|k| brief.clone().sample(k)).collect();
+    super::written(context, briefs, |value| value.field(0)?.as_text()).await
 }
 
 /// Splits a suite into its test cases: its lines, if each is an assertion of its own, else the suite as a whole.

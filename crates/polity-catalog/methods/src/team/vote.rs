@@ -2,15 +2,26 @@
 
 use super::Stand;
 use polity_kernel::items::Item;
+use std::ops::AddAssign;
 
-/// Groups equal answers with their supporters: each in the words of its first supporter, in order of first support.
+/// Groups equal answers with the number of their supporters: each in the words of its first supporter, in order of first support.
 #[must_use]
 pub fn camps<'a>(item: &Item, stands: &'a [Option<Stand>]) -> Vec<(&'a str, usize)> {
-    let mut camps: Vec<(&str, usize)> = Vec::new();
-    for Stand { answer, .. } in stands.iter().flatten() {
+    camps_by(item, stands, |_| 1)
+}
+
+/// The same with the weight of their supporters, where each place has one.
+fn camps_by<'a, W: AddAssign>(
+    item: &Item,
+    stands: &'a [Option<Stand>],
+    weight: impl Fn(usize) -> W,
+) -> Vec<(&'a str, W)> {
+    let mut camps: Vec<(&str, W)> = Vec::new();
+    for (place, stand) in stands.iter().enumerate() {
+        let Some(Stand { answer, .. }) = stand else { continue };
         match camps.iter_mut().find(|(camp, _)| item.same(camp, answer)) {
-            Some((_, size)) => *size += 1,
-            None => camps.push((answer, 1)),
+            Some((_, sum)) => *sum += weight(place),
+            None => camps.push((answer, weight(place))),
         }
     }
     camps
@@ -26,15 +37,8 @@ pub fn plurality(item: &Item, stands: &[Option<Stand>]) -> Option<String> {
 /// Returns the answer with the greatest weight, where the vote of each place has a weight; ties go to the one supported first.
 #[must_use]
 pub fn weighted(item: &Item, stands: &[Option<Stand>], weight: impl Fn(usize) -> f64) -> Option<String> {
-    let mut camps: Vec<(&str, f64)> = Vec::new();
-    for (place, stand) in stands.iter().enumerate() {
-        let Some(Stand { answer, .. }) = stand else { continue };
-        match camps.iter_mut().find(|(camp, _)| item.same(camp, answer)) {
-            Some((_, sum)) => *sum += weight(place),
-            None => camps.push((answer, weight(place))),
-        }
-    }
-    camps.into_iter().rev().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(answer, _)| answer.to_owned())
+    let camps = camps_by(item, stands, weight).into_iter().rev();
+    camps.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(answer, _)| answer.to_owned())
 }
 
 /// Returns the answer that more than `share` of all members give (counting those without one), if any.
