@@ -57,6 +57,9 @@ pub struct Asked<'a> {
     pub allowed: &'a [PathBuf],
 }
 
+/// How many calls a placebo may make for each call of the mechanism that it stands for.
+const AS_OFTEN: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+
 /// The file in a check's folder that holds its results.
 pub const CLAIMS_FILE: &str = "claims.json";
 
@@ -441,6 +444,14 @@ impl Asked<'_> {
                 Look::Plain => {
                     (report.measured, report.low, report.high) = (measured, low, high);
                     (report.n, report.verdict) = (quantity.n, verdict);
+                    if let [of, against] = &runs[..]
+                        && claim.against_placebo
+                        && let Some(ratio) = calls(against, values).zip(calls(of, values)).map(|(b, a)| b / a)
+                        && !AS_OFTEN.contains(&ratio)
+                    {
+                        report.as_expected = false;
+                        report.note = Some(format!("the placebo makes {ratio:.2} times as many calls, so it is none"));
+                    }
                     report.as_expected &= self.is_expected(claim, found);
                     // What does not reproduce must fail as it was recorded, not in some other way.
                     let recorded = claim.found.filter(|_| !claim.reproduces && !self.quick);
@@ -469,6 +480,7 @@ impl Asked<'_> {
                 }
             }
         }
+        agree(&mut report);
         Ok(report)
     }
 
@@ -535,6 +547,24 @@ fn of_items(tables: &Reader<'_>, dir: &Path) -> Result<BTreeMap<String, Vec<Opti
         }
     }
     Ok(by_item)
+}
+
+/// A claim that is decided by simulated models has the verdict of all draws of their parameters, or none.
+fn agree(report: &mut ClaimReport) {
+    let others = report.draws.iter().filter(|draw| draw.verdict != report.verdict).count();
+    if report.decided_by == DecidedBy::Simulated && others > 0 {
+        let what = format!("{} with the declared models, and not in {others} of {DRAWS} draws", report.verdict);
+        report.note = Some(report.note.take().map_or(what.clone(), |note| format!("{what}; {note}")));
+        report.verdict = Finding::NotToldApart.words();
+        report.as_expected &= !report.reproduces;
+    }
+}
+
+/// Calls per run or item, the mean over runs.
+fn calls(runs: &Runs, values: &[Values]) -> Option<f64> {
+    let calls: Vec<f64> = runs.iter().filter_map(|at| values.get(*at)?.means.get("calls").copied()).collect();
+    let mean = calls.iter().sum::<f64>() / calls.len() as f64;
+    (mean > 0.0).then_some(mean)
 }
 
 /// Refuses a break that makes both arms the same run, or that changes nothing.

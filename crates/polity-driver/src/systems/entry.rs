@@ -217,6 +217,10 @@ pub struct Claim {
     pub found: Option<f64>,
     /// Why it does not reproduce, as far as known.
     pub why: Option<String>,
+    /// Whether `against` is the placebo of `of`: the same mechanism, which asks as often but carries no information. Such a claim needs no
+    /// break.
+    #[serde(default)]
+    pub against_placebo: bool,
     /// Ways to break its mechanism, by name; the claim must fail with each.
     #[serde(default)]
     pub breaks: BTreeMap<String, Break>,
@@ -455,7 +459,10 @@ impl Claim {
         let nothing = "a claim that does not reproduce has no mechanism to break";
         Invalid::unless(self.reproduces || self.breaks.is_empty(), "breaks", nothing)?;
         let none = "a claim that reproduces names a way to break it: the mechanism runs, but carries no information";
-        Invalid::unless(!self.reproduces || !self.breaks.is_empty(), "breaks", none)?;
+        let tested = !self.breaks.is_empty() || self.against_placebo;
+        Invalid::unless(!self.reproduces || tested, "breaks", none)?;
+        let nobody = "name the arm that is the placebo under `against`";
+        Invalid::unless(!self.against_placebo || self.against.is_some(), "against_placebo", nobody)?;
         let fixed = "recorded answers do not depend on the seed, so the interval is over items; add `over: items`";
         Invalid::unless(self.decided_by != DecidedBy::Recorded || self.over == Over::Items, "over", fixed)?;
         for (name, broken) in &self.breaks {
@@ -585,6 +592,7 @@ mod tests {
             reproduces: true,
             found: None,
             why: None,
+            against_placebo: false,
             breaks: BTreeMap::new(),
         }
     }
