@@ -293,7 +293,7 @@ fn tell(claim: &ClaimReport) {
     }
     for draw in claim.draws.iter().filter(|draw| draw.verdict != claim.verdict) {
         let measured = figure(draw.measured, draw.low, draw.high);
-        note(&format!("  with the models of draw {}: {} ({measured})", draw.draw, draw.verdict));
+        note(&format!("  with the models of draw {}: {} ({measured})", draw.name, draw.verdict));
     }
     for (found, what) in [
         ("holds", "holds also with"),

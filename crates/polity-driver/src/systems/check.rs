@@ -3,30 +3,27 @@
 //! A run's folder is named by what determines the run, so that a killed check continues where it was, and a check of other claims in the
 //! same folder reuses its runs. No result depends on which run ended first.
 
+use super::outcome::{self, Runs, Values};
 use super::{Entry, FILE, shown};
-use crate::drive::Totals;
 use crate::run::claim_shared;
 use crate::run::{Engine, Extent, Prepared, RunStatus, prepare};
 use crate::sweep::WatchSweep;
 use crate::systems::entry::{Arm, Claim, DecidedBy, Finding, Over};
 use polity_kernel::scenario::Scenario;
-use polity_kernel::tree::{Node, Origin, TreeError, Value, nearest};
+use polity_kernel::tree::{Node, Origin, TreeError, Value};
 use polity_stats::FEW;
 use polity_store::DriveError;
 use polity_store::digest_of;
 use polity_store::disk::write_atomically;
 use polity_store::files::{self, Reach};
-use polity_store::tables::{ColumnData, Reader};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Additional draws of the simulated models' parameters with which a claim is checked.
 pub const DRAWS: u32 = 3;
 /// The fraction of items in a quick check (one in this many).
 const QUICK: u32 = 4;
-/// Quantities of every run with calls, besides its metrics.
-pub const QUANTITIES: [&str; 5] = ["accuracy", "calls", "tokens", "cost", "rounds"];
 
 /// Regions of the simulated models' parameters in which a claim is also checked, from what is known of real models: judges that tell
 /// nothing (LLMBar's adversarial pairs: d' of -0.4 to 1.4), arguments that persuade as much when they are wrong (DyLAN's logs), and
@@ -120,32 +117,17 @@ pub struct ClaimReport {
     /// Why it was not checked or does not reproduce, or where it is measured.
     pub note: Option<String>,
     /// The same with other draws of the simulated models' parameters.
-    pub draws: Vec<Drawn>,
+    pub draws: Vec<Variant>,
     /// The same in other regions of the simulated models' parameters.
-    pub region: Vec<Broken>,
+    pub region: Vec<Variant>,
     /// The same with its mechanism broken.
-    pub breaks: Vec<Broken>,
+    pub breaks: Vec<Variant>,
 }
 
-/// The result of a claim with other parameters of the simulated models.
+/// The result of a claim in another variant: with other parameters of the simulated models, or with its mechanism broken.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Drawn {
-    /// Which draw: `sim/X~DRAW`.
-    pub draw: u32,
-    /// The quantity.
-    pub measured: Option<f64>,
-    /// Lower end of its interval.
-    pub low: Option<f64>,
-    /// Its upper end.
-    pub high: Option<f64>,
-    /// The result.
-    pub verdict: &'static str,
-}
-
-/// The result of a claim with a broken mechanism, or in a region of parameters.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Broken {
-    /// Name of the break or the region.
+pub struct Variant {
+    /// The draw of parameters (`~2`), the region of parameters, or the break.
     pub name: String,
     /// The quantity.
     pub measured: Option<f64>,
@@ -166,38 +148,35 @@ enum Look<'a> {
     Broken(&'a str),
 }
 
-/// The results of a run.
-#[derive(Clone)]
-struct Values {
-    /// By quantity.
-    means: BTreeMap<String, f64>,
-    /// By quantity and item, of an evaluation. An item without a right answer has no accuracy.
-    items: BTreeMap<String, Vec<Option<f64>>>,
-    digest: String,
+/// A run of a check.
+pub(super) struct BenchRun {
+    pub dir: PathBuf,
+    pub prepared: Prepared,
+    /// Whether a claim is about its single items.
+    pub by_item: bool,
 }
-
-/// Runs of an arm, one per seed, as indices into the list of all.
-type Runs = Vec<usize>;
 
 /// All runs of a check, each once.
 struct Bench {
     out: PathBuf,
-    runs: Vec<(PathBuf, Prepared)>,
+    runs: Vec<BenchRun>,
     known: BTreeMap<PathBuf, usize>,
 }
 
 impl Bench {
     /// The index of a run, which is added if it is new.
-    fn add(&mut self, system: &str, arm: &str, prepared: Prepared) -> usize {
+    fn add(&mut self, system: &str, arm: &str, prepared: Prepared, by_item: bool) -> usize {
         let inputs: Vec<&str> = prepared.files.iter().map(|file| file.entry.digest.as_str()).collect();
         let digest = digest_of(format!("{}\n{}", prepared.tree.to_json(), inputs.join("\n")).as_bytes()).to_string();
         // Arms of other names may be the same run: the folder is named after the first.
         let key = PathBuf::from(system).join(&digest);
         if let Some(at) = self.known.get(&key) {
+            self.runs[*at].by_item |= by_item;
             return *at;
         }
         let short: String = digest.chars().take(16).collect();
-        self.runs.push((self.out.join(system).join(format!("{arm}-{short}")), prepared));
+        let dir = self.out.join(system).join(format!("{arm}-{short}"));
+        self.runs.push(BenchRun { dir, prepared, by_item });
         self.known.insert(key, self.runs.len() - 1);
         self.runs.len() - 1
     }
@@ -312,7 +291,7 @@ impl Asked<'_> {
             for seed in first..first + self.seeds(entry, claim) {
                 let mut prepared = prepared.clone();
                 prepared.tree.edit("seed", Node::built(Value::Int(seed as i64)))?;
-                runs.push(bench.add(&entry.name, name, prepared));
+                runs.push(bench.add(&entry.name, name, prepared, claim.over == Over::Items));
             }
             arms.push(runs);
         }
@@ -382,7 +361,7 @@ impl Asked<'_> {
         checked.status = RunStatus::Stopped;
         let mut values: Vec<Option<Values>> = vec![None; order.len()];
         let mut done = 0;
-        engine.at_once(&order, self.jobs, &|engine, at| run(engine, &bench.runs[at]), &mut |at, of_run| {
+        engine.at_once(&order, self.jobs, &|engine, at| outcome::run(engine, &bench.runs[at]), &mut |at, of_run| {
             values[at] = Some(of_run);
             done += 1;
             watch.progress(done, order.len());
@@ -436,52 +415,44 @@ impl Asked<'_> {
             breaks: Vec::new(),
         };
         for (look, runs) in looks {
-            let (of, others) = read(entry, claim, runs, values)?;
+            let (of, others) = outcome::read(entry, claim, runs, values)?;
             let quantity = claim.quantity(&of, others.as_deref());
             let found = claim.finding(&quantity);
             let (measured, low, high, verdict) = (quantity.mean, quantity.low, quantity.high, found.words());
+            let variant = |name: &str| Variant { name: name.into(), measured, low, high, verdict };
             match look {
                 Look::Plain => {
                     (report.measured, report.low, report.high) = (measured, low, high);
                     (report.n, report.verdict) = (quantity.n, verdict);
-                    if let [of, against] = &runs[..]
-                        && claim.against_placebo
-                        && let Some(ratio) = calls(against, values).zip(calls(of, values)).map(|(b, a)| b / a)
-                        && !AS_OFTEN.contains(&ratio)
-                    {
-                        report.as_expected = false;
-                        report.note = Some(format!("the placebo makes {ratio:.2} times as many calls, so it is none"));
-                    }
                     report.as_expected &= self.is_expected(claim, found);
-                    // What does not reproduce must fail as it was recorded, not in some other way.
-                    let recorded = claim.found.filter(|_| !claim.reproduces && !self.quick);
-                    if let (Some(recorded), Some(low), Some(high)) = (recorded, low, high)
-                        && !(low..=high).contains(&recorded)
-                    {
+                    let doubt = [self.unlike_recorded(claim, low, high), unlike_placebo(claim, runs, values)];
+                    if let Some(doubt) = doubt.into_iter().flatten().next() {
                         report.as_expected = false;
-                        report.note = Some(format!("{recorded} is recorded, which is not in the interval"));
+                        report.note = Some(doubt);
                     }
                 }
-                Look::Draw(draw) => report.draws.push(Drawn { draw: *draw, measured, low, high, verdict }),
-                Look::Region(i) => {
-                    report.region.push(Broken { name: REGION[*i].0.into(), measured, low, high, verdict });
-                }
+                Look::Draw(n) => report.draws.push(variant(&format!("~{n}"))),
+                Look::Region(i) => report.region.push(variant(REGION[*i].0)),
                 Look::Broken(name) => {
                     report.as_expected &= found != Finding::Holds;
-                    let digests = |runs: &Runs| runs.iter().map(|at| values[*at].digest.clone()).collect::<Vec<_>>();
-                    if let [of, against] = &runs[..]
-                        && digests(of) == digests(against)
-                    {
+                    if runs.len() == 2 && outcome::same(&runs[0], &runs[1], values) {
                         report.as_expected = false;
                         let what = "both arms give the same digests, so this shows only that a key is read";
                         report.note = Some(format!("the break `{name}` is no placebo: {what}"));
                     }
-                    report.breaks.push(Broken { name: (*name).to_string(), measured, low, high, verdict });
+                    report.breaks.push(variant(name));
                 }
             }
         }
         agree(&mut report);
         Ok(report)
+    }
+
+    /// What does not reproduce must fail as it was recorded, not in some other way. A quick check has too few items for that.
+    fn unlike_recorded(&self, claim: &Claim, low: Option<f64>, high: Option<f64>) -> Option<String> {
+        let recorded = claim.found.filter(|_| !claim.reproduces && !self.quick)?;
+        let (low, high) = low.zip(high)?;
+        (!(low..=high).contains(&recorded)).then(|| format!("{recorded} is recorded, which is not in the interval"))
     }
 
     /// Whether a result is the expected one. A quick check has too few items for all differences, and finds some by chance: there only a
@@ -492,61 +463,6 @@ impl Asked<'_> {
             (false, found) => found != Finding::Holds || self.quick,
         }
     }
-}
-
-/// Makes a run, or reads it, and returns its results.
-fn run(engine: &Engine<'_>, (dir, prepared): &(PathBuf, Prepared)) -> Result<Option<Values>, DriveError> {
-    let Some(whole) = engine.whole(prepared, dir, "its folder's name")? else { return Ok(None) };
-    let mut values: BTreeMap<String, f64> =
-        whole.metrics.iter().filter_map(|(name, values)| Some((name.clone(), values.last()?.1))).collect();
-    let mut by_item = BTreeMap::new();
-    let Totals { calls, tokens_in, tokens_out, cost_usd, .. } = whole.totals;
-    let (mut items, mut rounds) = (1.0, f64::from(whole.rounds));
-    if Scenario::read(&prepared.tree)?.items.is_some() {
-        by_item = of_items(&whole.tables, dir)?;
-        let of_rounds = by_item.get("rounds").map(Vec::as_slice).unwrap_or_default();
-        items = of_rounds.len() as f64;
-        rounds = of_rounds.iter().flatten().sum::<f64>() / items;
-    }
-    if let Some(correct) = values.get("items.correct").copied() {
-        values.insert("accuracy".into(), correct);
-    }
-    values.insert("calls".into(), calls as f64 / items);
-    values.insert("tokens".into(), (tokens_in + tokens_out) as f64 / items);
-    values.insert("cost".into(), cost_usd / items);
-    values.insert("rounds".into(), rounds);
-    Ok(Some(Values { means: values, items: by_item, digest: whole.digest }))
-}
-
-/// The numbers of each item, in order of item: `accuracy` (0 or 1), `rounds`, `calls`, and what the method measures.
-fn of_items(tables: &Reader<'_>, dir: &Path) -> Result<BTreeMap<String, Vec<Option<f64>>>, DriveError> {
-    let table = tables.closed("items", &[], usize::MAX)?;
-    let Some((_, ColumnData::U32(order))) = table.iter().find(|(name, _)| name == "item") else {
-        return Err(DriveError::Folder(format!(
-            "{} has no table of items; remove it so that it is made again",
-            dir.display()
-        )));
-    };
-    let mut places: Vec<usize> = (0..order.len()).collect();
-    places.sort_by_key(|place| order[*place]);
-    let mut by_item = BTreeMap::new();
-    for (name, column) in &table {
-        let name = match name.as_str() {
-            "correct" => "accuracy",
-            "asks" => "calls",
-            name => name,
-        };
-        let number = |place: usize| match column {
-            ColumnData::U32(values) => values[place].map(f64::from),
-            ColumnData::F64(values) => values[place],
-            ColumnData::Bool(values) => values[place].map(|right| f64::from(u8::from(right))),
-            _ => None,
-        };
-        if matches!(column, ColumnData::U32(_) | ColumnData::F64(_) | ColumnData::Bool(_)) {
-            by_item.insert(name.to_owned(), places.iter().map(|place| number(*place)).collect());
-        }
-    }
-    Ok(by_item)
 }
 
 /// A claim that is decided by simulated models has the verdict of all draws of their parameters, or none.
@@ -560,11 +476,12 @@ fn agree(report: &mut ClaimReport) {
     }
 }
 
-/// Calls per run or item, the mean over runs.
-fn calls(runs: &Runs, values: &[Values]) -> Option<f64> {
-    let calls: Vec<f64> = runs.iter().filter_map(|at| values.get(*at)?.means.get("calls").copied()).collect();
-    let mean = calls.iter().sum::<f64>() / calls.len() as f64;
-    (mean > 0.0).then_some(mean)
+/// A placebo must make about as many calls as the mechanism that it stands for.
+fn unlike_placebo(claim: &Claim, runs: &[Runs], values: &[Values]) -> Option<String> {
+    let [of, against] = runs else { return None };
+    let ratio = outcome::calls(against, values)? / outcome::calls(of, values)?;
+    let unlike = claim.against_placebo && !AS_OFTEN.contains(&ratio);
+    unlike.then(|| format!("the placebo makes {ratio:.2} times as many calls, so it is none"))
 }
 
 /// Refuses a break that makes both arms the same run, or that changes nothing.
@@ -588,60 +505,6 @@ fn differs(
         }
         _ => Ok(()),
     }
-}
-
-/// The values of a claim's quantity in the runs of its arms: seed by seed, or item by item, where both arms have a value.
-fn read(
-    entry: &Entry,
-    claim: &Claim,
-    arms: &[Runs],
-    values: &[Values],
-) -> Result<(Vec<f64>, Option<Vec<f64>>), DriveError> {
-    let of_arms = arms.iter().map(|runs| of_arm(entry, claim, runs, values)).collect::<Result<Vec<_>, _>>()?;
-    let (of, against) = match &of_arms[..] {
-        [of, against] => (of, against),
-        [of] => return Ok((of.iter().flatten().copied().collect(), None)),
-        _ => return Ok((Vec::new(), None)),
-    };
-    if of.len() != against.len() {
-        return Err(DriveError::Input(format!(
-            "{}, claim `{}`: its arms have {} and {} items; they must work on the same ones",
-            entry.folder.join(FILE).display(),
-            claim.name,
-            of.len(),
-            against.len()
-        )));
-    }
-    let pairs = of.iter().zip(against).filter_map(|(a, b)| a.zip(*b));
-    let (of, against) = pairs.unzip();
-    Ok((of, Some(against)))
-}
-
-/// The values of a claim's quantity in the runs of an arm.
-fn of_arm(entry: &Entry, claim: &Claim, runs: &Runs, values: &[Values]) -> Result<Vec<Option<f64>>, DriveError> {
-    let of_runs: Vec<&Values> = runs.iter().filter_map(|at| values.get(*at)).collect();
-    let found: Option<Vec<Option<f64>>> = match claim.over {
-        Over::Seeds => of_runs.iter().map(|values| values.means.get(&claim.metric).map(|value| Some(*value))).collect(),
-        Over::Items => of_runs.first().and_then(|values| values.items.get(&claim.metric).cloned()),
-    };
-    found.ok_or_else(|| {
-        let names = |values: &Values| match claim.over {
-            Over::Seeds => values.means.keys().cloned().collect::<Vec<_>>(),
-            Over::Items => values.items.keys().filter(|name| *name != "item").cloned().collect(),
-        };
-        let measured: Vec<String> = of_runs.iter().flat_map(|values| names(values)).collect();
-        let usual = QUANTITIES.iter().filter(|_| claim.over == Over::Seeds);
-        let known: BTreeSet<&str> = measured.iter().map(String::as_str).chain(usual.copied()).collect();
-        let meant = nearest(&claim.metric, known.iter().copied()).filter(|near| *near != claim.metric);
-        let meant = meant.map_or(String::new(), |near| format!(", did you mean `{near}`?"));
-        DriveError::Input(format!(
-            "{}, claim `{}`: not every run of its arms measures `{}`{meant} (measured: {})",
-            entry.folder.join(FILE).display(),
-            claim.name,
-            claim.metric,
-            known.into_iter().collect::<Vec<_>>().join(", ")
-        ))
-    })
 }
 
 fn elsewhere(entry: &Entry, claim: &crate::systems::entry::Elsewhere) -> ClaimReport {

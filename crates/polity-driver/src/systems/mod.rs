@@ -3,8 +3,10 @@
 
 mod check;
 pub mod entry;
+mod outcome;
 
-pub use check::{Asked, Broken, CLAIMS_FILE, Checked, ClaimReport, DRAWS, Drawn, QUANTITIES, REGION};
+pub use check::{Asked, CLAIMS_FILE, Checked, ClaimReport, DRAWS, REGION, Variant};
+pub use outcome::QUANTITIES;
 
 use self::entry::System;
 use polity_kernel::registry::Registry;
