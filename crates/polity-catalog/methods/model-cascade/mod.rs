@@ -36,7 +36,7 @@ pub struct Params {
     agree: f64,
     /// With `by: topic`, the topics of the strong member.
     topics: Vec<String>,
-    /// Ask the strong member by lot, for this share of items, whatever the weak ones or the topic say: the placebo at the same cost.
+    /// Ask the strong member for this share of items, drawn at random (the placebo, at the same cost).
     lot: Option<f64>,
 }
 

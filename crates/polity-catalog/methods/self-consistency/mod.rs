@@ -22,7 +22,7 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
-    /// Take one of the answers by lot in place of the most frequent: the placebo of the vote.
+    /// Take one of the answers at random instead of the most frequent (the placebo of the vote).
     by_lot: bool,
     /// The weight of each member's vote, in order. Default: 1 each.
     weights: Option<Vec<f64>>,

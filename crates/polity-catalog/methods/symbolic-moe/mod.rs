@@ -41,7 +41,7 @@ pub enum Recruit {
     /// By strength in the question's skills times overall strength.
     #[default]
     Strength,
-    /// By lot, each model with the same chance (the placebo).
+    /// At random, each model with the same chance (the placebo).
     Lot,
 }
 

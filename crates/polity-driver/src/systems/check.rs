@@ -190,12 +190,20 @@ fn said(entry: &Entry, path: &str, value: &Node) -> Node {
     value
 }
 
-/// Adds something to the name of every simulated model.
+/// Adds something to the name of every simulated model, in values and in keys.
 fn rename(node: &mut Node, suffix: &str) {
+    let add = |name: &mut String| {
+        if name.starts_with("sim/") && !name.contains(['~', '?']) {
+            name.push_str(suffix);
+        }
+    };
     match &mut node.value {
-        Value::Text(text) if text.starts_with("sim/") && !text.contains(['~', '?']) => text.push_str(suffix),
+        Value::Text(text) => add(text),
         Value::List(items) => items.iter_mut().for_each(|item| rename(item, suffix)),
-        Value::Map(entries) => entries.iter_mut().for_each(|(_, value)| rename(value, suffix)),
+        Value::Map(entries) => entries.iter_mut().for_each(|(key, value)| {
+            add(&mut key.name);
+            rename(value, suffix);
+        }),
         _ => {}
     }
 }

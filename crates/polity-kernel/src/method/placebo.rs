@@ -11,17 +11,17 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placebo {
-    /// Whoever chooses the best of several answers is asked, and then the choice is drawn by lot.
+    /// A member is asked for the best of several answers. Then the choice is drawn at random.
     Choose,
-    /// Marks are asked for, and then drawn by lot; so are marks that a member gives along with its answer.
+    /// Marks are asked for. Then they are drawn at random; so are marks that a member gives along with its answer.
     Rate,
-    /// Whoever checks an answer is asked, and then the result is drawn by lot.
+    /// A member is asked to check an answer. Then the result is drawn at random.
     Check,
-    /// Programs run with their tests, and then the result is drawn by lot. The score of the final answer stays as it is.
+    /// Programs run with their tests. Then the result is drawn at random. The score of the final answer is not changed.
     Run,
-    /// Members that answer are asked without the answers of others that the method shows them.
+    /// Members answer without seeing the answers of others that the method shows them.
     Said,
-    /// Models with recorded answers answer another item than the one that is asked.
+    /// A model with recorded answers answers another item than the one that it is asked.
     Items,
 }
 
