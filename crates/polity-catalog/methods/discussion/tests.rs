@@ -23,7 +23,8 @@ type Shows<'a> = &'a dyn Fn(&[(u32, Json)], usize, usize) -> bool;
 fn keep_speeches(case: &mut Case, keep: Shows<'_>) {
     let order = speeches(case);
     for (own, call) in case.calls.iter_mut().filter(|call| call.kind == "answer").enumerate() {
-        call.shown.retain(|said| order.iter().position(|other| other == said).is_none_or(|place| keep(&order, own, place)));
+        call.shown
+            .retain(|said| order.iter().position(|other| other == said).is_none_or(|place| keep(&order, own, place)));
     }
 }
 
@@ -31,7 +32,9 @@ fn keep_speeches(case: &mut Case, keep: Shows<'_>) {
 fn marks(case: &Case, vote: &Json, n: usize) -> Vec<Value> {
     let mut marks = vec![0.0; n];
     match vote {
-        Json::Array(points) => marks.iter_mut().zip(points).for_each(|(mark, points)| *mark = points.as_f64().unwrap_or(0.0)),
+        Json::Array(points) => {
+            marks.iter_mut().zip(points).for_each(|(mark, points)| *mark = points.as_f64().unwrap_or(0.0))
+        }
         Json::String(chosen) => {
             let ranked = case.has("decision", "ranked-voting");
             let chosen = chosen.split([' ', ',']).filter_map(|place| place.parse::<usize>().ok());
@@ -81,12 +84,8 @@ fn acts_as_the_official_program() {
         let first = case.replies["answers"].as_array().and_then(|turns| turns.last()?[0].as_str()).map(str::to_owned);
         case.answer = case.answer.take().or(first);
     };
-    let rules: [Rule<'_>; 4] = [
-        ("typed", &typed),
-        ("since-the-last", &since_the_last),
-        ("passed-on", &passed_on),
-        ("last-tie", &last_tie),
-    ];
+    let rules: [Rule<'_>; 4] =
+        [("typed", &typed), ("since-the-last", &since_the_last), ("passed-on", &passed_on), ("last-tie", &last_tie)];
     Official::compare(include_str!("official.json"), include_str!("README.md"), &rules, &|case| {
         let at = RefCell::new(At::default());
         let said = case.answers().concat();
@@ -114,7 +113,8 @@ fn acts_as_the_official_program() {
                 return answer(marker, said[at.speeches.len() - 1].as_ref());
             }
             at.votes += 1;
-            let votes: Vec<Json> = serde_json::from_value::<Vec<Vec<Json>>>(case.replies["votes"].clone()).unwrap_or_default().concat();
+            let votes: Vec<Json> =
+                serde_json::from_value::<Vec<Vec<Json>>>(case.replies["votes"].clone()).unwrap_or_default().concat();
             let vote = &votes[at.votes - 1];
             if member == "judge" {
                 let best = last.iter().position(|answer| answer.as_deref() == vote.as_str()).unwrap_or_default();

@@ -78,7 +78,9 @@ fn acts_as_the_official_program() {
                 }
                 "write" if told.contains("Write a short plan") => (ledgers.get(), json!("plan"), "plan"),
                 "write" => (ledgers.get(), json!("facts"), "facts"),
-                _ if told.contains("Give the final answer to the question") => (ledgers.get() - 1, json!("final"), "final"),
+                _ if told.contains("Give the final answer to the question") => {
+                    (ledgers.get() - 1, json!("final"), "final")
+                }
                 // The orchestrator is the first member.
                 _ => (ledgers.get() - 1, json!(effect.id.actor - 1), "answer"),
             }

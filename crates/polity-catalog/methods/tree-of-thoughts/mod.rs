@@ -105,7 +105,8 @@ impl TreeOfThoughts {
     /// Thinks on from every state, or begins.
     async fn thoughts(&self, context: &mut TeamContext<'_>, states: &[Stand]) -> Vec<Stand> {
         let from = if states.is_empty() { vec![None] } else { states.iter().map(Some).collect() };
-        let from: Vec<Option<&Stand>> = from.into_iter().flat_map(|s| (0..self.params.thoughts).map(move |_| s)).collect();
+        let from: Vec<Option<&Stand>> =
+            from.into_iter().flat_map(|s| (0..self.params.thoughts).map(move |_| s)).collect();
         let briefs = from.iter().enumerate().map(|(n, state)| {
             let shown: Vec<Part> = state.iter().map(|state| state.said()).collect();
             to_solve(context, context.workers().first().copied().unwrap_or(0), &shown, THINK).sample(n as u32)
@@ -113,7 +114,8 @@ impl TreeOfThoughts {
         let briefs = briefs.collect();
         let grown = |(state, thought): (Option<&Stand>, Option<Stand>)| {
             let thought = thought?;
-            let reasons = state.map_or(thought.reasons.clone(), |state| format!("{}\n{}", state.reasons, thought.reasons));
+            let reasons =
+                state.map_or(thought.reasons.clone(), |state| format!("{}\n{}", state.reasons, thought.reasons));
             Some(Stand { reasons, ..thought })
         };
         from.iter().copied().zip(solve(context, briefs).await).filter_map(grown).collect()

@@ -20,7 +20,8 @@ fn mark(word: &str) -> Value {
 fn acts_as_the_official_program() {
     // A thought is shown after those on which it was thought.
     fn with_all_before(calls: &[Call], said: &(u32, Json)) -> Vec<(u32, Json)> {
-        let thought = calls.iter().find(|call| call.kind == "answer" && (call.round, &call.member) == (said.0, &said.1));
+        let thought =
+            calls.iter().find(|call| call.kind == "answer" && (call.round, &call.member) == (said.0, &said.1));
         let before = thought.and_then(|call| call.shown.last()).map(|before| with_all_before(calls, before));
         before.into_iter().flatten().chain([said.clone()]).collect()
     }
