@@ -246,7 +246,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             })
         }
         Verb::Systems(verb) => systems::systems(verb, registry),
-        Verb::List { what, json } => list::list(what, json, registry),
+        Verb::List { what, filters, json } => list::list(what, &filters, json, registry),
         Verb::Export { run, table, format, raw, out, limit } => {
             export::export(&run, table.as_deref(), format, raw, out.as_deref(), limit)
         }

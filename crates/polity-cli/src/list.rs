@@ -8,6 +8,7 @@ use polity_kernel::registry::{LeafInfo, Registry};
 use polity_kernel::topology;
 use polity_models::models::{Providers, prices};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// A method as JSON.
 #[derive(Serialize)]
@@ -15,14 +16,17 @@ struct Method<'a> {
     #[serde(flatten)]
     card: &'a LeafInfo,
     #[serde(flatten)]
-    facts: Option<&'a Facts>,
+    facts: &'a Facts,
 }
 
-pub fn list(what: Listed, as_json: bool, registry: &Registry) -> Result<Exit, Failure> {
+pub fn list(what: Listed, filters: &[String], as_json: bool, registry: &Registry) -> Result<Exit, Failure> {
+    if !filters.is_empty() && what != Listed::Methods {
+        return Err(Failure::new(Exit::Input, "only methods have dimensions: `polity list methods --where ...`"));
+    }
     let cards: Vec<&LeafInfo> = match what {
         Listed::Worlds => registry.worlds(),
         Listed::Environments => registry.environments(),
-        Listed::Methods => registry.methods(),
+        Listed::Methods => return methods(filters, as_json, registry),
         Listed::Policies => registry.policies(),
         Listed::Metrics => registry.metrics(),
         Listed::Topologies => {
@@ -48,18 +52,49 @@ pub fn list(what: Listed, as_json: bool, registry: &Registry) -> Result<Exit, Fa
             return Ok(Exit::Done);
         }
     };
-    if as_json && what == Listed::Methods {
-        // A method is also a team and a form of collaboration.
-        let all: Vec<Method<'_>> =
-            cards.into_iter().map(|card| Method { card, facts: registry.facts(card.name) }).collect();
-        print_line(&json(&all));
-    } else if as_json {
-        print_line(&json(&cards));
-    } else {
-        let width = cards.iter().map(|c| c.name.len()).max().unwrap_or(0);
-        cards.iter().for_each(|card| print_line(&format!("{:width$}  {}", card.name, card.summary)));
+    match as_json {
+        true => print_line(&json(&cards)),
+        false => lines(&cards),
     }
     Ok(Exit::Done)
+}
+
+fn lines(cards: &[&LeafInfo]) {
+    let width = cards.iter().map(|card| card.name.len()).max().unwrap_or(0);
+    cards.iter().for_each(|card| print_line(&format!("{:width$}  {}", card.name, card.summary)));
+}
+
+/// Lists the methods that pass all filters. As JSON, a method is also a team and a form of collaboration.
+fn methods(filters: &[String], as_json: bool, registry: &Registry) -> Result<Exit, Failure> {
+    let all: Vec<(&LeafInfo, &Facts)> =
+        registry.methods().into_iter().filter_map(|card| Some((card, registry.facts(card.name)?))).collect();
+    let filters: Vec<(&str, &str)> = filters.iter().map(|filter| wanted(filter, &all)).collect::<Result<_, _>>()?;
+    let passes = |facts: &Facts| filters.iter().all(|(name, value)| facts.dimension(name).as_deref() == Some(*value));
+    let kept = all.into_iter().filter(|(_, facts)| passes(facts));
+    match as_json {
+        true => print_line(&json(&kept.map(|(card, facts)| Method { card, facts }).collect::<Vec<_>>())),
+        false => lines(&kept.map(|(card, _)| card).collect::<Vec<_>>()),
+    }
+    Ok(Exit::Done)
+}
+
+/// Reads a filter. Its value must be one that a method has, so that a misspelt one does not look like an empty list.
+fn wanted<'a>(filter: &'a str, methods: &[(&LeafInfo, &Facts)]) -> Result<(&'a str, &'a str), Failure> {
+    let wrong = |why: String| Failure::new(Exit::Input, format!("--where {filter}: {why}"));
+    let all = Facts::DIMENSIONS.join(", ");
+    let (name, value) =
+        filter.split_once('=').ok_or_else(|| wrong(format!("write DIMENSION=VALUE, with one of {all}")))?;
+    if !Facts::DIMENSIONS.contains(&name) {
+        return Err(wrong(format!("there is no dimension `{name}`; there are {all}")));
+    }
+    let values: BTreeSet<String> = methods.iter().filter_map(|(_, facts)| facts.dimension(name)).collect();
+    match values.contains(value) {
+        true => Ok((name, value)),
+        false => {
+            let there = values.into_iter().collect::<Vec<_>>().join(", ");
+            Err(wrong(format!("no method has this {name}; there are {there}")))
+        }
+    }
 }
 
 /// Lists the built-in prices, for people. This is not a list of models, which only the server has.

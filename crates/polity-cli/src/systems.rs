@@ -6,7 +6,9 @@ use super::failure::{Exit, Failure};
 use super::output::{json, note, print_line};
 use super::sweep::RunsBar;
 use polity_driver::run::{Engine, RunStatus, new_folder};
-use polity_driver::systems::entry::{self as system, Clause, DecidedBy, Finding, Over, Standing, Status, System};
+use polity_driver::systems::entry::{
+    self as system, Clause, ClauseOrigin, DecidedBy, Finding, Over, Standing, Status, System,
+};
 use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
 use polity_kernel::registry::Registry;
 use polity_store::disk::Disk;
@@ -88,9 +90,16 @@ fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
     }
     for it in &catalogue.rows {
         let (status, system, claims) = row(it);
-        let what = match claims {
-            0 => String::new(),
-            n => format!("  polity systems check {system}   ({n} claims)"),
+        let what = match catalogue.of(it.id) {
+            None => String::new(),
+            Some(entry) => {
+                let shown = |origin| {
+                    let (shown, of) = entry.system.shown(it.id, origin);
+                    format!("{shown}/{of}")
+                };
+                let (row, paper) = (shown(ClauseOrigin::WorksWhen), shown(ClauseOrigin::Abstract));
+                format!("  row {row}, abstract {paper}  polity systems check {system}   ({claims} claims)")
+            }
         };
         print_line(format!("{:>4}  {status:7}  {}{what}", it.id, it.name).trim_end());
     }
@@ -101,6 +110,15 @@ fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
         catalogue.entries.len(),
         catalogue.entries.iter().map(claims).sum::<usize>(),
         catalogue.rows.len() - there
+    ));
+    let met = catalogue.rows.iter().filter(|row| {
+        let shown = |entry: &Entry| entry.system.shown(row.id, ClauseOrigin::WorksWhen);
+        catalogue.of(row.id).map(shown).is_some_and(|(shown, of)| shown == of && of > 0)
+    });
+    note(&format!(
+        "`row` counts the clauses of the index's `works_when` that are shown, `abstract` those of the abstract; {} rows meet \
+         their `works_when`",
+        met.count()
     ));
     let of_all = catalogue.entries.iter().flat_map(|entry| entry.system.decided());
     let decided: Vec<DecidedBy> = of_all.collect();
@@ -126,9 +144,13 @@ fn list(catalogue: &Catalogue, as_json: bool) -> Result<Exit, Failure> {
 fn clauses(system: &System, row: u32) -> Value {
     let count =
         |standing: Standing| system.clauses_of(row).filter(|clause| system.standing(clause) == standing).count();
+    let of = |origin| {
+        let (shown, of) = system.shown(row, origin);
+        object!({ "shown": shown, "of": of })
+    };
     object!({
         "shown": count(Standing::Shown), "not_reproduced": count(Standing::NotReproduced),
-        "missing": count(Standing::Missing),
+        "missing": count(Standing::Missing), "works_when": of(ClauseOrigin::WorksWhen), "abstract": of(ClauseOrigin::Abstract),
     })
 }
 

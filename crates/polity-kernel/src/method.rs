@@ -84,7 +84,8 @@ pub struct DefaultTeam {
 /// 2025 (the first, the actors, is [`DefaultTeam`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Taxonomy {
-    /// Whose goals they pursue.
+    /// Whose goals they pursue: the survey's "type".
+    #[serde(rename = "type")]
     pub kind: Kind,
     /// Who hears whom.
     pub structure: Structure,
@@ -152,6 +153,22 @@ pub struct Facts {
     /// What it records.
     #[serde(skip)]
     pub records: &'static [Records],
+}
+
+impl Facts {
+    /// The five dimensions of [`Taxonomy`], by the survey's names.
+    pub const DIMENSIONS: [&'static str; 5] = ["actors", "type", "structure", "strategy", "coordination"];
+
+    /// Where the method stands in one of its [dimensions](Facts::DIMENSIONS), as in JSON; the actors are the members of its
+    /// default team. `None` if there is no such dimension, or if the method does not declare it.
+    #[must_use]
+    pub fn dimension(&self, name: &str) -> Option<String> {
+        if name == "actors" {
+            return Some(self.usual.members.to_string());
+        }
+        let declared = serde_json::to_value(self.form?).ok()?;
+        declared.get(name)?.as_str().map(str::to_owned)
+    }
 }
 
 /// A question to a member.

@@ -6,7 +6,7 @@
 use crate::harness::{Said, arg, assert_same_tables, from_env, polity, said, scratch, tables};
 use polity_store::disk::RealDisk;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -355,6 +355,43 @@ fn what_a_list_says_of_methods() {
     let all = names.len();
     names.dedup();
     assert_eq!(names.len(), all);
+}
+
+/// `systems/debate` quotes this test.
+#[test]
+fn every_method_stands_in_five_dimensions() {
+    let names = |json: &Value| -> Vec<String> {
+        json.as_array().unwrap().iter().map(|method| method["name"].as_str().unwrap().into()).collect()
+    };
+    let all = printed(&root(), &["list", "methods", "--json"]).0.json;
+    for dimension in ["actors", "type", "structure", "strategy", "coordination"] {
+        let value = |method: &Value| match dimension {
+            "actors" => method["usual"]["members"].to_string(),
+            other => method["form"][other].as_str().unwrap_or_else(|| panic!("{dimension}: {method}")).to_owned(),
+        };
+        let values: BTreeSet<String> = all.as_array().unwrap().iter().map(value).collect();
+        assert!(values.len() > 1, "{dimension}: all methods are alike");
+        let mut listed = Vec::new();
+        for value in &values {
+            let some =
+                printed(&root(), &["list", "methods", "--json", "--where", &format!("{dimension}={value}")]).0.json;
+            listed.extend(names(&some));
+        }
+        listed.sort_unstable();
+        assert_eq!(listed, names(&all), "{dimension}");
+    }
+    let both = ["list", "methods", "--where", "structure=single", "--where", "actors=1", "--json"];
+    assert!(names(&printed(&root(), &both).0.json).contains(&"direct".to_owned()));
+    for (filter, words) in [
+        ("structure=flat", "--where structure=flat: no method has this structure; there are centralised, "),
+        ("shape=flat", "there is no dimension `shape`; there are actors, type, structure, strategy, coordination"),
+        ("structure", "write DIMENSION=VALUE"),
+    ] {
+        let said = printed(&root(), &["list", "methods", "--where", filter]).0;
+        assert!(said.code == Some(2) && said.notes.contains(words), "{filter}: {}", said.notes);
+    }
+    let worlds = printed(&root(), &["list", "worlds", "--where", "actors=1"]).0;
+    assert!(worlds.code == Some(2) && worlds.notes.contains("only methods have dimensions"), "{}", worlds.notes);
 }
 
 #[test]

@@ -38,6 +38,10 @@ pub struct Params {
     tolerance: f64,
     /// Share of the way that its stance moves towards the mean of the posts read within `tolerance`.
     pull: f64,
+    /// Difference of stance beyond which a post repels the user (latitude of rejection); at least `tolerance`.
+    rejection: f64,
+    /// Share of the way that its stance moves away from the mean of the posts read beyond `rejection`.
+    repulsion: f64,
     /// Influence of votes: the odds of a like are multiplied by e to this power for a post with more likes than dislikes, and divided by
     /// it for one with fewer. Vice versa for dislikes.
     herd: f64,
@@ -65,6 +69,8 @@ impl Default for Params {
             follow: 0.02,
             tolerance: 0.6,
             pull: 0.05,
+            rejection: 1.0,
+            repulsion: 0.0,
             herd: 0.0,
             threshold: 1,
             arousal: 0.05,
@@ -120,7 +126,8 @@ impl Policy for User {
     }];
 
     fn open(mut params: Params, setup: &PolicySetup<'_>) -> Result<Self, Invalid> {
-        let Params { like, dislike, share, imitation, comment, post, follow, arousal, calm, pull, .. } = params;
+        let Params { like, dislike, share, imitation, comment, post, follow, arousal, calm, pull, repulsion, .. } =
+            params;
         let parts = [
             ("like", like),
             ("dislike", dislike),
@@ -132,16 +139,21 @@ impl Policy for User {
             ("arousal", arousal),
             ("calm", calm),
             ("pull", pull),
+            ("repulsion", repulsion),
         ];
         let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
         for (key, part) in parts {
             Invalid::within(0.0..=1.0, key, part)?;
         }
-        let positive = [("tolerance", params.tolerance), ("heat", params.heat)];
+        let positive = [("tolerance", params.tolerance), ("rejection", params.rejection), ("heat", params.heat)];
         if let Some((key, value)) = positive.into_iter().find(|(_, value)| !(value.is_finite() && *value >= 0.0)) {
             return Err(invalid(key, format!("must be 0 or more, is {value}")));
         }
         Invalid::within(-50.0..=50.0, "herd", params.herd)?;
+        if repulsion > 0.0 && params.rejection < params.tolerance {
+            let within = format!("must be at least `tolerance`, {}: a post cannot attract and repel", params.tolerance);
+            return Err(invalid("rejection", within));
+        }
         if params.threshold == 0 {
             return Err(invalid("threshold", "must be at least 1".into()));
         }
@@ -176,17 +188,19 @@ impl Policy for User {
         if turn.observation.number(self.active) == 0.0 {
             return Ok(());
         }
-        let Params { imitation, tolerance, pull, herd, threshold, heat, .. } = self.params;
+        let Params { imitation, tolerance, pull, rejection, repulsion, herd, threshold, heat, .. } = self.params;
         let Rates { like, dislike, share, comment, post, follow, arousal, calm } = self.rates(turn.person());
         let stance = turn.observation.number(self.stance);
         let observation = turn.observation;
         let [number, author, friends, of, interest, likes, dislikes, followed, rousing] = self.columns;
-        let (mut near, mut sum, mut roused) = (0u32, 0.0, false);
+        let (mut near, mut far, mut roused) = (Mean::default(), Mean::default(), false);
         for row in observation.table(self.feed) {
             let difference = row[of] - stance;
             let is_near = difference.abs() <= tolerance;
             if is_near {
-                (near, sum) = (near + 1, sum + difference);
+                near.add(difference);
+            } else if difference.abs() > rejection {
+                far.add(difference);
             }
             // The post's own rousing effect comes before the decision what to do with it.
             let stirred = row[rousing] > 0.0 && turn.draws.chance(row[rousing]);
@@ -223,8 +237,11 @@ impl Policy for User {
                 roused |= does(arousal);
             }
         }
-        if near > 0 && pull > 0.0 {
-            turn.act(self.acts.think, (stance + pull * sum / f64::from(near)).clamp(-1.0, 1.0));
+        let (pulls, repels) = (near.count > 0 && pull > 0.0, far.count > 0 && repulsion > 0.0);
+        if pulls || repels {
+            let towards = if pulls { near.scaled(pull) } else { 0.0 };
+            let away = if repels { far.scaled(repulsion) } else { 0.0 };
+            turn.act(self.acts.think, (stance + towards - away).clamp(-1.0, 1.0));
         }
         if turn.draws.chance(post) {
             turn.act(self.acts.post, 0.0);
@@ -254,6 +271,25 @@ impl User {
             arousal: times(arousal, of.arousal),
             calm: times(calm, of.calm),
         }
+    }
+}
+
+/// The mean difference of stance of the posts read so far.
+#[derive(Default)]
+struct Mean {
+    count: u32,
+    sum: f64,
+}
+
+impl Mean {
+    fn add(&mut self, difference: f64) {
+        self.count += 1;
+        self.sum += difference;
+    }
+
+    /// A share of the mean; there must be a post.
+    fn scaled(&self, share: f64) -> f64 {
+        share * self.sum / f64::from(self.count)
     }
 }
 

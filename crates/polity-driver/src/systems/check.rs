@@ -422,6 +422,7 @@ impl Asked<'_> {
             region: Vec::new(),
             breaks: Vec::new(),
         };
+        let mut plain = None;
         for (look, runs) in looks {
             let (of, others) = outcome::read(entry, claim, runs, values)?;
             let quantity = claim.quantity(&of, others.as_deref());
@@ -432,7 +433,7 @@ impl Asked<'_> {
                 Look::Plain => {
                     (report.measured, report.low, report.high) = (measured, low, high);
                     (report.n, report.verdict) = (quantity.n, verdict);
-                    report.as_expected &= self.is_expected(claim, found);
+                    plain = Some(found);
                     let doubt = [self.unlike_recorded(claim, low, high), unlike_placebo(claim, runs, values)];
                     if let Some(doubt) = doubt.into_iter().flatten().next() {
                         report.as_expected = false;
@@ -452,7 +453,9 @@ impl Asked<'_> {
                 }
             }
         }
-        agree(&mut report);
+        if let Some(found) = plain {
+            report.as_expected &= self.is_expected(claim, agreed(&mut report, found));
+        }
         Ok(report)
     }
 
@@ -474,14 +477,15 @@ impl Asked<'_> {
 }
 
 /// A claim that is decided by simulated models has the verdict of all draws of their parameters, or none.
-fn agree(report: &mut ClaimReport) {
+fn agreed(report: &mut ClaimReport, found: Finding) -> Finding {
     let others = report.draws.iter().filter(|draw| draw.verdict != report.verdict).count();
-    if report.decided_by == DecidedBy::Simulated && others > 0 {
-        let what = format!("{} with the declared models, and not in {others} of {DRAWS} draws", report.verdict);
-        report.note = Some(report.note.take().map_or(what.clone(), |note| format!("{what}; {note}")));
-        report.verdict = Finding::NotToldApart.words();
-        report.as_expected &= !report.reproduces;
+    if report.decided_by != DecidedBy::Simulated || others == 0 {
+        return found;
     }
+    let what = format!("{} with the declared models, and not in {others} of {DRAWS} draws", report.verdict);
+    report.note = Some(report.note.take().map_or(what.clone(), |note| format!("{what}; {note}")));
+    report.verdict = Finding::NotToldApart.words();
+    Finding::NotToldApart
 }
 
 /// A placebo must make about as many calls as the mechanism that it stands for.

@@ -384,6 +384,13 @@ impl System {
         self.clauses.iter().filter(move |clause| clause.row.or(self.ids.first().copied()) == Some(row))
     }
 
+    /// How many of a row's clauses of one origin are shown, and how many there are.
+    #[must_use]
+    pub fn shown(&self, row: u32, origin: ClauseOrigin) -> (usize, usize) {
+        let of = || self.clauses_of(row).filter(|clause| clause.from == origin);
+        (of().filter(|clause| self.standing(clause) == Standing::Shown).count(), of().count())
+    }
+
     /// How much of a row is shown to work.
     #[must_use]
     pub fn status(&self, row: u32) -> Status {
