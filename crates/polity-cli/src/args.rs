@@ -595,8 +595,8 @@ pub enum Verb {
         /// What to list.
         #[arg(value_name = "worlds|methods|policies|metrics|topologies|models")]
         what: Listed,
-        /// List only the methods that stand so in a dimension of collaboration: actors, type, structure, strategy or coordination.
-        /// May be given several times.
+        /// List only methods with this value of a dimension: actors, type, structure, strategy or coordination. May be given several
+        /// times.
         #[arg(long = "where", value_name = "DIMENSION=VALUE")]
         filters: Vec<String>,
         /// Print JSON, with the schema of every leaf's parameters.

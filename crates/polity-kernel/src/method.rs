@@ -159,7 +159,7 @@ impl Facts {
     /// The five dimensions of [`Taxonomy`], by the survey's names.
     pub const DIMENSIONS: [&'static str; 5] = ["actors", "type", "structure", "strategy", "coordination"];
 
-    /// Where the method stands in one of its [dimensions](Facts::DIMENSIONS), as in JSON; the actors are the members of its
+    /// Returns the method's value of one of the [dimensions](Facts::DIMENSIONS), as in JSON; for `actors`, the members of its
     /// default team. `None` if there is no such dimension, or if the method does not declare it.
     #[must_use]
     pub fn dimension(&self, name: &str) -> Option<String> {

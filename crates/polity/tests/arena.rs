@@ -359,7 +359,7 @@ fn what_a_list_says_of_methods() {
 
 /// `systems/debate` quotes this test.
 #[test]
-fn every_method_stands_in_five_dimensions() {
+fn methods_are_filtered_by_five_dimensions() {
     let names = |json: &Value| -> Vec<String> {
         json.as_array().unwrap().iter().map(|method| method["name"].as_str().unwrap().into()).collect()
     };

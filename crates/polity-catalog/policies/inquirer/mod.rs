@@ -35,7 +35,7 @@ pub struct Params {
     fuzzy: usize,
     /// Probability that a summary gets a fact wrong.
     blur: f64,
-    /// Choose at random, among those not yet asked, whom to ask and whom to pass a question on to (the placebo of knowing who knows what).
+    /// Ask, and pass questions on to, agents that are drawn at random among those not yet asked (the placebo of knowing who knows what).
     ask_by_lot: bool,
 }
 

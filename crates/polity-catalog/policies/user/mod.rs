@@ -237,11 +237,10 @@ impl Policy for User {
                 roused |= does(arousal);
             }
         }
-        let (pulls, repels) = (near.count > 0 && pull > 0.0, far.count > 0 && repulsion > 0.0);
-        if pulls || repels {
-            let towards = if pulls { near.scaled(pull) } else { 0.0 };
-            let away = if repels { far.scaled(repulsion) } else { 0.0 };
-            turn.act(self.acts.think, (stance + towards - away).clamp(-1.0, 1.0));
+        let (towards, away) = (near.share(pull), far.share(repulsion));
+        if towards.is_some() || away.is_some() {
+            let moved = stance + towards.unwrap_or_default() - away.unwrap_or_default();
+            turn.act(self.acts.think, moved.clamp(-1.0, 1.0));
         }
         if turn.draws.chance(post) {
             turn.act(self.acts.post, 0.0);
@@ -287,9 +286,9 @@ impl Mean {
         self.sum += difference;
     }
 
-    /// A share of the mean; there must be a post.
-    fn scaled(&self, share: f64) -> f64 {
-        share * self.sum / f64::from(self.count)
+    /// Returns a share of the mean; `None` if there is no post, or no share.
+    fn share(&self, share: f64) -> Option<f64> {
+        (self.count > 0 && share > 0.0).then(|| share * self.sum / f64::from(self.count))
     }
 }
 
