@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod tests;
+mod work;
 
 use polity_kernel::Invalid;
 use polity_kernel::interface::{ActionArgument, NumberSlot};
@@ -11,6 +12,7 @@ use polity_kernel::rng::Draws;
 use polity_kernel::world::{AgentActions, DeclareSplit, Future, ObservationRow, SplitWorld, TimedWorld, WorldSetup};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use work::{Employment, Jobs, Work};
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -33,11 +35,13 @@ pub struct Params {
     isolation: f64,
     /// Minimum time from an infection to its effects, and the length of a round.
     step: f64,
+    /// Jobs, and how they are lost and found. Without it there is no work.
+    employment: Option<Employment>,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { rate: 0.05, latent: 3.0, infectious: 5.0, initial: 0.001, isolation: 0.9, step: 1.0 }
+        Params { rate: 0.05, latent: 3.0, infectious: 5.0, initial: 0.001, isolation: 0.9, step: 1.0, employment: None }
     }
 }
 
@@ -66,6 +70,7 @@ pub enum Health {
 pub struct Patient {
     health: Health,
     isolates: bool,
+    work: Work,
     /// Times of becoming infectious and of recovery; 0 before the infection.
     onset: f64,
     recovery: f64,
@@ -78,6 +83,8 @@ pub struct Epidemiology {
     counts: [u32; 4],
     /// Infections in the last round.
     new: u32,
+    /// The labour force.
+    jobs: Jobs,
 }
 
 /// Changes of health in a run of agents: infections at the start, later infections, onsets, recoveries.
@@ -87,12 +94,15 @@ pub struct Changes {
     infected: u32,
     onsets: u32,
     recovered: u32,
+    jobs: Jobs,
 }
 
 /// Private observations of an agent.
 struct Seen {
     health: NumberSlot,
     right_isolate: NumberSlot,
+    /// Only with `employment`.
+    employment: Option<NumberSlot>,
 }
 
 /// A careful agent who is not ill stays at home with this many times the prevalence as probability. Used only as a hint for simulated
@@ -105,9 +115,11 @@ const CONTACT: u16 = 0;
 const PLAN: u16 = 1;
 const ONSET: u16 = 2;
 const RECOVERY: u16 = 3;
+/// A tick of the clock of jobs; the first is at time 0.
+const JOB: u16 = 4;
 
 impl Epidemic {
-    fn declare(declare: &mut DeclareSplit<Self>) -> Seen {
+    fn declare(declare: &mut DeclareSplit<Self>, employment: bool) -> Seen {
         let doc = "the agent's: 0 susceptible, 1 exposed, 2 infectious, 3 recovered";
         let health = declare.number_slot("health", doc);
         let doc = "share of the agents that were infectious at the end of the last round";
@@ -137,7 +149,19 @@ impl Epidemic {
             declare.scalar(name, doc, move |_, common| f64::from(common.counts[i]));
         }
         declare.scalar("new", "infections in the round", |_, common| f64::from(common.new));
-        Seen { health, right_isolate }
+        Seen { health, right_isolate, employment: employment.then(|| Epidemic::declare_work(declare)) }
+    }
+
+    fn declare_work(declare: &mut DeclareSplit<Self>) -> NumberSlot {
+        let doc = "the agent's: 0 outside the labour force, 1 employed, 2 unemployed";
+        let employment = declare.number_slot("employment", doc);
+        let doc = "share of the labour force that was unemployed at the end of the last round";
+        declare.shared_number("unemployment", doc, |_, common| common.jobs.unemployment());
+        let doc = "0 outside the labour force, 1 employed, 2 unemployed";
+        declare.column("employment", doc, Some((0.0, 2.0)), |_, _, patient| patient.work.status());
+        let doc = "share of the labour force that is unemployed";
+        declare.scalar("unemployment", doc, |_, common| common.jobs.unemployment());
+        employment
     }
 
     fn share(&self, agents: u32) -> f64 {
@@ -197,7 +221,7 @@ impl SplitWorld for Epidemic {
     type Tally = Changes;
 
     fn open(params: Params, setup: &WorldSetup<'_>, declare: &mut DeclareSplit<Self>) -> Result<Self, Invalid> {
-        let Params { rate, latent, infectious, initial, isolation, step } = params;
+        let Params { rate, latent, infectious, initial, isolation, step, employment } = params;
         let check = |key: &str, value: f64, fits: bool, rule: &str| {
             if fits && value.is_finite() {
                 return Ok(());
@@ -210,20 +234,27 @@ impl SplitWorld for Epidemic {
         check("infectious", infectious, infectious > 0.0, "be greater than 0")?;
         check("initial", initial, (0.0..=1.0).contains(&initial), "lie in 0..=1")?;
         check("isolation", isolation, (0.0..=1.0).contains(&isolation), "lie in 0..=1")?;
-        Ok(Epidemic { params, agents: setup.agents, seen: Epidemic::declare(declare) })
+        if let Some(employment) = &employment {
+            employment.check()?;
+        }
+        Ok(Epidemic { params, agents: setup.agents, seen: Epidemic::declare(declare, employment.is_some()) })
     }
 
     fn init_common(&self) -> Epidemiology {
-        Epidemiology { counts: [self.agents, 0, 0, 0], new: 0 }
+        Epidemiology { counts: [self.agents, 0, 0, 0], new: 0, jobs: Jobs::default() }
     }
 
     fn init_row(&self, _: Person<'_>, draws: &mut Draws) -> Patient {
-        let mut patient = Patient { health: Health::Susceptible, isolates: false, onset: 0.0, recovery: 0.0 };
+        let mut patient =
+            Patient { health: Health::Susceptible, isolates: false, work: Work::Outside, onset: 0.0, recovery: 0.0 };
         if draws.chance(self.params.initial) {
             // Infectious from the end of the first round on.
             patient.health = Health::Exposed;
             patient.onset = self.params.step;
             patient.recovery = patient.onset + draws.exponential(1.0 / self.params.infectious);
+        }
+        if let Some(employment) = &self.params.employment {
+            patient.work = employment.init(draws);
         }
         patient
     }
@@ -235,6 +266,9 @@ impl SplitWorld for Epidemic {
         // An agent who is infected but not ill does not know.
         if patient.health >= Health::Infectious {
             observation.number(self.seen.right_isolate, f64::from(u8::from(patient.health == Health::Infectious)));
+        }
+        if let Some(slot) = self.seen.employment {
+            observation.number(slot, patient.work.status());
         }
     }
 
@@ -280,6 +314,15 @@ impl SplitWorld for Epidemic {
                     patient.isolates = false;
                     tally.recovered += 1;
                 }
+                JOB => {
+                    let Some(employment) = &self.params.employment else { continue };
+                    own.push((at + employment.tick(&mut draws), JOB));
+                    if at == 0.0 {
+                        tally.jobs.enter(patient.work);
+                    } else {
+                        tally.jobs.change(employment.event(&mut patient.work, patient.isolates, &mut draws));
+                    }
+                }
                 _ => {}
             }
             for (at, kind) in own {
@@ -299,17 +342,19 @@ impl SplitWorld for Epidemic {
             infected: left.infected + right.infected,
             onsets: left.onsets + right.onsets,
             recovered: left.recovered + right.recovered,
+            jobs: left.jobs.plus(right.jobs),
         }
     }
 
     fn end_round(&self, common: &mut Epidemiology, tally: Changes, _: &mut Draws) -> Option<String> {
-        let Changes { seeds, infected, onsets, recovered } = tally;
+        let Changes { seeds, infected, onsets, recovered, jobs } = tally;
         let [susceptible, exposed, infectious, immune] = &mut common.counts;
         *susceptible -= seeds + infected;
         *exposed = *exposed + seeds + infected - onsets;
         *infectious = *infectious + onsets - recovered;
         *immune += recovered;
         common.new = infected;
+        common.jobs = common.jobs.plus(jobs);
         match (*exposed == 0 && *infectious == 0, *immune) {
             (true, 0) => Some("nobody was infected at the start: raise `initial`, or use more agents".into()),
             (true, _) => Some("nobody is infected any more".into()),
@@ -328,6 +373,9 @@ impl TimedWorld for Epidemic {
             for (at, kind) in [(0.0, PLAN), (patient.onset, ONSET), (patient.recovery, RECOVERY)] {
                 future.event(person.id, person.id, kind, at);
             }
+        }
+        if patient.work != Work::Outside {
+            future.event(person.id, person.id, JOB, 0.0);
         }
     }
 }

@@ -201,6 +201,39 @@ fn isolation_makes_it_smaller() {
     assert!(sizes[0] > sizes[1] + 0.1 && sizes[1] > sizes[2] + 0.1 && alarmed <= sizes[2], "{sizes:?}, {alarmed}");
 }
 
+/// While nobody stays at home, unemployment stays where as many jobs are lost as found: s / (s + f).
+#[test]
+fn unemployment_is_that_of_the_flows() {
+    for (separation, finding) in [(0.02, 0.1), (0.05, 0.05)] {
+        let work = json!({"separation": separation, "finding": finding, "layoff": 0.3, "participation": 0.8});
+        let world = json!({"rate": 0.1, "initial": 0.01, "infectious": 20.0, "employment": work});
+        let played = play(&epidemic(20_000, 60, json!({"kind": "erdos-renyi", "mean_degree": 10}), world, nobody()));
+        for report in &played.rounds {
+            let (got, expected) = (metric(report, "unemployment"), separation / (separation + finding));
+            assert!((got - expected).abs() < 0.015, "{got} and {expected}");
+        }
+    }
+}
+
+/// If everybody stays at home from the start, jobs that cannot be done there are only lost: u(t) = 1 - (1 - u(0)) exp(-(s + l) t). The others
+/// are lost and found as ever.
+#[test]
+fn staying_at_home_costs_jobs_that_cannot_be_done_there() {
+    let (separation, layoff, finding) = (0.01, 0.04, 0.05);
+    let at_first = separation / (separation + finding);
+    for remote in [0.0, 0.5, 1.0] {
+        let work = json!({"separation": separation, "layoff": layoff, "finding": finding, "remote": remote});
+        let world = json!({"rate": 0.0, "initial": 0.01, "infectious": 1e6, "employment": work});
+        let policy = json!({"kind": "isolate", "compliance": 1.0, "alarm": 0.0});
+        let played = play(&epidemic(40_000, 40, json!({"kind": "erdos-renyi", "mean_degree": 4}), world, policy));
+        // Somebody is infectious from the end of round 0 on, and people learn of it at their next event; so the clock of jobs starts late.
+        let got = metric(played.rounds.last().unwrap(), "unemployment");
+        let lost = 1.0 - (1.0 - at_first) * f64::exp(-(separation + layoff) * 40.0);
+        let expected = remote * at_first + (1.0 - remote) * lost;
+        assert!((got - expected).abs() < 0.02, "remote {remote}: {got} and {expected}");
+    }
+}
+
 #[test]
 fn refusals_say_what_to_do() {
     let wrong = |world: Value| refused(&epidemic(100, 5, json!({"kind": "complete"}), world, nobody()));
@@ -208,6 +241,8 @@ fn refusals_say_what_to_do() {
     assert!(wrong(json!({"step": 0.0})).contains("greater than 0"));
     assert!(wrong(json!({"latent": 0.5})).contains("at least `step`"));
     assert!(wrong(json!({"initial": 2.0})).contains("0..=1"));
+    assert!(wrong(json!({"employment": {"remote": 2.0}})).contains("employment.remote"));
+    assert!(wrong(json!({"employment": {"separation": 0, "layoff": 0, "finding": 0}})).contains("greater than 0"));
     let mut scenario = epidemic(100, 5, json!({"kind": "complete"}), json!({}), nobody());
     scenario["activation"] = json!("simultaneous");
     assert!(refused(&scenario).contains("runs in event time"));
