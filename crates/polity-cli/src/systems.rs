@@ -11,6 +11,7 @@ use polity_driver::systems::entry::{
 };
 use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
 use polity_kernel::registry::Registry;
+use polity_stats::CONFIDENCE;
 use polity_store::disk::Disk;
 use serde_json::{Value, json as object};
 use std::path::{Path, PathBuf};
@@ -283,6 +284,11 @@ fn figure(measured: Option<f64>, low: Option<f64>, high: Option<f64>) -> String 
     }
 }
 
+/// Whether a claim holds that would not if its p value were corrected for the number of claims.
+fn by_chance(claim: &ClaimReport) -> bool {
+    claim.verdict == "holds" && claim.p_holm.is_some_and(|p| p >= 1.0 - CONFIDENCE)
+}
+
 /// Shows a claim on the terminal.
 fn tell(claim: &ClaimReport) {
     let simulated = if claim.simulated { ", simulated models" } else { "" };
@@ -309,7 +315,11 @@ fn tell(claim: &ClaimReport) {
         true => "  <- holds although its mechanism is broken",
         false => red,
     };
-    note(&format!("  verdict   {}{red}", claim.verdict));
+    let corrected = match by_chance(claim) {
+        true => ", but not if corrected for the number of claims in this check",
+        false => "",
+    };
+    note(&format!("  verdict   {}{corrected}{red}", claim.verdict));
     if let Some(why) = &claim.note {
         note(&format!("  note      {why}"));
     }
@@ -352,6 +362,13 @@ fn summary(checked: &Checked) {
         count("not told apart"),
         count("not checked"),
         checked.failed
+    ));
+    let measured = checked.claims.iter().filter(|claim| claim.verdict == "holds" && claim.p_holm.is_some());
+    let (lost, held): (Vec<_>, Vec<_>) = measured.partition(|claim| by_chance(claim));
+    note(&format!(
+        "corrected for the number of claims (Holm), {} of the {} measured claims that hold still do",
+        held.len(),
+        held.len() + lost.len()
     ));
     if checked.quick {
         note(&format!(

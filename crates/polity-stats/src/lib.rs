@@ -70,6 +70,26 @@ impl Estimate {
     /// The estimate without values.
     pub(crate) const NONE: Estimate = Estimate { mean: None, low: None, high: None, n: 0 };
 
+    /// Returns the probability of a mean so far above `bound`, or farther, if the true mean were `bound` (one-sided, Student's distribution
+    /// with n - 1 degrees of freedom). It is below 0.025 exactly if `bound` is below the interval of [`student`]. `None` without an interval.
+    /// ```
+    /// // R: t.test(c(2.1, 2.9, 2.4, 2.6), mu = 2, alternative = "greater")$p.value
+    /// let p = polity_stats::student(&[2.1, 2.9, 2.4, 2.6]).p_above(2.0).unwrap();
+    /// assert!((p - 0.0295236).abs() < 1e-6, "{p}");
+    /// ```
+    #[must_use]
+    pub fn p_above(&self, bound: f64) -> Option<f64> {
+        let (mean, high) = self.mean.zip(self.high)?;
+        let (half, above) = (high - mean, mean - bound);
+        if half <= 0.0 {
+            return Some(if above > 0.0 { 0.0 } else { 1.0 });
+        }
+        let freedom = self.n as f64 - 1.0;
+        let t = above / half * student_quantile((1.0 + CONFIDENCE) / 2.0, freedom);
+        let tail = incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5) / 2.0;
+        Some(if t > 0.0 { tail } else { 1.0 - tail })
+    }
+
     /// Returns the verdict: whether the interval excludes 0, if there are enough values.
     #[must_use]
     pub fn verdict(&self) -> Verdict {

@@ -362,6 +362,18 @@ fn a_check_says_what_is_found_twice_the_same_and_where_other_models_differ() {
     assert_eq!((&calls["measured"], &calls["low"], &calls["high"]), (&json!(5.0), &json!(5.0), &json!(5.0)));
     assert_eq!((calls["verdict"].as_str(), &calls["simulated"]), (Some("holds"), &json!(true)));
     assert_eq!(calls["draws"].as_array().unwrap().len(), 3);
+    // Corrected for the number of claims: the smallest p value counts as often as there are claims, the next once less, and so on.
+    let claims = first.json["claims"].as_array().unwrap();
+    let mut p: Vec<(f64, f64)> =
+        claims.iter().filter_map(|claim| claim["p"].as_f64().zip(claim["p_holm"].as_f64())).collect();
+    p.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!(p.len() >= 2 && p.iter().any(|(p, _)| *p > 0.0), "{p:?}");
+    let mut least = 0.0f64;
+    for (i, (plain, corrected)) in p.iter().enumerate() {
+        least = least.max((plain * (p.len() - i) as f64).min(1.0));
+        assert!((corrected - least).abs() < 1e-12, "{p:?}");
+    }
+    assert!(first.notes.contains("corrected for the number of claims (Holm)"), "{}", first.notes);
     // With the broken mechanism, three calls are not five.
     assert_eq!(
         (&calls["breaks"][0]["measured"], calls["breaks"][0]["verdict"].as_str()),

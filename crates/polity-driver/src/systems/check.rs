@@ -3,7 +3,7 @@
 //! A run's folder is named by what determines the run, so that a killed check continues where it was, and a check of other claims in the
 //! same folder reuses its runs. No result depends on which run ended first.
 
-use super::outcome::{self, Runs, Values};
+use super::outcome::{self, BenchRun, Runs, Values};
 use super::{Entry, FILE, shown};
 use crate::run::claim_shared;
 use crate::run::{Engine, Extent, Prepared, RunStatus, prepare};
@@ -11,7 +11,7 @@ use crate::sweep::WatchSweep;
 use crate::systems::entry::{Arm, Claim, DecidedBy, Finding, Over};
 use polity_kernel::scenario::Scenario;
 use polity_kernel::tree::{Node, Origin, TreeError, Value};
-use polity_stats::FEW;
+use polity_stats::{FEW, holm};
 use polity_store::DriveError;
 use polity_store::digest_of;
 use polity_store::disk::write_atomically;
@@ -104,6 +104,10 @@ pub struct ClaimReport {
     pub high: Option<f64>,
     /// Seeds or items that the interval is over.
     pub n: usize,
+    /// Its p value: below 0.05 exactly if the interval says that it holds.
+    pub p: Option<f64>,
+    /// The p value, corrected for the number of claims in the check (Holm).
+    pub p_holm: Option<f64>,
     /// `holds`, `does not hold`, `not told apart`; `not checked` if the machine lacks what it needs, or it cannot be measured.
     pub verdict: &'static str,
     /// Whether simulated models answered.
@@ -146,14 +150,6 @@ enum Look<'a> {
     Draw(u32),
     Region(usize),
     Broken(&'a str),
-}
-
-/// A run of a check.
-pub(super) struct BenchRun {
-    pub dir: PathBuf,
-    pub prepared: Prepared,
-    /// Whether a claim is about its single items.
-    pub by_item: bool,
 }
 
 /// All runs of a check, each once.
@@ -380,6 +376,7 @@ impl Asked<'_> {
         for (entry, claim, looks, simulated, lacks) in plans {
             checked.claims.push(self.report(entry, claim, &looks, simulated, lacks, &values)?);
         }
+        correct(&mut checked.claims);
         for entry in self.entries {
             checked.claims.extend(entry.system.elsewhere.iter().map(|claim| elsewhere(entry, claim)));
         }
@@ -412,6 +409,8 @@ impl Asked<'_> {
             low: None,
             high: None,
             n: 0,
+            p: None,
+            p_holm: None,
             verdict: "not checked",
             simulated,
             reproduces: claim.reproduces,
@@ -432,7 +431,7 @@ impl Asked<'_> {
             match look {
                 Look::Plain => {
                     (report.measured, report.low, report.high) = (measured, low, high);
-                    (report.n, report.verdict) = (quantity.n, verdict);
+                    (report.n, report.p, report.verdict) = (quantity.n, claim.p(&quantity), verdict);
                     plain = Some(found);
                     let doubt = [self.unlike_recorded(claim, low, high), unlike_placebo(claim, runs, values)];
                     if let Some(doubt) = doubt.into_iter().flatten().next() {
@@ -474,6 +473,13 @@ impl Asked<'_> {
             (false, found) => found != Finding::Holds || self.quick,
         }
     }
+}
+
+/// Corrects the p values for the number of claims: one claim in forty would hold by chance.
+fn correct(claims: &mut [ClaimReport]) {
+    let p: Vec<f64> = claims.iter().filter_map(|claim| claim.p).collect();
+    let measured = claims.iter_mut().filter(|claim| claim.p.is_some());
+    measured.zip(holm(&p)).for_each(|(claim, p)| claim.p_holm = Some(p));
 }
 
 /// A claim that is decided by simulated models has the verdict of all draws of their parameters, or none.
@@ -533,6 +539,8 @@ fn elsewhere(entry: &Entry, claim: &crate::systems::entry::Elsewhere) -> ClaimRe
         low: None,
         high: None,
         n: 0,
+        p: None,
+        p_holm: None,
         verdict: claim.finding.map_or("not checked", Finding::words),
         simulated: claim.decided_by == DecidedBy::Simulated,
         reproduces: claim.finding == Some(Finding::Holds),

@@ -545,6 +545,30 @@ impl Claim {
         }
     }
 
+    /// The p value of a claim: twice the probability of such a quantity, or a clearer one, if the claim were just false. It is below 0.05
+    /// exactly if the claim holds. `None` if too few values decide.
+    #[must_use]
+    pub fn p(&self, quantity: &Estimate) -> Option<f64> {
+        let finding = self.finding(quantity);
+        if quantity.n < FEW {
+            return None;
+        }
+        if quantity.low == quantity.high {
+            return Some(if finding == Finding::Holds { 0.0 } else { 1.0 });
+        }
+        let above = |bound: f64| quantity.p_above(bound);
+        let below = |bound: f64| quantity.p_above(bound).map(|p| 1.0 - p);
+        let (from, to) = (self.reference() - self.tolerance, self.reference() + self.tolerance);
+        let one_sided = match self.is {
+            Relation::AtLeast => above(from)?,
+            Relation::AtMost => below(to)?,
+            Relation::More => above(to)?,
+            Relation::Less => below(from)?,
+            Relation::Within => above(from)?.max(below(to)?),
+        };
+        Some((2.0 * one_sided).min(1.0))
+    }
+
     /// Describes the expectation.
     #[must_use]
     pub fn expected(&self) -> String {
@@ -641,6 +665,27 @@ mod tests {
         let few = Estimate { n: FEW - 1, ..interval(1.0, 2.0) };
         assert_eq!(claim(More, None, 0.0).finding(&few), Open);
         assert_eq!(claim(More, None, 0.0).finding(&Estimate { low: None, ..interval(1.0, 2.0) }), Open);
+    }
+
+    #[test]
+    fn the_p_value_agrees_with_the_interval() {
+        use Relation::{AtLeast, AtMost, Less, More, Within};
+        let values = [0.12, 0.31, 0.22, 0.05, 0.18, 0.27, 0.09];
+        for is in [AtLeast, AtMost, More, Less, Within] {
+            let (mut holds, mut open) = (0, 0);
+            for step in -40..=80 {
+                let claim = claim(is, Some(f64::from(step) / 100.0), if is == Within { 0.15 } else { 0.0 });
+                let quantity = claim.quantity(&values, None);
+                let found = claim.finding(&quantity) == Finding::Holds;
+                assert_eq!(found, claim.p(&quantity).unwrap() < 0.05, "{is:?} {step}");
+                (holds, open) = (holds + i32::from(found), open + i32::from(!found));
+            }
+            assert!(holds > 0 && open > 0, "{is:?}");
+        }
+        let claim = claim(More, Some(0.1), 0.0);
+        assert_eq!(claim.p(&claim.quantity(&values[..5], None)), None, "too few");
+        assert_eq!(claim.p(&claim.quantity(&[0.2; 8], None)), Some(0.0));
+        assert_eq!(claim.p(&claim.quantity(&[0.1; 8], None)), Some(1.0));
     }
 
     #[test]

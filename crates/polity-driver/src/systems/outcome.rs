@@ -1,19 +1,26 @@
 //! What the runs of a check came to, and the values of a claim's quantity in them.
 
-use super::check::BenchRun;
 use super::{Entry, FILE};
 use crate::drive::Totals;
-use crate::run::Engine;
+use crate::run::{Engine, Prepared};
 use crate::systems::entry::{Claim, Over};
 use polity_kernel::scenario::Scenario;
 use polity_kernel::tree::nearest;
 use polity_store::DriveError;
 use polity_store::tables::{ColumnData, Reader};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Quantities of every run with calls, besides its metrics.
 pub const QUANTITIES: [&str; 5] = ["accuracy", "calls", "tokens", "cost", "rounds"];
+
+/// A run of a check.
+pub(super) struct BenchRun {
+    pub dir: PathBuf,
+    pub prepared: Prepared,
+    /// Whether a claim is about its single items.
+    pub by_item: bool,
+}
 
 /// The results of a run.
 #[derive(Clone)]

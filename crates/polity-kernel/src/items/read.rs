@@ -69,26 +69,7 @@ pub fn read(
         if shape.has_options() && !(2..=26).contains(&options.len()) {
             return Err(invalid("shape", format!("row {row} has {} options; there must be 2 to 26", options.len())));
         }
-        let gold = match (shape, &raw) {
-            (_, None) => None,
-            (Shape::Plain | Shape::Humaneval, Some(raw)) => Some(raw.clone()),
-            (Shape::Gsm8k, Some(raw)) => {
-                let end = raw.rsplit_once("####").map_or(raw.as_str(), |(_, end)| end);
-                let none = || invalid("answer", format!("row {row}: there is no number in the answer `{end}`"));
-                Some(last_number(end).ok_or_else(none)?)
-            }
-            (Shape::Math, Some(raw)) => Some(boxed(raw).unwrap_or(raw).to_owned()),
-            (Shape::Preference, Some(raw)) => {
-                let known = |letter: &String| letter == "A" || letter == "B";
-                let none = || invalid("answer", format!("row {row}: the label must be `A` or `B`, not `{raw}`"));
-                Some(Some(raw.trim().to_ascii_uppercase()).filter(known).ok_or_else(none)?)
-            }
-            (Shape::Choice | Shape::Survey, Some(raw)) => {
-                let index = raw.parse::<usize>().ok().filter(|i| *i < options.len()).and_then(letter_of);
-                let none = || invalid("answer", format!("row {row}: `{raw}` is not one of the options"));
-                Some(index.or_else(|| letter(raw, &options)).ok_or_else(none)?)
-            }
-        };
+        let gold = raw.as_ref().map(|raw| gold(shape, raw, &options, row)).transpose()?;
         let solution = raw.as_deref().unwrap_or_default();
         let by_level =
             || level.map(|c| (last_number(&text(c, row)).and_then(|n| n.parse().ok()).unwrap_or(3.0) - 3.0) / 1.4);
@@ -119,6 +100,27 @@ pub fn read(
     };
     check_scorer(source)?;
     (0..count).map(item).collect()
+}
+
+/// The right answer of a row, as answers are compared with it, from its text `raw`.
+fn gold(shape: Shape, raw: &str, options: &[String], row: u32) -> Result<String, Invalid> {
+    let invalid = |message: String| Invalid { key: "answer".into(), message };
+    match shape {
+        Shape::Plain | Shape::Humaneval => Ok(raw.to_owned()),
+        Shape::Gsm8k => {
+            let end = raw.rsplit_once("####").map_or(raw, |(_, end)| end);
+            last_number(end).ok_or_else(|| invalid(format!("row {row}: there is no number in the answer `{end}`")))
+        }
+        Shape::Math => Ok(boxed(raw).unwrap_or(raw).to_owned()),
+        Shape::Preference => Some(raw.trim().to_ascii_uppercase())
+            .filter(|letter| letter == "A" || letter == "B")
+            .ok_or_else(|| invalid(format!("row {row}: the label must be `A` or `B`, not `{raw}`"))),
+        Shape::Choice | Shape::Survey => {
+            let index = raw.parse::<usize>().ok().filter(|i| *i < options.len()).and_then(letter_of);
+            let none = || invalid(format!("row {row}: `{raw}` is not one of the options"));
+            index.or_else(|| letter(raw, options)).ok_or_else(none)
+        }
+    }
 }
 
 /// The columns that hold the options of a question; one column of lists, or one for each option.
