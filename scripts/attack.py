@@ -68,7 +68,7 @@ def each(function, values):
 # ---------------------------------------------------------------- a hostile provider
 
 Reply = namedtuple("Reply", "status body")
-Request = namedtuple("Request", "number text tokens has_schema authorization at")
+Request = namedtuple("Request", "number text tokens schema authorization at")
 RESET = Reply(0, b"")
 
 
@@ -83,10 +83,15 @@ def error(status, message):
     return Reply(status, json.dumps({"error": {"message": message, "type": "invalid_request_error"}}).encode())
 
 
+def fitting(request, answer):
+    """An answer that fits the schema of the request; what it wants besides is left empty."""
+    fields = request.schema["required"] if request.schema else []
+    return json.dumps({**{field: "" for field in fields}, "answer": answer})
+
+
 def honest(request):
     """The same answer to the same request, whenever it comes."""
-    number = zlib.crc32(request.text.encode()) % 101
-    return completion(json.dumps({"thoughts": "as before", "answer": number}), tokens=request.tokens)
+    return completion(fitting(request, zlib.crc32(request.text.encode()) % 101), tokens=request.tokens)
 
 
 class Provider:
@@ -108,9 +113,9 @@ class Provider:
         with self.lock:
             number = len(self.requests) + 1
             text = "\n".join(str(message["content"]) for message in asked["messages"])
+            schema = asked.get("response_format", {}).get("json_schema", {}).get("schema")
             # Four letters make a token, roughly; a schema is read as well.
-            tokens, authorization = len(body) // 4, headers.get("authorization", "")
-            request = Request(number, text, tokens, "response_format" in asked, authorization, time.monotonic())
+            request = Request(number, text, len(body) // 4, schema, headers.get("authorization", ""), time.monotonic())
             self.requests.append(request)
         time.sleep(self.latency)
         reply = self.behave(request)
@@ -205,17 +210,17 @@ class Build:
         return {**kept, **extra}
 
     def start(self, *args, url=None, cwd=None, limits=(), env=None):
-        def before():
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            for kind, most in limits:
-                resource.setrlimit(kind, (most, most))
-
         child = subprocess.Popen(
             [str(self.binary), *map(str, args)], cwd=cwd or self.folder, env=self.environment(url, env or {}), start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=before,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
         with self.lock:
             self.running.add(child)
+        for kind, most in [(resource.RLIMIT_CORE, 0), *limits]:
+            try:
+                resource.prlimit(child.pid, kind, (most, most))
+            except ProcessLookupError:
+                pass
         return child
 
     def kill(self, child):
@@ -297,7 +302,7 @@ def no_tokens_told(build):
     most = 50_000
 
     def used(usage):
-        with Provider(lambda request: completion('{"thoughts": "", "answer": 7}', usage)) as provider:
+        with Provider(lambda request: completion(fitting(request, 7), usage)) as provider:
             out = build.new("f2") / "run"
             outcome = build.run(*build.minds(out, "--max-tokens", most, rounds=5), url=provider.url)
             require(outcome.code != HUNG and provider.answered > 10, f"exit {outcome.code}, {provider.answered} answers")
@@ -378,7 +383,7 @@ def a_stray_refusal(build):
         build.run(*build.minds(build.new("f9") / "run", rounds=4, connections=8), url=provider.url)
         later = provider.requests[105:]
     require(len(later) > 500, f"{len(later)} requests only")
-    kept = sum(request.has_schema for request in later)
+    kept = sum(request.schema is not None for request in later)
     return f"{kept} of {len(later)} requests have a schema after one stray 400", kept == len(later)
 
 
@@ -609,11 +614,13 @@ def idle_connections(build):
     most, idle = 256, 400
     args = ["run", build.scenario("guess-average-person"), "--listen", "127.0.0.1:0", "--out", build.new("f16") / "run", "--no-report"]
     child = build.start(*args, limits=[(resource.RLIMIT_NOFILE, most)])
-    line, port = b"", None
+    silence, port = threading.Timer(PATIENCE, child.kill), None
+    silence.start()
     while port is None:
         line = child.stderr.readline() or child.stdout.readline()
         require(line, "the run tells no address")
         port = re.search(rb"127\.0\.0\.1:(\d+)", line)
+    silence.cancel()
     address, open_ones = ("127.0.0.1", int(port.group(1))), []
     for _ in range(idle):
         try:
@@ -675,7 +682,7 @@ def score(build, write, limit):
 
     def behave(request):
         item = next(item for item in items if f"def {item['entry_point']}(" in request.text)
-        return completion(f"```python\n{write(item)}\n```", tokens=99)
+        return completion(fitting(request, write(item)), tokens=request.tokens)
 
     with Provider(behave) as provider:
         args = ["eval", "--method", "single", "--model", MODEL, "--task", build.checkout / "data" / "humaneval-60.jsonl"]
@@ -751,8 +758,9 @@ def made(build, name):
     try:
         measured, held = FOUND[name](build)
         verdict = "held" if held else "broken"
-    except NotMade as why:
-        measured, verdict = " ".join(str(why).split()), "not made"
+    except Exception as why:
+        kind = "" if isinstance(why, NotMade) else f"{type(why).__name__}: "
+        measured, verdict = kind + " ".join(str(why).split()), "not made"
     print(f"{name:4} {measured} ({time.monotonic() - began:.0f} s): {verdict}", flush=True)
     return verdict == "held"
 
