@@ -5,7 +5,7 @@ usage: attack.py BINARY CHECKOUT [--only F1,F7]      BINARY is a `polity`, CHECK
        attack.py --list
 
 Prints one line an attack: its name, what was measured, and `held` or `broken`. An attack that could not be made is `not made`.
-Exits with 1 unless all held. The names are those of the review that found these faults in commit 3290ca5, which is `broken` by them.
+Exits with 1 unless all held. The names are those of the review that found these faults in commit 3290ca5, which most of them break.
 Everything happens in a temporary folder, on this machine. F7 and F15 need bubblewrap. Takes up to ten minutes.
 F17, the memory of a long run, takes too long for this script: `bash scripts/campaigns.sh memory` measures it.
 """
