@@ -25,6 +25,7 @@ platform      POLITY_PLATFORM=100000        platform         .
 '
 # Commands of their own, on what a release build makes.
 others='
+attack        python3 scripts/attack.py target/release/polity .
 systems       target/release/polity systems check --all --out target/campaigns/systems
 memory        target/release/examples/memory
 fuzz          bash scripts/fuzz.sh
