@@ -826,6 +826,83 @@ def truth_has_an_edge():
     return welch(right, wrong), {}, "right and wrong shuffled among cases", by_lot
 
 
+# ---------------------------------------------------------------- one faulty member
+
+
+@claim("one-bad-member", "mmlu-pro", "loss of a member by lot - loss of the vote", when="third list")
+def one_bad_member():
+    """Exchanging one of the three best models for the worst costs their vote less than a third of what that member loses."""
+    m = mmlu_pro()
+    sound, faulty = m.ranks[:3], [*m.ranks[:2], m.ranks[-1]]
+    in_line = [a - b for a, b in zip(m.lot(sound), m.lot(faulty))]
+
+    def spared(loss):
+        return paired(in_line, loss)
+
+    figure = spared([a - b for a, b in zip(m.vote(sound), m.vote(faulty))])
+    alone = spared([a - b for a, b in zip(m.right[sound[2]], m.right[faulty[2]])])
+    return figure, m.chosen(faulty), "the exchanged member decides alone", alone
+
+
+def errors_at_first(wrong):
+    """Items on which so many of the three first replies of the team of 3 err: the final mark, and the marks of a fresh reply and of another."""
+    d, found = dylan_mmlu(), []
+    for i in d.both("team3"):
+        told = [d.mark(i, answer, 0) for answer in d.first[i]]
+        fresh = [a for team in ("team4", "team2") for _, a in sorted(d.replies[team][i].get(0, {}).items())]
+        if len(told) == 3 and told.count(0) == wrong and 1 in d.marks[i].values() and len(fresh) > 1:
+            found.append((d.final["team3"][i], d.mark(i, fresh[0], 0), d.mark(i, fresh[-1], 0)))
+    return found
+
+
+@claim("one-error-of-three", "dylan-mmlu", "errors of a fresh reply - errors of the final answer", when="third list")
+def one_error_of_three():
+    """Where one of three first replies errs, the final answer after the exchange errs less often than a fresh reply of another team."""
+    found = errors_at_first(1)
+    figure = student(final - fresh for final, fresh, _ in found)
+    return figure, {}, "another fresh reply as the final answer", student(other - fresh for _, fresh, other in found)
+
+
+@claim("two-errors-of-three", "dylan-mmlu", "errors of the final answer - errors of a fresh reply", when="third list")
+def two_errors_of_three():
+    """Where two of three first replies err, the final answer after the exchange errs more often than a fresh reply of another team."""
+    found = errors_at_first(2)
+    figure = student(fresh - final for final, fresh, _ in found)
+    return figure, {}, "another fresh reply as the final answer", student(fresh - other for _, fresh, other in found)
+
+
+def at_equal_calls():
+    """By item: the mark of the final answer of the team of 3, that of a vote of as many first replies, that of one reply, and whether the team
+    of 2 agreed at first. The votes are those of the team itself, then those of the teams of 4 and 2. An unknown mark of a vote counts as right."""
+    d, found = dylan_mmlu(), []
+    for i in d.both("team3", "team4", "team2"):
+        calls = sum(len(replies) for replies in d.three[i].values())
+        pool = [a for team in ("team3", "team4", "team2") for _, a in sorted(d.replies[team][i].get(0, {}).items())]
+        pair = list(d.replies["team2"][i].get(0, {}).values())
+        vote = plurality(pool[:calls])
+        agreed = len(pair) == 2 and pair[0] == pair[1] != ""
+        found.append((d.final["team3"][i], d.mark(i, vote, 1), d.mark(i, pool[0], 0), agreed))
+    return found
+
+
+@claim("exchange-at-equal-calls", "dylan-mmlu", "final - vote", when="third list")
+def exchange_at_equal_calls():
+    """The final answer of the team of 3 beats a vote of as many first replies as it made calls on the item."""
+    found = at_equal_calls()
+    figure = student(final - vote for final, vote, _, _ in found)
+    return figure, {}, "one first reply as the final answer", student(one - vote for _, vote, one, _ in found)
+
+
+@claim("exchange-where-replies-differ", "dylan-mmlu", "lead where the team of 2 differs - where it agrees", when="third list")
+def exchange_where_replies_differ():
+    """The lead of the final answer over a vote at equal calls is greater on items where another team, of 2, differs at first. Welch."""
+    found = at_equal_calls()
+    differ = [final - vote for final, vote, _, agreed in found if not agreed]
+    agree = [final - vote for final, vote, _, agreed in found if agreed]
+    by_lot = welch_by_lot(differ + agree, len(differ), "replies differ")
+    return welch(differ, agree), {}, "items shuffled", by_lot
+
+
 # ---------------------------------------------------------------- verifiers and routing
 
 
