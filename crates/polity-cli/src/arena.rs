@@ -17,6 +17,9 @@ use polity_store::DriveError;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
+/// In place of a method's name: all methods that can work on the items.
+const ALL: &str = "all";
+
 /// Maximum rows of a table on the terminal.
 const MOST_ROWS: usize = 60;
 
@@ -26,6 +29,8 @@ pub struct Wished<'a> {
     pub trying: Trying,
     /// Items of the pilot.
     pub pilot: Option<u32>,
+    /// Whether each run is replayed before it counts.
+    pub replay: bool,
     pub edits: &'a Edits,
     pub spending: Spending,
     pub out: Option<PathBuf>,
@@ -53,6 +58,7 @@ impl Wished<'_> {
             limit,
             repeats,
             pilot,
+            replay: self.replay,
             seed: seed.unwrap_or(1),
             edits,
             budget: self.spending.budget(),
@@ -211,14 +217,25 @@ pub fn compare(
         Equal::Usd => Some(Unit::Usd),
         Equal::None => None,
     };
-    let entrants: Vec<Entrant> =
-        methods.iter().map(|word| wished.entrant(word, engine.registry)).collect::<Result<_, _>>()?;
+    let entrants: Option<Vec<Entrant>> = match methods {
+        [word] if word == ALL => None,
+        words => Some(words.iter().map(|word| wished.entrant(word, engine.registry)).collect::<Result<_, _>>()?),
+    };
     let wish = wished.wish(answering)?;
     let task = Task::read(wished.task)?;
     note(&task.words());
     let out = wished.folder(engine, &format!("compare-{}", task.name()), wish.seed)?;
     let mut teller = Teller { stop, reports: (!common.no_report).then_some(engine) };
-    let comparison = match Arena::new(engine, &task, &wish, &mut teller).compare(entrants, unit, &out) {
+    let mut arena = Arena::new(engine, &task, &wish, &mut teller);
+    let entrants = match entrants {
+        Some(entrants) => entrants,
+        None => {
+            let (suitable, others) = arena.suitable(wished.edits.agents, wished.edits.rounds, &out)?;
+            others.iter().for_each(|why| note(&format!("left out: {why}")));
+            suitable
+        }
+    };
+    let comparison = match arena.compare(entrants, unit, &out) {
         Ok(found) => found,
         Err(halt) => return halted(halt, &out, common),
     };

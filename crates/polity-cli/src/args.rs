@@ -457,7 +457,7 @@ pub enum Verb {
     /// Compare methods on the same items (with --task): accuracy against cost, with intervals, and which differences are real. Or compare
     /// runs: parameters that differ, metrics side by side, the first round with different digests.
     Compare {
-        /// Methods, as for eval: single sc@8 debate. Or run folders.
+        /// Methods, as for eval: single sc@8 debate; `all` means all that can work on the items. Or run folders.
         #[arg(required = true, value_name = "METHOD|RUN")]
         what: Vec<String>,
         /// File with the items that the methods work on.
@@ -470,6 +470,9 @@ pub enum Verb {
         /// Number of items in that pilot (default: a tenth, but at least five). Methods that stop early need more.
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         pilot: Option<u32>,
+        /// Recompute each run from its journal before it counts: every request to a model and every digest must be those recorded.
+        #[arg(long, requires = "task")]
+        replay: bool,
         #[command(flatten)]
         trying: Trying,
         /// Folder of the comparison (default: runs/compare-TASK-SEED).
@@ -590,13 +593,13 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
     },
-    /// List the worlds, methods, policies, metrics, topologies or models of this build.
+    /// List the worlds, methods, policies, metrics, topologies or models of this build, or templates of systems of agents.
     List {
         /// What to list.
-        #[arg(value_name = "worlds|methods|policies|metrics|topologies|models")]
+        #[arg(value_name = "worlds|methods|policies|metrics|topologies|models|templates")]
         what: Listed,
-        /// List only methods with this value of a dimension: actors, type, structure, strategy or coordination. May be given several
-        /// times.
+        /// List only methods with this value of a dimension: actors, type, structure, strategy or coordination; or templates, by kind,
+        /// tools, memory or decomposition. May be given several times.
         #[arg(long = "where", value_name = "DIMENSION=VALUE")]
         filters: Vec<String>,
         /// Print JSON, with the schema of every leaf's parameters.
@@ -828,6 +831,8 @@ pub enum Listed {
     Topologies,
     /// Models that can be asked.
     Models,
+    /// Systems of agents to start from, with their known failures and what helps.
+    Templates,
 }
 
 /// Kinds of leaves for a crate of your own.

@@ -31,6 +31,7 @@ mod reference_pages;
 mod story;
 mod sweep;
 mod systems;
+mod templates;
 mod validate;
 mod verify;
 mod view;
@@ -203,7 +204,8 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             sweep::sweep(&scenario, &common, &answering, limits, out, registry)
         }
         Verb::Eval { method, task, trying, out, edits, spending, answering, common } => {
-            let wished = arena::Wished { task: &task, trying, pilot: None, edits: &edits, spending, out };
+            let wished =
+                arena::Wished { task: &task, trying, pilot: None, replay: false, edits: &edits, spending, out };
             with_engine(&common, &answering, registry, |engine, stop| {
                 arena::eval(engine, &method, wished, &answering, &common, stop)
             })
@@ -213,8 +215,20 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             arena::no_methods(&runs, registry)?;
             compare::compare(&runs, common.json)
         }
-        Verb::Compare { what, task: Some(task), equal, pilot, trying, out, edits, spending, answering, common } => {
-            let wished = arena::Wished { task: &task, trying, pilot, edits: &edits, spending, out };
+        Verb::Compare {
+            what,
+            task: Some(task),
+            equal,
+            pilot,
+            replay,
+            trying,
+            out,
+            edits,
+            spending,
+            answering,
+            common,
+        } => {
+            let wished = arena::Wished { task: &task, trying, pilot, replay, edits: &edits, spending, out };
             with_engine(&common, &answering, registry, |engine, stop| {
                 arena::compare(engine, &what, equal, wished, &answering, &common, stop)
             })

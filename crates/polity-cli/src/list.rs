@@ -3,6 +3,7 @@
 use super::args::Listed;
 use super::failure::{Exit, Failure};
 use super::output::{json, note, print_line};
+use super::templates;
 use polity_kernel::method::Facts;
 use polity_kernel::registry::{LeafInfo, Registry};
 use polity_kernel::topology;
@@ -20,13 +21,15 @@ struct Method<'a> {
 }
 
 pub fn list(what: Listed, filters: &[String], as_json: bool, registry: &Registry) -> Result<Exit, Failure> {
-    if !filters.is_empty() && what != Listed::Methods {
-        return Err(Failure::new(Exit::Input, "only methods have dimensions: `polity list methods --where ...`"));
+    if !filters.is_empty() && !matches!(what, Listed::Methods | Listed::Templates) {
+        let only = "only methods and templates have dimensions: `polity list methods --where ...`";
+        return Err(Failure::new(Exit::Input, only));
     }
     let cards: Vec<&LeafInfo> = match what {
         Listed::Worlds => registry.worlds(),
         Listed::Environments => registry.environments(),
         Listed::Methods => return methods(filters, as_json, registry),
+        Listed::Templates => return templates::list(filters, as_json),
         Listed::Policies => registry.policies(),
         Listed::Metrics => registry.metrics(),
         Listed::Topologies => {
@@ -68,7 +71,10 @@ fn lines(cards: &[&LeafInfo]) {
 fn methods(filters: &[String], as_json: bool, registry: &Registry) -> Result<Exit, Failure> {
     let all: Vec<(&LeafInfo, &Facts)> =
         registry.methods().into_iter().filter_map(|card| Some((card, registry.facts(card.name)?))).collect();
-    let filters: Vec<(&str, &str)> = filters.iter().map(|filter| wanted(filter, &all)).collect::<Result<_, _>>()?;
+    let values =
+        |name: &str| -> BTreeSet<String> { all.iter().filter_map(|(_, facts)| facts.dimension(name)).collect() };
+    let filters: Vec<(&str, &str)> =
+        filters.iter().map(|filter| wanted(filter, "method", &Facts::DIMENSIONS, &values)).collect::<Result<_, _>>()?;
     let passes = |facts: &Facts| filters.iter().all(|(name, value)| facts.dimension(name).as_deref() == Some(*value));
     let kept = all.into_iter().filter(|(_, facts)| passes(facts));
     match as_json {
@@ -78,21 +84,26 @@ fn methods(filters: &[String], as_json: bool, registry: &Registry) -> Result<Exi
     Ok(Exit::Done)
 }
 
-/// Reads a filter. Its value must be one that a method has, so that a misspelt one does not look like an empty list.
-fn wanted<'a>(filter: &'a str, methods: &[(&LeafInfo, &Facts)]) -> Result<(&'a str, &'a str), Failure> {
+/// Reads a filter. Its value must be one that something listed has, so that a misspelt one does not look like an empty list.
+pub fn wanted<'a>(
+    filter: &'a str,
+    what: &str,
+    dimensions: &[&str],
+    values: &dyn Fn(&str) -> BTreeSet<String>,
+) -> Result<(&'a str, &'a str), Failure> {
     let wrong = |why: String| Failure::new(Exit::Input, format!("--where {filter}: {why}"));
-    let all = Facts::DIMENSIONS.join(", ");
+    let all = dimensions.join(", ");
     let (name, value) =
         filter.split_once('=').ok_or_else(|| wrong(format!("write DIMENSION=VALUE, with one of {all}")))?;
-    if !Facts::DIMENSIONS.contains(&name) {
+    if !dimensions.contains(&name) {
         return Err(wrong(format!("there is no dimension `{name}`; there are {all}")));
     }
-    let values: BTreeSet<String> = methods.iter().filter_map(|(_, facts)| facts.dimension(name)).collect();
+    let values = values(name);
     match values.contains(value) {
         true => Ok((name, value)),
         false => {
             let there = values.into_iter().collect::<Vec<_>>().join(", ");
-            Err(wrong(format!("no method has this {name}; there are {there}")))
+            Err(wrong(format!("no {what} has this {name}; there are {there}")))
         }
     }
 }

@@ -7,7 +7,7 @@ use super::output::{json, note, print_line};
 use super::sweep::RunsBar;
 use polity_driver::run::{Engine, RunStatus, new_folder};
 use polity_driver::systems::entry::{
-    self as system, Clause, ClauseOrigin, DecidedBy, Finding, Over, Standing, Status, System,
+    self as system, Clause, ClauseOrigin, DecidedBy, Feature, Finding, Over, Standing, Status, System,
 };
 use polity_driver::systems::{Asked, Catalogue, Checked, ClaimReport, DRAWS, Entry};
 use polity_kernel::registry::Registry;
@@ -27,7 +27,7 @@ pub fn systems(verb: Systems, registry: &Registry) -> Result<Exit, Failure> {
             let catalogue = catalogue(systems.systems, registry)?;
             let entries: Vec<&Entry> = match all {
                 true => catalogue.entries.iter().collect(),
-                false => names.iter().map(|name| catalogue.find(name)).collect::<Result<_, _>>()?,
+                false => with_examples(&catalogue, &names)?,
             };
             with_engine(&common, &Answering::default(), registry, |engine, _| {
                 let out = folder(engine.disk.as_ref(), out)?;
@@ -56,6 +56,21 @@ fn catalogue(named: Option<PathBuf>, registry: &Registry) -> Result<Catalogue, F
     // Shown relative to the current folder, if possible.
     let folder = folder.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(folder);
     Ok(Catalogue::read(&folder, registry)?)
+}
+
+/// The named systems, each followed by the examples on its map.
+fn with_examples<'a>(catalogue: &'a Catalogue, names: &[String]) -> Result<Vec<&'a Entry>, Failure> {
+    let mut entries: Vec<&Entry> = Vec::new();
+    for name in names {
+        let entry = catalogue.find(name)?;
+        let examples = entry.system.map.iter().flat_map(|feature| &feature.systems);
+        for name in std::iter::once(&entry.name).chain(examples) {
+            if !entries.iter().any(|known| known.name == *name) {
+                entries.push(catalogue.find(name)?);
+            }
+        }
+    }
+    Ok(entries)
 }
 
 /// Returns the folder of a check: a new one, so that runs of another build are not mistaken for this one's.
@@ -192,6 +207,7 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
             "rows": system.ids.iter().map(status).collect::<Vec<_>>(), "clauses": promises,
             "leaves": system.leaves, "needs": system.needs, "seeds": system.seeds, "items": system.items,
             "simulated": system.simulated, "claims": claims, "elsewhere": elsewhere,
+            "map": system.map.iter().map(feature).collect::<Vec<_>>(),
         })));
         return Ok(Exit::Done);
     }
@@ -237,7 +253,36 @@ fn show(catalogue: &Catalogue, name: &str, as_json: bool) -> Result<Exit, Failur
         };
         print_line(&format!("    {} ({why})", clause.text));
     }
+    show_map(&entry.name, &system.map);
     Ok(Exit::Done)
+}
+
+/// Prints the map of a survey: for every feature the command that checks an example, or what is missing.
+fn show_map(name: &str, map: &[Feature]) {
+    if map.is_empty() {
+        return;
+    }
+    print_line("  the map, with a command for every example:");
+    let mut part = "";
+    for feature in map {
+        if feature.part != part {
+            part = &feature.part;
+            print_line(&format!("    {part}"));
+        }
+        let own = (!feature.claims.is_empty())
+            .then(|| format!("polity systems check {name} ({})", feature.claims.join(", ")));
+        let others = feature.systems.iter().map(|other| format!("polity systems check {other}"));
+        let gap = feature.gap.iter().map(|gap| format!("open: {gap}"));
+        let examples: Vec<String> = own.into_iter().chain(others).chain(gap).collect();
+        print_line(&format!("      {}: {}", feature.feature, examples.join("; ")));
+    }
+}
+
+fn feature(feature: &Feature) -> Value {
+    object!({
+        "part": feature.part, "feature": feature.feature, "claims": feature.claims, "systems": feature.systems,
+        "gap": feature.gap,
+    })
 }
 
 fn promise(system: &System, clause: &Clause) -> Value {

@@ -9,11 +9,13 @@ use polity_driver::results::Run;
 use polity_driver::run::{RunStatus, Summary, new_folder};
 use polity_driver::source::Notes;
 use polity_kernel::ask::Request;
+use polity_kernel::registry::Registry;
 use polity_kernel::scenario::Budget;
 use polity_kernel::tree::{Node, Origin};
 use polity_models::models::Reply;
 use polity_store::DriveError;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Methods to be compared on the items of a file, as `polity compare METHOD ... --task FILE` does.
 ///
@@ -71,7 +73,16 @@ impl Contest {
         Contest {
             methods: methods.into_iter().map(Into::into).collect(),
             task: task.into(),
-            request: ArenaRequest { model: model.into(), limit, seed: 1, repeats: 1, pilot, edits, budget },
+            request: ArenaRequest {
+                model: model.into(),
+                limit,
+                seed: 1,
+                repeats: 1,
+                pilot,
+                replay: false,
+                edits,
+                budget,
+            },
             equal: None,
             out: None,
             environment: Environment::default(),
@@ -104,6 +115,12 @@ impl Contest {
         self
     }
 
+    /// Recomputes each run from its journal before it counts. The comparison fails if a replay differs.
+    pub fn replayed(mut self) -> Contest {
+        self.request.replay = true;
+        self
+    }
+
     /// Sets the budget of all runs together.
     pub fn budget(mut self, budget: Budget) -> Contest {
         self.request.budget = budget;
@@ -121,6 +138,12 @@ impl Contest {
     /// Sets its folder (default: `runs/compare-TASK-SEED`). An unfinished comparison in it is continued.
     pub fn out(mut self, folder: impl Into<PathBuf>) -> Contest {
         self.out = Some(folder.into());
+        self
+    }
+
+    /// Uses the leaves of this registry, as [`Simulation::registry`](crate::Simulation::registry) does.
+    pub fn registry(mut self, registry: impl Into<Arc<Registry>>) -> Contest {
+        self.environment.registry = registry.into();
         self
     }
 

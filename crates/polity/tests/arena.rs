@@ -4,11 +4,16 @@
 //! The long forms: `bash scripts/campaigns.sh items compared`.
 
 use crate::harness::{Said, arg, assert_same_tables, from_env, polity, said, scratch, tables};
+use polity_kernel::method::{DefaultTeam, Method, Records, TeamContext, Verdict};
+use polity_kernel::policy::Fault;
+use polity_kernel::registry::{LeafFiles, NoParams};
+use polity_kernel::tree::Invalid;
 use polity_store::disk::RealDisk;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 fn root() -> PathBuf {
@@ -250,6 +255,77 @@ fn a_comparison_of_all_methods_that_was_interrupted_ends_with_the_same_bytes() {
     interrupted(&folder, &args, &stdout, &["5", "100", "400"], &[50, 120, 300, 80]);
 }
 
+/// `systems/maslab` quotes this test.
+#[test]
+fn a_leaderboard_of_all_methods_is_ranked_and_replayed() {
+    let folder = scratch("arena-leaderboard");
+    let choices = root().join("data/recorded/mmlu-pro/held-out.jsonl").display().to_string();
+    for (out, task) in [("arithmetic", gsm8k()), ("choices", choices)] {
+        let args = ["compare", "all", "--task", &task, "--model", "sim/medium", "--limit", "4", "--replay"];
+        let (found, _) = printed(&folder, &[&args[..], &["--no-report", "--out", out, "--json"]].concat());
+        assert_eq!(found.code, Some(0), "{}", found.notes);
+        assert!(found.notes.contains("left out: judge: "), "{}", found.notes);
+        let methods = found.json["methods"].as_array().unwrap();
+        assert!(methods.len() >= 20, "{}", found.notes);
+        let items = lines(&folder.join(out).join("items.jsonl"));
+        let mut ranks: Vec<(f64, u64, String)> = Vec::new();
+        for method in methods {
+            let name = method["method"].as_str().unwrap();
+            let marks: Vec<bool> =
+                items.iter().filter(|row| row["method"] == name).filter_map(|row| row["correct"].as_bool()).collect();
+            let right = marks.iter().filter(|right| **right).count() as f64 / marks.len() as f64;
+            let tokens = method["tokens_in"].as_u64().unwrap() + method["tokens_out"].as_u64().unwrap();
+            assert!(!marks.is_empty() && (method["accuracy"].as_f64().unwrap() - right).abs() < 1e-12, "{method}");
+            assert!(tokens > 0 && method["cost_usd"].as_f64().unwrap() > 0.0, "{method}");
+            assert_eq!(method["replayed"], "same", "{method}");
+            ranks.push((right, tokens, name.to_owned()));
+        }
+        ranks.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let header = |line: &&str| line.trim_start().starts_with("method") && line.contains("accuracy");
+        let table = found.notes.lines().skip_while(|line| !header(line)).skip(1).take(ranks.len());
+        let shown: Vec<&str> = table.map(|line| line.split_whitespace().next().unwrap()).collect();
+        assert_eq!(shown, ranks.iter().map(|rank| rank.2.as_str()).collect::<Vec<_>>(), "{}", found.notes);
+    }
+}
+
+/// A method that is another one whenever it is opened.
+struct Moody(u32);
+
+impl Method for Moody {
+    const NAME: &'static str = "moody";
+    const SUMMARY: &'static str = "Another answer whenever it is opened";
+    const RECORDS: &'static [Records] = &[Records { name: "answer", doc: "the answer" }];
+    const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 1, rounds: 1 };
+    type Params = NoParams;
+
+    fn open(_: NoParams, _: usize, _: u32) -> Result<Self, Invalid> {
+        static OPENED: AtomicU32 = AtomicU32::new(0);
+        Ok(Moody(OPENED.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
+        let answer = self.0.to_string();
+        context.record(0, 0, &answer);
+        context.end_round(&()).await?;
+        Ok(Verdict { answer: Some(answer) })
+    }
+}
+
+#[test]
+fn a_method_whose_replay_differs_is_not_ranked() {
+    let compared = |methods: [&str; 2], replay: bool, name: &str| {
+        let mut registry = ::polity::registry();
+        registry.method::<Moody>(LeafFiles::default());
+        let contest = ::polity::Contest::new(methods, gsm8k(), "sim/medium").limit(2).registry(registry);
+        let contest = contest.out(scratch("arena-moody").join(name));
+        if replay { contest.replayed().run() } else { contest.run() }
+    };
+    assert!(compared(["direct", "moody"], false, "trusting").is_ok());
+    assert!(compared(["direct", "chain-of-thought"], true, "steady").is_ok());
+    let refused = compared(["direct", "moody"], true, "moody").unwrap_err().to_string();
+    assert!(refused.contains("differs from round 0 on; its trace cannot be trusted"), "{refused}");
+}
+
 /// Inspect's own command and library can read the logs.
 fn inspect_reads(folder: &Path, methods: &[Value]) {
     let script =
@@ -391,7 +467,70 @@ fn methods_are_filtered_by_five_dimensions() {
         assert!(said.code == Some(2) && said.notes.contains(words), "{filter}: {}", said.notes);
     }
     let worlds = printed(&root(), &["list", "worlds", "--where", "actors=1"]).0;
-    assert!(worlds.code == Some(2) && worlds.notes.contains("only methods have dimensions"), "{}", worlds.notes);
+    assert!(
+        worlds.code == Some(2) && worlds.notes.contains("only methods and templates have dimensions"),
+        "{}",
+        worlds.notes
+    );
+}
+
+/// `systems/agentic-taxonomy` quotes this test.
+#[test]
+fn templates_are_chosen_by_what_they_have_and_name_claims_that_exist() {
+    let list = |filters: &[&str]| {
+        let filters: Vec<&str> = filters.iter().flat_map(|filter| ["--where", filter]).collect();
+        printed(&root(), &[&["list", "templates", "--json"][..], &filters].concat()).0.json
+    };
+    let all = list(&[]);
+    let names = |found: &Value, kind: &str| -> BTreeSet<String> {
+        let all = found["templates"].as_array().unwrap().iter().filter(|template| template["kind"] == kind);
+        all.map(|template| template["name"].as_str().unwrap().into()).collect()
+    };
+    let (single, team) = (list(&["kind=tool-agent"]), list(&["kind=multi-agent"]));
+    assert_eq!((names(&single, "tool-agent"), names(&single, "multi-agent").len()), (names(&all, "tool-agent"), 0));
+    assert_eq!((names(&team, "multi-agent"), names(&team, "tool-agent").len()), (names(&all, "multi-agent"), 0));
+    assert_eq!(team["kinds"].as_array().unwrap().len(), 1);
+    let whole = list(&["memory=yes", "decomposition=yes"]);
+    assert!(!names(&whole, "multi-agent").is_empty() && names(&whole, "tool-agent").is_empty(), "{whole}");
+    for template in all["templates"].as_array().unwrap() {
+        // A single agent with tools has one member and an environment; a system of several has more.
+        let path = root().join(template["scenario"].as_str().unwrap());
+        let (_, tree) = polity_store::files::read_file(&path).unwrap();
+        let scenario = tree.to_json();
+        let agents = scenario["agents"].as_u64().unwrap_or(scenario["team"].as_array().map_or(0, Vec::len) as u64);
+        let alone = template["kind"] == "tool-agent";
+        assert_eq!(alone, agents == 1, "{template}");
+        assert!(!alone || scenario["environment"].is_object(), "{template}");
+        let valid = printed(&root(), &["validate", arg(&path)]).0;
+        assert_eq!(valid.code, Some(0), "{}", valid.notes);
+    }
+    for kind in all["kinds"].as_array().unwrap() {
+        assert!(!names(&all, kind["name"].as_str().unwrap()).is_empty(), "{kind}");
+        let failures = kind["failures"].as_array().unwrap();
+        assert!(failures.len() >= 3, "{kind}");
+        for known in failures {
+            let named = ["seen", "shown"].into_iter().flat_map(|key| known[key].as_array().unwrap());
+            named.for_each(|claim| assert!(reproduces(claim.as_str().unwrap()), "{claim}"));
+            assert!(!known["shown"].as_array().unwrap().is_empty(), "{known}");
+        }
+    }
+    let said = printed(&root(), &["list", "templates", "--where", "memory=maybe"]).0;
+    assert!(
+        said.code == Some(2) && said.notes.contains("no template has this memory; there are no, yes"),
+        "{}",
+        said.notes
+    );
+}
+
+/// Whether there is a claim of this name, SYSTEM/CLAIM, which was measured and is not marked as one that does not reproduce.
+fn reproduces(name: &str) -> bool {
+    let (system, claim) = name.split_once('/').unwrap();
+    let shown = printed(&root(), &["systems", "show", system, "--json"]).0.json;
+    let found = |key: &str| shown[key].as_array().unwrap().iter().find(|one| one["name"] == claim).cloned();
+    match (found("claims"), found("elsewhere")) {
+        (Some(here), _) => here["reproduces"] == true,
+        (None, elsewhere) => elsewhere.is_some_and(|elsewhere| elsewhere["finding"] == "holds"),
+    }
 }
 
 #[test]

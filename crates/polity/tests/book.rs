@@ -351,6 +351,11 @@ fn commands_of_systems() {
 }
 
 #[test]
+fn commands_of_maps() {
+    check_page("maps.md");
+}
+
+#[test]
 fn commands_of_the_world() {
     check_page("world.md");
 }

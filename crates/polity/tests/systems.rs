@@ -204,7 +204,16 @@ fn unknown_names_are_told_the_nearest() {
 #[test]
 fn mistakes_are_told_with_their_places() {
     let line = |needle: &str| 1 + SYSTEM.lines().position(|line| line.contains(needle)).unwrap();
-    let cases: [(&str, &str, &str, usize); 17] = [
+    let mapped = "clauses:\n";
+    let map = |rest: &str| format!("map:\n  - {{part: a, feature: b, {rest}}}\nclauses:\n");
+    let [neither, claim, other, own_name] =
+        [map("gap: null"), map("claims: [ahed]"), map("systems: [votin]"), map("systems: [voting]")];
+    let at_map = 1 + line("clauses:");
+    let cases: [(&str, &str, &str, usize); 21] = [
+        (mapped, &neither, "either examples (`claims`, `systems`), or what is missing", at_map),
+        (mapped, &claim, "no claim `ahed`, did you mean `ahead`?", at_map),
+        (mapped, &other, "no system `votin`, did you mean `voting`?", at_map),
+        (mapped, &own_name, "a survey is no example of itself", at_map),
         ("year: 2026", "yaer: 2026", "unknown key `yaer`; did you mean `year`?", line("year:")),
         ("ids: [7]", "ids: [8]", "index.tsv has no row 8", line("ids:")),
         ("ids: [7]", "ids: []", "at least one row of the index", line("ids:")),
@@ -576,6 +585,104 @@ fn coverage() -> String {
     }
     let there: u32 = groups.values().map(|(_, there)| there).sum();
     out + &format!("| all | {} | {there} |\n", rows.len())
+}
+
+/// The maps of the surveys, for `docs/book/src/maps.md`.
+fn maps() -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let rows = systems(&root(), &["list", "--json"]).json;
+    let of_row = |row: &Value| row["system"].as_str().map(str::to_owned);
+    let names: BTreeSet<String> = rows.as_array().unwrap().iter().filter_map(of_row).collect();
+    let mut out = String::new();
+    for name in names {
+        let it = systems(&root(), &["show", &name, "--json"]).json;
+        let map = it["map"].as_array().unwrap();
+        if map.is_empty() {
+            continue;
+        }
+        out += &format!(
+            "\n## {}\n\n{}, {}. Its own claims: `polity systems check {name}`.\n\n",
+            text(&it["name"]),
+            text(&it["title"]),
+            it["year"]
+        );
+        out += "| part | feature | examples |\n|---|---|---|\n";
+        for feature in map {
+            let list = |key: &str, before: &str| -> Vec<String> {
+                feature[key].as_array().unwrap().iter().map(|one| format!("{before}`{}`", text(one))).collect()
+            };
+            let mut examples = [list("claims", "claim "), list("systems", "system ")].concat();
+            examples.extend(feature["gap"].as_str().map(|gap| format!("**open**: {gap}")));
+            out +=
+                &format!("| {} | {} | {} |\n", text(&feature["part"]), text(&feature["feature"]), examples.join(", "));
+        }
+    }
+    out
+}
+
+/// Three surveys quote this test.
+#[test]
+fn every_feature_of_a_map_is_a_checked_example_or_an_open_gap() {
+    let rows = systems(&root(), &["list", "--json"]).json;
+    let claims_of = |name: &str| {
+        let it = systems(&root(), &["show", name, "--json"]).json;
+        it["claims"].as_array().unwrap().len() + it["elsewhere"].as_array().unwrap().len()
+    };
+    let (mut maps, mut examples, mut gaps) = (0, 0, 0);
+    for name in rows.as_array().unwrap().iter().filter_map(|row| row["system"].as_str()) {
+        let it = systems(&root(), &["show", name, "--json"]).json;
+        let map = it["map"].as_array().unwrap();
+        maps += usize::from(!map.is_empty());
+        for feature in map {
+            let others = feature["systems"].as_array().unwrap();
+            let own = feature["claims"].as_array().unwrap();
+            for other in others.iter().map(|other| other.as_str().unwrap()) {
+                // An example is documented, and has claims that a check decides.
+                assert!(root().join("systems").join(other).join("README.md").is_file(), "{other}");
+                assert!(claims_of(other) > 0, "{other}");
+            }
+            assert_eq!(others.is_empty() && own.is_empty(), feature["gap"].is_string(), "{feature}");
+            examples += usize::from(feature["gap"].is_null());
+            gaps += usize::from(feature["gap"].is_string());
+        }
+    }
+    // What the surveys promise has an example in every part.
+    for (name, parts) in [
+        (
+            "llm-mas-frontiers",
+            &["solving complex tasks", "simulating specific scenarios", "evaluating generative agents"][..],
+        ),
+        (
+            "rise-of-llm-agents",
+            &["brain", "perception", "action", "single agent", "several agents", "people and agents", "society"],
+        ),
+        ("agent-methodology", &["construction", "collaboration", "evolution"]),
+    ] {
+        let map = systems(&root(), &["show", name, "--json"]).json["map"].as_array().unwrap().clone();
+        let shown =
+            map.iter().filter(|feature| feature["gap"].is_null()).map(|feature| feature["part"].as_str().unwrap());
+        assert_eq!(shown.collect::<BTreeSet<_>>(), parts.iter().copied().collect(), "{name}");
+        assert!(map.is_sorted_by_key(|feature| parts.iter().position(|part| feature["part"] == *part)), "{name}");
+    }
+    // A check of a survey is also one of its examples.
+    let folder = scratch("examples");
+    let said = check(&root(), &["rise-of-llm-agents", "--dry-run"], &folder.join("out"));
+    assert!(said.code == Some(0) && said.json["runs"].as_u64() > Some(100), "{said:?}");
+    assert!(maps >= 3 && examples > gaps && gaps > 0, "{maps} maps, {examples} examples, {gaps} gaps");
+}
+
+#[test]
+fn the_books_maps_are_those_of_the_surveys() {
+    let path = root().join("docs/book/src/maps.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let begin = "<!-- maps: POLITY_BLESS=1 cargo test -p polity --test all systems:: -->\n";
+    let (head, _) = text.split_once(begin).unwrap();
+    let made = format!("{head}{begin}{}", maps());
+    if std::env::var_os("POLITY_BLESS").is_some() {
+        fs::write(&path, &made).unwrap();
+    }
+    let there = fs::read_to_string(&path).unwrap();
+    assert!(there == made, "write it anew: POLITY_BLESS=1 cargo test -p polity --test all systems::");
 }
 
 #[test]

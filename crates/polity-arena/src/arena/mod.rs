@@ -156,6 +156,29 @@ impl<'a> Arena<'a> {
         self.score(entrant, count, &folder)
     }
 
+    /// Returns every method of this build that can work on the task, and for each of the others why it cannot.
+    ///
+    /// Errors: those of the task and of the model.
+    pub fn suitable(
+        &self,
+        members: Option<u32>,
+        rounds: Option<u32>,
+        out: &Path,
+    ) -> Result<(Vec<Entrant>, Vec<String>), DriveError> {
+        let count = self.task.count(self.wish.limit)?;
+        let (mut suitable, mut others) = (Vec::new(), Vec::new());
+        for card in self.engine.registry.methods() {
+            let entrant = Entrant::read(card.name, members, rounds, self.engine.registry)?;
+            let prepared = self.task.scenario(&entrant, self.wish, count, self.wish.seed, out)?;
+            match self.engine.validate(&prepared, Extent::Whole) {
+                Ok(_) => suitable.push(entrant),
+                Err(DriveError::Scenario(why)) => others.push(format!("{}: {why}", entrant.label)),
+                Err(error) => return Err(named(&entrant, error)),
+            }
+        }
+        Ok((suitable, others))
+    }
+
     /// Compares methods on the same items, with budgets equal in `equal` or with their usual teams.
     ///
     /// Errors: [`DriveError::Input`] for fewer than two methods and for a method that is named twice; those of runs.
@@ -210,7 +233,7 @@ impl<'a> Arena<'a> {
     }
 
     fn command(&self, entrants: &[Entrant], equal: Option<Unit>) -> String {
-        let ArenaRequest { model, limit, seed, repeats, pilot, edits, .. } = self.wish;
+        let ArenaRequest { model, limit, seed, repeats, pilot, replay, edits, .. } = self.wish;
         let mut words = vec!["polity compare".to_owned()];
         let sized = |entrant: &Entrant| entrant.sized && !entrant.label.contains('@');
         words.extend(entrants.iter().map(|entrant| match sized(entrant) {
@@ -222,6 +245,7 @@ impl<'a> Arena<'a> {
         words.extend((*repeats > 1).then(|| format!("--repeats {repeats}")));
         words.extend(equal.map(|unit| format!("--equal {}", unit.flag())));
         words.extend(pilot.map(|pilot| format!("--pilot {pilot}")));
+        words.extend(replay.then(|| "--replay".to_owned()));
         words.extend(edits.iter().map(|(path, value)| format!("-P '{path}={}'", value.to_json())));
         words.join(" ")
     }
@@ -297,10 +321,29 @@ impl<'a> Arena<'a> {
             let what = format!("{}, {} members, {count} items, seed {seed}", entrant.label, entrant.members);
             let (sheet, summary) = self.run(&what, entrant, &prepared, &run)?;
             simulated |= summary.simulated;
+            if self.wish.replay {
+                self.replay(&what, &run)?;
+            }
             sheets.push(sheet);
             runs.push(run.display().to_string());
         }
-        Ok((Score::of(entrant, &sheets, runs, simulated), sheets))
+        let mut score = Score::of(entrant, &sheets, runs, simulated);
+        score.replayed = self.wish.replay.then_some(RunStatus::Same);
+        Ok((score, sheets))
+    }
+
+    /// Recomputes a finished run from its journal: every request that it makes again and every digest must be those recorded.
+    fn replay(&mut self, what: &str, run: &Path) -> Result<(), Halt> {
+        let engine = self.engine;
+        let replayed = self.witness.see(&format!("replay: {what}"), &mut |watch| engine.replay(run, watch))?;
+        match replayed.first_difference.flatten() {
+            None => Ok(()),
+            Some(round) => {
+                let what = "its trace cannot be trusted, so the methods are not compared";
+                let message = format!("the replay of {} differs from round {round} on; {what}", run.display());
+                Err(DriveError::Folder(message).into())
+            }
+        }
     }
 
     /// Starts or continues a run, unless it has ended, and reads its results.

@@ -19,6 +19,8 @@ pub struct ArenaRequest {
     pub repeats: u32,
     /// Items of the pilot; if `None`, a tenth, but at least [`LEAST_PILOT`].
     pub pilot: Option<u32>,
+    /// Whether each run is recomputed from its journal before it counts.
+    pub replay: bool,
     /// Changes of the scenario.
     pub edits: Vec<(String, Node)>,
     /// The budget of all runs in this folder together, and of this process in seconds.

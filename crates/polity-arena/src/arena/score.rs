@@ -77,6 +77,9 @@ pub struct Score {
     /// Other quantities that the method measures, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measured: BTreeMap<&'static str, Measured>,
+    /// [`RunStatus::Same`] if the replay of every run gave the recorded requests and digests; `None` if they were not replayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<RunStatus>,
     /// Use by member and purpose.
     pub ledger: Vec<Entry>,
     /// Whether answers came from simulated models.
@@ -159,6 +162,7 @@ impl Score {
             unanswered: rows().filter(|row| row.answer.is_none()).count(),
             pass: passes(sheets.len() as u32, &by_item),
             measured: measured(sheets),
+            replayed: None,
             ledger: ledger.into_iter().map(|((who, purpose), spent)| Entry { who, purpose, spent }).collect(),
             simulated,
             status: RunStatus::Done,

@@ -37,12 +37,21 @@ fn chance(p: f64) -> String {
     if p < 0.001 { format!("{p:.1e}") } else { format!("{p:.3}") }
 }
 
-/// One row per method. Use is per item and repeat.
+/// The most accurate first; of equally accurate ones, that with fewer tokens.
+fn ranked(scores: &[Score]) -> Vec<&Score> {
+    let mut ranked: Vec<&Score> = scores.iter().collect();
+    let accuracy = |score: &Score| score.accuracy.unwrap_or(-1.0);
+    ranked.sort_by(|a, b| accuracy(b).total_cmp(&accuracy(a)).then(a.spent.tokens().cmp(&b.spent.tokens())));
+    ranked
+}
+
+/// One row per method, the most accurate first. Use is per item and repeat.
 #[must_use]
 pub fn methods(scores: &[Score]) -> Grid {
+    let scores = ranked(scores);
     let columns = ["method", "members", "accuracy", "low", "high", "calls/item", "tokens/item", "USD", "coordination"];
     let mut grid = Grid::new(columns);
-    for score in scores {
+    for score in &scores {
         let tries = (score.items * score.runs.len()).max(1) as f64;
         grid.add([
             score.method.clone(),
@@ -58,7 +67,7 @@ pub fn methods(scores: &[Score]) -> Grid {
     }
     let mut more = |name: String, cell: &dyn Fn(&Score) -> String| {
         grid.columns.push(name);
-        grid.rows.iter_mut().zip(scores).for_each(|(row, score)| row.push(cell(score)));
+        grid.rows.iter_mut().zip(&scores).for_each(|(row, score)| row.push(cell(score)));
     };
     if scores.iter().any(|score| score.of_allowance.is_some()) {
         let of = |score: &Score| score.of_allowance.map_or("-".into(), |part| format!("{part:.2}"));
@@ -66,6 +75,9 @@ pub fn methods(scores: &[Score]) -> Grid {
     }
     if let Some((k, _)) = scores.iter().find_map(|score| score.pass.last_key_value()) {
         more(format!("pass^{k}"), &|score| share(score.pass.get(k).copied()));
+    }
+    if scores.iter().any(|score| score.replayed.is_some()) {
+        more("replay".into(), &|score| score.replayed.map_or("-".into(), |status| status.to_string()));
     }
     let names: BTreeSet<&str> = scores.iter().flat_map(|score| score.measured.keys().copied()).collect();
     for name in names {

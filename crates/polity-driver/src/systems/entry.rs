@@ -52,6 +52,27 @@ pub struct System {
     /// What its rows in the index and its abstract promise, piece by piece. Its status follows from them.
     #[serde(default)]
     pub clauses: Vec<Clause>,
+    /// The map of a survey: the features that it names, each with examples or as a gap.
+    #[serde(default)]
+    pub map: Vec<Feature>,
+}
+
+/// A feature on the map of a survey.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Feature {
+    /// The part of the map that it belongs to.
+    pub part: String,
+    /// The feature, in our own words.
+    pub feature: String,
+    /// Claims of this entry whose runs are examples.
+    #[serde(default)]
+    pub claims: Vec<String>,
+    /// Other entries that are examples.
+    #[serde(default)]
+    pub systems: Vec<String>,
+    /// What is missing, if there is no example.
+    pub gap: Option<String>,
 }
 
 /// A promise of a row of the index or of the abstract.
@@ -355,6 +376,10 @@ impl System {
             let at = |invalid: Invalid| Invalid { key: format!("clauses[{i}].{}", invalid.key), ..invalid };
             clause.check(&self.ids, &names).map_err(at)?;
         }
+        for (i, feature) in self.map.iter().enumerate() {
+            let at = |invalid: Invalid| Invalid { key: format!("map[{i}].{}", invalid.key), ..invalid };
+            feature.check(&names).map_err(at)?;
+        }
         Ok(())
     }
 
@@ -409,14 +434,27 @@ impl Clause {
         Invalid::unless(self.claims.is_empty() == self.missing.is_some(), "claims", one)?;
         let of = format!("name the row of the index that it belongs to, one of {rows:?}");
         Invalid::unless(self.row.map_or(rows.len() == 1, |row| rows.contains(&row)), "row", of)?;
-        for (i, name) in self.claims.iter().enumerate() {
-            let meant =
-                nearest(name, names.iter().copied()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
-            let none = format!("there is no claim `{name}`{meant}");
-            Invalid::unless(names.contains(name.as_str()), &format!("claims[{i}]"), none)?;
-        }
-        Ok(())
+        known_claims(&self.claims, names)
     }
+}
+
+impl Feature {
+    fn check(&self, names: &BTreeSet<&str>) -> Result<(), Invalid> {
+        let examples = !self.claims.is_empty() || !self.systems.is_empty();
+        let one = "a feature names either examples (`claims`, `systems`), or what is missing (`gap`)";
+        Invalid::unless(examples != self.gap.is_some(), "gap", one)?;
+        known_claims(&self.claims, names)
+    }
+}
+
+/// Checks that the names under `claims` are those of claims.
+fn known_claims(claims: &[String], names: &BTreeSet<&str>) -> Result<(), Invalid> {
+    for (i, name) in claims.iter().enumerate() {
+        let meant = nearest(name, names.iter().copied()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+        let none = format!("there is no claim `{name}`{meant}");
+        Invalid::unless(names.contains(name.as_str()), &format!("claims[{i}]"), none)?;
+    }
+    Ok(())
 }
 
 fn known(arm: &str, arms: &BTreeMap<String, Arm>, key: &str) -> Result<(), Invalid> {

@@ -76,11 +76,12 @@ impl Catalogue {
             }
         }
         names.sort();
+        let all: BTreeSet<&str> = names.iter().map(String::as_str).collect();
         let known: BTreeSet<u32> = rows.iter().map(|row| row.id).collect();
         let mut taken: BTreeMap<u32, String> = BTreeMap::new();
         let mut entries = Vec::new();
-        for name in names {
-            let folder = folder.join(&name);
+        for name in &names {
+            let folder = folder.join(name);
             let check = |system: &System| {
                 for (i, id) in system.ids.iter().enumerate() {
                     let at = format!("ids[{i}]");
@@ -92,11 +93,12 @@ impl Catalogue {
                         });
                     }
                 }
+                check_map(system, name, &all)?;
                 check_leaves(system, registry)
             };
             let system = read_system(&folder.join(FILE), &check)?;
             taken.extend(system.ids.iter().map(|id| (*id, name.clone())));
-            entries.push(Entry { name, folder, system });
+            entries.push(Entry { name: name.clone(), folder, system });
         }
         Ok(Catalogue { rows, entries })
     }
@@ -172,6 +174,20 @@ fn read_system(path: &Path, check: &dyn Fn(&System) -> Result<(), Invalid>) -> R
         Err(invalid) => Err(tree.blame("", invalid)),
     });
     checked.map_err(|error| shown(&error, path, &text))
+}
+
+/// Checks that the examples on the map of a survey are other entries.
+fn check_map(system: &System, own: &str, names: &BTreeSet<&str>) -> Result<(), Invalid> {
+    for (i, feature) in system.map.iter().enumerate() {
+        for (j, name) in feature.systems.iter().enumerate() {
+            let meant =
+                nearest(name, names.iter().copied()).map_or(String::new(), |n| format!(", did you mean `{n}`?"));
+            let at = format!("map[{i}].systems[{j}]");
+            Invalid::unless(names.contains(name.as_str()), &at, format!("there is no system `{name}`{meant}"))?;
+            Invalid::unless(name != own, &at, "a survey is no example of itself; name its claims under `claims`")?;
+        }
+    }
+    Ok(())
 }
 
 fn check_leaves(system: &System, registry: &Registry) -> Result<(), Invalid> {
