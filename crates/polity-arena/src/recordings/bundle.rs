@@ -178,8 +178,11 @@ impl Account {
     }
 }
 
+/// The questions of logs, and their answers with the numbers of their logs.
+type Joined = (Vec<Question>, Vec<(usize, Reply)>);
+
 /// Joins the questions and the answers of logs. Answers have the number of their log, and further logs have further samples.
-fn joined(logs: Vec<Log>, accounts: &mut [Account]) -> Result<(Vec<Question>, Vec<(usize, Reply)>), DriveError> {
+fn joined(logs: Vec<Log>, accounts: &mut [Account]) -> Result<Joined, DriveError> {
     // Items without a right answer could not be scored beside the others.
     let open = !logs.iter().flat_map(|log| &log.questions).any(|question| question.right.is_some());
     let mut questions: Vec<Question> = Vec::new();
@@ -316,7 +319,7 @@ fn sources(table: &Table, questions: &[Question], rule: Option<Scorer>) -> Resul
     };
     match Shape::of(table) {
         shape @ (Shape::Choice | Shape::Survey) => Ok(vec![source(shape, None)?]),
-        Shape::Gsm8k if questions.iter().all(|question| is_gsm8k(question)) => Ok(vec![source(Shape::Gsm8k, None)?]),
+        Shape::Gsm8k if questions.iter().all(is_gsm8k) => Ok(vec![source(Shape::Gsm8k, None)?]),
         _ => {
             let rules = rule.into_iter().chain([Scorer::Exact, Scorer::Number, Scorer::Math]);
             rules.map(|rule| source(Shape::Plain, Some(rule))).collect()

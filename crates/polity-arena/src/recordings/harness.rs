@@ -85,6 +85,12 @@ pub(super) fn read(path: &Path, bytes: &[u8], choice: Choice<'_>) -> Result<Log,
     for sample in &samples {
         take(&mut log, sample, mark.as_deref(), &model, &mut seen);
     }
+    // Lines have no id of their own, but no model is evaluated twice at the same moment.
+    if let Some(date) = date {
+        for reply in &mut log.replies {
+            reply.identity = Some(format!("{date} {model} {} {}", reply.item, reply.sample));
+        }
+    }
     Ok(log)
 }
 

@@ -3,7 +3,7 @@
 use super::{Choice, Log, MeanOf, Question, Reply, Said, wrong};
 use polity_driver::results;
 use polity_driver::run::{Folder, each_answer};
-use polity_kernel::ask::{Answer, Asker, Outcome, Resolution, ResponseFormat, Task, Value};
+use polity_kernel::ask::{Answer, Asker, Outcome, Resolution, ResponseFormat, Value};
 use polity_kernel::evaluation::Evaluation;
 use polity_kernel::items::{Item, RECORDED, Scorer};
 use polity_kernel::registry::Registry;
@@ -152,6 +152,7 @@ fn said(form: &ResponseFormat, value: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use polity_kernel::ask::Task;
 
     #[test]
     fn the_first_purpose_is_that_of_the_kernel() {
