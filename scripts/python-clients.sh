@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the official Python clients of the wires that the mock server speaks into target/venv, for the test `wire`: they show that its
-# shapes are the real ones; with the word `inspect`, Inspect AI into target/venv-inspect, for the test `arena`: it reads our logs; with
+# shapes are the real ones; with the word `inspect`, Inspect AI into target/venv-inspect, for the tests `arena` and `import`: it reads our logs, and we read its; with
 # `polars`, Polars into target/venv-polars, for the test `platform`: it reads our tables. Does nothing where they are there already. Exit code 75: there is no network to install them from.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -304,6 +304,29 @@ pub enum Systems {
     Schema,
 }
 
+/// Commands that take over what other programs recorded.
+#[derive(Debug, Subcommand)]
+pub enum Import {
+    /// Take answers of models from logs, so that `polity run` can play them: writes items.jsonl, answers.tsv and scenario.yaml.
+    Recorded {
+        /// Inspect logs (.eval, .json), samples of lm-evaluation-harness (samples_TASK_DATE.jsonl), or run folders of evaluations.
+        #[arg(required = true, value_name = "LOG")]
+        logs: Vec<PathBuf>,
+        /// Output folder. It must not exist yet.
+        #[arg(long, value_name = "FOLDER")]
+        out: PathBuf,
+        /// Name of the model in the table of answers (default: its name in the log).
+        #[arg(long, value_name = "NAME")]
+        model: Option<String>,
+        /// The scorer (Inspect) or the filter (lm-evaluation-harness) whose answers are taken (default: the first).
+        #[arg(long, value_name = "NAME")]
+        scorer: Option<String>,
+        /// Print one JSON object as the last line on standard output.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 /// The location of the systems.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct SystemsFolder {
@@ -609,6 +632,9 @@ pub enum Verb {
     /// Published systems: list them, show the claims of their papers, and check whether these hold here.
     #[command(subcommand)]
     Systems(Systems),
+    /// Take over what other programs recorded.
+    #[command(subcommand)]
+    Import(Import),
     /// Print a table of a run as CSV or JSON lines.
     Export {
         /// Run folder, or sweep folder.
@@ -779,6 +805,7 @@ impl Verb {
             | Verb::Replay { common, .. }
             | Verb::Fork { common, .. }
             | Verb::Interview { common, .. } => common.json,
+            Verb::Import(Import::Recorded { json, .. }) => *json,
             Verb::Systems(systems) => match systems {
                 Systems::List { json, .. } | Systems::Show { json, .. } => *json,
                 Systems::Check { common, .. } => common.json,

@@ -16,6 +16,7 @@ mod evidence;
 mod export;
 mod failure;
 mod flags;
+mod import;
 mod interview;
 mod list;
 mod manual;
@@ -261,6 +262,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         }
         Verb::Systems(verb) => systems::systems(verb, registry),
         Verb::List { what, filters, json } => list::list(what, &filters, json, registry),
+        Verb::Import(what) => import::import(what, registry),
         Verb::Export { run, table, format, raw, out, limit } => {
             export::export(&run, table.as_deref(), format, raw, out.as_deref(), limit)
         }

@@ -24,6 +24,7 @@ mod gguf;
 mod harness;
 mod hostile;
 mod hostile_provider;
+mod import;
 mod inquiry;
 mod judge;
 mod kill;

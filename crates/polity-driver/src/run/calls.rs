@@ -4,7 +4,7 @@ use super::folder::{Folder, manifest_file};
 use super::inventory::Inventory;
 use super::manifest::Manifest;
 use crate::calls::{Call, Place};
-use polity_kernel::ask::{EffectId, Outcome};
+use polity_kernel::ask::{Answer, EffectId, Outcome};
 use polity_kernel::event::Event;
 use polity_store::DriveError;
 use polity_store::disk::Disk;
@@ -55,7 +55,7 @@ pub struct Shown {
 /// [`DriveError::Folder`] for a folder without a run, [`DriveError::Journal`] for a damaged one, [`DriveError::Input`] for an agent,
 /// round, item or purpose that the run does not have.
 pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> Result<Vec<Shown>, DriveError> {
-    let folder = Folder::read(disk.clone(), dir)?;
+    Folder::read(disk.clone(), dir)?;
     // Only the shape of the run is taken from it here; it is verified once the journal has been read.
     let file = manifest_file(disk.as_ref(), dir)?;
     let manifest = Manifest::from_text(&file, &dir.join("manifest.json"))?;
@@ -64,58 +64,33 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
     let wrong = |what: String| Err(DriveError::Input(format!("{}: {what}", dir.display())));
     let mut found: BTreeMap<Place, Shown> = BTreeMap::new();
     let mut seen = Seen::default();
-    let mut inventory = Inventory::default();
-    let mut reader = JournalReader::open(disk.as_ref(), &folder.journal())?;
-    while let Some(segment) = reader.next_segment()? {
-        for record in segment.records() {
-            let event = Event::decode(record.kind, record.payload).map_err(super::unreadable)?;
-            inventory.take(&event);
-            let Event::Answers(answers) = event else { continue };
-            for answer in answers {
-                seen.agents.insert(answer.id.actor);
-                if evaluation {
-                    seen.items.insert(answer.id.item);
-                }
-                if !seen.purposes.contains(&answer.request.purpose) {
-                    seen.purposes.insert(answer.request.purpose.clone());
-                }
-                let is = |wanted: Option<u32>, value: u32| wanted.is_none_or(|wanted| wanted == value);
-                let fits = is(wanted.agent, answer.id.actor)
-                    && is(wanted.round, answer.id.round)
-                    && is(wanted.item, answer.id.item)
-                    && wanted.purpose.as_ref().is_none_or(|purpose| *purpose == answer.request.purpose);
-                if !fits {
-                    continue;
-                }
-                let EffectId { item, round, actor, asker, n } = answer.id;
-                let place: Place = (round, evaluation.then_some(item), actor, asker, n);
-                let full = wanted.limit.is_some_and(|limit| found.len() >= limit);
-                if full && found.last_key_value().is_none_or(|(last, _)| place > *last) {
-                    continue;
-                }
-                let mut call = Call::of(&answer, evaluation, true);
-                let text = |text: String| match texts {
-                    Texts::Whole => text,
-                    Texts::Cut(most) => cut(&text, most),
-                };
-                let messages = answer.request.messages.iter();
-                let messages = messages.map(|message| (message.role.name(), text(message.rendered()))).collect();
-                if let Texts::Cut(most) = texts {
-                    call.prompt = cut(&call.prompt, most);
-                    call.answer = cut(&call.answer, most);
-                }
-                let unfit = match answer.outcome {
-                    Outcome::Invalid { why, .. } => Some(why),
-                    _ => None,
-                };
-                found.insert(place, Shown { call, messages, unfit });
-                if wanted.limit.is_some_and(|limit| found.len() > limit) {
-                    found.pop_last();
-                }
-            }
+    each_answer(disk.clone(), dir, |answer| {
+        seen.agents.insert(answer.id.actor);
+        if evaluation {
+            seen.items.insert(answer.id.item);
         }
-    }
-    inventory.verified(dir, &file)?;
+        if !seen.purposes.contains(&answer.request.purpose) {
+            seen.purposes.insert(answer.request.purpose.clone());
+        }
+        let is = |wanted: Option<u32>, value: u32| wanted.is_none_or(|wanted| wanted == value);
+        let fits = is(wanted.agent, answer.id.actor)
+            && is(wanted.round, answer.id.round)
+            && is(wanted.item, answer.id.item)
+            && wanted.purpose.as_ref().is_none_or(|purpose| *purpose == answer.request.purpose);
+        if !fits {
+            return;
+        }
+        let EffectId { item, round, actor, asker, n } = answer.id;
+        let place: Place = (round, evaluation.then_some(item), actor, asker, n);
+        let full = wanted.limit.is_some_and(|limit| found.len() >= limit);
+        if full && found.last_key_value().is_none_or(|(last, _)| place > *last) {
+            return;
+        }
+        found.insert(place, shown(answer, evaluation, texts));
+        if wanted.limit.is_some_and(|limit| found.len() > limit) {
+            found.pop_last();
+        }
+    })?;
     if let Some(round) = wanted.round
         && u64::from(round) >= rounds
     {
@@ -141,6 +116,50 @@ pub fn calls(disk: Arc<dyn Disk>, dir: &Path, wanted: &Wanted, texts: Texts) -> 
         return wrong(format!("no question has the purpose `{purpose}`; the purposes are {}", known.join(", ")));
     }
     Ok(found.into_values().collect())
+}
+
+/// Passes every answer in the journal of a run on, in the order of arrival. The run may be active: nothing is locked, and no answer is
+/// kept in memory.
+///
+/// # Errors
+/// [`DriveError::Folder`] for a folder without a run, [`DriveError::Journal`] for a damaged one. Then the answers passed on so far must not
+/// be used.
+pub fn each_answer(disk: Arc<dyn Disk>, dir: &Path, mut take: impl FnMut(Answer)) -> Result<(), DriveError> {
+    let folder = Folder::read(disk.clone(), dir)?;
+    let file = manifest_file(disk.as_ref(), dir)?;
+    let mut inventory = Inventory::default();
+    let mut reader = JournalReader::open(disk.as_ref(), &folder.journal())?;
+    while let Some(segment) = reader.next_segment()? {
+        for record in segment.records() {
+            let event = Event::decode(record.kind, record.payload).map_err(super::unreadable)?;
+            inventory.take(&event);
+            if let Event::Answers(answers) = event {
+                answers.into_iter().for_each(&mut take);
+            }
+        }
+    }
+    inventory.verified(dir, &file)?;
+    Ok(())
+}
+
+/// An answer as it is shown.
+fn shown(answer: Answer, evaluation: bool, texts: Texts) -> Shown {
+    let mut call = Call::of(&answer, evaluation, true);
+    let text = |text: String| match texts {
+        Texts::Whole => text,
+        Texts::Cut(most) => cut(&text, most),
+    };
+    let messages = answer.request.messages.iter();
+    let messages = messages.map(|message| (message.role.name(), text(message.rendered()))).collect();
+    if let Texts::Cut(most) = texts {
+        call.prompt = cut(&call.prompt, most);
+        call.answer = cut(&call.answer, most);
+    }
+    let unfit = match answer.outcome {
+        Outcome::Invalid { why, .. } => Some(why),
+        _ => None,
+    };
+    Shown { call, messages, unfit }
 }
 
 /// Askers, subjects and purposes that occur.

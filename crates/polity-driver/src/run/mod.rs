@@ -16,7 +16,7 @@ mod start;
 mod summary;
 mod whole;
 
-pub use calls::{Shown, Texts, Wanted, calls};
+pub use calls::{Shown, Texts, Wanted, calls, each_answer};
 pub use claim::claim_shared;
 pub(crate) use claim::{LOCK, claim, irregular, is_marked, lock, only_regular};
 pub(crate) use engine::Survey;
