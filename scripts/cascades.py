@@ -19,6 +19,7 @@ import tarfile
 import urllib.request
 from pathlib import Path
 
+# Repository, commit, and the SHA-256 digest of the table.
 SOURCES = {
     "twitter": ("gszswork/Twitter15_16_dataset", "6a33ebd91d4cafeb5a42eabc5727226fec7bb0e5", "28dc1daec5c3718d843bded56e048942e004823e839ed3a1969ada69874508c2"),
     "tideh": ("NII-Kobayashi/TiDeH", "23bc22f83925d06149933d715127d17819a62012", "c64f1126b2d6cf4cc11fb9b2f8573e47e13ee6c0419308b9f230bbf7532e4227"),
@@ -37,8 +38,8 @@ def fetched(name):
 
 
 def local(folder):
-    files = (path for path in sorted(folder.rglob("*.txt")))
-    return {path.relative_to(folder).as_posix(): path.read_text(errors="replace") for path in files}
+    """The same of a source that lies on this machine."""
+    return {path.relative_to(folder).as_posix(): path.read_text(errors="replace") for path in sorted(folder.rglob("*.txt"))}
 
 
 def tree(text):
@@ -53,20 +54,24 @@ def tree(text):
         minute = max(0.0, float(minute) - float(start))
         if parent != "ROOT" and user != author and minute < first.get(user, float("inf")):
             first[user], above[user] = minute, parent
+
     def depth(user):
         steps = [user]
         while steps[-1] in above and above[steps[-1]] not in steps:
             steps.append(above[steps[-1]])
         return len(steps) - 1
+
     return [(minute, depth(user)) for user, minute in first.items()]
 
 
 def twitter(files):
+    """The trees of both sets, by the number of their post."""
     trees = {path.rsplit("/", 1)[1]: text for path, text in files.items() if "/tree/" in path}
     return [tree(text) for _, text in sorted(trees.items())]
 
 
 def tideh(files):
+    """The shares of each post, whose depth is not recorded."""
     names = sorted((path for path in files if path.startswith("data/training/RT")), key=lambda path: int(path.rsplit("RT", 1)[1][:-4]))
     rows = ([line.split() for line in files[name].splitlines()[1:]] for name in names)
     return [[(float(row[0]) / 60, "") for row in each if row] for each in rows]
