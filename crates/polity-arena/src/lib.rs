@@ -1,7 +1,9 @@
-//! Methods compared on the same items ([`arena`]), and the pages that show results ([`report`]).
+//! Methods compared on the same items ([`arena`]), a method that answers single questions ([`team`]), and the pages that show results
+//! ([`report`]).
 
 pub mod arena;
 pub mod report;
+pub mod team;
 mod verify;
 
 pub use verify::verify;
