@@ -54,7 +54,7 @@ pub struct Reply {
 /// Why a team gives no answer.
 #[derive(Debug)]
 pub enum Unanswered {
-    /// The budget of all questions is used up.
+    /// The budget of all questions is used up; why.
     Budget(String),
     /// The run was stopped by a person; its folder.
     Stopped(PathBuf),
@@ -94,17 +94,18 @@ impl<'a> Team<'a> {
         folder: &Path,
     ) -> Result<Self, DriveError> {
         if wish.edits.iter().any(|(path, _)| path == "budget" || path.starts_with("budget.")) {
-            let what = "-P budget: one budget holds for all requests; set it with --max-calls, --max-tokens or --max-cost";
+            let what =
+                "-P budget: one budget holds for all requests; set it with --max-calls, --max-tokens or --max-cost";
             return Err(DriveError::Input(what.into()));
         }
         let purse = Purse::new(wish.budget.clone());
         let team = Team { engine, entrant, wish, folder: folder.to_path_buf(), purse, next: AtomicU64::new(1) };
         let sample = Query { text: SAMPLE.into(), ..Query::default() };
-        let refused = |error: DriveError| {
-            DriveError::Input(format!("`{}` cannot answer questions: {error}", team.entrant.label))
-        };
+        let refused =
+            |error: DriveError| DriveError::Input(format!("`{}` cannot answer questions: {error}", team.entrant.label));
         // The same check as at the first question.
-        match engine.validate(&team.prepared(&sample)?, Extent::Whole) {
+        let whole = Engine { budget: team.wish.budget.clone(), ..engine.clone() };
+        match whole.validate(&team.prepared(&sample)?, Extent::Whole) {
             Err(error @ DriveError::Scenario(_)) => return Err(refused(error)),
             checked => checked?,
         }
@@ -136,7 +137,7 @@ impl<'a> Team<'a> {
         let summary = self.purse.spend(step, || self.engine.summed_up(&run).ok().map(|summary| summary.totals))?;
         match summary.status {
             RunStatus::Done => {}
-            RunStatus::Budget => return Err(Unanswered::Budget(summary.reason.unwrap_or_default())),
+            RunStatus::Budget => return Err(Unanswered::Budget("what is left is not enough for this question".into())),
             _ => return Err(Unanswered::Stopped(run)),
         }
         let disk = self.engine.disk.as_ref();
@@ -177,7 +178,8 @@ impl<'a> Team<'a> {
         prepared.edits.clear();
         let items = Scenario::read(&prepared.tree)?.items;
         if items.is_none_or(|items| items.file != FILE || items.count != Some(1)) {
-            let what = "-P items: the only item is the question of the request; `items.file` and `items.count` cannot be set";
+            let what =
+                "-P items: the only item is the question of the request; `items.file` and `items.count` cannot be set";
             return Err(DriveError::Input(what.into()));
         }
         Ok(prepared)

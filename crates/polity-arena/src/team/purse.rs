@@ -4,8 +4,8 @@
 //! under way, and goes on with all that is left. So the runs together never spend more than the budget, and a run is refused only if the
 //! rest would not have been enough for it alone.
 
-use polity_driver::run::{RunStatus, Summary};
 use polity_driver::drive::Totals;
+use polity_driver::run::{RunStatus, Summary};
 use polity_kernel::scenario::Budget;
 use polity_store::DriveError;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -91,11 +91,11 @@ impl Purse {
         let left = self.left();
         let none = |limit: Option<u64>| limit == Some(0);
         let limits = [
-            (none(left.calls), "its calls (--max-calls) have been made"),
-            (none(left.tokens), "its tokens (--max-tokens) have been used"),
-            (left.cost_usd.is_some_and(|usd| usd <= 0.0), "its dollars (--max-cost) have been spent"),
-            (none(left.requests), "its requests to providers (--max-requests) have been made"),
-            (left.seconds.is_some_and(|seconds| seconds <= 0.0), "its time (--max-time) is over"),
+            (none(left.calls), "all its calls have been made"),
+            (none(left.tokens), "all its tokens have been used"),
+            (left.cost_usd.is_some_and(|usd| usd <= 0.0), "all its dollars have been spent"),
+            (none(left.requests), "all its requests to providers have been made"),
+            (left.seconds.is_some_and(|seconds| seconds <= 0.0), "its time is over"),
         ];
         limits.into_iter().find_map(|(empty, why)| empty.then_some(why))
     }
