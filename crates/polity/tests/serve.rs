@@ -214,6 +214,11 @@ fn a_team_that_cannot_answer_is_refused_at_the_start() {
     }
     assert!(tried(&["--method", "sc"]).contains("no model is given"));
     assert!(tried(&["--method", "sc", "--model", "medium"]).contains("provider/model"));
+    // A limit in dollars needs a price before the first request, too.
+    let dollars =
+        ["serve", "--method", "sc", "--model", "openai/nonesuch", "--max-cost", "1", "--no-open", "--out", "team"];
+    let unpriced = polity(&folder, &dollars, &[("OPENAI_API_KEY", "any")]);
+    assert!(text(&unpriced.stderr).contains("its price is unknown"), "{}", text(&unpriced.stderr));
     let message = text(&polity(&folder, &["serve", ".", "-P", "a=1", "--no-open"], &[]).stderr);
     assert!(message.contains("--method"), "{message}");
     std::fs::remove_dir_all(&folder).unwrap();
