@@ -1,9 +1,11 @@
-//! Methods compared on the same items ([`arena`]), logs whose answers can be played ([`recordings`]), and the pages that show results
+//! Methods compared on the same items ([`arena`]), a method that answers single questions ([`team`]), logs whose answers can be played
+//! ([`recordings`]), and the pages that show results
 //! ([`report`]).
 
 pub mod arena;
 pub mod recordings;
 pub mod report;
+pub mod team;
 mod verify;
 
 pub use verify::verify;

@@ -197,6 +197,17 @@ pub struct Serving {
     pub no_open: bool,
 }
 
+/// A team that is offered as a model.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Served {
+    /// Folder of the runs of the team, one for each request (default: runs/serve-METHOD-SEED).
+    #[arg(long, env = "POLITY_OUT")]
+    pub out: Option<PathBuf>,
+    /// Maximum number of requests that are answered at the same time; others wait.
+    #[arg(long, value_name = "N", default_value = "8", value_parser = few())]
+    pub jobs: NonZeroUsize,
+}
+
 /// Commands for a run in progress.
 #[derive(Debug, Subcommand)]
 pub enum Ordered {
@@ -720,12 +731,27 @@ pub enum Verb {
         #[command(flatten)]
         serving: Serving,
     },
-    /// Show all runs in a folder, for a browser.
+    /// Show all runs in a folder, for a browser. Or, with --method, offer a team to clients of the OpenAI API, as if it were a model:
+    /// every request is one run of the method. All other flags but --port, --host, --token and --no-open are for a team.
     Serve {
         /// Folder that holds runs, at any depth up to six.
-        folder: PathBuf,
+        #[arg(required_unless_present = "method", conflicts_with = "method")]
+        folder: Option<PathBuf>,
+        /// Name of the method that answers (polity list methods), optionally with the size of its team: moa, sc@8
+        #[arg(long, value_name = "NAME[@MEMBERS]")]
+        method: Option<String>,
         #[command(flatten)]
         serving: Serving,
+        #[command(flatten)]
+        served: Served,
+        #[command(flatten)]
+        edits: Edits,
+        #[command(flatten)]
+        spending: Spending,
+        #[command(flatten)]
+        answering: Answering,
+        #[command(flatten)]
+        common: Common,
     },
     /// Create a crate with your own world, policy or method, in a new folder here.
     New {
@@ -804,7 +830,8 @@ impl Verb {
             | Verb::Resume { common, .. }
             | Verb::Replay { common, .. }
             | Verb::Fork { common, .. }
-            | Verb::Interview { common, .. } => common.json,
+            | Verb::Interview { common, .. }
+            | Verb::Serve { common, .. } => common.json,
             Verb::Import(Import::Recorded { json, .. }) => *json,
             Verb::Systems(systems) => match systems {
                 Systems::List { json, .. } | Systems::Show { json, .. } => *json,
@@ -816,7 +843,6 @@ impl Verb {
             | Verb::Prompts { .. }
             | Verb::Report { .. }
             | Verb::View { .. }
-            | Verb::Serve { .. }
             | Verb::New { .. }
             | Verb::Migrate { .. }
             | Verb::MockServer(_)

@@ -29,6 +29,7 @@ mod progress;
 mod prompts;
 mod reference;
 mod reference_pages;
+mod serve;
 mod story;
 mod sweep;
 mod systems;
@@ -276,7 +277,15 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Ctl { run, order } => ctl::ctl(&run, &order),
         Verb::Report { run } => report(&run, registry),
         Verb::View { run, serving } => view::view(&run, &serving, registry.clone()),
-        Verb::Serve { folder, serving } => view::serve(&folder, &serving, registry.clone()),
+        Verb::Serve { folder: Some(folder), serving, edits, answering, .. } => {
+            serve::no_flags_of_teams(&edits, &answering)?;
+            view::serve(&folder, &serving, registry.clone())
+        }
+        Verb::Serve { method, serving, served, edits, spending, answering, common, .. } => {
+            let (method, edits, answering) = (method.as_deref().unwrap_or_default(), &edits, &answering);
+            let wished = serve::Wished { method, served: &served, edits, spending, answering, common: &common };
+            serve::serve(&wished, &serving, registry)
+        }
         Verb::New { kind, name, polity } => new::new(kind, &name, polity.as_deref(), registry),
         Verb::Migrate { files, from, dry_run } => migrate::migrate(&files, from, dry_run),
         Verb::MockServer(mock) => mock::mock_server(mock.options()?),

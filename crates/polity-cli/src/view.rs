@@ -1,4 +1,4 @@
-//! `polity view` and `polity serve`: runs in the browser.
+//! `polity view` and `polity serve FOLDER`: runs in the browser.
 
 use super::args::Serving;
 use super::failure::{Exit, Failure};
@@ -16,6 +16,7 @@ pub(crate) fn serve(folder: &Path, serving: &Serving, registry: Arc<Registry>) -
         folder: folder.to_path_buf(),
         address: SocketAddr::new(serving.host, serving.port),
         token: serving.token.clone(),
+        team: None,
     };
     let viewer = Viewer::start(options, registry).map_err(|why| Failure::new(Exit::Input, why))?;
     print_line(viewer.url());

@@ -51,7 +51,9 @@ impl Stop {
         self.0.fetch_add(1, Ordering::SeqCst).saturating_add(1)
     }
 
-    pub(crate) fn asked(&self) -> bool {
+    /// Whether a stop has been requested.
+    #[must_use]
+    pub fn asked(&self) -> bool {
         self.0.load(Ordering::SeqCst) > 0
     }
 }

@@ -3,6 +3,7 @@
 //! A page of another site can make a browser send requests to a local port. It can forge neither `Origin` nor `Host`: so both must name
 //! this server. `Host` also stops a foreign name that resolves to this machine (DNS rebinding).
 
+use super::chat::PREFIX;
 use super::problem::Problem;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use std::net::SocketAddr;
@@ -43,7 +44,7 @@ impl Guard {
         let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
         if let Some(token) = &self.token {
             // The page itself holds nothing; what it asks for does.
-            let is_open = path == "/healthz" || !path.starts_with("/api/");
+            let is_open = !path.starts_with("/api/") && !path.starts_with(PREFIX);
             let given = text(header::AUTHORIZATION).and_then(|given| given.strip_prefix("Bearer ")).unwrap_or_default();
             if !is_open && !same(given.as_bytes(), token.as_bytes()) {
                 let words = "a token is required: send `Authorization: Bearer TOKEN`, or open the URL that was printed";
@@ -121,7 +122,7 @@ mod tests {
         };
         assert_eq!(get("/api/runs", "Bearer a-long-enough-token"), Ok(()));
         assert_eq!(get("/api/runs", "Bearer a-long-enough-tokem"), Err(401));
-        assert_eq!(get("/api/runs", ""), Err(401));
+        assert_eq!((get("/api/runs", ""), get("/v1/models", "")), (Err(401), Err(401)));
         assert_eq!((get("/", ""), get("/healthz", "")), (Ok(()), Ok(())));
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! It only reads run folders, and sends orders to active runs as `polity ctl` does. The page is in `web/`; its built files are part of
 //! the program. The routes are declared in one list (`routes.rs`), from which the OpenAPI description is made.
+//!
+//! The same server can offer a team to clients of the OpenAI API ([`chat`]).
 
 mod agents;
 mod answers;
 mod arrow;
 mod catalog;
+pub mod chat;
 mod diff;
 mod guard;
 mod live;
@@ -28,8 +31,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::{task, time};
 
 /// What is shown, and where.
 #[derive(Clone, Debug)]
@@ -40,13 +46,18 @@ pub struct Options {
     pub address: SocketAddr,
     /// The token that requests must carry; required if the address is not local.
     pub token: Option<String>,
+    /// A team that clients of the OpenAI API can ask.
+    pub team: Option<chat::Team>,
 }
 
 /// A server that runs until dropped.
 pub struct Viewer {
     url: String,
+    address: SocketAddr,
     app: Arc<App>,
-    _runtime: Runtime,
+    runtime: Runtime,
+    /// The server, and what tells it to end.
+    serving: Option<(oneshot::Sender<()>, task::JoinHandle<()>)>,
 }
 
 /// What all requests share.
@@ -65,7 +76,7 @@ impl Viewer {
     /// # Errors
     /// A folder without runs, a port in use, an address that other machines can reach without a token.
     pub fn start(options: Options, registry: Arc<Registry>) -> Result<Self, String> {
-        let Options { folder, address, token } = options;
+        let Options { folder, address, token, team } = options;
         let disk: Arc<dyn Disk> = Arc::new(RealDisk);
         let catalog = catalog::Catalog::open(&folder)?;
         let refused =
@@ -77,9 +88,14 @@ impl Viewer {
         let guard = guard::Guard::new(address, token)?;
         let url = guard.url();
         let app = Arc::new(App { disk, catalog, guard, registry, resumed: Mutex::default() });
-        let router = routes::router(app.clone());
-        runtime.spawn(async move { axum::serve(listener, router).await });
-        Ok(Viewer { url, app, _runtime: runtime })
+        let router = routes::router(app.clone(), team);
+        let (end, ended) = oneshot::channel();
+        let serving = runtime.spawn(async move {
+            let ended = async move { drop(ended.await) };
+            // It has no errors: where a connection cannot be accepted, it waits.
+            let _ = axum::serve(listener, router).with_graceful_shutdown(ended).await;
+        });
+        Ok(Viewer { url, address, app, runtime, serving: Some((end, serving)) })
     }
 
     /// Returns its URL, which a browser can open. With a token, it is in the fragment, which browsers send nowhere.
@@ -87,10 +103,24 @@ impl Viewer {
     pub fn url(&self) -> &str {
         &self.url
     }
+
+    /// Returns the address at which clients of the OpenAI API ask its team (`OPENAI_BASE_URL`).
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("http://{}{}", self.address, chat::PREFIX.trim_end_matches('/'))
+    }
 }
+
+/// How long a server that ends waits for responses under way.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 impl Drop for Viewer {
     fn drop(&mut self) {
+        if let Some((end, serving)) = self.serving.take() {
+            // Nobody listens if it has ended already. Streams of events do not end by themselves.
+            let _ = end.send(());
+            let _ = self.runtime.block_on(async { time::timeout(FAREWELL, serving).await });
+        }
         let mut resumed = self.app.resumed.lock().unwrap_or_else(PoisonError::into_inner);
         for (stop, _) in resumed.iter() {
             stop.ask();

@@ -12,7 +12,7 @@ use super::reports;
 use super::rows::{Rows, page};
 use super::systems;
 use super::ties;
-use super::{App, arrow, live};
+use super::{App, arrow, chat, live};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header, request::Parts};
@@ -343,6 +343,7 @@ async fn answer_question(
 async fn guarded(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let mut response = match app.guard.check(request.method(), request.uri().path(), request.headers()) {
         Ok(()) => next.run(request).await,
+        Err(problem) if request.uri().path().starts_with(chat::PREFIX) => chat::Failure::from(problem).into_response(),
         Err(problem) => problem.into_response(),
     };
     let headers = response.headers_mut();
@@ -411,8 +412,8 @@ struct OneAgent {
     agent: Option<u32>,
 }
 
-/// The whole interface.
-pub(crate) fn router(app: Shared) -> Router {
+/// The whole interface, with that of a team, if there is one.
+pub(crate) fn router(app: Shared, team: Option<chat::Team>) -> Router {
     let routes = described().route_of_run();
     let Routes { router, mut description } = routes;
     description.add::<Nothing, Given, Json>(
@@ -439,6 +440,7 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/", file("text/html; charset=utf-8", include_str!("../../../web/dist/index.html")))
         .route("/app.js", file("text/javascript; charset=utf-8", include_str!("../../../web/dist/app.js")))
         .route("/app.css", file("text/css; charset=utf-8", include_str!("../../../web/dist/app.css")))
+        .merge(team.map_or_else(Router::new, chat::routes))
         .fallback(nowhere)
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(from_fn_with_state(app.clone(), guarded))

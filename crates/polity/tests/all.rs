@@ -46,6 +46,7 @@ mod report;
 mod sandbox;
 #[cfg(target_os = "linux")]
 mod scores;
+mod serve;
 mod steering;
 mod sweep;
 mod systems;

@@ -336,6 +336,11 @@ fn commands_of_the_arena() {
 }
 
 #[test]
+fn commands_of_a_team_as_a_model() {
+    check_page("serve.md");
+}
+
+#[test]
 fn commands_of_the_sandbox() {
     check_page("sandbox.md");
 }

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
-/// A viewer in a process of its own.
-struct Viewer {
-    process: Child,
-    address: String,
-    token: Option<String>,
+/// A viewer in a process of its own, perhaps with a team.
+pub struct Viewer {
+    pub process: Child,
+    pub address: String,
+    pub token: Option<String>,
 }
 
 impl Drop for Viewer {
@@ -22,14 +22,14 @@ impl Drop for Viewer {
     }
 }
 
-struct Answer {
-    status: u16,
-    head: String,
-    body: Vec<u8>,
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
 }
 
 impl Answer {
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         assert_eq!(self.status, 200, "{}", String::from_utf8_lossy(&self.body));
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -42,19 +42,22 @@ impl Answer {
 
 impl Viewer {
     fn start(folder: &Path, args: &[&str]) -> Viewer {
-        let mut command = command(folder, args, &[]);
+        Viewer::of(command(folder, args, &[]))
+    }
+
+    pub fn of(mut command: Command) -> Viewer {
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut url).unwrap();
         let url = url.trim().strip_prefix("http://").unwrap().to_string();
         let (address, token) = match url.split_once("/#token=") {
             Some((address, token)) => (address.to_string(), Some(token.to_string())),
-            None => (url.trim_end_matches('/').to_string(), None),
+            None => (url.split('/').next().unwrap().to_string(), None),
         };
         Viewer { process, address, token }
     }
 
-    fn ask(&self, request: &str, headers: &str, body: &str) -> Answer {
+    pub fn ask(&self, request: &str, headers: &str, body: &str) -> Answer {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let host = if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", self.address) };
         let token = self.token.as_ref().map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
@@ -72,7 +75,7 @@ impl Viewer {
         Answer { status, head, body: whole[end + 4..].to_vec() }
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Answer {
         self.ask(&format!("GET {path}"), "", "")
     }
 }

@@ -21,6 +21,7 @@ pub use request::{ArenaRequest, LEAST_PILOT};
 pub use score::{Duel, Entry, LEVEL, Score};
 pub use sheet::{Ledger, Row, SOLVE, Sheet, Spent};
 pub use tables::{COORDINATION, Grid};
+pub(crate) use task::scenario_on;
 pub use task::{Task, scenario_fault};
 
 use polity_driver::drive::Watch;

@@ -106,23 +106,7 @@ impl Task {
     ) -> Result<Prepared, DriveError> {
         let mut items = json!({ "file": self.file, "shape": self.shape_word(), "count": count });
         self.columns.iter().for_each(|column| items[*column] = (*column).into());
-        let tree = json!({
-            "polity": polity_kernel::scenario::VERSION,
-            "name": format!("{} on {}", entrant.slug(), self.name()),
-            "seed": seed,
-            "rounds": entrant.rounds,
-            "agents": entrant.members,
-            "model": wish.model,
-            "method": { "kind": entrant.method },
-            "items": items,
-        });
-        let mut tree = Node::from_json(&tree);
-        // A listed team states its own size.
-        if !entrant.sized
-            && let Some((_, Node { value: Value::List(team), .. })) = wish.edits.iter().find(|(path, _)| path == "team")
-        {
-            tree.edit("agents", Node::built(Value::Int(team.len() as i64)))?;
-        }
+        let tree = scenario_on(entrant, wish, &self.name(), items, seed)?;
         let source = out.join(SCENARIO).display().to_string();
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let mut prepared = prepare(tree, &source, folder, "eval", wish.edits.clone())?;
@@ -138,6 +122,34 @@ impl Task {
         }
         Ok(prepared)
     }
+}
+
+/// Returns the scenario in which a method works on these items. `task` names them.
+pub(crate) fn scenario_on(
+    entrant: &Entrant,
+    wish: &ArenaRequest,
+    task: &str,
+    items: serde_json::Value,
+    seed: u64,
+) -> Result<Node, DriveError> {
+    let tree = json!({
+        "polity": polity_kernel::scenario::VERSION,
+        "name": format!("{} on {task}", entrant.slug()),
+        "seed": seed,
+        "rounds": entrant.rounds,
+        "agents": entrant.members,
+        "model": wish.model,
+        "method": { "kind": entrant.method },
+        "items": items,
+    });
+    let mut tree = Node::from_json(&tree);
+    // A listed team states its own size.
+    if !entrant.sized
+        && let Some((_, Node { value: Value::List(team), .. })) = wish.edits.iter().find(|(path, _)| path == "team")
+    {
+        tree.edit("agents", Node::built(Value::Int(team.len() as i64)))?;
+    }
+    Ok(tree)
 }
 
 /// The name of the scenario file beside a run. It uses the run's own copy of the items, so that it needs nothing else.

@@ -213,7 +213,9 @@ impl Engine<'_> {
             }
             Extent::Whole => {
                 let machine = self.assemble_within(prepared, &mut memory)?;
-                (machine.agents(), self.check_models_of(&machine, &scenario)?)
+                let asked = self.check_models_of(&machine, &scenario)?;
+                self.check_prices(&machine, &self.budget, &asked.prices)?;
+                (machine.agents(), asked)
             }
         };
         let Asked { models, simulated, .. } = asked;

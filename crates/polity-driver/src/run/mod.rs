@@ -28,7 +28,7 @@ pub use interview::Interviewed;
 pub(crate) use inventory::{Inventory, unreadable};
 pub use manifest::{Build, Manifest, Origin};
 pub(crate) use prepare::within;
-pub use prepare::{InputEntry, Planned, Prepared, SetKey, prepare};
+pub use prepare::{InputEntry, Planned, Prepared, SetKey, prepare, prepare_with_file};
 pub use start::{fork_folder, other_models, seed_of};
 pub use summary::{RunStatus, Summary};
 pub(crate) use whole::Whole;

@@ -66,21 +66,49 @@ pub(crate) fn flags(edits: &[SetKey]) -> Vec<String> {
 /// Reads the files named by a scenario after its tree was edited, within its reach: those below its folder. A `design:` is kept
 /// separately, since no run of its own depends on it.
 pub fn prepare(
-    mut tree: Node,
+    tree: Node,
     source: &str,
     reach: impl Into<Reach>,
     default_name: &str,
     edits: Vec<SetKey>,
+) -> Result<Prepared, DriveError> {
+    let reach = reach.into();
+    prepare_from(tree, source, reach.clone(), default_name, edits, &within(&reach))
+}
+
+/// The same for a scenario one of whose files is in memory: its name in the scenario, and its contents.
+pub fn prepare_with_file(
+    tree: Node,
+    source: &str,
+    reach: impl Into<Reach>,
+    default_name: &str,
+    edits: Vec<SetKey>,
+    file: (&str, &[u8]),
+) -> Result<Prepared, DriveError> {
+    let reach = reach.into();
+    let read = |wish: &FileWish, origin: &Origin| match wish.path == file.0 {
+        true => Ok((PathBuf::from(file.0), file.1.to_vec())),
+        false => reach.read(&wish.path, origin),
+    };
+    prepare_from(tree, source, reach.clone(), default_name, edits, &read)
+}
+
+fn prepare_from(
+    mut tree: Node,
+    source: &str,
+    reach: Reach,
+    default_name: &str,
+    edits: Vec<SetKey>,
+    read: &ReadInput<'_>,
 ) -> Result<Prepared, DriveError> {
     let words = words(&edits);
     for (path, value) in edits {
         tree.edit(&path, value)?;
     }
     let name = Scenario::read(&tree)?.name.unwrap_or_else(|| default_name.to_string());
-    let reach = reach.into();
-    let design = tree.take("design").map(|node| Planned { node, reach: reach.clone() });
+    let design = tree.take("design").map(|node| Planned { node, reach });
     let nothing = Prepared { design, edits: words, ..Prepared::nothing(name, source.into()) };
-    nothing.with(tree, &within(&reach))
+    nothing.with(tree, read)
 }
 
 /// The source of input bytes: their path and content.
