@@ -1,6 +1,5 @@
 //! Methods compared on the same items ([`arena`]), a method that answers single questions ([`team`]), logs whose answers can be played
-//! ([`recordings`]), and the pages that show results
-//! ([`report`]).
+//! ([`recordings`]), and the pages that show results ([`report`]).
 
 pub mod arena;
 pub mod recordings;

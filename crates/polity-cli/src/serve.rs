@@ -51,6 +51,7 @@ impl Wished<'_> {
             limit: None,
             repeats: 1,
             pilot: None,
+            replay: false,
             seed: seed.unwrap_or(1),
             edits,
             budget: self.spending.budget(),
