@@ -489,7 +489,8 @@ pub enum Verb {
         common: Common,
     },
     /// Compare methods on the same items (with --task): accuracy against cost, with intervals, and which differences are real. Or compare
-    /// runs: parameters that differ, metrics side by side, the first round with different digests.
+    /// runs: parameters that differ, metrics side by side, methods as chains of conditional probabilities, the first round with different
+    /// digests.
     Compare {
         /// Methods, as for eval: single sc@8 debate; `all` means all that can work on the items. Or run folders.
         #[arg(required = true, value_name = "METHOD|RUN")]

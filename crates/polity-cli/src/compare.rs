@@ -3,6 +3,8 @@
 use super::failure::{Exit, Failure};
 use super::output::{self, note, print_line};
 use comfy_table::{ContentArrangement, Table, presets};
+use polity_arena::report::short;
+use polity_driver::chain::{Chain, Freedom};
 use polity_driver::results;
 use polity_driver::run::Manifest;
 use polity_driver::sweep::is_sweep;
@@ -14,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 /// Rounds of a metric on the terminal, at the start and at the end.
 const ENDS: usize = 5;
+/// Factors of a chain on the terminal.
+const MOST_FACTORS: usize = 24;
 
 /// The compared data of a run.
 struct Run {
@@ -23,6 +27,8 @@ struct Run {
     metrics: BTreeMap<String, Vec<(u32, f64)>>,
     /// Digests by round.
     digests: Vec<String>,
+    /// Its method as a chain of conditional probabilities.
+    chain: Option<Chain>,
 }
 
 /// Returns the scalars of a scenario by path, as `-P` writes them.
@@ -69,7 +75,8 @@ fn read(path: &Path) -> Result<Run, Failure> {
     let rounds = tables.closed("rounds", &["digest"], usize::MAX)?;
     let digests = rounds.iter().flat_map(|(_, data)| data.texts()).flatten().collect();
     let metrics = tables.metrics()?;
-    Ok(Run { path: path.display().to_string(), parameters: parameters(&manifest), metrics, digests })
+    let chain = Chain::read(&RealDisk, path)?;
+    Ok(Run { path: path.display().to_string(), parameters: parameters(&manifest), metrics, digests, chain })
 }
 
 /// Compares runs.
@@ -98,6 +105,7 @@ pub fn compare(paths: &[PathBuf], json: bool) -> Result<Exit, Failure> {
             "first_difference": first,
             "parameters": parameters,
             "metrics": metrics,
+            "chains": runs.iter().map(|run| &run.chain).collect::<Vec<_>>(),
         })));
     }
     Ok(Exit::Done)
@@ -182,6 +190,7 @@ fn show(
         }
         note(&shown.to_string());
     }
+    show_chains(runs);
     match first {
         Some(round) => note(&format!("round {round} is the first whose digests differ")),
         None if common == 0 => note("digests: none to compare, because a run has no rounds"),
@@ -190,4 +199,28 @@ fn show(
         }
         None => note(&format!("digests: the same in the {common} rounds that all runs have")),
     }
+}
+
+/// Shows methods as chains of conditional probabilities, one after the other, and their degrees of freedom side by side.
+fn show_chains(runs: &[Run]) {
+    for (run, chain) in runs.iter().filter_map(|run| Some((run, run.chain.as_ref()?))) {
+        let mut shown = table(vec![format!("chain of {}", run.path), "value".into(), "model".into(), "calls".into()]);
+        for factor in chain.factors.iter().take(MOST_FACTORS) {
+            let cells = [factor.conditional.as_str(), factor.drawn.word(), factor.model.as_str()].map(str::to_owned);
+            shown.add_row(cells.into_iter().chain([factor.calls.to_string()]).collect::<Vec<_>>());
+        }
+        if chain.factors.len() > MOST_FACTORS {
+            shown.add_row(vec![format!("... {} in all; --json has them", chain.factors.len())]);
+        }
+        note(&shown.to_string());
+    }
+    let Some(chain) = runs.iter().find_map(|run| run.chain.as_ref()) else { return };
+    let names = std::iter::once("degree of freedom".to_owned()).chain(runs.iter().map(|run| run.path.clone()));
+    let mut shown = table(names.collect());
+    for Freedom { name, .. } in &chain.freedoms {
+        let value = |run: &Run| run.chain.as_ref().and_then(|chain| chain.freedom(name));
+        let cells = runs.iter().map(|run| value(run).map_or("-".into(), short));
+        shown.add_row(std::iter::once((*name).to_owned()).chain(cells).collect::<Vec<_>>());
+    }
+    note(&shown.to_string());
 }

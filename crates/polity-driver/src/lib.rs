@@ -5,6 +5,7 @@
 
 mod budget;
 pub mod calls;
+pub mod chain;
 pub mod control;
 pub mod drive;
 pub mod health;

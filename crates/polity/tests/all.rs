@@ -13,6 +13,7 @@ mod bert;
 mod book;
 mod budget;
 mod calls;
+mod chain;
 mod constrain;
 mod damage;
 mod embedding;

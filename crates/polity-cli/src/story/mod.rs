@@ -1,5 +1,7 @@
 //! Presentation of a run: the table on the terminal and the report, both read from the run folder alone.
 
+mod capacity;
+mod chain;
 mod curves;
 mod finding;
 mod methods;
@@ -11,14 +13,16 @@ use super::output::note;
 use super::{asked, evidence};
 use comfy_table::{ContentArrangement, Table, presets};
 use polity_arena::report::{DataTable, Report, Section, automatic_edges, render};
+use polity_driver::chain::Record;
 use polity_driver::control::Recorded;
 use polity_driver::results::Run;
 use polity_driver::run::{Manifest, RunStatus, Summary};
 use polity_kernel::registry::Registry;
-use polity_store::disk::{Disk, write_atomically};
+use polity_store::disk::{Disk, RealDisk, write_atomically};
 use polity_store::tables::{ColumnData, Reader, TableError};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Maximum items in the report.
 const MOST_ITEMS: usize = 200;
@@ -161,11 +165,21 @@ pub fn replayed(summary: &Summary) {
 
 /// Writes `report.html` from the tables and the manifest. `lines`: the run's [`metrics`].
 pub fn write_report(disk: &dyn Disk, run: &Run<'_>, lines: &Lines, registry: &Registry) -> Result<PathBuf, Failure> {
-    let page = render(&report(disk, run, lines, registry)?);
+    let method = method_sections(disk, run, registry)?;
+    let page = render(&report(disk, run, lines, registry, method)?);
     let path = run.folder.join("report.html");
     write_atomically(disk, &path, page.as_bytes())
         .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
     Ok(path)
+}
+
+/// The sections on the method of an evaluation, derived from its record: its chain, and the capacity of the team's components.
+fn method_sections(disk: &dyn Disk, run: &Run<'_>, registry: &Registry) -> Result<Vec<Section>, Failure> {
+    let Some(record) = Record::read(disk, &run.folder)? else { return Ok(Vec::new()) };
+    let mut sections = chain::sections(&record.chain());
+    let components = record.components(Arc::new(RealDisk), registry)?;
+    sections.extend(capacity::section(&components, &run.manifest, &run.folder));
+    Ok(sections)
 }
 
 /// Names and values for the head of the report, of the rounds that are recorded.
@@ -206,7 +220,13 @@ fn facts(run: &Run<'_>, rounds: &[(String, ColumnData)], agents: Option<f64>, pl
     facts
 }
 
-fn report(disk: &dyn Disk, run: &Run<'_>, lines: &Lines, registry: &Registry) -> Result<Report, TableError> {
+fn report(
+    disk: &dyn Disk,
+    run: &Run<'_>,
+    lines: &Lines,
+    registry: &Registry,
+    method: Vec<Section>,
+) -> Result<Report, TableError> {
     let Run { folder, manifest, tables, orders, .. } = run;
     let rounds = tables.closed("rounds", &[], usize::MAX)?;
     let column = |name: &str| rounds.iter().find(|(n, _)| n == name).map(|(_, data)| data);
@@ -224,6 +244,7 @@ fn report(disk: &dyn Disk, run: &Run<'_>, lines: &Lines, registry: &Registry) ->
     sections.extend(pictures::cascades(tables)?);
     sections.extend(pictures::before_and_after(run, &shown)?);
     sections.extend(items(tables)?);
+    sections.extend(method);
     sections.extend(asked::sections(tables, folder, manifest.simulated, manifest.is_priced())?);
     sections.extend(ordered(orders));
     sections.extend(evidence::sections(tables)?);

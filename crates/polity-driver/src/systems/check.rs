@@ -3,7 +3,7 @@
 //! A run's folder is named by what determines the run, so that a killed check continues where it was, and a check of other claims in the
 //! same folder reuses its runs. No result depends on which run ended first.
 
-use super::outcome::{self, BenchRun, Runs, Values};
+use super::outcome::{self, BenchRun, DERIVED, Runs, Values};
 use super::{Entry, FILE, shown};
 use crate::run::claim_shared;
 use crate::run::{Engine, Extent, Prepared, RunStatus, prepare};
@@ -161,18 +161,20 @@ struct Bench {
 
 impl Bench {
     /// The index of a run, which is added if it is new.
-    fn add(&mut self, system: &str, arm: &str, prepared: Prepared, by_item: bool) -> usize {
+    fn add(&mut self, system: &str, arm: &str, prepared: Prepared, claim: &Claim) -> usize {
+        let (by_item, chained) = (claim.over == Over::Items, DERIVED.iter().any(|name| claim.metric.starts_with(name)));
         let inputs: Vec<&str> = prepared.files.iter().map(|file| file.entry.digest.as_str()).collect();
         let digest = digest_of(format!("{}\n{}", prepared.tree.to_json(), inputs.join("\n")).as_bytes()).to_string();
         // Arms of other names may be the same run: the folder is named after the first.
         let key = PathBuf::from(system).join(&digest);
         if let Some(at) = self.known.get(&key) {
             self.runs[*at].by_item |= by_item;
+            self.runs[*at].chained |= chained;
             return *at;
         }
         let short: String = digest.chars().take(16).collect();
         let dir = self.out.join(system).join(format!("{arm}-{short}"));
-        self.runs.push(BenchRun { dir, prepared, by_item });
+        self.runs.push(BenchRun { dir, prepared, by_item, chained });
         self.known.insert(key, self.runs.len() - 1);
         self.runs.len() - 1
     }
@@ -295,7 +297,7 @@ impl Asked<'_> {
             for seed in first..first + self.seeds(entry, claim) {
                 let mut prepared = prepared.clone();
                 prepared.tree.edit("seed", Node::built(Value::Int(seed as i64)))?;
-                runs.push(bench.add(&entry.name, name, prepared, claim.over == Over::Items));
+                runs.push(bench.add(&entry.name, name, prepared, claim));
             }
             arms.push(runs);
         }

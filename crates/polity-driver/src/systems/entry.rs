@@ -214,7 +214,8 @@ pub struct Claim {
     #[serde(default)]
     pub over: Over,
     /// What is measured: `accuracy`, `calls`, `tokens`, `cost` or `rounds` (of an evaluation, per item), a quantity that the method
-    /// measures, or a metric's last value.
+    /// measures, a degree of freedom of its chain (`chain.conditions`), the number of its weakest member
+    /// (`capacity.weakest`), or a metric's last value.
     pub metric: String,
     /// The arm it is about.
     pub of: String,

@@ -1,6 +1,7 @@
 //! What the runs of a check came to, and the values of a claim's quantity in them.
 
 use super::{Entry, FILE};
+use crate::chain::{Record, weakest};
 use crate::drive::Totals;
 use crate::run::{Engine, Prepared};
 use crate::systems::entry::{Claim, Over};
@@ -11,6 +12,10 @@ use polity_store::tables::{ColumnData, Reader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+/// Names of quantities that are derived from the record of the calls begin so: degrees of freedom of the method's chain, and `weakest`,
+/// the number of the member with the smallest share of right answers.
+pub(super) const DERIVED: [&str; 2] = ["chain.", "capacity."];
+
 /// Quantities of every run with calls, besides its metrics.
 pub const QUANTITIES: [&str; 5] = ["accuracy", "calls", "tokens", "cost", "rounds"];
 
@@ -20,6 +25,8 @@ pub(super) struct BenchRun {
     pub prepared: Prepared,
     /// Whether a claim is about its single items.
     pub by_item: bool,
+    /// Whether a claim is about what is derived from its calls.
+    pub chained: bool,
 }
 
 /// The results of a run.
@@ -37,7 +44,7 @@ pub(super) type Runs = Vec<usize>;
 
 /// Makes a run, or reads it, and returns its results.
 pub(super) fn run(engine: &Engine<'_>, run: &BenchRun) -> Result<Option<Values>, DriveError> {
-    let BenchRun { dir, prepared, by_item } = run;
+    let BenchRun { dir, prepared, by_item, chained } = run;
     let Some(whole) = engine.whole(prepared, dir, "its folder's name")? else { return Ok(None) };
     let mut values: BTreeMap<String, f64> =
         whole.metrics.iter().filter_map(|(name, values)| Some((name.clone(), values.last()?.1))).collect();
@@ -57,7 +64,20 @@ pub(super) fn run(engine: &Engine<'_>, run: &BenchRun) -> Result<Option<Values>,
     values.insert("tokens".into(), (tokens_in + tokens_out) as f64 / items);
     values.insert("cost".into(), cost_usd / items);
     values.insert("rounds".into(), rounds);
+    if *chained {
+        values.extend(of_record(engine, dir)?);
+    }
     Ok(Some(Values { means: values, items: of_items, digest: whole.digest }))
+}
+
+/// The quantities that are derived from the record of the calls.
+fn of_record(engine: &Engine<'_>, dir: &Path) -> Result<BTreeMap<String, f64>, DriveError> {
+    let Some(record) = Record::read(engine.disk.as_ref(), dir)? else { return Ok(BTreeMap::new()) };
+    let freedoms =
+        record.chain().freedoms.into_iter().map(|freedom| (format!("chain.{}", freedom.name), freedom.value));
+    let components = record.components(engine.disk.clone(), engine.registry)?;
+    let weakest = weakest(&components).map(|component| ("capacity.weakest".to_owned(), f64::from(component.member)));
+    Ok(freedoms.chain(weakest).collect())
 }
 
 /// The numbers of each item, in order of item: `accuracy` (0 or 1), `rounds`, `calls`, and what the method measures; of these columns, or
