@@ -15,6 +15,7 @@ mod budget;
 mod calls;
 mod constrain;
 mod damage;
+mod diagnose;
 mod embedding;
 mod estimate;
 mod faults;

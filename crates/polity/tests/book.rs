@@ -336,6 +336,11 @@ fn commands_of_the_arena() {
 }
 
 #[test]
+fn commands_of_diagnoses() {
+    check_page("diagnose.md");
+}
+
+#[test]
 fn commands_of_the_sandbox() {
     check_page("sandbox.md");
 }

@@ -8,10 +8,12 @@ mod misalignment;
 mod observations;
 mod protocol;
 mod specification;
+mod tally;
 mod trace;
 mod verification;
 
 pub use observations::{Contested, Observations, Turned};
+pub use tally::{Diagnosed, ModeTally, Tally};
 pub use trace::{Ended, Step, Trace};
 
 use polity_kernel::ask::EffectId;

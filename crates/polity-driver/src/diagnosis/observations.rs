@@ -49,6 +49,14 @@ pub struct Observations {
 /// Fewest items for a flag.
 const FEWEST: usize = 5;
 
+impl Contested {
+    /// Whether there are enough items to say anything.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        self.items >= FEWEST
+    }
+}
+
 impl Observations {
     pub(super) fn of(items: &[Item], traces: &[Trace]) -> Self {
         let mut seen = Observations::default();
@@ -60,7 +68,7 @@ impl Observations {
         let Observations { turned: Turned { first_right, lost, gained }, contested, .. } = &seen;
         let share = |part: usize, of: usize| part as f64 / of.max(1) as f64;
         let drift = (*first_right >= FEWEST).then(|| lost > gained && share(*lost, *first_right) >= 0.1);
-        let enough = contested.items >= FEWEST;
+        let enough = contested.is_enough();
         let collapse = enough.then(|| {
             share(contested.united, contested.items) >= 0.9 && contested.united_right <= contested.united_first_right
         });
