@@ -31,7 +31,7 @@ fn listing(diagnosis: &Diagnosis) -> String {
     let Diagnosis { items, calls, symptoms, undecided, observations } = diagnosis;
     let mut failed: Vec<u32> = symptoms.iter().map(|symptom| symptom.item).collect();
     failed.dedup();
-    let mut out = format!("{items} items, {calls} calls; {} items show a failure\n", failed.len());
+    let mut out = format!("{} of {items} items show a failure; members were asked {calls} times\n", failed.len());
     for symptom in symptoms {
         let shown: Vec<String> = symptom.calls.iter().map(place).collect();
         out.push_str(&format!(
@@ -87,14 +87,14 @@ fn overall(Observations { turned, contested, drift, collapse, monopoly }: &Obser
 fn table(tally: &Tally) -> String {
     let Tally { runs, clean_runs, unlabelled_clean_runs, modes } = tally;
     let mut out = format!(
-        "{:<4} {:<32} {:>13} {:>14} {:>16}\n",
+        "{:<4} {:<34} {:>13} {:>14} {:>16}\n",
         "", "failure mode", "named in runs", "named in items", "elsewhere (runs)"
     );
     for mode in modes {
         let ModeTally { number, planted_runs, named_runs, planted_items, named_items, runs_named_elsewhere, .. } = mode;
         let share = |part: &usize, of: &usize| if *of == 0 { "-".into() } else { format!("{part} of {of}") };
         out.push_str(&format!(
-            "{number:<4} {:<32} {:>13} {:>14} {runs_named_elsewhere:>16}\n",
+            "{number:<4} {:<34} {:>13} {:>14} {runs_named_elsewhere:>16}\n",
             mode.mode.name(),
             share(named_runs, planted_runs),
             share(named_items, planted_items)

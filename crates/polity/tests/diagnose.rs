@@ -159,7 +159,7 @@ fn faults_that_cannot_be_planted_are_refused() {
         assert!(said.text("error").contains(words), "{said:?}");
     }
     let (_, said) = debate(&folder, &json!([{"mode": "incorrect-verification"}]), &["--model", "openai/gpt-x"]);
-    assert!(said.text("error").contains("it needs a simulated model"), "{said:?}");
+    assert!(said.text("error").contains("`incorrect-verification` changes what a member says"), "{said:?}");
 }
 
 #[test]

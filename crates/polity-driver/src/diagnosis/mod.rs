@@ -129,11 +129,7 @@ fn undecided(team: &[Member], items: &[Item], traces: &[Trace], protocol: &Proto
     let few = traces.len() < FEWEST;
     let form = |item: &Item| matches!(item.scorer, Scorer::Number | Scorer::Math | Scorer::Choice);
     let reasons = [
-        (
-            Mode::FailToAskForClarification,
-            true,
-            "whether something is unclear is not in the record; a judge can decide it",
-        ),
+        (Mode::FailToAskForClarification, true, "whether something is unclear is not in the record"),
         (Mode::DisobeyTaskSpecification, !items.iter().any(form), "the items do not prescribe the form of an answer"),
         (
             Mode::DisobeyRoleSpecification,
