@@ -677,6 +677,14 @@ pub enum Verb {
         #[arg(long)]
         json: bool,
     },
+    /// Name the ways in which teams failed, with the calls that show them. Of a sweep, count how often each planted fault is named.
+    Diagnose {
+        /// Run folder of an evaluation, or sweep folder.
+        run: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Fit the parameters of a simulated model to the answers of a recorded evaluation, per model.
     Calibrate {
         /// Run folder of an evaluation.
@@ -820,6 +828,7 @@ impl Verb {
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
             | Verb::Calibrate { json, .. }
+            | Verb::Diagnose { json, .. }
             | Verb::Verify { json, .. }
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,

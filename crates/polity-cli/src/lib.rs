@@ -9,6 +9,7 @@ mod calibrate;
 mod calls;
 mod compare;
 mod ctl;
+mod diagnose;
 mod doctor;
 mod engine;
 mod estimate;
@@ -272,6 +273,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
         }
         Verb::Calibrate { run, json } => calibrate::calibrate(&run, json, registry),
+        Verb::Diagnose { run, json } => diagnose::diagnose(&run, json, registry),
         Verb::Agreement { run, json } => agreement::agreement(&run, json),
         Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),
         Verb::Ctl { run, order } => ctl::ctl(&run, &order),

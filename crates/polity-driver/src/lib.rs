@@ -7,6 +7,7 @@ mod budget;
 pub mod calls;
 pub mod chain;
 pub mod control;
+pub mod diagnosis;
 pub mod drive;
 pub mod health;
 mod past;

@@ -11,7 +11,7 @@ use crate::environment::Env;
 use crate::interface::Actions;
 use crate::items::{Item, Scorer};
 use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
-use crate::method::{Log, Member, MethodHost, Placebo, Quantity, Records, Score, Start, Verdict};
+use crate::method::{Log, Member, MethodHost, Placebo, PlantedFault, Quantity, Records, Score, Start, Verdict};
 use crate::saved::{Reader, Sink, Writer};
 use crate::topology::Topology;
 use rayon::prelude::*;
@@ -58,6 +58,8 @@ pub(crate) struct Plan {
     pub retries: u8,
     /// What carries no information.
     pub placebos: Vec<Placebo>,
+    /// What goes wrong on purpose.
+    pub faults: Vec<PlantedFault>,
     /// The environment in which items are worked on, if any.
     pub environment: Option<Env>,
 }
@@ -213,6 +215,7 @@ impl Evaluation {
                         hold_at,
                         retries: plan.retries,
                         placebos: &plan.placebos,
+                        faults: &plan.faults,
                         environment: plan.environment.as_ref(),
                     };
                     Ok((i, method.run(start)?))

@@ -11,6 +11,7 @@ pub mod declare;
 pub mod environment;
 pub mod evaluation;
 pub mod event;
+pub mod failure;
 pub mod interface;
 pub mod items;
 pub mod journal;

@@ -4,9 +4,12 @@
 //! future. Whenever answers have arrived, it runs again from its last checkpoint with the answers so far.
 
 mod placebo;
+mod planted;
 mod team;
 
 pub use placebo::Placebo;
+pub use planted::PlantedFault;
+use planted::{Course, passing};
 pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, members, roles_exist};
 pub use team::{Team, TeamSource};
 
@@ -326,6 +329,9 @@ pub struct TeamContext<'a> {
     hold_at: Option<u32>,
     retries: u8,
     placebos: &'a [Placebo],
+    faults: &'a [PlantedFault],
+    /// Whether a planted fault has stopped the team.
+    stopped: bool,
     /// Replies drawn by lot since the round began.
     lots: u32,
     /// The environment in which the team works, if any.
@@ -353,14 +359,27 @@ impl<'a> TeamContext<'a> {
             hold_at: None,
             retries: *retries,
             placebos: &[],
+            faults: &[],
             environment: None,
         };
         TeamContext { agent: Some(agent), ..TeamContext::at(start, ask) }
     }
 
     fn at(start: Start<'a>, ask: Ask<'a>) -> Self {
-        let Start { item, team, topology, seed, round, checkpoint, hold_at, retries, placebos, environment, .. } =
-            start;
+        let Start {
+            item,
+            team,
+            topology,
+            seed,
+            round,
+            checkpoint,
+            hold_at,
+            retries,
+            placebos,
+            faults,
+            environment,
+            ..
+        } = start;
         TeamContext {
             item,
             team,
@@ -375,6 +394,8 @@ impl<'a> TeamContext<'a> {
             hold_at,
             retries,
             placebos,
+            faults,
+            stopped: false,
             lots: 0,
             environment,
             episode: None,
@@ -422,6 +443,10 @@ impl TeamContext<'_> {
 
     /// Ends the round and saves `state`: from now on the method resumes here when it runs again.
     pub async fn end_round<T: Serialize>(&mut self, state: &T) -> Result<(), Fault> {
+        if self.stops_here() {
+            self.stopped = true;
+            std::future::pending::<()>().await;
+        }
         let kept = |e: postcard::Error| Fault(format!("the method's state cannot be saved: {e}"));
         let mut bytes = postcard::to_allocvec(state).map_err(kept)?;
         if let Some(episode) = &self.episode {
@@ -474,42 +499,62 @@ impl TeamContext<'_> {
     /// as the scenario says (`max_retries`).
     pub async fn ask_all(&mut self, briefs: Vec<Brief>) -> Vec<Reply> {
         let mut works = Vec::with_capacity(briefs.len());
-        let questions = briefs
-            .into_iter()
-            .map(|Brief { member, messages, response_format, task, sample }| {
-                let asked = self.team.get(member);
-                let task = match task {
-                    Task::Solve if asked.is_some_and(|asked| asked.adversarial) => Task::Mislead,
-                    task => task,
-                };
-                let reads = messages.iter().flat_map(|m| &m.parts).any(|part| !matches!(part, Part::Text(_)));
-                let (nth, sample) = (
-                    sample,
-                    self.agent.map_or(0, |agent| agent.wrapping_mul(SAMPLES))
-                        + (member as u32 + sample * self.team.len() as u32),
-                );
-                let mut request = Request {
-                    settings: asked.map_or(Settings::default(), |m| m.settings),
-                    sample,
-                    purpose: if reads && task == Task::Solve { "reconsider" } else { task.name() }.into(),
-                    ..Request::new(asked.map_or("", |m| m.model.as_str()), messages, response_format)
-                };
-                if task == Task::Solve && self.placebos.contains(&Placebo::Said) {
-                    placebo::unsaid(&mut request);
-                }
-                works.push((task, request.response_format.clone()));
-                let hidden = self.hidden(member, nth, task, &request);
-                (self.name_of(member as u32), Question::new(request).hidden(hidden).retries(self.retries))
-            })
-            .collect();
-        let heard = self.ask.ask_all(questions).await;
-        if self.placebos.is_empty() {
-            return heard;
+        let mut questions = Vec::with_capacity(briefs.len());
+        for brief in briefs {
+            let (Brief { member, messages, response_format, task, sample }, course) = self.misled(brief);
+            works.push((member, task, response_format.clone(), course));
+            let times = match course {
+                Course::Once => 1,
+                Course::Twice => 2,
+                Course::Skipped => continue,
+            };
+            let question = self.question(Brief { member, messages, response_format, task, sample });
+            questions.extend(std::iter::repeat_n((self.name_of(member as u32), question), times));
         }
-        let blind = |(heard, (task, form)): (Reply, (Task, ResponseFormat))| {
-            heard.map(|value| placebo::blinded(self.placebos, task, &form, value, &mut self.lot()))
+        let mut heard = self.ask.ask_all(questions).await.into_iter();
+        let mut replies = Vec::with_capacity(works.len());
+        for (member, task, form, course) in works {
+            let missing = || Err(AskError::Failed("no answer was recorded".into()));
+            let reply = match course {
+                Course::Once => heard.next().unwrap_or_else(missing),
+                Course::Twice => heard.nth(1).unwrap_or_else(missing),
+                Course::Skipped => Ok(passing(&form)),
+            };
+            let reply = match reply {
+                Ok(value) if !self.placebos.is_empty() => {
+                    Ok(placebo::blinded(self.placebos, task, &form, value, &mut self.lot()))
+                }
+                reply => reply,
+            };
+            replies.push(self.misheard(member, task, reply));
+        }
+        replies
+    }
+
+    /// Makes the question of a brief, with what a simulated or recorded model may know about it.
+    fn question(&self, Brief { member, messages, response_format, task, sample }: Brief) -> Question {
+        let asked = self.team.get(member);
+        let task = match task {
+            Task::Solve if asked.is_some_and(|asked| asked.adversarial) => Task::Mislead,
+            task => task,
         };
-        heard.into_iter().zip(works).map(blind).collect()
+        let reads = messages.iter().flat_map(|m| &m.parts).any(|part| !matches!(part, Part::Text(_)));
+        let (nth, sample) = (
+            sample,
+            self.agent.map_or(0, |agent| agent.wrapping_mul(SAMPLES))
+                + (member as u32 + sample * self.team.len() as u32),
+        );
+        let mut request = Request {
+            settings: asked.map_or(Settings::default(), |m| m.settings),
+            sample,
+            purpose: if reads && task == Task::Solve { "reconsider" } else { task.name() }.into(),
+            ..Request::new(asked.map_or("", |m| m.model.as_str()), messages, response_format)
+        };
+        if task == Task::Solve && self.placebos.contains(&Placebo::Said) {
+            placebo::unsaid(&mut request);
+        }
+        let hidden = self.deluded(member, task, &request, self.hidden(member, nth, task, &request));
+        Question::new(request).hidden(hidden).retries(self.retries)
     }
 
     /// Returns random numbers for the next reply that is drawn by lot.
@@ -670,6 +715,8 @@ pub(crate) struct Start<'a> {
     pub retries: u8,
     /// What carries no information.
     pub placebos: &'a [Placebo],
+    /// What goes wrong on purpose.
+    pub faults: &'a [PlantedFault],
     /// The environment in which the team works, if any.
     pub environment: Option<&'a Env>,
 }
@@ -698,7 +745,11 @@ impl<M: Method> MethodHost for Host<M> {
         context.begin_episode()?;
         let mut last = None;
         let done = poll_once(async {
-            let verdict = self.0.run(&mut context).await?;
+            let verdict = match poll_once(self.0.run(&mut context)) {
+                Some(verdict) => verdict?,
+                None if context.stopped => Verdict { answer: context.standing() },
+                None => std::future::pending().await,
+            };
             last = Some(context.last_round());
             let score = context.scored(&verdict).await;
             Ok::<_, Fault>((verdict, score))

@@ -16,6 +16,7 @@ mod calls;
 mod chain;
 mod constrain;
 mod damage;
+mod diagnose;
 mod embedding;
 mod estimate;
 mod faults;

@@ -341,6 +341,11 @@ fn commands_of_a_team_as_a_model() {
 }
 
 #[test]
+fn commands_of_diagnoses() {
+    check_page("diagnose.md");
+}
+
+#[test]
 fn commands_of_the_sandbox() {
     check_page("sandbox.md");
 }

@@ -3,6 +3,7 @@
 mod calls;
 mod claim;
 mod derived;
+mod diagnose;
 mod engine;
 mod estimate;
 mod folder;

@@ -119,7 +119,7 @@ fn draft(
             Some("for instance `world: {kind: guess-average}`"),
         )),
         (Some(_), None) => {
-            let keys = ["team", "items", "max_concurrent", "max_retries", "placebo", "environment"];
+            let keys = ["team", "items", "max_concurrent", "max_retries", "placebo", "faults", "environment"];
             if let Some(key) = keys.into_iter().find(|key| at(key).is_some()) {
                 let help = Some("evaluations have a `method` and no `world`");
                 return Err(wrong(key, at(key), tree, format!("`{key}` belongs to an evaluation"), help));

@@ -9,7 +9,7 @@ use super::span::Span;
 use super::{kinds, span, text, validation_source};
 use crate::ask::Settings;
 use crate::items::{Scorer, Shape};
-use crate::method::Placebo;
+use crate::method::{Placebo, PlantedFault};
 use crate::topology;
 use crate::tree::{Node, TreeError};
 use crate::world::Activation;
@@ -108,6 +108,10 @@ pub struct Scenario {
     /// comparing a method with its placebo.
     #[serde(default)]
     pub placebo: Vec<Placebo>,
+    /// Faults that are planted in the work of the team, to measure what `polity diagnose` finds:
+    /// `faults: [{mode: step-repetition, member: 1}]`.
+    #[serde(default)]
+    pub faults: Vec<PlantedFault>,
     /// Parameters that change at the start of a round.
     #[serde(default)]
     pub changes: Vec<Change>,

@@ -30,6 +30,10 @@ pub(super) fn draft(
     let topology = topology.unwrap_or(Topology::Complete { n });
     let items = items(scenario, tree, inputs)?;
     recorded_members(&team, &items, tree)?;
+    let models: Vec<&str> = team.iter().map(|member| member.model.as_str()).collect();
+    for (i, fault) in scenario.faults.iter().enumerate() {
+        fault.check(&models, items.len()).map_err(|invalid| tree.blame(&format!("faults[{i}]"), invalid))?;
+    }
     if scenario.rounds == 0 {
         return Err(wrong("rounds", tree.get("rounds"), tree, "a method needs at least one round", None));
     }
@@ -74,6 +78,7 @@ pub(super) fn draft(
         topology,
         retries,
         placebos: scenario.placebo.clone(),
+        faults: scenario.faults.clone(),
         environment,
     };
     Ok(Draft::Evaluation(Box::new(Evaluation::new(plan, method, later))))

@@ -145,8 +145,17 @@ impl<'a> Call<'a> {
                 ResponseFormat::Text => reasons(self.model.verbosity, &mut self.draws(For::Reasons)),
                 response_format => placeholder(response_format, &mut self.draws(For::Placeholder)),
             },
-            _ => self.worded(&self.answer()),
+            _ => match self.told("answer") {
+                Some(answer) => self.worded(answer),
+                None => self.worded(&self.answer()),
+            },
         }
+    }
+
+    /// What the model is made to say in a field of its reply, by a planted fault.
+    fn told(&self, field: &str) -> Option<&str> {
+        let recorded = self.effect.hidden.as_ref()?.recorded.as_ref()?.as_ref().ok()?;
+        recorded.fields.get(field).map(String::as_str)
     }
 
     /// What the model said last, and what it was shown since.
@@ -383,14 +392,15 @@ impl<'a> Call<'a> {
                 let place = answer_field(fields);
                 // Every record draws its own words.
                 let mut words = self.draws(For::Reasons);
-                let mut value = |i: usize, response_format: &ResponseFormat| {
-                    self.shaped(response_format, answer.filter(|_| i == place), &mut words)
+                let mut value = |i: usize, name: &str, response_format: &ResponseFormat| match self.told(name) {
+                    Some(text) => fitted(response_format, text),
+                    None => self.shaped(response_format, answer.filter(|_| i == place), &mut words),
                 };
                 Json::Object(
                     fields
                         .iter()
                         .enumerate()
-                        .map(|(i, (name, response_format))| (name.clone(), value(i, response_format)))
+                        .map(|(i, (name, response_format))| (name.clone(), value(i, name, response_format)))
                         .collect(),
                 )
             }

@@ -1,0 +1,72 @@
+//! Why a team failed, from the record of its run ([`crate::diagnosis`]).
+
+use super::engine::{Engine, Recorded};
+use super::folder::Folder;
+use crate::diagnosis::{Diagnosed, Ended, Trace, diagnose};
+use crate::sweep::{SweepManifest, is_sweep, run_folder};
+use polity_kernel::scenario::Assembled;
+use polity_store::DriveError;
+use polity_store::tables::{ColumnData, Reader, TableError};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+impl Engine<'_> {
+    /// Names the failure modes that the record of an evaluation shows, for the items that have ended; of a sweep, those of all its runs.
+    /// Nothing is run or written; the run may be active.
+    ///
+    /// # Errors
+    /// [`DriveError::Input`] for a society; [`DriveError::Folder`], [`DriveError::Journal`] and [`DriveError::Tables`] for damaged runs.
+    pub fn diagnose(&self, dir: &Path) -> Result<Vec<Diagnosed>, DriveError> {
+        if !is_sweep(self.disk.as_ref(), dir) {
+            return Ok(vec![self.diagnose_run(dir)?]);
+        }
+        let manifest = SweepManifest::of(self.disk.as_ref(), dir)?;
+        let arms = manifest.design.arms.iter().zip(&manifest.arms);
+        arms.flat_map(|(arm, entry)| arm.seeds.iter().map(|seed| self.diagnose_run(&run_folder(dir, entry, *seed))))
+            .collect()
+    }
+
+    fn diagnose_run(&self, dir: &Path) -> Result<Diagnosed, DriveError> {
+        let folder = Folder::read(self.disk.clone(), dir)?;
+        let Recorded { manifest, prepared, story, .. } = self.recorded(&folder)?;
+        let Assembled::Evaluation(evaluation) = self.assemble(&prepared)? else {
+            let message = format!(
+                "{} is a society; only evaluations, in which teams work on items, can be diagnosed",
+                dir.display()
+            );
+            return Err(DriveError::Input(message));
+        };
+        let planted = match manifest.scenario.get("faults") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(faults) => Vec::deserialize(faults).map_err(|error| {
+                let path = dir.join("manifest.json");
+                DriveError::Folder(format!("{}: `faults` cannot be read: {error}", path.display()))
+            })?,
+        };
+        let ended = ended(&story.inventory.results(self.disk.as_ref(), folder.path()))?;
+        let traces = Trace::of_run(evaluation.items(), story.past.answers.values(), ended);
+        let diagnosis = diagnose(evaluation.team(), evaluation.items(), &traces);
+        Ok(Diagnosed { run: dir.to_path_buf(), planted, diagnosis })
+    }
+}
+
+/// Reads how the items ended; an item that has not ended is absent.
+fn ended(tables: &Reader<'_>) -> Result<BTreeMap<u32, Ended>, DriveError> {
+    let read = match tables.table("items", &["item", "answer", "correct", "rounds"], usize::MAX) {
+        Ok(read) => read,
+        // No item has ended yet.
+        Err(TableError::Rounds { .. }) => return Ok(BTreeMap::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let column = |name: &str| read.iter().find(|(column, _)| column == name).map(|(_, data)| data);
+    let numbers = |name: &str| column(name).map(ColumnData::numbers).unwrap_or_default();
+    let answers = column("answer").map(ColumnData::texts).unwrap_or_default();
+    let rows = numbers("item").into_iter().zip(answers).zip(numbers("correct")).zip(numbers("rounds"));
+    let ended = rows.filter_map(|(((item, answer), correct), rounds)| {
+        let correct = correct.map(|correct| correct > 0.5);
+        Some((item? as u32, Ended { answer, correct, rounds: rounds? as u32 }))
+    });
+    Ok(ended.collect())
+}
