@@ -105,24 +105,6 @@ impl ArenaObserver for Teller<'_> {
     }
 }
 
-/// Explains that runs were given instead of methods, or methods instead of runs.
-pub fn no_methods(runs: &[PathBuf], registry: &Registry) -> Result<(), Failure> {
-    let name = |run: &PathBuf| run.to_string_lossy().split('@').next().unwrap_or_default().to_owned();
-    let method = runs.iter().find(|run| !run.exists() && registry.method_named(&name(run)).is_some());
-    if let Some(method) = method {
-        let message = format!(
-            "`{}` is a method: name the items to compare methods on, for instance --task data/gsm8k-20.jsonl \
-             --model sim/medium",
-            method.display()
-        );
-        return Err(Failure::new(Exit::Input, message));
-    }
-    match runs {
-        [_] => Err(Failure::new(Exit::Input, "a comparison needs at least two runs, or methods and a --task")),
-        _ => Ok(()),
-    }
-}
-
 fn halted(halt: Halt, out: &Path, common: &Common) -> Result<Exit, Failure> {
     let how = format!("the same command with --out {} continues", out.display());
     let summary = match halt {

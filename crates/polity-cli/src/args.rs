@@ -52,6 +52,21 @@ pub struct Common {
     pub no_report: bool,
 }
 
+/// How methods are compared.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub struct Comparing {
+    /// Give all methods the budget of the most expensive one. Methods named without a team size get the size that comes closest to
+    /// it, measured in a pilot on a tenth of the items.
+    #[arg(long, value_enum, default_value = "none", requires = "task")]
+    pub equal: Equal,
+    /// Number of items in that pilot (default: a tenth, but at least five). Methods that stop early need more.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub pilot: Option<u32>,
+    /// Recompute each run from its journal before it counts: every request to a model and every digest must be those recorded.
+    #[arg(long, requires = "task")]
+    pub replay: bool,
+}
+
 /// How many items and repeats methods are tried on.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub struct Trying {
@@ -498,16 +513,8 @@ pub enum Verb {
         /// File with the items that the methods work on.
         #[arg(long, value_name = "FILE")]
         task: Option<PathBuf>,
-        /// Give all methods the budget of the most expensive one. Methods named without a team size get the size that comes closest to
-        /// it, measured in a pilot on a tenth of the items.
-        #[arg(long, value_enum, default_value = "none", requires = "task")]
-        equal: Equal,
-        /// Number of items in that pilot (default: a tenth, but at least five). Methods that stop early need more.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-        pilot: Option<u32>,
-        /// Recompute each run from its journal before it counts: every request to a model and every digest must be those recorded.
-        #[arg(long, requires = "task")]
-        replay: bool,
+        #[command(flatten)]
+        comparing: Comparing,
         #[command(flatten)]
         trying: Trying,
         /// Folder of the comparison (default: runs/compare-TASK-SEED).

@@ -8,6 +8,7 @@ use polity_driver::chain::{Chain, Freedom};
 use polity_driver::results;
 use polity_driver::run::Manifest;
 use polity_driver::sweep::is_sweep;
+use polity_kernel::registry::Registry;
 use polity_kernel::tree;
 use polity_store::disk::RealDisk;
 use serde_json::{Value, json};
@@ -79,8 +80,28 @@ fn read(path: &Path) -> Result<Run, Failure> {
     Ok(Run { path: path.display().to_string(), parameters: parameters(&manifest), metrics, digests, chain })
 }
 
+/// Explains that methods were given instead of runs, or a single run.
+fn no_methods(runs: &[PathBuf], registry: &Registry) -> Result<(), Failure> {
+    let name = |run: &PathBuf| run.to_string_lossy().split('@').next().unwrap_or_default().to_owned();
+    let method = runs.iter().find(|run| !run.exists() && registry.method_named(&name(run)).is_some());
+    if let Some(method) = method {
+        let message = format!(
+            "`{}` is a method: name the items to compare methods on, for instance --task data/gsm8k-20.jsonl \
+             --model sim/medium",
+            method.display()
+        );
+        return Err(Failure::new(Exit::Input, message));
+    }
+    match runs {
+        [_] => Err(Failure::new(Exit::Input, "a comparison needs at least two runs, or methods and a --task")),
+        _ => Ok(()),
+    }
+}
+
 /// Compares runs.
-pub fn compare(paths: &[PathBuf], json: bool) -> Result<Exit, Failure> {
+pub fn compare(runs: &[String], json: bool, registry: &Registry) -> Result<Exit, Failure> {
+    let paths: Vec<PathBuf> = runs.iter().map(PathBuf::from).collect();
+    no_methods(&paths, registry)?;
     let runs = paths.iter().map(|path| read(path)).collect::<Result<Vec<Run>, Failure>>()?;
     let differing = differing(&runs);
     let common = runs.iter().map(|run| run.digests.len()).min().unwrap_or(0);

@@ -4,9 +4,19 @@ use super::failure::{Exit, Failure, Source, failure};
 use super::output::{json, note, print_line};
 use super::progress;
 use polity_driver::run::{Basis, Engine, Forecast, Prepared};
+use std::path::Path;
 
 /// The default maximum cost of a sample, in US dollars.
 pub const SAMPLE_USD: f64 = 0.10;
+
+/// What an estimate rests on: an earlier run, nothing, or a sample for at most `limit` US dollars.
+pub fn basis(from: Option<&Path>, no_ask: bool, limit: f64) -> Basis<'_> {
+    match from {
+        Some(run) => Basis::Run(run),
+        None if no_ask => Basis::Bounds,
+        None => Basis::Sample(limit),
+    }
+}
 
 pub fn estimate(
     engine: &Engine<'_>,

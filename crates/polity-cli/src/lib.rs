@@ -40,7 +40,7 @@ mod verify;
 mod view;
 
 pub use args::Args;
-use args::{Answering, Common, Listening, Spending, Verb};
+use args::{Answering, Common, Comparing, Listening, Spending, Verb};
 use clap::Parser;
 use engine::with_engine;
 pub use failure::{Exit, Failure, exit_of};
@@ -58,7 +58,7 @@ use flags::{edits, flags, load};
 pub use mimalloc::MiMalloc as Allocator;
 use output::{LogFormat, error_json, note, print_line};
 use polity_driver::results;
-use polity_driver::run::{Basis, Engine, Extent, Prepared, RunStatus, Summary, Wanted, new_folder};
+use polity_driver::run::{Engine, Prepared, RunStatus, Summary, Wanted, new_folder};
 use polity_driver::run::{fork_folder, seed_of};
 use polity_driver::sweep::is_sweep;
 use polity_kernel::registry::Registry;
@@ -178,10 +178,7 @@ fn log_format(words: impl Iterator<Item = String>) -> LogFormat {
 
 fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
     match verb {
-        Verb::Validate { files, access, full, json } => {
-            let extent = if full { Extent::Whole } else { Extent::Outline };
-            validate::validate(&files, &access, extent, json, registry)
-        }
+        Verb::Validate { files, access, full, json } => validate::validate(&files, &access, full, json, registry),
         Verb::Run { file, common, out, access, edits, spending, answering, listening } => {
             let flags = edits.flags().into_iter().chain(spending.flags()).chain(answering.flags()?).collect();
             let (prepared, source) = load(&file, &access, &edits.set, flags, registry)?;
@@ -190,11 +187,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Estimate { file, max_cost, from, no_ask, common, access, edits, answering } => {
             let flags = edits.flags().into_iter().chain(answering.flags()?).collect();
             let (prepared, source) = load(&file, &access, &edits.set, flags, registry)?;
-            let basis = match &from {
-                Some(run) => Basis::Run(run),
-                None if no_ask => Basis::Bounds,
-                None => Basis::Sample(max_cost),
-            };
+            let basis = estimate::basis(from.as_deref(), no_ask, max_cost);
             with_engine(&common, &answering, registry, |engine, stop| {
                 let engine = &Engine { asks: !no_ask, ..engine.clone() };
                 estimate::estimate(engine, &prepared, &source, basis, common.json, progress::Bar::new(stop))
@@ -213,24 +206,9 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
                 arena::eval(engine, &method, wished, &answering, &common, stop)
             })
         }
-        Verb::Compare { what, task: None, common, .. } => {
-            let runs: Vec<PathBuf> = what.iter().map(PathBuf::from).collect();
-            arena::no_methods(&runs, registry)?;
-            compare::compare(&runs, common.json)
-        }
-        Verb::Compare {
-            what,
-            task: Some(task),
-            equal,
-            pilot,
-            replay,
-            trying,
-            out,
-            edits,
-            spending,
-            answering,
-            common,
-        } => {
+        Verb::Compare { what, task: None, common, .. } => compare::compare(&what, common.json, registry),
+        Verb::Compare { what, task: Some(task), comparing, trying, out, edits, spending, answering, common } => {
+            let Comparing { equal, pilot, replay } = comparing;
             let wished = arena::Wished { task: &task, trying, pilot, replay, edits: &edits, spending, out };
             with_engine(&common, &answering, registry, |engine, stop| {
                 arena::compare(engine, &what, equal, wished, &answering, &common, stop)
@@ -257,9 +235,8 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         }
         Verb::Interview { run, agents, question, at, out, answering, common } => {
             with_engine(&common, &answering, registry, |engine, stop| {
-                let watch = progress::Bar::new(stop);
                 let asked = interview::Asked { run: &run, agents: &agents, at, question: &question };
-                interview::interview(engine, &asked, out.as_deref(), common.json, watch)
+                interview::interview(engine, &asked, out.as_deref(), common.json, progress::Bar::new(stop))
             })
         }
         Verb::Systems(verb) => systems::systems(verb, registry),

@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 pub fn validate(
     paths: &[PathBuf],
     access: &FileAccess,
-    extent: Extent,
+    full: bool,
     json: bool,
     registry: &Registry,
 ) -> Result<Exit, Failure> {
+    let extent = if full { Extent::Whole } else { Extent::Outline };
     let engine = Engine { asks: false, ..plain_engine(registry) };
     let (files, without) = named(paths);
     let mut wrong = without;

@@ -37,6 +37,9 @@ fn chance(p: f64) -> String {
     if p < 0.001 { format!("{p:.1e}") } else { format!("{p:.3}") }
 }
 
+/// With more methods than this the table has no columns of single methods; `methods.jsonl` has them.
+const MANY: usize = 8;
+
 /// The most accurate first; of equally accurate ones, that with fewer tokens.
 fn ranked(scores: &[Score]) -> Vec<&Score> {
     let mut ranked: Vec<&Score> = scores.iter().collect();
@@ -79,8 +82,11 @@ pub fn methods(scores: &[Score]) -> Grid {
     if scores.iter().any(|score| score.replayed.is_some()) {
         more("replay".into(), &|score| score.replayed.map_or("-".into(), |status| status.to_string()));
     }
+    // Of many methods, what at least half of them measure: their own quantities would make the table wider than any screen.
+    let least = if scores.len() > MANY { scores.len().div_ceil(2) } else { 1 };
     let names: BTreeSet<&str> = scores.iter().flat_map(|score| score.measured.keys().copied()).collect();
-    for name in names {
+    let measured = |name: &str| scores.iter().filter(|score| score.measured.contains_key(name)).count();
+    for name in names.into_iter().filter(|name| measured(name) >= least) {
         more(name.into(), &|score| share(score.measured.get(name).map(|measured| measured.mean)));
     }
     if scores.iter().any(|score| score.unscored > 0) {
