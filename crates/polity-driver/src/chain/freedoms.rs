@@ -71,12 +71,15 @@ fn count<T: Ord>(values: impl Iterator<Item = T>) -> f64 {
     values.collect::<BTreeSet<T>>().len() as f64
 }
 
+/// A call as a step of a series: its round, its number, its member and its kind.
+type Step<'a> = (u32, u32, u32, &'a str);
+
 /// Counts the series of calls after which items went on differently.
 fn choice_points(chains: &[ItemChain]) -> usize {
     // The tree of all series: the children of a node, by the next call; `None` is the end.
-    let mut children: Vec<BTreeMap<Option<(u32, u32, u32, &str)>, usize>> = vec![BTreeMap::new()];
+    let mut children: Vec<BTreeMap<Option<Step<'_>>, usize>> = vec![BTreeMap::new()];
     for chain in chains {
-        let mut steps: Vec<_> =
+        let mut steps: Vec<Step<'_>> =
             chain.links.iter().map(|link| (link.form.round, link.n, link.actor, link.form.kind.as_str())).collect();
         steps.sort_unstable();
         let mut node = 0;
