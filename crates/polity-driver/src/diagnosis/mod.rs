@@ -1,7 +1,7 @@
 //! Why a team failed: the failure modes that the record of a run shows, with the calls that show them.
 //!
 //! The rules read the record alone: who was asked what, what was shown, what was replied, and how each item ended. Some rules compare an
-//! item with the others of the run: what happens in most of them is the protocol of the method ([`Protocol`]). A mode that the record
+//! item with the others of the run: what happens in most of them is the protocol of the method (`Protocol`). A mode that the record
 //! cannot decide is reported as such ([`Diagnosis::undecided`]).
 
 mod misalignment;
