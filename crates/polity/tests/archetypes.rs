@@ -96,7 +96,8 @@ fn sampled_minds_are_the_same_on_any_threads_shards_and_arrivals() {
     let prepared =
         city(&[("agents", json!(20_000)), ("cohorts", json!([{"policy": policy}])), ("model", json!("sim/faulty"))]);
     let (asked, _) = the_same_everywhere(&prepared, &[(4, 1, None), (1, 3, None), (4, 3, Some(1))]);
-    assert!((200..2000).contains(&asked), "{asked}");
+    // A fifth of the people can be asked, and of these only those to whom something happens: the sick, and those who work.
+    assert!((200..=4000).contains(&asked), "{asked}");
 }
 
 #[test]

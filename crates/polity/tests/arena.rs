@@ -4,7 +4,8 @@
 //! The long forms: `bash scripts/campaigns.sh items compared`.
 
 use crate::harness::{Said, arg, assert_same_tables, from_env, polity, said, scratch, tables};
-use polity_kernel::method::{DefaultTeam, Method, Records, TeamContext, Verdict};
+use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role};
+use polity_kernel::method::{Brief, DefaultTeam, Method, Records, TeamContext, Verdict};
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, NoParams};
 use polity_kernel::tree::Invalid;
@@ -305,6 +306,9 @@ impl Method for Moody {
 
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let answer = self.0.to_string();
+        let parts = vec![Part::Text(context.item.question.clone())];
+        let asked = vec![ChatMessage { role: Role::User, parts }];
+        let _ = context.ask(Brief::new(0, asked, ResponseFormat::Text)).await;
         context.record(0, 0, &answer);
         context.end_round(&()).await?;
         Ok(Verdict { answer: Some(answer) })
@@ -320,8 +324,8 @@ fn a_method_whose_replay_differs_is_not_ranked() {
         let contest = contest.out(scratch("arena-moody").join(name));
         if replay { contest.replayed().run() } else { contest.run() }
     };
-    assert!(compared(["direct", "moody"], false, "trusting").is_ok());
-    assert!(compared(["direct", "chain-of-thought"], true, "steady").is_ok());
+    compared(["direct", "moody"], false, "trusting").unwrap();
+    compared(["direct", "chain-of-thought"], true, "steady").unwrap();
     let refused = compared(["direct", "moody"], true, "moody").unwrap_err().to_string();
     assert!(refused.contains("differs from round 0 on; its trace cannot be trusted"), "{refused}");
 }

@@ -139,6 +139,25 @@ fn requests_at_the_same_time_are_runs_that_verify_and_replay() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Patched MOA's three algorithms: only the method changes, and each asks the same model more than once.
+#[test]
+fn one_switch_wraps_a_model() {
+    for method in ["best-of-n", "moa", "master"] {
+        let folder = scratch(&format!("serve-switch-{method}"));
+        let args = ["serve", "--method", method, "--model", "sim/small", "--out", "team", "--no-open"];
+        let server = start(&folder, &args, &[]);
+        let body = json!({
+            "model": format!("polity/{method}"),
+            "messages": [{ "role": "user", "content": "What is 6 times 7?" }],
+        });
+        let answer = post(&server, &body.to_string()).json();
+        assert!(!answer["choices"][0]["message"]["content"].as_str().unwrap().is_empty(), "{answer}");
+        assert!(answer["polity"]["calls"].as_u64().unwrap() > 1, "{answer}");
+        let listed = text(&polity(&folder, &["calls", "team/chatcmpl-000001", "--json"], &[]).stdout);
+        assert!(!listed.is_empty() && listed.lines().all(|line| line.contains("sim/small")), "{listed}");
+    }
+}
+
 #[test]
 fn one_budget_holds_over_requests_at_the_same_time() {
     let folder = scratch("serve-budget");

@@ -101,8 +101,7 @@ pub struct Changes {
 struct Seen {
     health: NumberSlot,
     right_isolate: NumberSlot,
-    /// Only with `employment`.
-    employment: Option<NumberSlot>,
+    employment: NumberSlot,
 }
 
 /// A careful agent who is not ill stays at home with this many times the prevalence as probability. Used only as a hint for simulated
@@ -119,7 +118,7 @@ const RECOVERY: u16 = 3;
 const JOB: u16 = 4;
 
 impl Epidemic {
-    fn declare(declare: &mut DeclareSplit<Self>, employment: bool) -> Seen {
+    fn declare(declare: &mut DeclareSplit<Self>, works: bool) -> Seen {
         let doc = "the agent's: 0 susceptible, 1 exposed, 2 infectious, 3 recovered";
         let health = declare.number_slot("health", doc);
         let doc = "share of the agents that were infectious at the end of the last round";
@@ -149,19 +148,18 @@ impl Epidemic {
             declare.scalar(name, doc, move |_, common| f64::from(common.counts[i]));
         }
         declare.scalar("new", "infections in the round", |_, common| f64::from(common.new));
-        Seen { health, right_isolate, employment: employment.then(|| Epidemic::declare_work(declare)) }
-    }
-
-    fn declare_work(declare: &mut DeclareSplit<Self>) -> NumberSlot {
+        // Prompts may use them in every scenario; where nobody works, they are 0.
         let doc = "the agent's: 0 outside the labour force, 1 employed, 2 unemployed";
         let employment = declare.number_slot("employment", doc);
         let doc = "share of the labour force that was unemployed at the end of the last round";
         declare.shared_number("unemployment", doc, |_, common| common.jobs.unemployment());
-        let doc = "0 outside the labour force, 1 employed, 2 unemployed";
-        declare.column("employment", doc, Some((0.0, 2.0)), |_, _, patient| patient.work.status());
-        let doc = "share of the labour force that is unemployed";
-        declare.scalar("unemployment", doc, |_, common| common.jobs.unemployment());
-        employment
+        if works {
+            let doc = "0 outside the labour force, 1 employed, 2 unemployed";
+            declare.column("employment", doc, Some((0.0, 2.0)), |_, _, patient| patient.work.status());
+            let doc = "share of the labour force that is unemployed";
+            declare.scalar("unemployment", doc, |_, common| common.jobs.unemployment());
+        }
+        Seen { health, right_isolate, employment }
     }
 
     fn share(&self, agents: u32) -> f64 {
@@ -267,8 +265,8 @@ impl SplitWorld for Epidemic {
         if patient.health >= Health::Infectious {
             observation.number(self.seen.right_isolate, f64::from(u8::from(patient.health == Health::Infectious)));
         }
-        if let Some(slot) = self.seen.employment {
-            observation.number(slot, patient.work.status());
+        if patient.work != Work::Outside {
+            observation.number(self.seen.employment, patient.work.status());
         }
     }
 
