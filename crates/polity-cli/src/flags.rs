@@ -10,7 +10,7 @@ use polity_kernel::tree::{Key, Node, Origin, Value, nearest};
 use polity_models::mock_server::{Faults, Options};
 use polity_models::models::prices;
 use polity_store::files::{self, FileError, Reach, yaml};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
@@ -204,4 +204,28 @@ pub(crate) fn check_model(model: &str) -> Result<(), Failure> {
     let meant = known.cloned().unwrap_or_else(|| format!("openai/{model}"));
     let message = format!("--model {model}: a model is named `provider/model`; did you mean `{meant}`?");
     Err(Failure::new(Exit::Input, message))
+}
+
+/// Reads a filter of a list (`--where`). Its value must be one that something listed has, so that a misspelt one does not look like an empty list.
+pub fn filter_of<'a>(
+    filter: &'a str,
+    what: &str,
+    dimensions: &[&str],
+    values: &dyn Fn(&str) -> BTreeSet<String>,
+) -> Result<(&'a str, &'a str), Failure> {
+    let wrong = |why: String| Failure::new(Exit::Input, format!("--where {filter}: {why}"));
+    let all = dimensions.join(", ");
+    let (name, value) =
+        filter.split_once('=').ok_or_else(|| wrong(format!("write DIMENSION=VALUE, with one of {all}")))?;
+    if !dimensions.contains(&name) {
+        return Err(wrong(format!("there is no dimension `{name}`; there are {all}")));
+    }
+    let values = values(name);
+    match values.contains(value) {
+        true => Ok((name, value)),
+        false => {
+            let there = values.into_iter().collect::<Vec<_>>().join(", ");
+            Err(wrong(format!("no {what} has this {name}; there are {there}")))
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::args::Listed;
 use super::failure::{Exit, Failure};
+use super::flags::filter_of;
 use super::output::{json, note, print_line};
 use super::templates;
 use polity_kernel::method::Facts;
@@ -73,8 +74,10 @@ fn methods(filters: &[String], as_json: bool, registry: &Registry) -> Result<Exi
         registry.methods().into_iter().filter_map(|card| Some((card, registry.facts(card.name)?))).collect();
     let values =
         |name: &str| -> BTreeSet<String> { all.iter().filter_map(|(_, facts)| facts.dimension(name)).collect() };
-    let filters: Vec<(&str, &str)> =
-        filters.iter().map(|filter| wanted(filter, "method", &Facts::DIMENSIONS, &values)).collect::<Result<_, _>>()?;
+    let filters: Vec<(&str, &str)> = filters
+        .iter()
+        .map(|filter| filter_of(filter, "method", &Facts::DIMENSIONS, &values))
+        .collect::<Result<_, _>>()?;
     let passes = |facts: &Facts| filters.iter().all(|(name, value)| facts.dimension(name).as_deref() == Some(*value));
     let kept = all.into_iter().filter(|(_, facts)| passes(facts));
     match as_json {
@@ -82,30 +85,6 @@ fn methods(filters: &[String], as_json: bool, registry: &Registry) -> Result<Exi
         false => lines(&kept.map(|(card, _)| card).collect::<Vec<_>>()),
     }
     Ok(Exit::Done)
-}
-
-/// Reads a filter. Its value must be one that something listed has, so that a misspelt one does not look like an empty list.
-pub fn wanted<'a>(
-    filter: &'a str,
-    what: &str,
-    dimensions: &[&str],
-    values: &dyn Fn(&str) -> BTreeSet<String>,
-) -> Result<(&'a str, &'a str), Failure> {
-    let wrong = |why: String| Failure::new(Exit::Input, format!("--where {filter}: {why}"));
-    let all = dimensions.join(", ");
-    let (name, value) =
-        filter.split_once('=').ok_or_else(|| wrong(format!("write DIMENSION=VALUE, with one of {all}")))?;
-    if !dimensions.contains(&name) {
-        return Err(wrong(format!("there is no dimension `{name}`; there are {all}")));
-    }
-    let values = values(name);
-    match values.contains(value) {
-        true => Ok((name, value)),
-        false => {
-            let there = values.into_iter().collect::<Vec<_>>().join(", ");
-            Err(wrong(format!("no {what} has this {name}; there are {there}")))
-        }
-    }
 }
 
 /// Lists the built-in prices, for people. This is not a list of models, which only the server has.

@@ -1,7 +1,7 @@
 //! `polity list templates`: systems of agents to start from, with the known failures of each kind and what helps against them.
 
 use super::failure::{Exit, Failure};
-use super::list::wanted;
+use super::flags::filter_of;
 use super::output::{json, print_line};
 use polity_store::files::yaml;
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ pub fn list(filters: &[String], as_json: bool) -> Result<Exit, Failure> {
         templates.iter().filter_map(|template| template.dimension(name)).map(str::to_owned).collect()
     };
     let filters: Vec<(&str, &str)> =
-        filters.iter().map(|filter| wanted(filter, "template", &DIMENSIONS, &values)).collect::<Result<_, _>>()?;
+        filters.iter().map(|filter| filter_of(filter, "template", &DIMENSIONS, &values)).collect::<Result<_, _>>()?;
     templates.retain(|template| filters.iter().all(|(name, value)| template.dimension(name) == Some(*value)));
     kinds.retain(|kind| templates.iter().any(|template| template.kind == kind.name));
     if as_json {
