@@ -126,7 +126,7 @@ fn answer_all(team: &team::Team<'_>, asked: &Mutex<Receiver<Question>>, stop: &S
     while !stop.asked() {
         let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(TICK);
         match next {
-            // Nobody reads its answer, and it has cost nothing yet.
+            // The client is gone, and the question has cost nothing yet.
             Ok(question) if question.is_abandoned() => {}
             Ok(question) => {
                 let query = Query { text: question.text.clone(), seed: question.seed, settings: question.settings };

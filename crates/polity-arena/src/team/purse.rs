@@ -1,7 +1,7 @@
 //! One hard budget over runs that may be made at the same time.
 //!
 //! A run is lent a part of what is left. If that is not enough, it stops as any run whose budget is used up, waits until no other run is
-//! under way, and goes on with all that is left. So the runs together never spend more than the budget, and a run is refused only if the
+//! under way, and continues with all that is left. So the runs together never spend more than the budget, and a run is refused only if the
 //! rest would not have been enough for it alone.
 
 use polity_driver::drive::Totals;
@@ -67,7 +67,7 @@ impl Spending {
 pub(super) enum Stage {
     /// It begins.
     Begin,
-    /// It goes on with a larger loan.
+    /// The run continues with a larger loan.
     GoOn,
 }
 

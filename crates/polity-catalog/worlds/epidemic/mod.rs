@@ -148,7 +148,7 @@ impl Epidemic {
             declare.scalar(name, doc, move |_, common| f64::from(common.counts[i]));
         }
         declare.scalar("new", "infections in the round", |_, common| f64::from(common.new));
-        // Prompts may use them in every scenario; where nobody works, they are 0.
+        // Always declared, so that prompts can use them. Without `employment` both are 0.
         let doc = "the agent's: 0 outside the labour force, 1 employed, 2 unemployed";
         let employment = declare.number_slot("employment", doc);
         let doc = "share of the labour force that was unemployed at the end of the last round";

@@ -201,7 +201,7 @@ fn isolation_makes_it_smaller() {
     assert!(sizes[0] > sizes[1] + 0.1 && sizes[1] > sizes[2] + 0.1 && alarmed <= sizes[2], "{sizes:?}, {alarmed}");
 }
 
-/// While nobody stays at home, unemployment stays where as many jobs are lost as found: s / (s + f).
+/// Without isolation, unemployment is constant at s / (s + f): as many jobs are lost as found.
 #[test]
 fn unemployment_is_that_of_the_flows() {
     for (separation, finding) in [(0.02, 0.1), (0.05, 0.05)] {

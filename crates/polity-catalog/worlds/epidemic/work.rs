@@ -100,7 +100,7 @@ impl Employment {
         Ok(())
     }
 
-    /// Draws where an agent starts: the unemployed have the share at which as many jobs are lost as found while nobody stays at home.
+    /// Draws an agent's place at the start. The rate of unemployment is that of the steady state without isolation.
     pub fn init(&self, draws: &mut Draws) -> Work {
         if !draws.chance(self.participation) {
             return Work::Outside;
