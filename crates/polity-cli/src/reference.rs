@@ -201,6 +201,10 @@ impl<'a> Book<'a> {
                 _ if required(key) => "needed".to_owned(),
                 Some(Value::Null) | None => String::new(),
                 Some(Value::String(text)) if text.is_empty() => "empty".into(),
+                // A row of a table is one line.
+                Some(Value::String(text)) if text.contains('\n') => {
+                    format!("`{} ...`", text.lines().next().unwrap_or_default())
+                }
                 Some(default) => format!("`{}`", flow(default)),
             };
             let about = prose(schema["description"].as_str().unwrap_or_default());

@@ -159,7 +159,7 @@ impl Environment for MatrixGame {
         self.strategy(seat, action).is_some()
     }
 
-    /// If a player makes no move, the round is not played and nobody gets anything.
+    /// If a player makes no move, the rewards of all are 0. The round still counts.
     fn step(&self, play: &mut Play, moves: &[Move], _: &mut Draws) -> StepResult {
         play.last.fill(None);
         for made in moves {

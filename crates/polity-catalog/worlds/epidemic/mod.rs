@@ -261,7 +261,7 @@ impl SplitWorld for Epidemic {
         if patient.health != Health::Susceptible {
             observation.number(self.seen.health, f64::from(patient.health as u8));
         }
-        // An agent who is infected but not ill does not know.
+        // A careful person who is infected but not yet infectious decides like a healthy one.
         if patient.health >= Health::Infectious {
             observation.number(self.seen.right_isolate, f64::from(u8::from(patient.health == Health::Infectious)));
         }
