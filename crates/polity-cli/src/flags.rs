@@ -206,8 +206,8 @@ pub(crate) fn check_model(model: &str) -> Result<(), Failure> {
     Err(Failure::new(Exit::Input, message))
 }
 
-/// Reads a filter of a list (`--where`). Its value must be one that something listed has, so that a misspelt one does not look like an empty list.
-pub fn filter_of<'a>(
+/// Reads a filter of a list (`--where`). A value that nothing listed has is an error, so that a misspelt one does not look like an empty list.
+pub(crate) fn filter_of<'a>(
     filter: &'a str,
     what: &str,
     dimensions: &[&str],

@@ -299,7 +299,7 @@ fn check_page(name: &str) {
                 .env("NO_COLOR", "1")
                 .output()
                 .unwrap();
-            // On a slow machine a command tells how far it is.
+            // A sweep prints its progress if it takes long.
             let printed: String = String::from_utf8_lossy(&output.stdout)
                 .lines()
                 .filter(|line| !line.contains(" runs done, about "))

@@ -155,6 +155,8 @@ fn one_switch_wraps_a_model() {
         assert!(answer["polity"]["calls"].as_u64().unwrap() > 1, "{answer}");
         let listed = text(&polity(&folder, &["calls", "team/chatcmpl-000001", "--json"], &[]).stdout);
         assert!(!listed.is_empty() && listed.lines().all(|line| line.contains("sim/small")), "{listed}");
+        drop(server);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }
 
