@@ -18,6 +18,7 @@ guess-average  worlds/guess-average/mod.rs        common.played += 1;           
 matrix-game    environments/matrix-game/mod.rs    play.rounds += 1;                       play.rounds += u32::from(play.rounds == 0) + 1;
 opinion        worlds/opinion/mod.rs              common.rounds += 1;                     common.rounds += 7;
 platform       worlds/platform/store.rs           |attention| *attention += 1             |attention| *attention += 7
+reference-game  worlds/reference-game/mod.rs      game.due += 1;                          game.due += 7;
 schelling      worlds/src/spaces/grid.rs          *free = from;                           *free = from; self.vacant.swap(0, pick);
 shop-tools     environments/shop-tools/mod.rs     desk.calls += 1;                        desk.calls += 7;
 town           worlds/town/mod.rs                 state.last = std::mem::take(&mut state.counts);  state.last = std::mem::take(&mut state.counts); state.last.talks += 1;

@@ -70,11 +70,11 @@ DIFFERENCES = [
         "rule": "judge-and-moderator",
     },
     {
-        "what": "The official program writes the roles of all members in one call for a data set and keeps them in a file; ours writes "
-        "one role a member, in one call each, for every item.",
-        "why": "Items are independent of each other here, so that they can run together and be resumed. With `roles: false` and a "
-        "`persona` for each member, roles are given once and cost no call.",
-        "rule": "roles-for-each-item",
+        "what": "The official program keeps the roles that it writes for a data set in a file, which later runs read; ours writes them "
+        "once a run, in one call, too, and from the data set's first questions unless `about` describes it.",
+        "why": "A run reads nothing that another run wrote. With `roles: false` and a `persona` for each member, roles are given and "
+        "cost no call.",
+        "rule": None,
     },
     {
         "what": "The kept responses are shown in the order in which the official moderator names them; ours are shown by falling marks.",

@@ -484,13 +484,7 @@ pub enum Verb {
         json: bool,
     },
     /// Name the ways in which teams failed, with the calls that show them. Of a sweep, count how often each planted fault is named.
-    Diagnose {
-        /// Run folder of an evaluation, or sweep folder.
-        run: PathBuf,
-        /// Print one JSON object.
-        #[arg(long)]
-        json: bool,
-    },
+    Diagnose(Diagnosing),
     /// Fit the parameters of a simulated model to the answers of a recorded evaluation, per model.
     Calibrate {
         /// Run folder of an evaluation.
@@ -568,17 +562,20 @@ pub enum Verb {
         #[command(flatten)]
         common: Common,
     },
-    /// Create a crate with your own world, policy or method, in a new folder here.
+    /// Create a crate with your own world, policy or method, in a new folder here; or an experiment: a guide leads from a question to a
+    /// scenario with control arm, seeds and validation, and to a protocol.
     New {
-        /// Kind of leaf.
-        #[arg(value_name = "world|policy|method")]
+        /// What is created.
+        #[arg(value_name = "world|policy|method|experiment")]
         kind: Own,
-        /// Name, as used in scenarios and by Cargo, for instance rock-pool.
+        /// Name of the leaf, as used in scenarios and by Cargo, for instance rock-pool; or folder of the experiment.
         name: String,
         /// Source of Polity: the folder of a checkout, or the URL of a git repository (default: the checkout that this program was built
         /// from).
         #[arg(long, value_name = "PATH-OR-URL", env = "POLITY_SOURCE")]
         polity: Option<String>,
+        #[command(flatten)]
+        guided: Guided,
     },
     /// Convert scenarios of an older format, keeping comments.
     Migrate {
@@ -634,7 +631,6 @@ impl Verb {
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
             | Verb::Calibrate { json, .. }
-            | Verb::Diagnose { json, .. }
             | Verb::Verify { json, .. }
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
@@ -647,6 +643,7 @@ impl Verb {
             | Verb::Replay { common, .. }
             | Verb::Fork { common, .. }
             | Verb::Interview { common, .. }
+            | Verb::Diagnose(Diagnosing { common, .. })
             | Verb::Serve { common, .. } => common.json,
             Verb::Import(Import::Recorded { json, .. }) => *json,
             Verb::Systems(systems) => match systems {
@@ -668,6 +665,27 @@ impl Verb {
             | Verb::Reference { .. } => false,
         }
     }
+}
+
+/// What `polity diagnose` diagnoses, and who else is asked.
+#[derive(Debug, ClapArgs)]
+pub struct Diagnosing {
+    /// Run folder of an evaluation, or sweep folder.
+    pub run: PathBuf,
+    /// Also ask this model which failure modes each item shows, and print how far it agrees with the rules. The limits of --max-cost and
+    /// similar flags hold for all its answers together. The run is not changed.
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    pub judge: Option<String>,
+    /// Compare with the labels in this file (CSV, TSV, JSON lines, or a JSON list: `item`, `modes`, in a sweep also `run`), and print
+    /// Cohen's kappa.
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
+    #[command(flatten)]
+    pub spending: Spending,
+    #[command(flatten)]
+    pub answering: Answering,
+    #[command(flatten)]
+    pub common: Common,
 }
 
 /// The unit in which budgets are made equal.
@@ -704,7 +722,18 @@ pub enum Listed {
     Templates,
 }
 
-/// Kinds of leaves for a crate of your own.
+/// Answers to the guide of an experiment.
+#[derive(Clone, Debug, ClapArgs)]
+pub struct Guided {
+    /// Take the answers for an experiment from this file (YAML) instead of asking for them.
+    #[arg(long, value_name = "FILE", conflicts_with = "write_answers")]
+    pub answers: Option<PathBuf>,
+    /// Write an example of all answers for an experiment into this file, and create nothing else.
+    #[arg(long, value_name = "FILE")]
+    pub write_answers: Option<PathBuf>,
+}
+
+/// What can be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Own {
     /// What agents live in.
@@ -713,6 +742,8 @@ pub enum Own {
     Policy,
     /// How a team works on a task.
     Method,
+    /// A scenario with a design, and a protocol.
+    Experiment,
 }
 
 /// Export formats.

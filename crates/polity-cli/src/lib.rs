@@ -250,7 +250,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
         }
         Verb::Calibrate { run, json } => calibrate::calibrate(&run, json, registry),
-        Verb::Diagnose { run, json } => diagnose::diagnose(&run, json, registry),
+        Verb::Diagnose(asked) => diagnose::diagnose(&asked, registry),
         Verb::Agreement { run, json } => agreement::agreement(&run, json),
         Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),
         Verb::Ctl { run, order } => ctl::ctl(&run, &order),
@@ -265,7 +265,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
             let wished = serve::Wished { method, served: &served, edits, spending, answering, common: &common };
             serve::serve(&wished, &serving, registry)
         }
-        Verb::New { kind, name, polity } => new::new(kind, &name, polity.as_deref(), registry),
+        Verb::New { kind, name, polity, guided } => new::new(kind, &name, polity.as_deref(), &guided, registry),
         Verb::Migrate { files, from, dry_run } => migrate::migrate(&files, from, dry_run),
         Verb::MockServer(mock) => mock::mock_server(mock.options()?),
         Verb::Schema => Ok(manual::schema(registry)),

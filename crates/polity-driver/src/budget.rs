@@ -6,6 +6,10 @@
 //! made; if none fits, all are denied. After the first such decision, the rest of the round is decided this way. Reasons:
 //! `docs/decisions/a-budget-is-a-wall.md`.
 
+mod purse;
+
+pub(crate) use purse::{Fit, Purse};
+
 use crate::past::Past;
 use polity_kernel::ask::{Answer, Asker, Effect, EffectId, Outcome, TargetKind, Usage};
 use polity_kernel::scenario::{Assembled, Budget, Limits};
@@ -420,18 +424,7 @@ impl Gate {
     }
 
     fn most(&self, effect: &Effect) -> Amount {
-        let model = &effect.request.model;
-        if model.kind() == TargetKind::Tool {
-            return Amount::TOOL_CALL;
-        }
-        // A model without a provider fails without a call.
-        let Ok(provider) = self.providers.for_model(model) else { return Amount::default() };
-        let most = Amount::of(&self.prices.applied(model, provider.most(&effect.request)));
-        match provider.tells_costs() || self.prices.know(model) {
-            true => most,
-            // No price was required for a model that its policy did not declare; calls never fit a dollar limit.
-            false => Amount { nano_usd: u64::MAX, ..most },
-        }
+        most(&self.providers, &self.prices, effect)
     }
 
     fn reserve(&mut self, id: EffectId, reserved: Reserved) {
@@ -606,4 +599,20 @@ fn counts(effect: &Effect, tools: bool) -> bool {
 
 fn denial(effect: Effect, why: String) -> Answer {
     Answer { id: effect.id, request: effect.request, outcome: Outcome::Denied { why }, usage: Usage::default() }
+}
+
+/// The most that a call can cost.
+fn most(providers: &Providers, prices: &Prices, effect: &Effect) -> Amount {
+    let model = &effect.request.model;
+    if model.kind() == TargetKind::Tool {
+        return Amount::TOOL_CALL;
+    }
+    // A model without a provider fails without a call.
+    let Ok(provider) = providers.for_model(model) else { return Amount::default() };
+    let most = Amount::of(&prices.applied(model, provider.most(&effect.request)));
+    match provider.tells_costs() || prices.know(model) {
+        true => most,
+        // No price was required for a model that its policy did not declare; calls never fit a dollar limit.
+        false => Amount { nano_usd: u64::MAX, ..most },
+    }
 }

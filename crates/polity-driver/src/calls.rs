@@ -133,7 +133,7 @@ pub(crate) fn columns(evaluation: bool) -> Vec<ColumnSpec> {
             "asker",
             words(&Asker::ALL.map(Asker::name)),
             "who asked: the agent in its turn, or its cohort or the world on its behalf; a member of a team, the \
-             team's method, or the scorer of its answer",
+             team's method, the scorer of its answer, or the method once a run (with item 0)",
         ),
         column("n", Kind::U32, "number of the asker's question for the agent in the round, from 0"),
         column("purpose", Kind::Text, "purpose of the question, in a word"),

@@ -483,7 +483,7 @@ impl Recorder {
                             value.push(Some(number));
                             text.push(None);
                         }
-                        Body::Text(words) => {
+                        words => {
                             value.push(None);
                             text.push(Some(words.to_string()));
                         }

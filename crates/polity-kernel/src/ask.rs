@@ -36,12 +36,14 @@ pub enum Asker {
     Method,
     /// The scorer of a team's answer.
     Scorer,
+    /// The method of a team, once a run ([`crate::method::Method::prepare`]). The item is 0 and the actor is the member that is asked.
+    Preparation,
 }
 
 impl Asker {
     /// All of them, in order.
-    pub const ALL: [Asker; 6] =
-        [Asker::Agent, Asker::Cohort, Asker::World, Asker::Member, Asker::Method, Asker::Scorer];
+    pub const ALL: [Asker; 7] =
+        [Asker::Agent, Asker::Cohort, Asker::World, Asker::Member, Asker::Method, Asker::Scorer, Asker::Preparation];
 
     /// Returns its name, in tables.
     #[must_use]
@@ -53,6 +55,7 @@ impl Asker {
             Asker::Member => "member",
             Asker::Method => "method",
             Asker::Scorer => "scorer",
+            Asker::Preparation => "preparation",
         }
     }
 }

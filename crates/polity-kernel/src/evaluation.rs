@@ -1,17 +1,20 @@
 //! An evaluation: a method that works on every item of a data set, as one machine.
 //!
-//! Each item has its own instance of the method. A bounded window of instances runs at once, each at its own pace. Round r of the
-//! run is complete when every item has passed its round r. There is one journal, one digest and one table of items.
+//! What the method does once a run comes first ([`crate::method::Method::prepare`]). Then each item has its own instance of the method.
+//! A bounded window of instances runs at once, each at its own pace. Round r of the run is complete when every item has passed its
+//! round r. There is one journal, one digest and one table of items.
 
 use crate::Bug;
 use crate::ask::tool::Ran;
-use crate::ask::{Answer, Effect};
+use crate::ask::{Answer, Asker, Effect};
 use crate::digest::{Digest, Kind, RowHash};
 use crate::environment::Env;
 use crate::interface::Actions;
 use crate::items::{Item, Scorer};
 use crate::machine::{ItemReport, Machine, Outcome, RoundReport, Step, Then};
-use crate::method::{Log, Member, MethodHost, Placebo, PlantedFault, Quantity, Records, Score, Start, Verdict};
+use crate::method::{
+    Log, Member, MethodHost, Placebo, PlantedFault, Prepared, Quantity, Records, Score, Start, Verdict, Whole,
+};
 use crate::saved::{Reader, Sink, Writer};
 use crate::topology::Topology;
 use rayon::prelude::*;
@@ -43,6 +46,24 @@ impl Instance {
     fn passed(&self, round: u32) -> bool {
         // The last round stays open until there is a score, because the score is reported there.
         self.verdict.is_some() || self.scoring.unwrap_or(self.round) > round
+    }
+}
+
+/// What the method does once, before the items.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Before {
+    /// Sorted by id.
+    answers: Vec<Answer>,
+    open: Vec<Effect>,
+    ended: bool,
+    /// What it kept for all items.
+    kept: Option<Vec<u8>>,
+}
+
+impl Before {
+    /// Whether it has ended and kept nothing, as that of most methods.
+    fn is_nothing(&self) -> bool {
+        self.ended && self.kept.is_none()
     }
 }
 
@@ -82,6 +103,7 @@ pub struct Evaluation {
     method: Box<dyn MethodHost>,
     /// The method with changed parameters, and the round from which they hold, sorted by round.
     changes: Vec<(u32, Box<dyn MethodHost>)>,
+    before: Before,
     instances: Vec<Instance>,
     /// The log of incomplete rounds: by round, (item, log).
     logs: BTreeMap<u32, Vec<(u32, Log)>>,
@@ -103,6 +125,7 @@ impl Evaluation {
             plan,
             method,
             changes,
+            before: Before::default(),
             logs: BTreeMap::new(),
             messages: Vec::new(),
             acts: Vec::new(),
@@ -164,13 +187,17 @@ impl Evaluation {
 
     fn hear(&mut self, answers: Vec<Answer>) {
         for answer in answers {
-            let Some(instance) = self.instances.get_mut(answer.id.item as usize) else { continue };
-            let before = instance.open.len();
-            instance.open.retain(|effect| effect.id != answer.id);
-            if instance.open.len() < before
-                && let Err(place) = instance.answers.binary_search_by_key(&answer.id, |a| a.id)
+            let (open, answers) = match (answer.id.asker, self.instances.get_mut(answer.id.item as usize)) {
+                (Asker::Preparation, _) => (&mut self.before.open, &mut self.before.answers),
+                (_, Some(instance)) => (&mut instance.open, &mut instance.answers),
+                (_, None) => continue,
+            };
+            let before = open.len();
+            open.retain(|effect| effect.id != answer.id);
+            if open.len() < before
+                && let Err(place) = answers.binary_search_by_key(&answer.id, |a| a.id)
             {
-                instance.answers.insert(place, answer);
+                answers.insert(place, answer);
             }
         }
     }
@@ -190,13 +217,39 @@ impl Evaluation {
         }
     }
 
+    /// Runs what the method does once, until it has ended; returns its new questions.
+    fn prepare(&mut self) -> Result<Vec<Effect>, Bug> {
+        if self.before.ended || !self.before.open.is_empty() {
+            return Ok(Vec::new());
+        }
+        let Plan { team, items, retries, .. } = &self.plan;
+        let whole = Whole { team, items, retries: *retries, answers: &self.before.answers };
+        match self.method.prepare(whole)? {
+            Prepared::Ended(kept) => {
+                self.before = Before { ended: true, kept, ..Before::default() };
+                Ok(Vec::new())
+            }
+            Prepared::Waits(wanted) => {
+                // Its questions bear the first item's number.
+                if let Some(first) = self.instances.first_mut() {
+                    first.asks += wanted.len() as u32;
+                }
+                self.before.open.clone_from(&wanted);
+                Ok(wanted)
+            }
+        }
+    }
+
     /// Runs every instance that can continue; returns the new questions, in order of item.
     fn advance(&mut self) -> Result<Vec<Effect>, Bug> {
-        let mut effects = Vec::new();
+        let mut effects = self.prepare()?;
+        if !self.before.ended {
+            return Ok(effects);
+        }
         loop {
             self.admit();
             let hold_at = self.changes.first().map(|(at, _)| *at);
-            let (plan, method) = (&self.plan, self.method.as_ref());
+            let (plan, method, prepared) = (&self.plan, self.method.as_ref(), self.before.kept.as_deref());
             let ran: Vec<_> = self
                 .instances
                 .par_iter()
@@ -211,6 +264,7 @@ impl Evaluation {
                         seed: plan.seed,
                         round: instance.round,
                         checkpoint: instance.checkpoint.as_deref(),
+                        prepared,
                         answers: &instance.answers,
                         hold_at,
                         retries: plan.retries,
@@ -278,6 +332,9 @@ impl Evaluation {
         report.agents = logs.len() as u32;
         self.acts.clear();
         self.messages.clear();
+        if let Some(kept) = self.before.kept.as_ref().filter(|_| round == 0) {
+            report.sum.add(RowHash::new(Kind::Common, round).bytes(kept).finish());
+        }
         let (mut answers, mut right, mut teams, mut agreed) = (0u64, 0u64, 0u64, 0u64);
         for (item, log) in logs {
             let base = |kind| RowHash::new(kind, round).word(u64::from(item));
@@ -421,7 +478,10 @@ impl Machine for Evaluation {
     }
 
     fn save(&self, to: &mut dyn Sink) -> Result<(), Bug> {
-        Writer::new(to).value(&(self.round, self.chain, &self.instances, &self.logs, &self.measured), WHAT)
+        let mut to = Writer::new(to);
+        to.value(&(self.round, self.chain, &self.instances, &self.logs, &self.measured), WHAT)?;
+        // So a method that prepares nothing has the same snapshots as ever.
+        if self.before.is_nothing() { Ok(()) } else { to.value(&self.before, WHAT) }
     }
 
     fn next_round(&self) -> u32 {
@@ -429,7 +489,7 @@ impl Machine for Evaluation {
     }
 
     fn open_effects(&self) -> Vec<Effect> {
-        self.instances.iter().flat_map(|i| i.open.iter().cloned()).collect()
+        self.before.open.iter().chain(self.instances.iter().flat_map(|i| &i.open)).cloned().collect()
     }
 }
 
@@ -438,6 +498,8 @@ impl Evaluation {
     pub fn restore(&mut self, bytes: &[u8]) -> Result<(), Bug> {
         let mut from = Reader::new(bytes);
         let data: Data = from.value(WHAT)?;
+        let nothing = Before { ended: true, ..Before::default() };
+        let before = if from.is_empty() { nothing } else { from.value(WHAT)? };
         from.end(WHAT)?;
         let wrong = |why: &str| Err(Bug::Snapshot { what: WHAT.into(), why: why.into() });
         if data.instances.len() != self.instances.len() {
@@ -451,6 +513,7 @@ impl Evaluation {
         }
         self.round = data.round;
         self.chain = data.chain;
+        self.before = before;
         self.instances = data.instances;
         self.logs = data.logs;
         self.measured = data.measured;

@@ -5,10 +5,24 @@
 //! every inbox is sorted by (sender, number) whatever the number of threads, lanes or shards.
 
 use crate::{AgentId, BLOCK, BLOCK_BITS};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
-/// Marks a message whose word points to a text.
-const TEXT: u16 = 1 << 15;
+/// Marks a message whose word points to bytes: a text, a record or a vector.
+const BYTES: u16 = 1 << 15;
+/// The low bits of such a word: the number of bytes.
+const LENGTH_BITS: u32 = 24;
+/// Where the form begins in such a word; the bits between are the offset of the bytes.
+const FORM_BITS: u32 = 62;
+
+/// The forms of a message that is not a number.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Text = 0,
+    Record = 1,
+    Vector = 2,
+}
 
 /// A message in an arena: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,10 +30,9 @@ pub struct PackedMessage {
     from: AgentId,
     /// Recipient within its block.
     to: u16,
-    /// Channel, and whether the word points to a text.
+    /// Channel, and whether the word points to bytes.
     tag: u16,
-    /// The bits of a number, or offset << 24
-    /// length of a text in the arena.
+    /// The bits of a number, or the form, the offset and the length of the bytes in the arena.
     word: u64,
 }
 
@@ -30,7 +43,78 @@ pub enum Body<'a> {
     Number(f64),
     /// A text.
     Text(&'a str),
+    /// A record: named fields as JSON.
+    Record(&'a str),
+    /// A vector: several numbers.
+    Vector(Vector<'a>),
 }
+
+/// Characters per token, roughly: the rule by which simulated models count.
+const LETTERS: u64 = 4;
+
+impl Body<'_> {
+    /// Returns the fields of a record; `None` if it is no record, or not a `T`.
+    #[must_use]
+    pub fn record<T: DeserializeOwned>(&self) -> Option<T> {
+        match self {
+            Body::Record(json) => serde_json::from_str(json).ok(),
+            _ => None,
+        }
+    }
+
+    /// Returns how many tokens it takes to show it to a model, as an estimate: its characters as displayed / 4, rounded up.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        (self.to_string().chars().count() as u64).div_ceil(LETTERS)
+    }
+}
+
+/// A number and a text as they are, a record as JSON, a vector as a list in brackets.
+impl fmt::Display for Body<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Body::Number(number) => write!(f, "{number}"),
+            Body::Text(text) | Body::Record(text) => f.write_str(text),
+            Body::Vector(vector) => {
+                f.write_str("[")?;
+                for (i, number) in vector.numbers().enumerate() {
+                    write!(f, "{}{number}", if i == 0 { "" } else { ", " })?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+/// The numbers of a vector, as they lie in an arena.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Vector<'a>(&'a [u8]);
+
+impl<'a> Vector<'a> {
+    /// Returns how many there are.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.0.len() / NUMBER
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0.len() < NUMBER
+    }
+
+    /// Iterates over them.
+    pub fn numbers(self) -> impl Iterator<Item = f64> + 'a {
+        self.0.chunks_exact(NUMBER).map(|bytes| {
+            let mut number = [0; NUMBER];
+            number.copy_from_slice(bytes);
+            f64::from_le_bytes(number)
+        })
+    }
+}
+
+/// Bytes of a number.
+const NUMBER: usize = size_of::<f64>();
 
 /// A message as its recipient reads it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +127,7 @@ pub struct Message<'a> {
     pub body: Body<'a>,
 }
 
-/// Messages and their texts.
+/// Messages and the bytes of those that are not numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bucket {
     messages: Vec<PackedMessage>,
@@ -55,15 +139,32 @@ impl Bucket {
     #[inline(always)]
     pub fn number(&mut self, from: AgentId, to: AgentId, channel: u16, value: f64) {
         let to = (to & (BLOCK as u32 - 1)) as u16;
-        self.messages.push(PackedMessage { from, to, tag: channel & !TEXT, word: value.to_bits() });
+        self.messages.push(PackedMessage { from, to, tag: channel & !BYTES, word: value.to_bits() });
     }
 
     /// Appends a text (at most 16 MiB; longer ones are cut by the turn that sends them).
     pub fn text(&mut self, from: AgentId, to: AgentId, channel: u16, text: &str) {
-        let to = (to & (BLOCK as u32 - 1)) as u16;
-        let word = (self.text.len() as u64) << 24 | text.len() as u64;
-        self.messages.push(PackedMessage { from, to, tag: channel & !TEXT | TEXT, word });
+        self.point(from, to, channel, Form::Text, text.len());
         self.text.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends a record as JSON (at most 16 MiB; turns cannot send longer ones).
+    pub fn record(&mut self, from: AgentId, to: AgentId, channel: u16, json: &str) {
+        self.point(from, to, channel, Form::Record, json.len());
+        self.text.extend_from_slice(json.as_bytes());
+    }
+
+    /// Appends a vector (at most [`LONGEST_VECTOR`] numbers; longer ones are cut by the turn that sends them).
+    pub fn vector(&mut self, from: AgentId, to: AgentId, channel: u16, numbers: &[f64]) {
+        self.point(from, to, channel, Form::Vector, numbers.len() * NUMBER);
+        self.text.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    }
+
+    /// Appends a message whose bytes come next.
+    fn point(&mut self, from: AgentId, to: AgentId, channel: u16, form: Form, len: usize) {
+        let to = (to & (BLOCK as u32 - 1)) as u16;
+        let word = (form as u64) << FORM_BITS | (self.text.len() as u64) << LENGTH_BITS | len as u64;
+        self.messages.push(PackedMessage { from, to, tag: channel & !BYTES | BYTES, word });
     }
 
     /// Returns the number of messages.
@@ -92,25 +193,29 @@ impl Bucket {
 
     /// Iterates over messages whose number is a time: (time, sender, channel, recipient within its block).
     pub(crate) fn stamped(&self) -> impl Iterator<Item = (f64, AgentId, u16, AgentId)> + '_ {
-        self.messages.iter().map(|l| (f64::from_bits(l.word), l.from, l.tag & !TEXT, u32::from(l.to)))
+        self.messages.iter().map(|l| (f64::from_bits(l.word), l.from, l.tag & !BYTES, u32::from(l.to)))
     }
 
     /// Appends an inbox, for one recipient.
     pub fn extend(&mut self, inbox: Inbox<'_>) {
         for message in inbox.messages {
             let mut message = *message;
-            if message.tag & TEXT != 0 {
-                let (start, len) = ((message.word >> 24) as usize, (message.word & 0xFF_FFFF) as usize);
-                message.word = (self.text.len() as u64) << 24 | len as u64;
-                self.text.extend_from_slice(inbox.text.get(start..start + len).unwrap_or_default());
+            if message.tag & BYTES != 0 {
+                let start = (self.text.len() as u64) << LENGTH_BITS;
+                self.text.extend_from_slice(pointed(&message, inbox.text));
+                message.word = message.word & !OFFSET | start;
             }
             self.messages.push(message);
         }
     }
 }
 
-/// The maximum length of a message's text, in bytes.
-pub const LONGEST_TEXT: usize = (1 << 24) - 1;
+/// The maximum length of a message's text or record, in bytes.
+pub const LONGEST_TEXT: usize = (1 << LENGTH_BITS) - 1;
+/// The maximum length of a message's vector, in numbers.
+pub const LONGEST_VECTOR: usize = LONGEST_TEXT / NUMBER;
+/// The bits of the offset in the word of a message that points to bytes.
+const OFFSET: u64 = (1 << FORM_BITS) - (1 << LENGTH_BITS);
 
 /// The sorted inbox of a block of agents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -146,11 +251,11 @@ impl Arena {
         let empty = PackedMessage { from: 0, to: 0, tag: 0, word: 0 };
         self.sorted.messages.resize(total, empty);
         for bucket in buckets {
-            let base = (self.sorted.text.len() as u64) << 24;
+            let base = (self.sorted.text.len() as u64) << LENGTH_BITS;
             self.sorted.text.extend_from_slice(&bucket.text);
             for message in &bucket.messages {
                 let mut message = *message;
-                if message.tag & TEXT != 0 {
+                if message.tag & BYTES != 0 {
                     message.word += base;
                 }
                 let slot = &mut self.starts[message.to as usize];
@@ -246,13 +351,13 @@ impl<'a> Inbox<'a> {
 
     /// Iterates over messages whose number is a time: (time, sender, channel).
     pub(crate) fn stamped(self) -> impl Iterator<Item = (f64, AgentId, u16)> + 'a {
-        self.messages.iter().map(|l| (f64::from_bits(l.word), l.from, l.tag & !TEXT))
+        self.messages.iter().map(|l| (f64::from_bits(l.word), l.from, l.tag & !BYTES))
     }
 
     /// Iterates over the numbers among the messages, with their senders.
     #[inline]
     pub fn numbers(self) -> impl Iterator<Item = (AgentId, f64)> {
-        self.messages.iter().filter(|l| l.tag & TEXT == 0).map(|l| (l.from, f64::from_bits(l.word)))
+        self.messages.iter().filter(|l| l.tag & BYTES == 0).map(|l| (l.from, f64::from_bits(l.word)))
     }
 }
 
@@ -280,15 +385,26 @@ impl<'a> Iterator for Messages<'a> {
     }
 }
 
+/// Returns the bytes that a message points to.
+fn pointed<'a>(message: &PackedMessage, bytes: &'a [u8]) -> &'a [u8] {
+    let start = ((message.word & OFFSET) >> LENGTH_BITS) as usize;
+    let len = (message.word & LONGEST_TEXT as u64) as usize;
+    bytes.get(start..start + len).unwrap_or_default()
+}
+
 fn read<'a>(message: &PackedMessage, text: &'a [u8]) -> Message<'a> {
-    let body = if message.tag & TEXT == 0 {
+    let body = if message.tag & BYTES == 0 {
         Body::Number(f64::from_bits(message.word))
     } else {
-        let (start, len) = ((message.word >> 24) as usize, (message.word & 0xFF_FFFF) as usize);
-        let bytes = text.get(start..start + len).unwrap_or_default();
-        Body::Text(std::str::from_utf8(bytes).unwrap_or_default())
+        let bytes = pointed(message, text);
+        let words = || std::str::from_utf8(bytes).unwrap_or_default();
+        match message.word >> FORM_BITS {
+            form if form == Form::Record as u64 => Body::Record(words()),
+            form if form == Form::Vector as u64 => Body::Vector(Vector(bytes)),
+            _ => Body::Text(words()),
+        }
     };
-    Message { from: message.from, channel: message.tag & !TEXT, body }
+    Message { from: message.from, channel: message.tag & !BYTES, body }
 }
 
 /// Returns the block of an agent.
@@ -307,21 +423,27 @@ mod tests {
         /// Compares with the plain definition, sorting all messages by (to, from, n), for any split of the senders into lanes.
         #[test]
         fn inboxes_are_sorted_by_sender_and_number(
-            mut sent in proptest::collection::vec((0u32..40, 0u32..50, any::<bool>()), 0..300), cut in 1u32..40,
+            mut sent in proptest::collection::vec((0u32..40, 0u32..50, 0u8..4), 0..300), cut in 1u32..40,
         ) {
             sent.sort_by_key(|s| s.0);
             let mut lanes = vec![Bucket::default(); 41];
             let mut plain: Vec<(u32, u32, String)> = Vec::new();
-            for (n, (from, to, text)) in sent.iter().enumerate() {
+            for (n, (from, to, form)) in sent.iter().enumerate() {
                 let lane = &mut lanes[(from / cut) as usize];
-                if *text {
-                    let words = format!("ü{n}");
-                    lane.text(*from, *to, 3, &words);
-                    plain.push((*to, *from, words));
-                } else {
-                    lane.number(*from, *to, 3, n as f64);
-                    plain.push((*to, *from, n.to_string()));
+                let (number, words) = (n as f64 + 0.5, format!("ü{n}"));
+                match form {
+                    0 => lane.number(*from, *to, 3, number),
+                    1 => lane.text(*from, *to, 3, &words),
+                    2 => lane.record(*from, *to, 3, &words),
+                    _ => lane.vector(*from, *to, 3, &vec![number; n % 4]),
                 }
+                let read = match form {
+                    0 => format!("Number({number})"),
+                    1 => format!("Text({words})"),
+                    2 => format!("Record({words})"),
+                    _ => format!("Vector({:?})", vec![number; n % 4]),
+                };
+                plain.push((*to, *from, read));
             }
             plain.sort_by_key(|p| p.0);
             let mut arena = Arena::default();
@@ -329,7 +451,13 @@ mod tests {
             let got: Vec<(u32, u32, String)> = arena
                 .all()
                 .map(|(row, inbox)| {
-                    let words = match inbox.body { Body::Number(x) => x.to_string(), Body::Text(t) => t.to_string() };
+                    let kind = match inbox.body {
+                        Body::Number(_) => "Number",
+                        Body::Text(_) => "Text",
+                        Body::Record(_) => "Record",
+                        Body::Vector(_) => "Vector",
+                    };
+                    let words = format!("{kind}({})", inbox.body);
                     (row as u32, inbox.from, words)
                 })
                 .collect();
@@ -347,14 +475,43 @@ mod tests {
         let mut bucket = Bucket::default();
         bucket.text(1, 7, 0, "hello");
         bucket.number(2, 7, 5, 2.5);
+        bucket.record(3, 7, 0, r#"{"colour":"red"}"#);
+        bucket.vector(4, 7, 6, &[0.5, -2.0, f64::MIN_POSITIVE]);
         let mut arena = Arena::default();
         arena.fill([&bucket].into_iter(), false);
         let mut kept = Bucket::default();
         kept.extend(arena.inbox(7));
         kept.extend(arena.inbox(7));
         let mails: Vec<_> = kept.inbox().into_iter().collect();
-        assert_eq!(mails[2], Message { from: 1, channel: 0, body: Body::Text("hello") });
-        assert_eq!(mails[3], Message { from: 2, channel: 5, body: Body::Number(2.5) });
+        assert_eq!(mails.len(), 8);
+        assert_eq!(mails[4], Message { from: 1, channel: 0, body: Body::Text("hello") });
+        assert_eq!(mails[5], Message { from: 2, channel: 5, body: Body::Number(2.5) });
+        assert_eq!(mails[6], Message { from: 3, channel: 0, body: Body::Record(r#"{"colour":"red"}"#) });
+        let Body::Vector(vector) = mails[7].body else { panic!("{mails:?}") };
+        assert_eq!(vector.numbers().collect::<Vec<_>>(), [0.5, -2.0, f64::MIN_POSITIVE]);
+        assert_eq!((vector.len(), vector.is_empty(), mails[7].channel), (3, false, 6));
         assert!(arena.inbox(8).is_empty() && Arena::default().inbox(3).is_empty());
+    }
+
+    #[test]
+    fn a_message_is_shown_as_what_it_is() {
+        let mut bucket = Bucket::default();
+        bucket.number(0, 1, 0, 0.25);
+        bucket.text(0, 1, 0, "red small");
+        bucket.record(0, 1, 0, r#"{"colour":"red","size":3}"#);
+        bucket.vector(0, 1, 0, &[0.25, 1.0]);
+        bucket.vector(0, 1, 0, &[]);
+        let bodies: Vec<Body<'_>> = bucket.inbox().into_iter().map(|message| message.body).collect();
+        let shown: Vec<String> = bodies.iter().map(Body::to_string).collect();
+        assert_eq!(shown, ["0.25", "red small", r#"{"colour":"red","size":3}"#, "[0.25, 1]", "[]"]);
+        assert_eq!(bodies.iter().map(Body::tokens).collect::<Vec<_>>(), [1, 3, 7, 3, 1]);
+        // Only a record has fields, and only of its own type.
+        let fields: Vec<Option<(String, u32)>> = bodies
+            .iter()
+            .map(|body| body.record::<serde_json::Value>())
+            .map(|record| record.map(|it| (it["colour"].as_str().unwrap().into(), it["size"].as_u64().unwrap() as u32)))
+            .collect();
+        assert_eq!(fields, [None, None, Some(("red".into(), 3)), None, None]);
+        assert_eq!(bodies[2].record::<Vec<u32>>(), None);
     }
 }

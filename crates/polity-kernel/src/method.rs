@@ -5,11 +5,14 @@
 
 mod placebo;
 mod planted;
+mod prepare;
 mod team;
 
 pub use placebo::Placebo;
-pub use planted::PlantedFault;
 use planted::{Course, passing};
+pub use planted::{PlantedFault, PlantedMode};
+pub use prepare::Preparation;
+pub(crate) use prepare::{Prepared, Whole};
 pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, members, roles_exist};
 pub use team::{Team, TeamSource};
 
@@ -295,6 +298,15 @@ pub trait Method: Send + Sync + Sized + 'static {
         Ok(())
     }
 
+    /// Does what is done once a run, before the first item, e.g. writing roles for a data set. Every item can read what it keeps
+    /// ([`TeamContext::prepared`]), and no item begins before it has ended. Its questions are journaled, so that a resumed run does not ask
+    /// them again; a change of the method's parameters does not repeat it. In the team of an agent it is done in every turn. May await
+    /// only the context.
+    async fn prepare(&self, context: &mut Preparation<'_>) -> Result<(), Fault> {
+        let _ = context;
+        Ok(())
+    }
+
     /// Works on one item. May await only the context.
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault>;
 }
@@ -321,6 +333,7 @@ pub struct TeamContext<'a> {
     seed: u64,
     round: u32,
     restored: Option<Cow<'a, [u8]>>,
+    prepared: Option<Cow<'a, [u8]>>,
     ask: Ask<'a>,
     log: Log,
     /// Logs of the rounds that ended during this run of the code.
@@ -355,6 +368,7 @@ impl<'a> TeamContext<'a> {
             seed,
             round: 0,
             checkpoint: None,
+            prepared: None,
             answers: &[],
             hold_at: None,
             retries: *retries,
@@ -373,6 +387,7 @@ impl<'a> TeamContext<'a> {
             seed,
             round,
             checkpoint,
+            prepared,
             hold_at,
             retries,
             placebos,
@@ -387,6 +402,7 @@ impl<'a> TeamContext<'a> {
             seed,
             round,
             restored: checkpoint.map(Cow::Borrowed),
+            prepared: prepared.map(Cow::Borrowed),
             ask,
             log: Log::default(),
             ended: Vec::new(),
@@ -486,13 +502,13 @@ impl TeamContext<'_> {
     /// Returns the members that work on the item: those without a role.
     #[must_use]
     pub fn workers(&self) -> Vec<usize> {
-        (0..self.team.len()).filter(|i| self.team[*i].role.is_none()).collect()
+        prepare::workers(self.team)
     }
 
     /// Returns the first member with that role, else the first member.
     #[must_use]
     pub fn cast(&self, role: &str) -> usize {
-        self.team.iter().position(|member| member.role.as_deref() == Some(role)).unwrap_or(0)
+        prepare::cast(self.team, role)
     }
 
     /// Asks members together. Answers are in the order of the questions. A question with an unusable reply is asked again as often
@@ -709,6 +725,8 @@ pub(crate) struct Start<'a> {
     pub seed: u64,
     pub round: u32,
     pub checkpoint: Option<&'a [u8]>,
+    /// What the method prepared for all items.
+    pub prepared: Option<&'a [u8]>,
     pub answers: &'a [Answer],
     pub hold_at: Option<u32>,
     /// How often a member is asked again when its reply is unusable.
@@ -723,6 +741,8 @@ pub(crate) struct Start<'a> {
 
 /// A method with its type erased. Called once per run of its code.
 pub(crate) trait MethodHost: Send + Sync {
+    /// Does what is done once a run.
+    fn prepare(&self, whole: Whole<'_>) -> Result<Prepared, Bug>;
     fn run(&self, start: Start<'_>) -> Result<Worked, Bug>;
     /// Works on one item as part of another computation, which waits for it.
     fn work<'a>(
@@ -738,6 +758,10 @@ pub(crate) trait MethodHost: Send + Sync {
 pub(crate) struct Host<M: Method>(pub M);
 
 impl<M: Method> MethodHost for Host<M> {
+    fn prepare(&self, whole: Whole<'_>) -> Result<Prepared, Bug> {
+        prepare::prepare(&self.0, whole)
+    }
+
     fn run(&self, start: Start<'_>) -> Result<Worked, Bug> {
         let Start { item, round, answers, hold_at, .. } = start;
         let mut book = Book::default();
@@ -782,7 +806,10 @@ impl<M: Method> MethodHost for Host<M> {
         &'a self,
         context: &'a mut TeamContext<'_>,
     ) -> Pin<Box<dyn Future<Output = Result<Verdict, Fault>> + 'a>> {
-        Box::pin(self.0.run(context))
+        Box::pin(async move {
+            context.prepare_alone(&self.0).await?;
+            self.0.run(context).await
+        })
     }
 
     fn records(&self) -> &'static [Records] {

@@ -133,6 +133,11 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Checks that nothing is left. `what`: whose state it was.
     pub fn end(self, what: &str) -> Result<(), Bug> {
         match self.0.len() {

@@ -14,6 +14,8 @@
 
 pub mod agreement;
 pub mod calibration;
+pub mod rank;
+pub mod replicates;
 
 use polity_kernel::rng::{Draws, Stream};
 use serde::{Deserialize, Serialize};

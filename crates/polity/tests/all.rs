@@ -6,6 +6,7 @@ mod activation;
 mod archetypes;
 mod arena;
 mod batch;
+mod behaviours;
 #[cfg(feature = "local")]
 #[allow(dead_code)] // The tests of the driver use the rest.
 #[path = "../../polity-models/tests/bert/mod.rs"]
@@ -19,6 +20,7 @@ mod damage;
 mod diagnose;
 mod embedding;
 mod estimate;
+mod experiment;
 mod faults;
 #[cfg(feature = "local")]
 #[path = "../../polity-models/tests/gguf/mod.rs"]
@@ -43,6 +45,7 @@ mod people;
 mod people_in_the_loop;
 mod platform;
 mod power_loss;
+mod raters;
 mod report;
 #[cfg(target_os = "linux")]
 mod sandbox;

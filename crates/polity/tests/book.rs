@@ -385,6 +385,11 @@ fn commands_of_runs() {
 }
 
 #[test]
+fn commands_of_experiments() {
+    check_page("experiment.md");
+}
+
+#[test]
 fn commands_of_sweeps() {
     check_page("sweeps.md");
 }

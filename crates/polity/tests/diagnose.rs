@@ -77,6 +77,61 @@ fn faults_planted_in_a_mixture_are_named() {
     assert_eq!(planted(&measured("mixture-of-agents")), 7);
 }
 
+/// Whether this is at least nine in ten of that, and that is something.
+fn most(part: &Value, of: &Value) -> bool {
+    number(of) > 0 && 10 * number(part) >= 9 * number(of)
+}
+
+/// The calls of a run.
+fn calls_of(run: &Path) -> Vec<Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_polity")).args(["calls", arg(run), "--json"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Three paradigms of a discussion and a debate, with personas. What is planted is flagged at its turn; placebos, which replace the same
+/// replies by what was said before, and quiet runs get no flag. Every question to a member has its persona, and no other's.
+#[test]
+fn what_goes_wrong_in_a_discussion_is_flagged_at_its_turn() {
+    let seeds = from_env("POLITY_SEEDS", 2);
+    let folder = scratch("mallm-turns").join("sweep");
+    let file = root().join("systems/mallm/turns.yaml");
+    let said = polity(&["sweep", arg(&file), "--seeds", &seeds.to_string(), "--out", arg(&folder)]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let found = diagnosed(&folder);
+    let tally = &found["tally"];
+    println!(
+        "{:#}",
+        json!({"turns": tally["turns"], "quiet": [tally["unflagged_quiet_runs"], tally["quiet_runs"]],
+        "placebos": [tally["unflagged_placebo_runs"], tally["placebo_runs"]]})
+    );
+    for turn in tally["turns"].as_array().unwrap() {
+        assert!(most(&turn["flagged_runs"], &turn["planted_runs"]), "{turn:#}");
+        // The precision is above 0.9.
+        assert!(10 * number(&turn["flagged_items"]) > 9 * number(&turn["flags"]), "{turn:#}");
+        let arms = if turn["fault"] == "problem-drift" { 8 } else { 4 };
+        assert_eq!(number(&turn["planted_runs"]), arms * u64::from(seeds));
+    }
+    assert_eq!(number(&tally["quiet_runs"]), 4 * u64::from(seeds));
+    assert!(most(&tally["unflagged_quiet_runs"], &tally["quiet_runs"]), "{tally:#}");
+    assert_eq!(number(&tally["placebo_runs"]), 12 * u64::from(seeds));
+    assert!(most(&tally["unflagged_placebo_runs"], &tally["placebo_runs"]), "{tally:#}");
+    let personas = ["accountant", "teach children", "engineer"];
+    let mut asked = 0;
+    let quiet = |run: &&Value| run["planted"].as_array().unwrap().is_empty();
+    for run in found["runs"].as_array().unwrap().iter().filter(quiet) {
+        for call in calls_of(Path::new(run["run"].as_str().unwrap())) {
+            let prompt = call["prompt"].as_str().unwrap();
+            for (member, persona) in personas.iter().enumerate() {
+                assert_eq!(prompt.contains(persona), number(&call["agent"]) == member as u64, "{prompt}");
+            }
+            asked += 1;
+        }
+    }
+    println!("{asked} questions have the persona of their member");
+    assert!(asked > 0);
+}
+
 /// A debate of three members on ten items, with these faults.
 fn debate(folder: &Path, faults: &Value, more: &[&str]) -> (PathBuf, Said) {
     let scenario = json!({
@@ -117,11 +172,7 @@ fn evidence_is_in_the_record_and_a_run_with_faults_replays() {
     assert!(place(2, "step-repetition") && place(4, "conversation-reset"), "{one:#}");
     // Whatever is named has calls, and they are those of the item.
     for symptom in one["symptoms"].as_array().unwrap() {
-        let item = number(&symptom["item"]).to_string();
-        let mut calls = Command::new(env!("CARGO_BIN_EXE_polity"));
-        let output = calls.args(["calls", arg(&run), "--item", &item, "--json"]).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let calls: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let calls: Vec<Value> = calls_of(&run).into_iter().filter(|call| call["item"] == symptom["item"]).collect();
         let shown = symptom["calls"].as_array().unwrap();
         assert!(!shown.is_empty(), "{symptom}");
         for call in shown {
@@ -152,7 +203,9 @@ fn faults_that_cannot_be_planted_are_refused() {
         (json!([{"mode": "fail-to-ask-for-clarification"}]), "cannot be planted"),
         (json!([{"mode": "step-repetition", "member": 3}]), "there is no member 3; the team has 3"),
         (json!([{"mode": "step-repetition", "items": [10]}]), "there is no item 10; the data set has 10"),
-        (json!([{"mode": "step-repetitions"}]), "step-repetition"),
+        (json!([{"mode": "step-repetitions"}]), "did you mean `step-repetition`"),
+        (json!([{"mode": "problem-drift", "turn": 3}]), "there is no round 3; the scenario has 3"),
+        (json!([{"mode": "step-repetition", "placebo": true}]), "`step-repetition` has no placebo"),
     ] {
         let (_, said) = debate(&folder, &faults, &[]);
         assert_eq!(said.code, Some(2), "{said:?}");

@@ -5,7 +5,7 @@ use crate::harness;
 use crate::harness::{arg, askers, command, engine, prepared, said, scratch, team, write_scenario};
 use polity_driver::drive::Unwatched;
 use polity_driver::run::{Engine, RunStatus, Summary};
-use polity_driver::source::{Notes, Outside};
+use polity_driver::source::{Notes, Outside, Schedule};
 use polity_kernel::scenario::Budget;
 use polity_models::mock_server::{Faults, MockServer, Options};
 use polity_models::models::Providers;
@@ -156,6 +156,52 @@ fn questions_of_the_same_words_are_asked_once_while_they_are_under_way() {
         (summary.digest, summary.totals.answers, summary.totals.denied)
     };
     assert_eq!(digest(100), digest(1));
+}
+
+/// Experts for each question on three models, and an aggregator on a fourth.
+fn experts(folder: &Path, window: u32) -> Value {
+    let topics = ["math", "code", "knowledge"];
+    let row = |i: usize| json!({"question": format!("What is {i} plus {i}?"), "answer": format!("{}", 2 * i), "topic": topics[i % 3]});
+    let rows: String = (0..24).map(|i| format!("{}\n", row(i))).collect();
+    std::fs::write(folder.join("questions.jsonl"), rows).unwrap();
+    json!({
+        "name": "experts", "seed": 3, "rounds": 1, "max_concurrent": window,
+        "team": [
+            {"model": "openai/mathematician"}, {"model": "openai/programmer"}, {"model": "openai/scholar"},
+            {"model": "openai/medium", "role": "aggregator"},
+        ],
+        "method": {"kind": "symbolic-moe", "skills": "topic", "profiles": {
+            "openai/mathematician": {"math": 3, "code": 2, "knowledge": 2},
+            "openai/programmer": {"math": 2, "code": 3, "knowledge": 2},
+            "openai/scholar": {"math": 2, "code": 2, "knowledge": 3},
+        }},
+        "items": {"file": "questions.jsonl", "answer": "answer", "topic": "topic"},
+    })
+}
+
+/// By the count of a server that holds one model at a time and loads another when a request names it.
+#[test]
+fn one_model_at_a_time_loads_each_model_once_a_stage() {
+    let folder = scratch("money-loads");
+    let loads = |schedule: Schedule, connections: usize, window: u32| {
+        let mock_server = mock_server(&[], 1, 4);
+        let outside = Outside { schedule, ..Outside::default() };
+        let engine = Engine { connections, ..at(&mock_server.url(), &disk(), outside) };
+        let summary = run(&engine, &experts(&folder, window), &folder).unwrap();
+        assert_eq!(summary.totals.calls, 24 * 4);
+        (mock_server.stats().loads, summary.digest)
+    };
+    let (of_fifo, digest) = loads(Schedule::Fifo, 1, 1000);
+    for connections in [1, 3, 40] {
+        // Three models for all experts, then the aggregator's.
+        assert_eq!(loads(Schedule::ByModel, connections, 1000), (4, digest.clone()), "{connections} connections");
+    }
+    assert!(of_fifo > 24, "without grouping models change all the time: {of_fifo} loads");
+    // Eight questions at a time: a stage each.
+    let (grouped, of_few) = loads(Schedule::ByModel, 8, 8);
+    let (mixed, _) = loads(Schedule::Fifo, 8, 8);
+    assert!(of_few == digest && grouped < mixed / 2, "{grouped} and {mixed} loads");
+    println!("loads: {of_fifo} first come, first served; 4 by model; of eight at a time {mixed} and {grouped}");
 }
 
 #[test]

@@ -614,3 +614,114 @@ fn runs_are_compared() {
     let refused = compared(&[&a, &sweep]);
     assert!(refused.code == Some(3) && refused.notes.contains("is a sweep"), "{refused:?}");
 }
+
+// ------------------------------------------------------------------ a published table
+
+/// What the members answered, by item, round and member.
+type Answers = BTreeMap<u64, BTreeMap<u64, BTreeMap<u64, f64>>>;
+
+fn answered(run: &Path) -> Answers {
+    let acts = &tables(&RealDisk, run)["acts"];
+    let column = |name: &str| &acts.iter().find(|(column, _)| column == name).unwrap().1;
+    let (items, rounds, members) = (column("item").numbers(), column("round").numbers(), column("agent").numbers());
+    let (kinds, texts) = (column("kind").texts(), column("text").texts());
+    let mut said = Answers::new();
+    let places = items.iter().zip(&rounds).zip(&members);
+    for (((item, round), member), (kind, text)) in places.zip(kinds.iter().zip(&texts)) {
+        assert_eq!(kind.as_deref(), Some("answer"), "every member answers");
+        let [item, round, member] = [item, round, member].map(|place| place.unwrap() as u64);
+        let answer = text.as_ref().unwrap().parse().unwrap();
+        said.entry(item).or_default().entry(round).or_default().insert(member, answer);
+    }
+    said
+}
+
+/// How often each answer was given.
+fn counted(answers: &BTreeMap<u64, f64>) -> BTreeMap<u64, usize> {
+    let mut counts = BTreeMap::new();
+    answers.values().for_each(|answer| *counts.entry(answer.to_bits()).or_default() += 1);
+    counts
+}
+
+/// The four figures of a cell, written again after the paper: accuracy, tokens, conformity and majority.
+fn figures(run: &Path, patterns: &[&str]) -> [Option<f64>; 4] {
+    let said = answered(run);
+    let all = tables(&RealDisk, run);
+    let numbers = |table: &str, name: &str| {
+        let (_, data) = all[table].iter().find(|(column, _)| column == name).unwrap();
+        data.numbers().into_iter().map(Option::unwrap).sum::<f64>()
+    };
+    let (_, items) = all["items"].iter().find(|(column, _)| column == "item").unwrap();
+    let (_, gold) = all["items"].iter().find(|(column, _)| column == "gold").unwrap();
+    let gold: BTreeMap<u64, f64> = items
+        .numbers()
+        .into_iter()
+        .zip(gold.texts())
+        .map(|(item, gold)| (item.unwrap() as u64, gold.unwrap().parse().unwrap()))
+        .collect();
+    let (mut right, mut conformity, mut majority) = (Vec::new(), Vec::new(), Vec::new());
+    for (item, rounds) in &said {
+        assert_eq!(rounds.len(), 4);
+        let last = &rounds[&3];
+        let counts = counted(last);
+        let most = *counts.values().max().unwrap();
+        majority.push(f64::from(u8::from(2 * most > last.len())));
+        // The society's answer is the most common one; of several, that of the first member who gave one of them.
+        let answer = last.values().find(|answer| counts[&answer.to_bits()] == most).unwrap();
+        right.push(f64::from(u8::from(*answer == gold[item])));
+        let (mut conform, mut of) = (0, 0);
+        for round in (1..4).filter(|round| patterns[*round as usize - 1] == "debate") {
+            let before = counted(&rounds[&(round - 1)]);
+            let most = *before.values().max().unwrap();
+            of += 3;
+            let leads = |answer: &&f64| most > 1 && before.get(&answer.to_bits()) == Some(&most);
+            conform += rounds[&round].values().filter(leads).count();
+        }
+        if of > 0 {
+            conformity.push(f64::from(conform as u32) / f64::from(of));
+        }
+    }
+    let tokens = numbers("calls", "tokens_in") + numbers("calls", "tokens_out");
+    let conformity = (!conformity.is_empty()).then(|| average(&conformity));
+    [Some(average(&right)), Some(tokens), conformity, Some(average(&majority))]
+}
+
+/// The table of MachineSoM: four societies by eight sequences, each with its four figures, which a second implementation recomputes from
+/// what the members answered and from the table of calls.
+#[test]
+fn the_table_of_four_societies_by_eight_sequences_has_four_figures_a_cell() {
+    let folder = scratch("sweep-societies");
+    let out = folder.join("table");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../systems/machine-som/table.yaml");
+    let small = ["items.count=10", "record.acts=true", "record.calls=true"];
+    let edits = small.iter().flat_map(|edit| ["-P", *edit]);
+    let args: Vec<&str> = ["sweep", arg(&file), "--out", arg(&out), "--seeds", "1"].into_iter().chain(edits).collect();
+    let said = polity(&args);
+    assert_eq!((said.code, said.text("status")), (Some(0), "done"), "{said:?}");
+    let names = ["items.correct", "run.tokens", "conformity", "majority"];
+    let printed: BTreeMap<(&str, &str), Option<f64>> = said.json["arms"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| ((row["arm"].as_str().unwrap(), row["metric"].as_str().unwrap()), row["mean"].as_f64()))
+        .collect();
+    let rows = csv(&out.join("runs.csv"));
+    let (mut cells, mut different) = (BTreeMap::new(), BTreeSet::new());
+    for row in rows.iter().filter(|row| row["metric"] == "majority") {
+        let patterns = [&row["first"], &row["second"], &row["third"]].map(String::as_str);
+        let found = figures(&out.join("runs").join(&row["arm"]).join(&row["seed"]), &patterns);
+        for (name, expected) in names.iter().zip(found) {
+            let told = printed.get(&(row["arm"].as_str(), *name)).copied().flatten();
+            let same = match (told, expected) {
+                (Some(told), Some(expected)) => (told - expected).abs() < 1e-9,
+                (told, expected) => told == expected,
+            };
+            assert!(same, "{name} of {}: printed {told:?}, recomputed {expected:?}", row["arm"]);
+        }
+        assert_eq!(found[2].is_none(), patterns == ["reflection"; 3], "{patterns:?}");
+        different.insert(found.map(|figure| figure.map(f64::to_bits)));
+        cells.insert((row["named_arm"].clone(), patterns.map(str::to_owned)), found);
+    }
+    assert_eq!(cells.len(), 4 * 8);
+    assert!(different.len() > 8, "the figures differ from cell to cell: {}", different.len());
+}

@@ -12,7 +12,8 @@ use polity_kernel::rng::{Draws, Stream};
 use polity_kernel::scenario::Assembled;
 use polity_kernel::tree::TreeError;
 use serde_json::{Value as Json, json};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn open(scenario: &Json, columns: &[(&str, Vec<String>)]) -> Result<Assembled, TreeError> {
     let mut registry = crate::testing::registry();
@@ -156,6 +157,64 @@ fn afterwards_members_see_the_discussion_as_one_in_which_they_took_part() {
         seen += said.len();
     }
     assert!(seen > 500, "{seen}");
+}
+
+/// What a question says besides the words of members.
+fn told(effect: &Effect) -> String {
+    let parts = effect.request.messages.iter().flat_map(|message| &message.parts);
+    let texts = parts.filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
+    texts.collect::<Vec<&str>>().join("\n")
+}
+
+/// Members that do as they are told: after a debate they change their private answer in six cases of ten, else in two. They read what
+/// they are told from their prompts. Returns the measured inconstancy, and the share of members that changed their answer by a plain
+/// count.
+fn obedient(instruction: &str, items: usize) -> (f64, f64) {
+    let team = NAMES.map(|name| json!({"name": name, "persona": format!("You are {name}, and proud of it.")}));
+    let scenario = json!({
+        "rounds": ROUNDS, "model": "test/scripted", "team": team,
+        "method": {"kind": "interviewed-discussion", "instruction": instruction},
+        "items": {"file": "items", "shape": "survey"},
+    });
+    let cells = |what: &str| (0..items).map(|i| format!("{what} {i}")).collect::<Vec<String>>();
+    let columns = ["question", "A", "B", "C", "D"].map(|name| (name, cells(name)));
+    let (debating, changed) = (RefCell::new(BTreeSet::new()), RefCell::new(0));
+    let (asked, reports) = drive(open(&scenario, &columns).unwrap(), &|effect| {
+        let id = effect.id;
+        if told(effect).contains(super::DEBATE.trim_end()) {
+            debating.borrow_mut().insert((id.item, id.actor));
+        }
+        let mut draws = Draws::new(5, Stream::Driver, id.actor, id.item);
+        let (first, lot) = (draws.below(4) as u32, draws.below(10));
+        let bound = if debating.borrow().contains(&(id.item, id.actor)) { 6 } else { 2 };
+        let changes = id.round as usize == ROUNDS - 1 && lot < bound;
+        *changed.borrow_mut() += usize::from(changes);
+        says("", Value::Choice((first + u32::from(changes)) % 4))
+    })
+    .unwrap();
+    // Every question tells the member who it is, and nobody else.
+    for effect in &asked {
+        let told = told(effect);
+        let named: Vec<usize> =
+            (0..NAMES.len()).filter(|m| told.contains(&format!("You are {}, ", NAMES[*m]))).collect();
+        assert_eq!(named, [effect.id.actor as usize], "{told}");
+    }
+    let metrics = reports.last().unwrap().metrics.iter().map(|(name, value)| (name.as_str(), *value));
+    let measured = metrics.collect::<BTreeMap<&str, f64>>()["inconstancy"];
+    let changed = *changed.borrow();
+    (measured, changed as f64 / (items * NAMES.len()) as f64)
+}
+
+#[test]
+fn both_instructions_are_read_and_their_counts_compared() {
+    let items = 200;
+    let (debate, debate_plain) = obedient("debate", items);
+    let (collaborate, collaborate_plain) = obedient("collaborate", items);
+    assert!((debate - debate_plain).abs() < 1e-12, "{debate} and {debate_plain}");
+    assert!((collaborate - collaborate_plain).abs() < 1e-12, "{collaborate} and {collaborate_plain}");
+    println!("inconstancy of the debating {debate}, of the collaborating {collaborate}");
+    // Four standard errors of a share of 800 are less than 0.07.
+    assert!((debate - 0.6).abs() < 0.07 && (collaborate - 0.2).abs() < 0.07, "{debate}, {collaborate}");
 }
 
 /// Returns what others said in a question: (by, answer, reasons).

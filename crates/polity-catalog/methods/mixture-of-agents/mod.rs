@@ -42,6 +42,9 @@ const VOTES: u32 = 5;
 pub struct Params {
     /// Defence against members who mislead.
     defence: Defence,
+    /// Ask as ever, but let the lot choose: one proposal of the last layer in place of the aggregator's answer, or one of the votes in
+    /// place of the majority's (a placebo).
+    by_lot: bool,
 }
 
 /// Layers of proposals.
@@ -84,15 +87,21 @@ impl Method for MixtureOfAgents {
             proposals = layers::layer(context, &members, &shown).await.into_iter().flatten().collect();
             context.end_round(&proposals).await?;
         }
+        let mut draws = context.draws();
         if self.params.defence != Defence::DropoutAndVote {
             let shown = self.filtered(context, &proposals);
-            return Ok(verdict(layers::aggregate(context, aggregator, &shown).await.map(|stand| stand.answer)));
+            let combined = layers::aggregate(context, aggregator, &shown).await;
+            let answer = if self.params.by_lot { one_of(&proposals, &mut draws) } else { combined };
+            return Ok(verdict(answer.map(|stand| stand.answer)));
         }
-        let mut draws = context.draws();
         let briefs = (0..VOTES)
             .map(|n| layers::to_synthesise(context, aggregator, &two_thirds(&proposals, &mut draws)).sample(n))
             .collect();
         let answers = crate::team::solve(context, briefs).await;
+        if self.params.by_lot {
+            let answers: Vec<Stand> = answers.into_iter().flatten().collect();
+            return Ok(verdict(one_of(&answers, &mut draws).map(|stand| stand.answer)));
+        }
         Ok(verdict(vote::plurality(context.item, &answers)))
     }
 }
@@ -116,4 +125,8 @@ fn two_thirds(proposals: &[Stand], draws: &mut Draws) -> Vec<Stand> {
         kept.remove(draws.below(kept.len() as u64) as usize);
     }
     kept.into_iter().filter_map(|i| proposals.get(i).cloned()).collect()
+}
+
+fn one_of(stands: &[Stand], draws: &mut Draws) -> Option<Stand> {
+    stands.get(draws.below(stands.len() as u64) as usize).cloned()
 }

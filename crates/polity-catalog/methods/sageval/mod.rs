@@ -32,6 +32,8 @@ pub enum Critic {
     Reviews,
     /// It is shown the scores of other aspects in place of those that it reviews (the placebo).
     Shuffled,
+    /// It is shown no scores, and scores the text itself (another placebo).
+    Blind,
     /// There is none; the evaluator's scores count (the baseline).
     None,
 }
@@ -122,6 +124,7 @@ impl Method for SageEval {
         let stands: Vec<Option<Stand>> = first.iter().map(|rating| Some(stand(rating.as_ref()?, &by))).collect();
         let shown = match self.0.critic {
             Critic::Shuffled => rotated(&stands, &mut context.draws()),
+            Critic::Blind => Vec::new(),
             _ => stands,
         };
         tell_all(context, critic, &shown.iter().flatten().cloned().collect::<Vec<_>>());

@@ -75,6 +75,15 @@ fn a_shuffled_review_asks_as_often_and_shows_no_score_at_its_aspect() {
 }
 
 #[test]
+fn a_blind_critic_is_asked_as_often_and_shown_nothing() {
+    let (asked, item) = run("blind");
+    assert_eq!(asked.len(), 8);
+    assert!(asked.iter().all(|effect| shown(effect).is_empty()));
+    // Asked as the evaluator is, it gives 3 four times.
+    assert_eq!(item.measured, [2.5, 3.0, 1.5, 1.0, 0.75].map(Some));
+}
+
+#[test]
 fn without_a_critic_the_first_scores_count() {
     let (asked, item) = run("none");
     assert_eq!(asked.len(), 4);

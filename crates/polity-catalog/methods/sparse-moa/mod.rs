@@ -5,11 +5,12 @@
 mod tests;
 
 use crate::team::judge::{Prune, Pruning};
-use crate::team::{ANSWERS, Stand, judge, layers, verdict, write};
+use crate::team::{ANSWERS, Stand, judge, layers, persona_in, verdict};
 use polity_kernel::Invalid;
-use polity_kernel::ask::Part;
+use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
 use polity_kernel::method::{
-    Coordination, DefaultTeam, Kind, Method, Records, Strategy, Structure, Taxonomy, TeamContext, Verdict,
+    Brief, Coordination, DefaultTeam, Kind, Method, Preparation, Records, Strategy, Structure, Taxonomy, TeamContext,
+    Verdict,
 };
 use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
@@ -22,20 +23,22 @@ pub fn register(registry: &mut Registry, files: LeafFiles) {
 }
 
 /// Parameters of a sparse mixture.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Params {
     /// Proposals that the judge passes on.
     keep: u32,
     /// Let the moderator stop before the last layer.
     stop_early: bool,
-    /// Give members roles, written by one of them.
+    /// Give members roles, which the judge writes once a run.
     roles: bool,
+    /// What the data set is about, for the writer of roles. Default: its first three questions.
+    about: Option<String>,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { keep: 2, stop_early: true, roles: true }
+        Params { keep: 2, stop_early: true, roles: true, about: None }
     }
 }
 
@@ -48,12 +51,13 @@ pub struct SparseMoa {
 /// The state between layers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
-    roles: Vec<String>,
     proposals: Vec<Stand>,
     ended: bool,
 }
 
-const ROLE: &str = include_str!("prompts/role.md");
+const ROLES: &str = include_str!("prompts/roles.md");
+/// Questions that stand for the data set if it is not described.
+const EXAMPLES: usize = 3;
 
 impl Method for SparseMoa {
     const NAME: &'static str = "sparse-moa";
@@ -85,24 +89,43 @@ impl Method for SparseMoa {
         }
     }
 
+    async fn prepare(&self, context: &mut Preparation<'_>) -> Result<(), Fault> {
+        if !self.params.roles {
+            return Ok(());
+        }
+        let (by, n) = (context.cast("judge"), context.workers().len() as u32);
+        let about = self.params.about.clone().unwrap_or_else(|| {
+            let questions = context.items.iter().take(EXAMPLES).map(|item| item.question.as_str());
+            questions.collect::<Vec<_>>().join("\n\n")
+        });
+        let order = format!("{}\nThe number of members is {n}.", ROLES.trim_end());
+        let parts = vec![Part::Text(about), Part::Text(order)];
+        let mut messages = persona_in(context.team, by);
+        messages.push(ChatMessage { role: Role::User, parts });
+        let list = ResponseFormat::List { of: Box::new(ResponseFormat::Text), least: n, most: n };
+        let format = ResponseFormat::Record(vec![("roles".into(), list)]);
+        let heard = context.ask(Brief::new(by, messages, format).task(Task::Write)).await;
+        // Without a reply nobody has a role.
+        if let Some(Value::List(roles)) = heard.ok().as_ref().and_then(|value| value.field(0)) {
+            let roles: Vec<&str> = roles.iter().filter_map(Value::as_text).map(str::trim).collect();
+            context.keep(&roles)?;
+        }
+        Ok(())
+    }
+
     async fn run(&self, context: &mut TeamContext<'_>) -> Result<Verdict, Fault> {
         let members = context.workers();
         let (by, aggregator) = (context.cast("judge"), context.cast("aggregator"));
         let mut state: State = context.restore()?.unwrap_or_default();
+        let roles: Vec<String> = if self.params.roles { context.prepared()?.unwrap_or_default() } else { Vec::new() };
         while context.round() < self.layers - 1 && !state.ended {
-            if self.params.roles && state.roles.is_empty() {
-                for n in 0..members.len() {
-                    let order = format!("{}\nIt is member {} of {}.", ROLE.trim_end(), n + 1, members.len());
-                    state.roles.push(write(context, by, &[], &order).await.unwrap_or_default());
-                }
-            }
             let shown: Vec<Part> = state.proposals.iter().map(Stand::said).collect();
             let order = layers::instruction(&state.proposals);
             let briefs = members
                 .iter()
                 .enumerate()
                 .map(|(n, member)| {
-                    let role = state.roles.get(n).map_or(String::new(), |role| format!("Your part: {role}\n"));
+                    let role = roles.get(n).map_or(String::new(), |role| format!("Your part: {role}\n"));
                     crate::team::to_solve(context, *member, &shown, &format!("{role}{order}"))
                 })
                 .collect();

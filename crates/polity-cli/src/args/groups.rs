@@ -146,8 +146,9 @@ pub struct Answering {
     /// Timeout of one request (default: 5m).
     #[arg(long, value_name = "TIME", env = "POLITY_REQUEST_TIMEOUT", value_parser = span)]
     pub request_timeout: Option<Duration>,
-    /// Order of calls when limits make them wait: fifo, fair (each asker in turn), priority (`priority` of cohorts), or none (all at
-    /// once, ignoring the limits; a baseline). Does not affect results.
+    /// Order of calls when limits make them wait: fifo, fair (each asker in turn), priority (`priority` of cohorts), by-model (all that wait
+    /// for a model before those for the next, for a server that holds one model at a time), or none (all at once, ignoring the limits; a
+    /// baseline). Does not affect results.
     #[arg(long, value_name = "ORDER", env = "POLITY_SCHEDULE", default_value = "fifo")]
     pub schedule: Schedule,
     /// Send questions as batches to models whose provider supports them (OpenAI, Anthropic): answered within a day, at half the price.

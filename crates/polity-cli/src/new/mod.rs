@@ -1,9 +1,11 @@
-//! `polity new`: create a crate with your own leaf, outside of this repository.
+//! `polity new`: create a crate with your own leaf, outside of this repository; or an experiment (`experiment/`).
 //!
 //! Templates are real code with real names (`pasture`, `midway`, `ballot`), which tests compile and check; a new crate is the
 //! template with its name put in.
 
-use super::args::Own;
+mod experiment;
+
+use super::args::{Guided, Own};
 use super::failure::{Exit, Failure};
 use super::output::note;
 use polity_kernel::registry::Registry;
@@ -68,17 +70,30 @@ enum Library {
     Git(String),
 }
 
-/// Writes the crate `name` into the current folder.
-pub fn new(kind: Own, name: &str, library: Option<&str>, registry: &Registry) -> Result<Exit, Failure> {
-    check_name(name, registry)?;
-    let library = match library {
-        Some(given) => named(given)?,
-        None => default_library(Path::new(BUILT_IN))?,
-    };
+/// Writes the crate `name` into the current folder, or an experiment into the folder `name`.
+pub fn new(
+    kind: Own,
+    name: &str,
+    library: Option<&str>,
+    guided: &Guided,
+    registry: &Registry,
+) -> Result<Exit, Failure> {
     let template = match kind {
         Own::World => WORLD,
         Own::Policy => POLICY,
         Own::Method => METHOD,
+        Own::Experiment => {
+            let Guided { answers, write_answers } = guided;
+            return experiment::experiment(name, answers.as_deref(), write_answers.as_deref(), registry);
+        }
+    };
+    if guided.answers.is_some() || guided.write_answers.is_some() {
+        return Err(wrong("--answers and --write-answers are for `polity new experiment` only".into()));
+    }
+    check_name(name, registry)?;
+    let library = match library {
+        Some(given) => named(given)?,
+        None => default_library(Path::new(BUILT_IN))?,
     };
     let folder = Path::new(name);
     fs::create_dir(folder).map_err(|error| match error.kind() {

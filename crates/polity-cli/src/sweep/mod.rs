@@ -1,5 +1,8 @@
 //! `polity sweep`: the runs of a design, and their results.
 
+mod columns;
+mod expected;
+mod reliability;
 mod report;
 
 pub use report::write_report;
@@ -13,7 +16,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use polity_driver::run::new_folder;
 use polity_driver::run::seed_of;
 use polity_driver::run::{Prepared, RunStatus};
-use polity_driver::sweep::{self, ContrastRow, Limits, SweepSummary, WatchSweep, is_sweep};
+use polity_driver::sweep::{self, ContrastRow, Limits, SweepManifest, SweepSummary, WatchSweep, is_sweep};
 use polity_kernel::registry::Registry;
 use polity_stats::FEW;
 use polity_store::DriveError;
@@ -135,6 +138,9 @@ fn finish(
     let stopped = summary.status == RunStatus::Stopped;
     if !stopped {
         show(&summary);
+        let design = SweepManifest::of(disk, dir)?.design;
+        let judged = expected::judged(&design, &|of| expected::in_summary(&summary, of));
+        judged.iter().for_each(|one| note(&one.line()));
     }
     note(&format!("{}: {} of {} runs, {:.2} s", summary.status, summary.done, summary.runs, summary.wall_seconds));
     if !summary.digest.is_empty() {

@@ -1,14 +1,17 @@
 //! The report of a sweep, from its folder alone.
 
+use super::columns::{Columns, Contrast, numbers, texts};
+use super::expected;
+use super::reliability::{Evidence, sections as reliability};
 use crate::failure::{Exit, Failure};
 use polity_arena::report::{Chart, DataTable, Figure, Panel, Report, Section, Series, measured, render};
 use polity_driver::results;
 use polity_driver::sweep::SweepManifest;
-use polity_kernel::scenario::{Arm, Reading};
+use polity_kernel::scenario::{Arm, Expectation, Reading};
 use polity_kernel::tree::Node;
-use polity_stats::{FEW, student};
+use polity_stats::{Estimate, FEW, student};
 use polity_store::disk::{Disk, write_atomically};
-use polity_store::tables::{ColumnData, TableError};
+use polity_store::tables::TableError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +24,6 @@ const MOST_RUNS: usize = 2_000;
 
 /// A metric's mean by arm, with its interval.
 type ByArm = BTreeMap<String, (f64, Option<(f64, f64)>)>;
-
-/// The columns of a table by name.
-type Columns = Vec<(String, ColumnData)>;
 
 /// Writes `report.html` of a sweep from its folder alone.
 pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
@@ -47,7 +47,8 @@ pub fn write_report(disk: &dyn Disk, dir: &Path) -> Result<PathBuf, Failure> {
         contrasts: read("contrasts")?,
         alarms: read("health")?,
     };
-    let page = render(&results.report(curves(disk, dir, &manifest)));
+    let evidence = Evidence::of(disk, dir, &manifest, &read("runs")?);
+    let page = render(&results.report(curves(disk, dir, &manifest), evidence.as_ref()));
     let path = dir.join("report.html");
     write_atomically(disk, &path, page.as_bytes())
         .map_err(|e| Failure::new(Exit::Disk, format!("{}: {e}", path.display())))?;
@@ -62,32 +63,12 @@ struct Results<'a> {
     alarms: Columns,
 }
 
-/// A row of the table of contrasts.
-struct Contrast {
-    factor: Option<String>,
-    level: String,
-    reference: String,
-    metric: String,
-    difference: f64,
-    interval: Option<(f64, f64)>,
-    n: String,
-    verdict: String,
-}
-
-fn texts(columns: &Columns, name: &str) -> Vec<Option<String>> {
-    columns.iter().find(|(n, _)| n == name).map(|(_, data)| data.texts()).unwrap_or_default()
-}
-
-fn numbers(columns: &Columns, name: &str) -> Vec<Option<f64>> {
-    columns.iter().find(|(n, _)| n == name).map(|(_, data)| data.numbers()).unwrap_or_default()
-}
-
 impl Results<'_> {
     fn seeds(&self) -> usize {
         self.manifest.design.arms.first().map_or(0, |arm| arm.seeds.len())
     }
 
-    fn report(&self, curves: Option<Section>) -> Report {
+    fn report(&self, curves: Option<Section>, evidence: Option<&Evidence>) -> Report {
         let manifest = self.manifest;
         let design = &manifest.design;
         let yes_no = |yes| if yes { "yes" } else { "no" };
@@ -106,8 +87,11 @@ impl Results<'_> {
         }
         facts.push(("build".into(), format!("polity {} ({})", manifest.build.version, manifest.build.target)));
         let contrasts = self.contrasts();
+        let judged = expected::judged(design, &|of| self.estimate(of, &contrasts));
         let mut sections = vec![self.means()];
+        sections.extend(expected::section(&judged));
         sections.extend(self.differences(&contrasts));
+        sections.extend(evidence.into_iter().flat_map(|evidence| reliability(evidence, manifest, &contrasts)));
         sections.extend(curves);
         sections.extend([self.health(), self.runs()]);
         Report {
@@ -123,6 +107,24 @@ impl Results<'_> {
             reproduce: reproduce(manifest),
             methods: methods(manifest, self.seeds()),
         }
+    }
+
+    /// The estimate that an expectation is about.
+    fn estimate(&self, of: &Expectation, contrasts: &[Contrast]) -> Option<Estimate> {
+        if of.minus.is_some() {
+            let mut rows = contrasts.iter().filter(|row| row.factor.is_none() && row.level == of.arm);
+            let row = rows.find(|row| row.metric == of.metric)?;
+            let (low, high) = row.interval.unzip();
+            return Some(Estimate { mean: Some(row.difference), low, high, n: row.n.parse().unwrap_or(0) });
+        }
+        let (arms, metrics) = (texts(&self.summary, "arm"), texts(&self.summary, "metric"));
+        let is = |(arm, metric): (&Option<String>, &Option<String>)| {
+            arm.as_ref() == Some(&of.arm) && metric.as_ref() == Some(&of.metric)
+        };
+        let row = arms.iter().zip(&metrics).position(is)?;
+        let [mean, low, high, n] =
+            ["mean", "low", "high", "n"].map(|name| numbers(&self.summary, name).get(row).copied().flatten());
+        Some(Estimate { mean, low, high, n: n.unwrap_or(0.0) as usize })
     }
 
     /// Means with intervals, one chart a metric: lines are the levels of one factor, the axis has those of the other.
@@ -339,10 +341,9 @@ impl Results<'_> {
 /// Differences in the width of a page: the verdict after the interval, digits as the interval has them.
 fn differences(rows: &[&Contrast], caption: &str) -> DataTable {
     let row = |row: &&Contrast| {
-        let factor = row.factor.as_ref().map_or(String::new(), |factor| format!("{factor}: "));
         let shown = |value: f64| measured(value, row.interval);
         vec![
-            format!("{factor}{} minus {}", row.level, row.reference),
+            row.name(),
             row.metric.clone(),
             shown(row.difference),
             row.interval.map_or("–".into(), |(low, high)| format!("{} to {}", shown(low), shown(high))),

@@ -4,17 +4,23 @@
 //! item with the others of the run: what happens in most of them is the protocol of the method (`Protocol`). A mode that the record
 //! cannot decide is reported as such ([`Diagnosis::undecided`]).
 
+mod behaviours;
 mod misalignment;
 mod observations;
 mod protocol;
+mod ratings;
 mod specification;
 mod tally;
 mod trace;
+mod turns;
 mod verification;
 
+pub use behaviours::{Behaviour, Social, UndecidedBehaviour};
 pub use observations::{Contested, Observations, Turned};
-pub use tally::{Diagnosed, ModeTally, Tally};
+pub use ratings::{Agreement, ModeAgreement, Ratings, read_labels};
+pub use tally::{Diagnosed, ModeTally, Tally, TurnTally};
 pub use trace::{Ended, Step, Trace};
+pub use turns::Turning;
 
 use polity_kernel::ask::EffectId;
 use polity_kernel::failure::FailureMode;
@@ -73,6 +79,12 @@ pub struct Diagnosis {
     pub symptoms: Vec<Symptom>,
     /// Modes that the rules do not decide for this run.
     pub undecided: Vec<Undecided>,
+    /// Turns from which on a discussion goes wrong, by item.
+    pub turnings: Vec<Turning>,
+    /// Social behaviours of members, by item.
+    pub behaviours: Vec<Behaviour>,
+    /// Behaviours that the rules do not decide for this run.
+    pub undecided_behaviours: Vec<UndecidedBehaviour>,
     /// What the run shows as a whole.
     pub observations: Observations,
 }
@@ -84,13 +96,15 @@ const FEWEST: usize = 3;
 #[must_use]
 pub fn diagnose(team: &[Member], items: &[Item], traces: &[Trace]) -> Diagnosis {
     let protocol = Protocol::of(items, traces);
-    let mut symptoms = Vec::new();
+    let (mut symptoms, mut turnings, mut tagged) = (Vec::new(), Vec::new(), Vec::new());
     for trace in traces {
         let Some(item) = items.get(trace.item as usize) else { continue };
         let case = Case { item, team, trace, protocol: &protocol };
         symptoms.extend(specification::symptoms(&case));
         symptoms.extend(misalignment::symptoms(&case));
         symptoms.extend(verification::symptoms(&case));
+        turnings.extend(turns::turnings(&case));
+        tagged.extend(behaviours::behaviours(&case));
     }
     // The first evidence of a mode stands for the others.
     symptoms.sort_by_key(|symptom| (symptom.item, symptom.mode));
@@ -100,6 +114,9 @@ pub fn diagnose(team: &[Member], items: &[Item], traces: &[Trace]) -> Diagnosis 
         calls: traces.iter().map(|trace| trace.steps.len()).sum(),
         symptoms,
         undecided: undecided(team, items, traces, &protocol),
+        turnings,
+        behaviours: tagged,
+        undecided_behaviours: behaviours::undecided(items),
         observations: Observations::of(items, traces),
     }
 }

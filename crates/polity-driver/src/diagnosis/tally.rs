@@ -1,8 +1,8 @@
 //! What is named in several runs, beside what was planted in them.
 
 use super::Diagnosis;
-use polity_kernel::failure::FailureMode;
-use polity_kernel::method::PlantedFault;
+use polity_kernel::failure::{DiscussionFault, FailureMode};
+use polity_kernel::method::{PlantedFault, PlantedMode};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,6 +14,9 @@ pub struct Diagnosed {
     pub run: PathBuf,
     /// The faults that were planted in the run.
     pub planted: Vec<PlantedFault>,
+    /// The items that have ended.
+    #[serde(skip)]
+    pub ended: BTreeSet<u32>,
     /// What is found.
     #[serde(flatten)]
     pub diagnosis: Diagnosis,
@@ -25,12 +28,21 @@ impl Diagnosed {
         self.diagnosis.symptoms.iter().filter(|symptom| symptom.mode == mode).map(|symptom| symptom.item).collect()
     }
 
-    /// The items in which a mode is planted.
-    fn planted(&self, mode: FailureMode) -> BTreeSet<u32> {
+    /// The items in which a mode is planted, with the round from which on it is; placebos are left out.
+    fn planted(&self, mode: PlantedMode) -> BTreeSet<(u32, u32)> {
         let all = 0..self.diagnosis.items as u32;
-        let of =
-            |fault: &PlantedFault| if fault.items.is_empty() { all.clone().collect() } else { fault.items.clone() };
-        self.planted.iter().filter(|fault| fault.mode == mode).flat_map(of).collect()
+        let of = |fault: &PlantedFault| -> Vec<(u32, u32)> {
+            let items = if fault.items.is_empty() { all.clone().collect() } else { fault.items.clone() };
+            items.into_iter().map(|item| (item, fault.turn)).collect()
+        };
+        let real = self.planted.iter().filter(|fault| fault.mode == mode && !fault.placebo);
+        real.flat_map(of).collect()
+    }
+
+    /// Whether a fault of a discussion, or its placebo, is planted.
+    fn disturbed(&self, placebo: bool) -> bool {
+        let of_discussions = |fault: &&PlantedFault| matches!(fault.mode, PlantedMode::Discussion(_));
+        self.planted.iter().filter(of_discussions).any(|fault| fault.placebo == placebo)
     }
 }
 
@@ -53,6 +65,23 @@ pub struct ModeTally {
     pub runs_named_elsewhere: usize,
 }
 
+/// How often a fault of a discussion is flagged, at the turn from which on it is planted and elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TurnTally {
+    /// The fault.
+    pub fault: DiscussionFault,
+    /// Runs in which it is planted.
+    pub planted_runs: usize,
+    /// How many of these have an item in which it is flagged at its turn.
+    pub flagged_runs: usize,
+    /// Items in which it is planted, in all runs.
+    pub planted_items: usize,
+    /// In how many of these it is flagged at its turn.
+    pub flagged_items: usize,
+    /// How often it is flagged, in all runs, items and turns. The share of `flagged_items` in these is its precision.
+    pub flags: usize,
+}
+
 /// The tally of several runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Tally {
@@ -64,6 +93,16 @@ pub struct Tally {
     pub unlabelled_clean_runs: usize,
     /// All modes, in order.
     pub modes: Vec<ModeTally>,
+    /// Runs in which no fault of a discussion is planted, and no placebo of one.
+    pub quiet_runs: usize,
+    /// How many of these get no flag.
+    pub unflagged_quiet_runs: usize,
+    /// Runs in which only placebos of such faults are planted.
+    pub placebo_runs: usize,
+    /// How many of these get no flag.
+    pub unflagged_placebo_runs: usize,
+    /// All faults of discussions, in order.
+    pub turns: Vec<TurnTally>,
 }
 
 impl Tally {
@@ -71,11 +110,19 @@ impl Tally {
     #[must_use]
     pub fn of(runs: &[Diagnosed]) -> Self {
         let clean = || runs.iter().filter(|run| run.planted.is_empty());
+        let quiet = || runs.iter().filter(|run| !run.disturbed(false) && !run.disturbed(true));
+        let placebo = || runs.iter().filter(|run| !run.disturbed(false) && run.disturbed(true));
+        let unflagged = |run: &&Diagnosed| run.diagnosis.turnings.is_empty();
         Tally {
             runs: runs.len(),
             clean_runs: clean().count(),
             unlabelled_clean_runs: clean().filter(|run| run.diagnosis.symptoms.is_empty()).count(),
             modes: FailureMode::ALL.map(|mode| ModeTally::of(mode, runs)).into(),
+            quiet_runs: quiet().count(),
+            unflagged_quiet_runs: quiet().filter(unflagged).count(),
+            placebo_runs: placebo().count(),
+            unflagged_placebo_runs: placebo().filter(unflagged).count(),
+            turns: DiscussionFault::ALL.map(|fault| TurnTally::of(fault, runs)).into(),
         }
     }
 }
@@ -92,13 +139,34 @@ impl ModeTally {
             runs_named_elsewhere: 0,
         };
         for run in runs {
-            let (planted, named) = (run.planted(mode), run.named(mode));
+            let planted: BTreeSet<u32> =
+                run.planted(PlantedMode::Failure(mode)).into_iter().map(|(item, _)| item).collect();
+            let named = run.named(mode);
             let found = planted.intersection(&named).count();
             tally.planted_runs += usize::from(!planted.is_empty());
             tally.named_runs += usize::from(found > 0);
             tally.planted_items += planted.len();
             tally.named_items += found;
             tally.runs_named_elsewhere += usize::from(!named.is_subset(&planted));
+        }
+        tally
+    }
+}
+
+impl TurnTally {
+    fn of(fault: DiscussionFault, runs: &[Diagnosed]) -> Self {
+        let mut tally =
+            TurnTally { fault, planted_runs: 0, flagged_runs: 0, planted_items: 0, flagged_items: 0, flags: 0 };
+        for run in runs {
+            let planted = run.planted(PlantedMode::Discussion(fault));
+            let flags = run.diagnosis.turnings.iter().filter(|turning| turning.fault == fault);
+            let flagged: BTreeSet<(u32, u32)> = flags.map(|turning| (turning.item, turning.turn)).collect();
+            let found = planted.intersection(&flagged).count();
+            tally.planted_runs += usize::from(!planted.is_empty());
+            tally.flagged_runs += usize::from(found > 0);
+            tally.planted_items += planted.len();
+            tally.flagged_items += found;
+            tally.flags += flagged.len();
         }
         tally
     }

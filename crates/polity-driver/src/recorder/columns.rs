@@ -141,7 +141,12 @@ pub(super) fn of_society(specs: &mut Specs, society: &Society, record: Record, r
                 column("to", Kind::U32, "recipient"),
                 column("channel", Kind::U32, "channel"),
                 column("value", Kind::F64, "the number, for messages that carry one").nullable(),
-                column("text", Kind::Text, "the text, for messages that carry one").nullable(),
+                column(
+                    "text",
+                    Kind::Text,
+                    "the text, for messages that carry one; a record as JSON, a vector as a list",
+                )
+                .nullable(),
             ],
         )
     });

@@ -10,7 +10,7 @@ use polity_store::tables::{ColumnData, Reader, TableError};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Engine<'_> {
     /// Names the failure modes that the record of an evaluation shows, for the items that have ended; of a sweep, those of all its runs.
@@ -19,25 +19,23 @@ impl Engine<'_> {
     /// # Errors
     /// [`DriveError::Input`] for a society; [`DriveError::Folder`], [`DriveError::Journal`] and [`DriveError::Tables`] for damaged runs.
     pub fn diagnose(&self, dir: &Path) -> Result<Vec<Diagnosed>, DriveError> {
+        self.runs_in(dir)?.iter().map(|run| self.diagnose_run(run)).collect()
+    }
+
+    /// The folder of a run, or those of all runs of a sweep.
+    pub(super) fn runs_in(&self, dir: &Path) -> Result<Vec<PathBuf>, DriveError> {
         if !is_sweep(self.disk.as_ref(), dir) {
-            return Ok(vec![self.diagnose_run(dir)?]);
+            return Ok(vec![dir.to_path_buf()]);
         }
         let manifest = SweepManifest::of(self.disk.as_ref(), dir)?;
         let arms = manifest.design.arms.iter().zip(&manifest.arms);
-        arms.flat_map(|(arm, entry)| arm.seeds.iter().map(|seed| self.diagnose_run(&run_folder(dir, entry, *seed))))
-            .collect()
+        Ok(arms.flat_map(|(arm, entry)| arm.seeds.iter().map(|seed| run_folder(dir, entry, *seed))).collect())
     }
 
     fn diagnose_run(&self, dir: &Path) -> Result<Diagnosed, DriveError> {
         let folder = Folder::read(self.disk.clone(), dir)?;
         let Recorded { manifest, prepared, story, .. } = self.recorded(&folder)?;
-        let Assembled::Evaluation(evaluation) = self.assemble(&prepared)? else {
-            let message = format!(
-                "{} is a society; only evaluations, in which teams work on items, can be diagnosed",
-                dir.display()
-            );
-            return Err(DriveError::Input(message));
-        };
+        let Assembled::Evaluation(evaluation) = self.assemble(&prepared)? else { return Err(a_society(dir)) };
         let planted = match manifest.scenario.get("faults") {
             None | Some(Value::Null) => Vec::new(),
             Some(faults) => Vec::deserialize(faults).map_err(|error| {
@@ -48,12 +46,18 @@ impl Engine<'_> {
         let ended = ended(&story.inventory.results(self.disk.as_ref(), folder.path()))?;
         let traces = Trace::of_run(evaluation.items(), story.past.answers.values(), ended);
         let diagnosis = diagnose(evaluation.team(), evaluation.items(), &traces);
-        Ok(Diagnosed { run: dir.to_path_buf(), planted, diagnosis })
+        let ended = traces.iter().map(|trace| trace.item).collect();
+        Ok(Diagnosed { run: dir.to_path_buf(), planted, ended, diagnosis })
     }
 }
 
+pub(super) fn a_society(dir: &Path) -> DriveError {
+    let dir = dir.display();
+    DriveError::Input(format!("{dir} is a society; only evaluations, in which teams work on items, can be diagnosed"))
+}
+
 /// Reads how the items ended; an item that has not ended is absent.
-fn ended(tables: &Reader<'_>) -> Result<BTreeMap<u32, Ended>, DriveError> {
+pub(super) fn ended(tables: &Reader<'_>) -> Result<BTreeMap<u32, Ended>, DriveError> {
     let read = match tables.table("items", &["item", "answer", "correct", "rounds"], usize::MAX) {
         Ok(read) => read,
         // No item has ended yet.

@@ -234,7 +234,7 @@ impl Engine<'_> {
         self.check_models(machine.models(), machine.models_of_vectors(), scenario)
     }
 
-    fn check_models(
+    pub(super) fn check_models(
         &self,
         models: Vec<String>,
         of_vectors: Vec<String>,
@@ -277,10 +277,20 @@ impl Engine<'_> {
 
     /// A dollar limit requires known prices.
     pub(super) fn check_prices(&self, machine: &Assembled, budget: &Budget, prices: &Prices) -> Result<(), DriveError> {
+        self.check_prices_of(machine.models(), budget, prices)
+    }
+
+    /// The same for models by name.
+    pub(super) fn check_prices_of(
+        &self,
+        models: Vec<String>,
+        budget: &Budget,
+        prices: &Prices,
+    ) -> Result<(), DriveError> {
         if !budget.bounds_dollars() {
             return Ok(());
         }
-        for model in machine.models() {
+        for model in models {
             let provider = self.providers.for_model(&model).map_err(DriveError::Model)?;
             if provider.tells_costs() || prices.know(&model) {
                 continue;

@@ -46,7 +46,8 @@ pub(crate) enum Donors {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     cohort: u16,
-    cohort_step: bool,
+    /// Whether they are asked once for many: a cohort's cohort step, or what a method does once a run.
+    once: bool,
     /// Empty for the items of an evaluation, where members have models.
     model: Target,
 }
@@ -231,11 +232,11 @@ impl Rehearsal {
 
     fn class(&self, id: EffectId, request: &Request) -> Class {
         match &self.cohorts {
-            None => Class { cohort: 0, cohort_step: false, model: "".into() },
+            None => Class { cohort: 0, once: id.asker == Asker::Preparation, model: "".into() },
             // Agents born later belong to the last cohort.
             Some(cohorts) => Class {
                 cohort: cohorts.get(id.actor as usize).or(cohorts.last()).copied().unwrap_or(0),
-                cohort_step: id.asker == Asker::Cohort,
+                once: id.asker == Asker::Cohort,
                 model: request.model.clone(),
             },
         }

@@ -81,7 +81,7 @@ pub fn begin(
     let memory = arms.memory();
     let manifest = SweepManifest::new(&arms)?;
     let sweep = SweepFolder::create(engine.disk.clone(), out, &manifest, &arms.base)?;
-    let wanted = scenario.design.as_ref().and_then(|design| design.node.get("metrics"));
+    let wanted = scenario.design.as_ref().map(|design| &design.node);
     let runs = Runs { engine, path: sweep.path(), manifest: &manifest, prepared: &arms.prepared };
     let summary = go(&runs, wanted, limits, memory, began, watch);
     if let Err(DriveError::Scenario(_)) = &summary {
@@ -107,7 +107,7 @@ pub fn resume(
     go(&runs, None, limits, memory, began, watch)
 }
 
-/// Runs what has not ended, and summarises everything. `wanted`: where the design's metrics are written; `memory`: bytes of the largest
+/// Runs what has not ended, and summarises everything. `wanted`: the design as it is written; `memory`: bytes of the largest
 /// run.
 fn go(
     runs: &Runs<'_>,
@@ -176,23 +176,32 @@ fn go(
 
 /// The names of metrics are known once a run of every arm has measured them.
 fn check_metrics(design: &Design, measured: BTreeSet<&str>, wanted: Option<&Node>) -> Result<(), DriveError> {
-    for (i, name) in design.metrics.iter().flatten().enumerate() {
-        let one = Design { metrics: Some(vec![name.clone()]), ..design.clone() };
-        if measured.iter().any(|metric| one.reads(metric)) {
-            continue;
-        }
+    let unmeasured = |name: &str, path: String, origin: Option<Origin>| {
         let known: Vec<&str> = measured.iter().copied().collect();
         let near = nearest(name, known.iter().copied()).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-        let place = match wanted.map(|node| &node.value) {
-            Some(Value::List(items)) => items.get(i).map(|node| node.origin.clone()),
-            _ => None,
-        };
-        return Err(DriveError::Scenario(TreeError {
+        Err(DriveError::Scenario(TreeError {
             message: format!("no run measures `{name}`{near}"),
-            path: format!("design.metrics[{i}]"),
-            origin: place.unwrap_or(Origin::Built),
+            path,
+            origin: origin.unwrap_or(Origin::Built),
             help: Some(format!("measured: {}", known.join(", "))),
-        }));
+        }))
+    };
+    let written = |key: &str, i: usize| match wanted.and_then(|node| node.get(key)).map(|node| &node.value) {
+        Some(Value::List(items)) => items.get(i),
+        _ => None,
+    };
+    for (i, name) in design.metrics.iter().flatten().enumerate() {
+        let one = Design { metrics: Some(vec![name.clone()]), ..design.clone() };
+        if !measured.iter().any(|metric| one.reads(metric)) {
+            let place = written("metrics", i).map(|node| node.origin.clone());
+            return unmeasured(name, format!("design.metrics[{i}]"), place);
+        }
+    }
+    for (i, expectation) in design.expect.iter().enumerate() {
+        if !measured.contains(expectation.metric.as_str()) {
+            let place = written("expect", i).and_then(|node| node.get("metric")).map(|node| node.origin.clone());
+            return unmeasured(&expectation.metric, format!("design.expect[{i}].metric"), place);
+        }
     }
     Ok(())
 }

@@ -158,6 +158,9 @@ impl Runs<'_> {
         measured.extend(distances(&tables, rounds).map_err(in_run)?);
         let health = alarms(&tables).map_err(in_run)?;
         let design = &self.manifest.design;
+        if design.metrics.is_some() {
+            measured.extend(used(&totals, rounds).into_iter().filter(|(name, _)| design.reads(name)));
+        }
         let values = measured
             .iter()
             .filter(|(name, _)| design.reads(name))
@@ -183,6 +186,14 @@ fn distances(tables: &Reader<'_>, rounds: u32) -> Result<BTreeMap<String, Vec<(u
         }
     }
     Ok(found)
+}
+
+/// What a run used as metrics in the last round, for designs that name them: requests and replies in tokens, and calls.
+fn used(totals: &Totals, rounds: u32) -> [(String, Vec<(u32, f64)>); 2] {
+    let last = rounds.saturating_sub(1);
+    let tokens = totals.tokens_in + totals.tokens_out;
+    [("run.tokens", tokens), ("run.calls", totals.calls)]
+        .map(|(name, value)| (name.to_owned(), vec![(last, value as f64)]))
 }
 
 /// How many runs of an arm raise an alarm.

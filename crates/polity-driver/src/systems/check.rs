@@ -3,7 +3,7 @@
 //! A run's folder is named by what determines the run, so that a killed check continues where it was, and a check of other claims in the
 //! same folder reuses its runs. No result depends on which run ended first.
 
-use super::outcome::{self, BenchRun, DERIVED, Runs, Values};
+use super::outcome::{self, BenchRun, DERIVED, RANKED, Runs, Values};
 use super::{Entry, FILE, shown};
 use crate::run::claim_shared;
 use crate::run::{Engine, Extent, Prepared, RunStatus, prepare};
@@ -163,6 +163,7 @@ impl Bench {
     /// The index of a run, which is added if it is new.
     fn add(&mut self, system: &str, arm: &str, prepared: Prepared, claim: &Claim) -> usize {
         let (by_item, chained) = (claim.over == Over::Items, DERIVED.iter().any(|name| claim.metric.starts_with(name)));
+        let ranked = RANKED.iter().any(|(name, _)| claim.metric.starts_with(name));
         let inputs: Vec<&str> = prepared.files.iter().map(|file| file.entry.digest.as_str()).collect();
         let digest = digest_of(format!("{}\n{}", prepared.tree.to_json(), inputs.join("\n")).as_bytes()).to_string();
         // Arms of other names may be the same run: the folder is named after the first.
@@ -170,11 +171,12 @@ impl Bench {
         if let Some(at) = self.known.get(&key) {
             self.runs[*at].by_item |= by_item;
             self.runs[*at].chained |= chained;
+            self.runs[*at].ranked |= ranked;
             return *at;
         }
         let short: String = digest.chars().take(16).collect();
         let dir = self.out.join(system).join(format!("{arm}-{short}"));
-        self.runs.push(BenchRun { dir, prepared, by_item, chained });
+        self.runs.push(BenchRun { dir, prepared, by_item, chained, ranked });
         self.known.insert(key, self.runs.len() - 1);
         self.runs.len() - 1
     }
@@ -188,22 +190,31 @@ fn said(entry: &Entry, path: &str, value: &Node) -> Node {
     value
 }
 
-/// Adds something to the name of every simulated model, in values and in keys.
-fn rename(node: &mut Node, suffix: &str) {
-    let add = |name: &mut String| {
-        if name.starts_with("sim/") && !name.contains(['~', '?']) {
-            name.push_str(suffix);
+/// Changes the name of every simulated model, in values and in keys. A draw that a scenario asks for itself stays.
+fn rename(node: &mut Node, new: &dyn Fn(&str) -> String) {
+    let change = |name: &mut String| {
+        if name.starts_with("sim/") && !name.contains('~') {
+            *name = new(name);
         }
     };
     match &mut node.value {
-        Value::Text(text) => add(text),
-        Value::List(items) => items.iter_mut().for_each(|item| rename(item, suffix)),
+        Value::Text(text) => change(text),
+        Value::List(items) => items.iter_mut().for_each(|item| rename(item, new)),
         Value::Map(entries) => entries.iter_mut().for_each(|(key, value)| {
-            add(&mut key.name);
-            rename(value, suffix);
+            change(&mut key.name);
+            rename(value, new);
         }),
         _ => {}
     }
+}
+
+/// The name of a simulated model with other values of some parameters. They replace values that the name gives itself.
+fn in_region(name: &str, region: &str) -> String {
+    let (model, own) = name.split_once('?').unwrap_or((name, ""));
+    let key = |pair: &str| pair.split('=').next().unwrap_or_default().to_owned();
+    let set: Vec<String> = region.split('&').map(key).collect();
+    let kept = own.split('&').filter(|pair| !pair.is_empty() && !set.contains(&key(pair)));
+    format!("{model}?{}", kept.chain([region]).collect::<Vec<&str>>().join("&"))
 }
 
 impl Asked<'_> {
@@ -251,8 +262,8 @@ impl Asked<'_> {
             tree.edit(&path, value).map_err(|error| blame(error.into()))?;
         }
         match look {
-            Look::Draw(n) => rename(&mut tree, &format!("~{n}")),
-            Look::Region(i) => rename(&mut tree, &format!("?{}", REGION[i].1)),
+            Look::Draw(n) => rename(&mut tree, &|name| format!("{name}~{n}")),
+            Look::Region(i) => rename(&mut tree, &|name| in_region(name, REGION[i].1)),
             Look::Plain | Look::Broken(_) => {}
         }
         let mut prepared = prepare(tree, &path.display().to_string(), reach, &entry.name, Vec::new()).map_err(blame)?;
@@ -552,5 +563,21 @@ fn elsewhere(entry: &Entry, claim: &crate::systems::entry::Elsewhere) -> ClaimRe
         draws: Vec::new(),
         region: Vec::new(),
         breaks: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_replaces_what_a_name_gives_and_keeps_the_rest() {
+        assert_eq!(in_region("sim/medium", "discernment=0"), "sim/medium?discernment=0");
+        let own = "sim/medium?discernment=1&price=2&correlation=0.5";
+        assert_eq!(in_region(own, "critic.sensitivity=0"), format!("{own}&critic.sensitivity=0"));
+        assert_eq!(
+            in_region(own, "discernment=0&correlation=0.75"),
+            "sim/medium?price=2&discernment=0&correlation=0.75"
+        );
     }
 }

@@ -215,7 +215,8 @@ pub struct Claim {
     pub over: Over,
     /// What is measured: `accuracy`, `calls`, `tokens`, `cost` or `rounds` (of an evaluation, per item), a quantity that the method
     /// measures, a degree of freedom of its chain (`chain.conditions`), the number of its weakest member
-    /// (`capacity.weakest`), or a metric's last value.
+    /// (`capacity.weakest`), a rank correlation over the items of what the method measures with the data set's own number
+    /// (`spearman.final-score`, `kendall.final-score`), or a metric's last value.
     pub metric: String,
     /// The arm it is about.
     pub of: String,

@@ -7,6 +7,7 @@ use crate::run::{Engine, Prepared};
 use crate::systems::entry::{Claim, Over};
 use polity_kernel::scenario::Scenario;
 use polity_kernel::tree::nearest;
+use polity_stats::rank;
 use polity_store::DriveError;
 use polity_store::tables::{ColumnData, Reader};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,12 @@ use std::path::{Path, PathBuf};
 /// Names of quantities that are derived from the record of the calls begin so: degrees of freedom of the method's chain, and `weakest`,
 /// the number of the member with the smallest share of right answers.
 pub(super) const DERIVED: [&str; 2] = ["chain.", "capacity."];
+
+/// A rank correlation of pairs.
+type Correlation = fn(&[(f64, f64)]) -> Option<f64>;
+
+/// Names of rank correlations begin so: of what is measured of an item with the data set's own number, over all items that have both.
+pub(super) const RANKED: [(&str, Correlation); 2] = [("spearman.", rank::spearman), ("kendall.", rank::kendall)];
 
 /// Quantities of every run with calls, besides its metrics.
 pub const QUANTITIES: [&str; 5] = ["accuracy", "calls", "tokens", "cost", "rounds"];
@@ -27,6 +34,8 @@ pub(super) struct BenchRun {
     pub by_item: bool,
     /// Whether a claim is about what is derived from its calls.
     pub chained: bool,
+    /// Whether a claim is about a rank correlation over its items.
+    pub ranked: bool,
 }
 
 /// The results of a run.
@@ -44,7 +53,7 @@ pub(super) type Runs = Vec<usize>;
 
 /// Makes a run, or reads it, and returns its results.
 pub(super) fn run(engine: &Engine<'_>, run: &BenchRun) -> Result<Option<Values>, DriveError> {
-    let BenchRun { dir, prepared, by_item, chained } = run;
+    let BenchRun { dir, prepared, by_item, chained, ranked } = run;
     let Some(whole) = engine.whole(prepared, dir, "its folder's name")? else { return Ok(None) };
     let mut values: BTreeMap<String, f64> =
         whole.metrics.iter().filter_map(|(name, values)| Some((name.clone(), values.last()?.1))).collect();
@@ -56,6 +65,9 @@ pub(super) fn run(engine: &Engine<'_>, run: &BenchRun) -> Result<Option<Values>,
         let of_rounds = of_items.get("rounds").map(Vec::as_slice).unwrap_or_default();
         items = of_rounds.len() as f64;
         rounds = of_rounds.iter().flatten().sum::<f64>() / items;
+        if *ranked {
+            values.extend(correlations(&whole.tables)?);
+        }
     }
     if let Some(correct) = values.get("items.correct").copied() {
         values.insert("accuracy".into(), correct);
@@ -114,6 +126,25 @@ fn numbers(
         }
     }
     Ok(numbers)
+}
+
+/// The rank correlations of every number of the items with the data set's own number (`gold`); of those that vary.
+fn correlations(tables: &Reader<'_>) -> Result<BTreeMap<String, f64>, DriveError> {
+    let table = tables.closed("items", &[], usize::MAX)?;
+    let gold: Vec<Option<f64>> = match table.iter().find(|(name, _)| name == "gold") {
+        Some((_, ColumnData::Text(texts))) => {
+            texts.iter().map(|text| text.as_ref().and_then(|text| text.trim().parse().ok())).collect()
+        }
+        _ => Vec::new(),
+    };
+    let mut found = BTreeMap::new();
+    for (name, column) in &table {
+        let pairs: Vec<(f64, f64)> = column.numbers().into_iter().zip(&gold).filter_map(|(a, b)| a.zip(*b)).collect();
+        for (prefix, correlation) in RANKED {
+            found.extend(correlation(&pairs).map(|value| (format!("{prefix}{name}"), value)));
+        }
+    }
+    Ok(found)
 }
 
 /// Calls per run or item, the mean over runs.

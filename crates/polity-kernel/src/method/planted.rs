@@ -1,9 +1,13 @@
 //! Planted faults: a team works as always, but something goes wrong in what a member is asked, what it says, or what the team makes of it.
 //! A diagnosis of the record is measured on them: what it names is compared with what was planted.
 
+mod mode;
+
+pub use mode::PlantedMode;
+
 use super::{Brief, TeamContext};
 use crate::ask::{Hidden, Part, Recorded, Reply, Request, ResponseFormat, Role, Task, Value};
-use crate::failure::FailureMode;
+use crate::failure::{DiscussionFault, FailureMode};
 use crate::tree::Invalid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,27 +17,38 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlantedFault {
-    /// The failure mode. `fail-to-ask-for-clarification` cannot be planted, because no method has a step for such a question.
-    pub mode: FailureMode,
+    /// What goes wrong. `fail-to-ask-for-clarification` cannot be planted, because no method has a step for such a question.
+    pub mode: PlantedMode,
     /// The member with the fault, from 0. Default: every member.
     #[serde(default)]
     pub member: Option<u32>,
     /// The items in which it occurs, by their place from 0. Default: all.
     #[serde(default)]
     pub items: Vec<u32>,
+    /// The round from which on it occurs, from 0. Default: the first.
+    #[serde(default)]
+    pub turn: u32,
+    /// Makes the fault of a discussion a placebo: from that round on each reply is replaced as always, but by what the member said before.
+    #[serde(default)]
+    pub placebo: bool,
 }
 
 /// What a member with a derailed task is asked instead.
 const ELSEWHERE: &str = "What is the usual colour of a school bus, and why?";
 /// What a member that disobeys the specification of a task answers.
 const UNFIT: &str = "It depends on what is meant.";
+/// What all members say in a discussion that collapses.
+const ALIKE: &str = "All of us see this in the same way, and there is nothing to add to what the others have said. Every step has been \
+                     gone through, no doubt is left, and so I repeat the words of the group as they stand, from the first to the last.";
+/// How often a member that monopolises a discussion says the same.
+const OFTEN: usize = 40;
 
 impl PlantedFault {
-    /// Checks that the fault can occur in a team of these models, working on so many items.
-    pub(crate) fn check(&self, models: &[&str], items: usize) -> Result<(), Invalid> {
+    /// Checks that the fault can occur in a team of these models, working on so many items in so many rounds.
+    pub(crate) fn check(&self, models: &[&str], items: usize, rounds: u32) -> Result<(), Invalid> {
         let invalid = |key: &str, message: String| Err(Invalid { key: key.into(), message });
-        let PlantedFault { mode, member, items: hit } = self;
-        if *mode == FailureMode::FailToAskForClarification {
+        let PlantedFault { mode, member, items: hit, turn, placebo } = self;
+        if *mode == PlantedMode::Failure(FailureMode::FailToAskForClarification) {
             return invalid("mode", format!("`{mode}` cannot be planted: no method has a step for such a question"));
         }
         if let Some(member) = member.filter(|member| *member as usize >= models.len()) {
@@ -41,6 +56,12 @@ impl PlantedFault {
         }
         if let Some(item) = hit.iter().find(|item| **item as usize >= items) {
             return invalid("items", format!("there is no item {item}; the data set has {items}, numbered from 0"));
+        }
+        if *turn > 0 && *turn >= rounds {
+            return invalid("turn", format!("there is no round {turn}; the scenario has {rounds}, numbered from 0"));
+        }
+        if *placebo && !matches!(mode, PlantedMode::Discussion(_)) {
+            return invalid("placebo", format!("`{mode}` has no placebo; only the faults of a discussion have one"));
         }
         let real = models.iter().enumerate().find(|(i, model)| self.of(*i) && !model.starts_with("sim/"));
         match real.filter(|_| self.changes_replies()) {
@@ -60,10 +81,13 @@ impl PlantedFault {
         use FailureMode::{
             DisobeyTaskSpecification, IgnoredOtherAgentsInput, IncorrectVerification, ReasoningActionMismatch,
         };
-        matches!(
-            self.mode,
-            DisobeyTaskSpecification | IgnoredOtherAgentsInput | IncorrectVerification | ReasoningActionMismatch
-        )
+        match self.mode {
+            PlantedMode::Failure(mode) => matches!(
+                mode,
+                DisobeyTaskSpecification | IgnoredOtherAgentsInput | IncorrectVerification | ReasoningActionMismatch
+            ),
+            PlantedMode::Discussion(_) => true,
+        }
     }
 
     fn of(&self, member: usize) -> bool {
@@ -89,7 +113,37 @@ pub(super) enum Course {
 impl TeamContext<'_> {
     /// Whether a fault of this mode occurs with a member on this item.
     pub(super) fn fails(&self, mode: FailureMode, member: usize) -> bool {
-        self.faults.iter().any(|fault| fault.mode == mode && fault.of(member) && fault.on(self.item.index))
+        self.faults_of(member).any(|fault| fault.mode == PlantedMode::Failure(mode))
+    }
+
+    /// The faults that occur with a member on this item in this round.
+    fn faults_of(&self, member: usize) -> impl Iterator<Item = &PlantedFault> {
+        let now =
+            move |fault: &&PlantedFault| fault.of(member) && fault.on(self.item.index) && fault.turn <= self.round;
+        self.faults.iter().filter(now)
+    }
+
+    /// What a member says under the fault of a discussion: (field of its reply, text). `None`: what it says anyway.
+    fn swayed(&self, member: usize, request: &Request) -> Option<(&'static str, String)> {
+        let (fault, placebo) = self.faults_of(member).find_map(|fault| match fault.mode {
+            PlantedMode::Discussion(mode) => Some((mode, fault.placebo)),
+            PlantedMode::Failure(_) => None,
+        })?;
+        let own = request.messages.iter().rev().filter(|message| message.role == Role::Assistant);
+        let before = own.flat_map(|message| &message.parts).find_map(|part| match part {
+            Part::Said { answer, reasons, .. } => Some((answer, reasons)),
+            _ => None,
+        });
+        let text = match fault {
+            DiscussionFault::ProblemDrift if placebo => before?.0.clone(),
+            DiscussionFault::ProblemDrift => self.elsewise(),
+            _ if placebo => before?.1.clone(),
+            DiscussionFault::AlignmentCollapse => ALIKE.into(),
+            DiscussionFault::Monopolisation => {
+                vec!["Let me go through all of it once more, word for word."; OFTEN].join(" ")
+            }
+        };
+        Some((if fault == DiscussionFault::ProblemDrift { "answer" } else { "reasons" }, text))
     }
 
     /// Returns the question as it is put under the planted faults, and what becomes of it.
@@ -141,6 +195,12 @@ impl TeamContext<'_> {
         let says = |field: &str, text: String| {
             Some(Ok(Recorded { fields: BTreeMap::from([(field.to_owned(), text)]), ..Recorded::default() }))
         };
+        if task == Task::Solve
+            && let Some((field, text)) = self.swayed(member, request)
+        {
+            hidden.recorded = says(field, text);
+            return Some(hidden);
+        }
         match task {
             Task::Solve if self.fails(FailureMode::DisobeyTaskSpecification, member) => {
                 hidden.recorded = says("answer", UNFIT.into());
@@ -169,7 +229,7 @@ impl TeamContext<'_> {
         Some(hidden)
     }
 
-    /// An answer that nobody gives: the conclusion of reasons that the action does not follow.
+    /// An answer that nobody gives: the conclusion of reasons that the action does not follow, or of a discussion that drifts.
     fn elsewise(&self) -> String {
         match self.item.letters().last() {
             Some(letter) if self.item.gold.as_deref() != Some(letter) => letter.clone(),
@@ -190,7 +250,12 @@ impl TeamContext<'_> {
 
     /// Whether the team stops at the end of this round, although its method goes on.
     pub(super) fn stops_here(&self) -> bool {
-        self.round == 0 && (0..self.team.len()).any(|member| self.fails(FailureMode::PrematureTermination, member))
+        let ends = |fault: &PlantedFault| {
+            fault.mode == PlantedMode::Failure(FailureMode::PrematureTermination)
+                && fault.turn == self.round
+                && fault.on(self.item.index)
+        };
+        self.faults.iter().any(ends)
     }
 
     /// Returns the most common of the answers that stand in this round; ties go to the first.

@@ -84,11 +84,11 @@ impl Lane {
                         Address::Neighbours => shared_context.audience().neighbours(from).for_each(send),
                     }
                 }
-                Words::Text(text) => {
-                    let base = base.word(1 << 32 | u64::from(channel)).bytes(text.as_bytes());
+                words => {
+                    let base = words.hashed(base, channel);
                     let mut send = |to: AgentId| {
                         if let Some(bucket) = buckets.get_mut(block_of(to)) {
-                            bucket.text(from, to, channel, &text);
+                            words.append(bucket, from, to, channel);
                             digest.add(base.word(u64::from(to) << 32 | n).finish());
                             n += 1;
                         }
@@ -99,6 +99,31 @@ impl Lane {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Words {
+    /// Adds the content and its form to the hash of a message.
+    fn hashed(&self, base: RowHash, channel: u16) -> RowHash {
+        let of = |form: u64| base.word(form << 32 | u64::from(channel));
+        match self {
+            Words::Number(number) => of(0).number(*number),
+            Words::Text(text) => of(1).bytes(text.as_bytes()),
+            Words::Record(json) => of(2).bytes(json.as_bytes()),
+            Words::Vector(numbers) => {
+                numbers.iter().fold(of(3).word(numbers.len() as u64), |hash, number| hash.number(*number))
+            }
+        }
+    }
+
+    /// Appends the message to a bucket.
+    fn append(&self, bucket: &mut Bucket, from: AgentId, to: AgentId, channel: u16) {
+        match self {
+            Words::Number(number) => bucket.number(from, to, channel, *number),
+            Words::Text(text) => bucket.text(from, to, channel, text),
+            Words::Record(json) => bucket.record(from, to, channel, json),
+            Words::Vector(numbers) => bucket.vector(from, to, channel, numbers),
         }
     }
 }

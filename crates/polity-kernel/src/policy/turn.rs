@@ -7,7 +7,7 @@ use crate::cohort::SharedBox;
 use crate::digest::{Kind, RowHash};
 use crate::interface::{Action, Actions, Observation};
 use crate::items::Item;
-use crate::messages::{Arena, Inbox, LONGEST_TEXT};
+use crate::messages::{Arena, Inbox, LONGEST_TEXT, LONGEST_VECTOR};
 use crate::method::{Team, Verdict};
 use crate::rng::Draws;
 use crate::topology::Topology;
@@ -26,6 +26,8 @@ pub(super) enum Address {
 pub(super) enum Words {
     Number(f64),
     Text(String),
+    Record(String),
+    Vector(Vec<f64>),
 }
 
 #[derive(Debug)]
@@ -107,9 +109,7 @@ impl<'a> Turn<'a> {
     /// # Errors
     /// The record cannot be written as JSON.
     pub fn act_record(&mut self, kind: u16, record: &impl Serialize) -> Result<(), Fault> {
-        let text = serde_json::to_string(record)
-            .map_err(|error| Fault(format!("a record cannot be written as JSON: {error}")))?;
-        self.act_text(kind, text);
+        self.act_text(kind, json(record)?);
         Ok(())
     }
 
@@ -137,6 +137,36 @@ impl<'a> Turn<'a> {
     /// Sends a text to all agents that can hear this one.
     pub fn tell_neighbours_text(&mut self, channel: u16, text: impl Into<String>) {
         self.posts.push(Post { to: Address::Neighbours, channel, words: Words::Text(cut(text.into())) });
+    }
+
+    /// Sends a record to one agent, which reads it in the next round: named fields, which travel as JSON.
+    ///
+    /// # Errors
+    /// The record cannot be written as JSON, or takes more than 16 MiB.
+    pub fn send_record(&mut self, to: AgentId, channel: u16, record: &impl Serialize) -> Result<(), Fault> {
+        self.posts.push(Post { to: Address::One(to), channel, words: Words::Record(short(json(record)?)?) });
+        Ok(())
+    }
+
+    /// Sends a record to all agents that can hear this one.
+    ///
+    /// # Errors
+    /// The record cannot be written as JSON, or takes more than 16 MiB.
+    pub fn tell_neighbours_record(&mut self, channel: u16, record: &impl Serialize) -> Result<(), Fault> {
+        self.posts.push(Post { to: Address::Neighbours, channel, words: Words::Record(short(json(record)?)?) });
+        Ok(())
+    }
+
+    /// Sends a vector to one agent, which reads it in the next round. Vectors above [`LONGEST_VECTOR`] numbers are cut.
+    pub fn send_vector(&mut self, to: AgentId, channel: u16, mut numbers: Vec<f64>) {
+        numbers.truncate(LONGEST_VECTOR);
+        self.posts.push(Post { to: Address::One(to), channel, words: Words::Vector(numbers) });
+    }
+
+    /// Sends a vector to all agents that can hear this one.
+    pub fn tell_neighbours_vector(&mut self, channel: u16, mut numbers: Vec<f64>) {
+        numbers.truncate(LONGEST_VECTOR);
+        self.posts.push(Post { to: Address::Neighbours, channel, words: Words::Vector(numbers) });
     }
 
     /// Asks a model, a tool or a person, and waits for the answer.
@@ -175,6 +205,18 @@ impl<'a> Turn<'a> {
     #[must_use]
     pub fn answered_next(&self) -> Option<&Request> {
         self.ask.answered_next(self.who)
+    }
+}
+
+fn json(record: &impl Serialize) -> Result<String, Fault> {
+    serde_json::to_string(record).map_err(|error| Fault(format!("a record cannot be written as JSON: {error}")))
+}
+
+/// Refuses a record that no message holds: half of it would be no record.
+fn short(json: String) -> Result<String, Fault> {
+    match json.len() <= LONGEST_TEXT {
+        true => Ok(json),
+        false => Err(Fault(format!("a record of {} bytes is too long for a message", json.len()))),
     }
 }
 

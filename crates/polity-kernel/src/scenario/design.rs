@@ -1,5 +1,6 @@
 //! The `design:` of a scenario: the runs of a sweep, and the metrics read from them.
 
+use super::expectation::Expectation;
 use crate::digest::{Digest, Kind, RowHash};
 use crate::tree::{Node, Origin, Step, TreeError, Value, child, item, nearest, parse_path};
 use schemars::JsonSchema;
@@ -41,6 +42,9 @@ pub struct DesignSource {
     pub read: Reading,
     /// The baseline arm of comparisons. Default: the first.
     pub baseline: Option<String>,
+    /// What is expected, for the report: bounds on a metric's mean in an arm, or on its difference from the baseline.
+    #[serde(default)]
+    pub expect: Vec<Expectation>,
 }
 
 fn yes() -> bool {
@@ -109,6 +113,9 @@ pub struct Design {
     pub read: Reading,
     /// Position of the baseline arm.
     pub baseline: usize,
+    /// What is expected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<Expectation>,
 }
 
 fn wrong(path: impl Into<String>, origin: &Origin, message: impl Into<String>, help: Option<&str>) -> TreeError {
@@ -161,14 +168,36 @@ impl Design {
         refuse_duplicates(&arms, scenario, node)?;
         let baseline = read_baseline(&source, &arms, node)?;
         read_reading(&source, node)?;
-        let DesignSource { common_random_numbers, metrics, read, .. } = source;
-        Ok(Design { factors, arms, common_random_numbers, metrics, read, baseline })
+        let DesignSource { common_random_numbers, metrics, read, expect, .. } = source;
+        let design = Design { factors, arms, common_random_numbers, metrics, read, baseline, expect };
+        design.check_expectations(node)?;
+        Ok(design)
     }
 
     /// Returns the number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.arms.iter().map(|arm| arm.seeds.len()).sum()
+    }
+
+    /// Checks the expectations of a design that is complete otherwise.
+    fn check_expectations(&self, node: &Node) -> Result<(), TreeError> {
+        let arms: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
+        let baseline = arms.get(self.baseline).copied().unwrap_or_default();
+        for (i, expectation) in self.expect.iter().enumerate() {
+            let fault = expectation.fault(&arms, baseline, self.reads(&expectation.metric));
+            let Some((key, message, help)) = fault else { continue };
+            let written = match node.get("expect").map(|list| &list.value) {
+                Some(Value::List(items)) => items.get(i),
+                _ => None,
+            };
+            let place = written.map(|written| written.get(key).unwrap_or(written));
+            let origin = place.map_or(Origin::Built, |place| place.origin.clone());
+            let path = item("design.expect", i);
+            let path = if key.is_empty() { path } else { format!("{path}.{key}") };
+            return Err(TreeError { message, path, origin, help: Some(help) });
+        }
+        Ok(())
     }
 
     /// Returns whether a metric is read.
@@ -717,5 +746,64 @@ mod tests {
         let design = read(json!({"seeds": 1, "metrics": ["guess.quantiles", "target"]})).unwrap();
         assert!(design.reads("guess.quantiles.q0.1") && design.reads("target"));
         assert!(!design.reads("guess.mean") && !design.reads("targets") && !design.reads("guess.quantilesx"));
+    }
+
+    fn expecting(expect: serde_json::Value) -> Result<Design, TreeError> {
+        let scenario = json!({"seed": 4, "rounds": 3, "world": {"kind": "guess", "fraction": 0.5}});
+        let design = json!({
+            "arms": {"control": {}, "low": {"world.fraction": 0.2}}, "seeds": 6, "metrics": ["guess"], "expect": expect,
+        });
+        Design::read(&Node::from_json(&design), &Node::from_json(&scenario))
+    }
+
+    #[test]
+    fn an_interval_meets_bounds_contradicts_them_or_leaves_it_open() {
+        let expect = json!([
+            {"arm": "low", "minus": "control", "metric": "guess.mean", "below": 0},
+            {"arm": "control", "metric": "guess.mean", "at_least": 1, "at_most": 2},
+        ]);
+        let design = expecting(expect).unwrap();
+        let [lower, within] = design.expect.as_slice() else { panic!("{:?}", design.expect) };
+        assert_eq!(lower.words(), "guess.mean, low minus control: below 0");
+        assert_eq!(within.words(), "guess.mean, control: at least 1 and at most 2");
+        let decided = [(-2.0, -1.0), (-1.0, 1.0), (0.0, 0.0), (1.0, 2.0)].map(|(low, high)| lower.decided(low, high));
+        assert_eq!(decided, [Some(true), None, Some(false), Some(false)]);
+        let decided = [(1.0, 2.0), (0.5, 1.5), (2.5, 3.0), (1.0, 1.0)].map(|(low, high)| within.decided(low, high));
+        assert_eq!(decided, [Some(true), None, Some(false), Some(true)]);
+        let text = serde_json::to_string(&design).unwrap();
+        assert_eq!(serde_json::from_str::<Design>(&text).unwrap(), design);
+        let without = serde_json::to_string(&expecting(json!([])).unwrap()).unwrap();
+        assert!(!without.contains("expect"), "a design without expectations is written as before: {without}");
+    }
+
+    #[test]
+    fn wrong_expectations_say_what_is_wrong() {
+        let metric = "guess.mean";
+        for (expect, message) in [
+            (
+                json!([{"arm": "lo", "metric": metric, "below": 0}]),
+                "design.expect[0].arm: there is no arm `lo`; did you mean `low`?",
+            ),
+            (
+                json!([{"arm": "control", "minus": "low", "metric": metric, "below": 0}]),
+                "design.expect[0].minus: differences are taken from the baseline, `control`, but this names `low`",
+            ),
+            (
+                json!([{"arm": "control", "minus": "control", "metric": metric, "below": 0}]),
+                "design.expect[0].minus: an arm does not differ from itself",
+            ),
+            (
+                json!([{"arm": "low", "metric": "target", "below": 0}]),
+                "design.expect[0].metric: the design does not read `target`",
+            ),
+            (json!([{"arm": "low", "metric": metric}]), "design.expect[0]: an expectation needs a bound"),
+            (
+                json!([{"arm": "low", "metric": metric, "above": 2, "below": 1}]),
+                "design.expect[0]: nothing lies above 2 and below 1",
+            ),
+            (json!([{"arm": "low", "metric": metric, "over": 2}]), "design.expect[0].over: unknown key `over`"),
+        ] {
+            assert!(expecting(expect.clone()).unwrap_err().to_string().starts_with(message), "{expect}");
+        }
     }
 }

@@ -5,6 +5,7 @@ mod assembled;
 mod budget;
 mod design;
 mod draft;
+mod expectation;
 mod files;
 mod keys;
 mod kinds;
@@ -22,6 +23,7 @@ pub use assembled::Assembled;
 pub use budget::{Budget, Limits, Price};
 pub use design::{Arm, Design, DesignSource, Factor, Reading};
 pub use draft::{Draft, SocietyDraft};
+pub use expectation::Expectation;
 pub use files::{FileKind, FileWish, Inputs};
 pub use keys::{
     Answers, Change, CohortSource, Count, ItemSource, MemberSource, MessageSource, MetricKeys, People, Record,

@@ -75,7 +75,7 @@ impl MockServer {
         let limits = [("requests", options.requests_per_minute), ("tokens", options.tokens_per_minute)];
         let limits =
             limits.into_iter().filter_map(|(name, limit)| Some((name, Bucket::full(f64::from(limit?), now)))).collect();
-        let books = Mutex::new(Books { stats: Stats::default(), answered: BTreeSet::new(), limits });
+        let books = Mutex::new(Books { stats: Stats::default(), held: None, answered: BTreeSet::new(), limits });
         let shared = Arc::new(Shared { sim, forms: Forms::default(), options, books, batches: Mutex::default() });
         let router = Router::new()
             .route("/v1/models", get(models))
@@ -186,6 +186,15 @@ impl Call {
                 drop(books);
                 Some(failed(self.wire, Failure::Limit(name, Some(wait)), &message))
             }
+        }
+    }
+
+    /// Records that a model is needed.
+    fn load(&self, model: &str) {
+        let mut books = self.shared.books();
+        if books.held.as_deref() != Some(model) {
+            books.held = Some(model.to_owned());
+            books.stats.loads += 1;
         }
     }
 
@@ -407,6 +416,7 @@ async fn complete(
     if let Some((failure, why)) = shared.not_offered(&asked) {
         return failed(wire, failure, &why);
     }
+    call.load(&asked.model);
     tokio::time::sleep(shared.options.latency).await;
     let (model, seed, key) = (shared.model_for(&asked.model), shared.options.seed, hash(&body));
     let mut said = match answer(&shared.sim, &shared.forms, &model, seed, key, &mut asked) {

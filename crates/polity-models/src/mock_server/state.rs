@@ -73,6 +73,8 @@ pub struct Stats {
     pub in_flight: u64,
     /// The most concurrent calls so far.
     pub most_in_flight: u64,
+    /// Calls that named another model than the call before: how often a server that holds one model at a time has to load one.
+    pub loads: u64,
     /// Calls refused by a declared limit.
     pub limited: u64,
     /// Tokens of answered requests.
@@ -99,6 +101,8 @@ pub(super) struct Shared {
 
 pub(super) struct Books {
     pub(super) stats: Stats,
+    /// The model of the last call.
+    pub(super) held: Option<String>,
     /// Keys of answered requests.
     pub(super) answered: BTreeSet<u128>,
     /// Requests and tokens.

@@ -22,6 +22,7 @@ pub mod openai_responses;
 pub mod prices;
 mod provider;
 mod providers;
+mod reader;
 mod received;
 mod recorded;
 mod remote;

@@ -4,7 +4,7 @@ use super::provider::LOCAL;
 use super::provider::Provider;
 use super::remote::Remote;
 use super::wire::Wire;
-use super::{anthropic, google, human, ollama, openai, openai_responses, recorded, sim};
+use super::{anthropic, google, human, ollama, openai, openai_responses, reader, recorded, sim};
 use crate::tools::Tools;
 use polity_kernel::tree::nearest;
 use std::sync::{Arc, OnceLock};
@@ -52,6 +52,7 @@ impl Providers {
             remote::<google::GenerateContent>(timeout),
             remote::<ollama::Chat>(timeout),
             Box::new(recorded::Recordings),
+            Box::new(reader::Reader),
             Box::new(human::Human),
             Box::new(Tools::standard()),
             #[cfg(feature = "local")]

@@ -27,7 +27,7 @@ pub mod vote;
 
 use polity_kernel::ask::{ChatMessage, Part, Reply, ResponseFormat, Role, Task, Value};
 use polity_kernel::items::Scorer;
-use polity_kernel::method::{Brief, Records, TeamContext, Verdict};
+use polity_kernel::method::{Brief, Member, Records, TeamContext, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// A member's answer.
@@ -92,7 +92,13 @@ pub fn talk(context: &TeamContext<'_>, member: usize, shown: &[Part], instructio
 /// Returns the persona of a member, if any.
 #[must_use]
 pub fn persona(context: &TeamContext<'_>, member: usize) -> Vec<ChatMessage> {
-    let Some(member) = context.team.get(member) else { return Vec::new() };
+    persona_in(context.team, member)
+}
+
+/// Returns the persona of a member of a team, if any.
+#[must_use]
+pub fn persona_in(team: &[Member], member: usize) -> Vec<ChatMessage> {
+    let Some(member) = team.get(member) else { return Vec::new() };
     let told: Vec<&str> = [member.persona.as_str(), if member.adversarial { DECEIVE.trim_end() } else { "" }]
         .into_iter()
         .filter(|text| !text.is_empty())

@@ -76,11 +76,34 @@ pub fn heard(turn: &Turn<'_>, most: usize) -> Vec<Part> {
         heard.sort_unstable();
     }
     let said = |inbox: Message<'_>| {
-        let answer = match inbox.body {
-            Body::Number(x) => plain(x),
-            Body::Text(text) => text.to_owned(),
-        };
-        Part::Said { by: format!("Agent {}", inbox.from), answer, reasons: String::new() }
+        let by = format!("Agent {}", inbox.from);
+        Part::Said { by, answer: in_words(inbox.body), reasons: String::new() }
     };
     heard.into_iter().filter_map(|i| inbox.get(i)).map(said).collect()
+}
+
+/// Returns the content of a message as a model reads it: a record as JSON, a vector as its numbers in brackets; numbers to six digits.
+fn in_words(body: Body<'_>) -> String {
+    match body {
+        Body::Number(x) => plain(x),
+        Body::Text(text) | Body::Record(text) => text.to_owned(),
+        Body::Vector(vector) => format!("[{}]", vector.numbers().map(plain).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use polity_kernel::messages::Bucket;
+
+    #[test]
+    fn messages_are_read_as_what_they_are() {
+        let mut bucket = Bucket::default();
+        bucket.number(3, 0, 0, 1.0 / 3.0);
+        bucket.text(3, 0, 0, "round, red");
+        bucket.record(3, 0, 0, r#"{"colour":"red"}"#);
+        bucket.vector(3, 0, 0, &[1.0 / 3.0, 2.0]);
+        let read: Vec<String> = bucket.inbox().into_iter().map(|message| in_words(message.body)).collect();
+        assert_eq!(read, ["0.333333", "round, red", r#"{"colour":"red"}"#, "[0.333333, 2]"]);
+    }
 }

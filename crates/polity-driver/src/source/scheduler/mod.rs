@@ -55,6 +55,8 @@ struct ModelQueue {
     pausing: BTreeMap<(Instant, u64), Call>,
     /// Whether requests are gathered here to be taken together.
     batched: bool,
+    /// Requests in progress.
+    asking: usize,
     /// Completed exchanges.
     answered: u64,
     /// Whether a request waits that has failed [`OUTAGE`] times in a row.
@@ -140,6 +142,7 @@ impl Scheduler {
             queue: Queue::new(self.rules.schedule),
             pausing: BTreeMap::new(),
             batched: false,
+            asking: 0,
             answered: 0,
             outage: false,
         };
@@ -214,6 +217,22 @@ impl Scheduler {
         }
     }
 
+    /// The model queues from which a request may be sent, in order. One model at a time keeps to the last one as long as it has requests
+    /// to send or in progress; requests that wait for a retry hold up no other model.
+    fn served(&self) -> Vec<usize> {
+        let n = self.model_queues.len();
+        let in_turn = (0..n).map(|i| (self.turn + i) % n.max(1));
+        if self.rules.schedule != Schedule::ByModel {
+            return in_turn.collect();
+        }
+        let direct =
+            || in_turn.clone().filter_map(|i| Some((i, self.model_queues.get(i).filter(|queue| !queue.batched)?)));
+        let busy = direct().find(|(_, queue)| queue.asking + queue.queue.len() > 0).map(|(i, _)| i);
+        let due = |queue: &ModelQueue| queue.pausing.first_key_value().map(|((due, _), _)| *due);
+        let again = || direct().filter_map(|(i, queue)| Some((due(queue)?, i))).min().map(|(_, i)| i);
+        busy.or_else(again).into_iter().collect()
+    }
+
     /// The next request to send, which is in progress from then on. One that waits for a retry keeps its place: a failing server must not
     /// get more calls than before.
     pub(super) fn next(&mut self, now: Instant) -> Option<Call> {
@@ -221,13 +240,12 @@ impl Scheduler {
         if self.asking >= connections {
             return None;
         }
-        let n = self.model_queues.len();
         let fresh = self.asking + self.pausing < connections;
-        for i in (0..n).map(|i| (self.turn + i) % n.max(1)) {
-            let Some(ModelQueue { rate_limiter, queue, pausing, batched: false, .. }) = self.model_queues.get_mut(i)
-            else {
+        for i in self.served() {
+            let Some(model_queue) = self.model_queues.get_mut(i).filter(|model_queue| !model_queue.batched) else {
                 continue;
             };
+            let ModelQueue { rate_limiter, queue, pausing, asking, .. } = model_queue;
             let again = pausing.first_key_value().filter(|((due, _), _)| *due <= now).map(|(_, call)| call.tokens);
             let Some(tokens) = again.or_else(|| queue.first().filter(|_| fresh).map(|call| call.tokens)) else {
                 continue;
@@ -240,8 +258,9 @@ impl Scheduler {
             self.pausing -= usize::from(again.is_some());
             call.number = rate_limiter.begin(tokens, now);
             (call.sent, call.batched) = (now, false);
+            *asking += 1;
             self.asking += 1;
-            self.turn = i + 1;
+            self.turn = if self.rules.schedule == Schedule::ByModel { i } else { i + 1 };
             return Some(call);
         }
         None
@@ -265,7 +284,9 @@ impl Scheduler {
                 Err(None) => None,
             }
         };
-        self.model_queues.iter_mut().filter(|model_queue| !model_queue.batched).filter_map(due).min()
+        let served = self.served();
+        let direct = self.model_queues.iter_mut().enumerate().filter(|(i, queue)| !queue.batched && served.contains(i));
+        direct.filter_map(|(_, model_queue)| due(model_queue)).min()
     }
 
     /// Gathered requests that may be sent now, by model, each with those that share its answer; they are in progress from then on.
@@ -313,10 +334,10 @@ impl Scheduler {
             return None;
         }
         self.asking = self.asking.saturating_sub(1);
-        let rate_limiter =
-            self.model_queues.get_mut(call.model_queue).map(|model_queue| &mut model_queue.rate_limiter)?;
-        rate_limiter.end();
-        Some(rate_limiter)
+        let model_queue = self.model_queues.get_mut(call.model_queue)?;
+        model_queue.asking = model_queue.asking.saturating_sub(1);
+        model_queue.rate_limiter.end();
+        Some(&mut model_queue.rate_limiter)
     }
 
     /// Takes a provider's reported limits on a model.
@@ -792,6 +813,41 @@ mod tests {
             assert_eq!(pauses[7], pause(id(7), n, n, None));
         }
         assert!((0..100).all(|actor| pause(id(actor), 1, 1, Some(1000)) >= Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn one_model_at_a_time_is_served_until_nothing_of_it_is_left() {
+        let now = Instant::now();
+        let to = |actor: u32, model: &str| {
+            let mut effect = effect(actor);
+            effect.request.model = model.into();
+            effect
+        };
+        let by_model = Rules { connections: 12, schedule: Schedule::ByModel, ..Rules::default() };
+        let mut scheduler = Scheduler::new(by_model);
+        for (actor, model) in ["openai/a", "openai/b", "openai/a", "openai/b", "openai/a"].iter().enumerate() {
+            scheduler.begin(to(actor as u32, model), None, 0, now);
+        }
+        let mut sent: Vec<Call> = std::iter::from_fn(|| scheduler.next(now)).collect();
+        assert_eq!(sent.iter().map(who).collect::<Vec<_>>(), [0, 2, 4]);
+        // The other model waits for the last answer, and nothing is due before.
+        let last = sent.pop().unwrap();
+        for call in sent {
+            let _ = scheduler.answered(call, exchange(), now);
+        }
+        assert!(scheduler.next(now).is_none() && scheduler.next_due(now).is_none());
+        // A request that waits for a retry holds nobody up.
+        assert!(matches!(scheduler.retry(last, "500", None, None, now), After::Again));
+        return_all(&mut scheduler, now);
+        assert_eq!(scheduler.next_due(now), Some(now));
+        let sent: Vec<Call> = std::iter::from_fn(|| scheduler.next(now)).collect();
+        assert_eq!(sent.iter().map(who).collect::<Vec<_>>(), [1, 3]);
+        for call in sent {
+            let _ = scheduler.answered(call, exchange(), now);
+        }
+        let due = scheduler.next_due(now).unwrap();
+        assert!(due > now && scheduler.next(now).is_none());
+        assert_eq!(who(&scheduler.next(due).unwrap()), 4);
     }
 
     #[test]

@@ -17,16 +17,20 @@ pub enum Schedule {
     Fair,
     /// Higher priority (`priority` of a cohort) first, then first come.
     Priority,
+    /// One model at a time: all requests to a model before those to the next one, for a server that holds one model and loads another
+    /// when it is asked for it (as the batches of Symbolic-MoE, Chen et al. 2025).
+    ByModel,
     /// No schedule: everyone sends at once and retries separately, regardless of limits. The baseline for comparing schedules.
     None,
 }
 
 impl Schedule {
     /// All schedules, by name.
-    pub const ALL: [(&str, Schedule); 4] = [
+    pub const ALL: [(&str, Schedule); 5] = [
         ("fifo", Schedule::Fifo),
         ("fair", Schedule::Fair),
         ("priority", Schedule::Priority),
+        ("by-model", Schedule::ByModel),
         ("none", Schedule::None),
     ];
 }
@@ -84,7 +88,7 @@ impl Queue {
         let id = call.effect.id;
         let (mut urgency, mut turn) = (0, 0);
         match self.schedule {
-            Schedule::Fifo | Schedule::None => {}
+            Schedule::Fifo | Schedule::ByModel | Schedule::None => {}
             Schedule::Fair => {
                 let last = self.turns.entry((id.item, id.actor)).or_default();
                 *last = (*last + 1).max(self.turn);

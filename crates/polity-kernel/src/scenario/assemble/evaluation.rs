@@ -32,7 +32,8 @@ pub(super) fn draft(
     recorded_members(&team, &items, tree)?;
     let models: Vec<&str> = team.iter().map(|member| member.model.as_str()).collect();
     for (i, fault) in scenario.faults.iter().enumerate() {
-        fault.check(&models, items.len()).map_err(|invalid| tree.blame(&format!("faults[{i}]"), invalid))?;
+        let checked = fault.check(&models, items.len(), scenario.rounds);
+        checked.map_err(|invalid| tree.blame(&format!("faults[{i}]"), invalid))?;
     }
     if scenario.rounds == 0 {
         return Err(wrong("rounds", tree.get("rounds"), tree, "a method needs at least one round", None));

@@ -53,10 +53,11 @@ impl<'a> Call<'a> {
     pub(super) fn new(model: &'a Model, effect: &'a Effect, seed: u64, hold: Hold) -> Self {
         let Effect { id, request, .. } = effect;
         let key = RowHash::new(Kind::Request, 0).word(u64::from(id.item));
-        // Requests by an agent in its turn, by its cohort on its behalf, and by the world are drawn separately.
+        // Requests by an agent in its turn, by its cohort on its behalf, by the world, and once a run are drawn separately.
         let apart = match id.asker {
             Asker::Cohort => 10_000,
             Asker::World => 20_000,
+            Asker::Preparation => 30_000,
             Asker::Agent | Asker::Member | Asker::Method | Asker::Scorer => 0,
         };
         let n = apart + u64::from(id.n);
