@@ -404,11 +404,8 @@ impl Case {
         };
         let named = |notes: &str| {
             damage.files().iter().any(|file| {
-                // A missing segment is detected by the one after it. A cut between two records looks like an earlier kill, beside which
-                // tables are too new: they are named, and that the record may have been cut.
-                let cut = "the end of the record was cut off";
-                let journal =
-                    file.starts_with("journal") && (notes.contains(arg(&at.join("journal"))) || notes.contains(cut));
+                // A missing segment is detected by the one after it.
+                let journal = file.starts_with("journal") && notes.contains(arg(&at.join("journal")));
                 journal || notes.contains(&file.display().to_string())
             })
         };

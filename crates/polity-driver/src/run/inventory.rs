@@ -127,7 +127,8 @@ impl Inventory {
                  {run} --at {at}`"
             ),
         };
-        Known { parts: self.parts.clone(), void: self.void.clone(), mend: format!("Restore it from a copy, or {anew}") }
+        let mend = format!("Restore it from a copy, or {anew}");
+        Known { parts: self.parts.clone(), void: self.void.clone(), mend, record: Some(folder.join("journal")) }
     }
 
     /// A reader of the tables of the run in `folder`.

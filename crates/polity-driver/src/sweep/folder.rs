@@ -119,7 +119,8 @@ fn left_by_a_crash(names: &[&str], is_file: bool) -> bool {
 pub(crate) fn tables<'a>(disk: &'a dyn Disk, dir: &Path) -> Result<Reader<'a>, DriveError> {
     let (_, listing) = SweepManifest::checked(disk, dir)?;
     let mend = format!("`polity resume {}` rewrites the tables of the sweep from its runs", dir.display());
-    let known = Known { parts: listing.parts(), mend, ..Known::default() };
+    let record = Some(dir.join(DIGESTS_FILE));
+    let known = Known { parts: listing.parts(), mend, record, ..Known::default() };
     Ok(Reader::new(disk, &dir.join("tables"), known, None))
 }
 

@@ -153,6 +153,8 @@ pub struct Known {
     pub void: BTreeSet<(String, Span)>,
     /// Advice for a damaged or missing part.
     pub mend: String,
+    /// The file or folder that records the parts, for errors.
+    pub record: Option<PathBuf>,
 }
 
 /// Reloads what is known about a run that may be active.
@@ -422,8 +424,11 @@ impl<'a> Reader<'a> {
         }
         for name in strange {
             if Span::parse(name).is_none_or(|span| !known.void.contains(&(table.to_string(), span))) {
-                let what = "it is not in the run's record: it was added, or the end of the record was cut off. Remove \
-                            it, or restore the record from a copy";
+                let record = known.record.as_ref().map_or(String::new(), |path| format!(" ({})", path.display()));
+                let what = format!(
+                    "it is not in the record{record}: it was added, or the end of the record was cut off. Remove it, \
+                     or restore the record from a copy"
+                );
                 faults.push(Fault::new(folder.join(name), what));
             }
         }
