@@ -480,7 +480,7 @@ impl Machine for Evaluation {
     fn save(&self, to: &mut dyn Sink) -> Result<(), Bug> {
         let mut to = Writer::new(to);
         to.value(&(self.round, self.chain, &self.instances, &self.logs, &self.measured), WHAT)?;
-        // So a method that prepares nothing has the same snapshots as ever.
+        // So a method that prepares nothing has the same snapshots as before.
         if self.before.is_nothing() { Ok(()) } else { to.value(&self.before, WHAT) }
     }
 

@@ -117,7 +117,7 @@ impl FailureMode {
             FailureMode::UnawareOfTerminationConditions => (
                 "1.5",
                 "unaware-of-termination-conditions",
-                "the work goes on although the condition for its end is met",
+                "the team continues although its condition for stopping is met",
             ),
             FailureMode::ConversationReset => (
                 "2.1",

@@ -192,7 +192,7 @@ fn obedient(instruction: &str, items: usize) -> (f64, f64) {
         says("", Value::Choice((first + u32::from(changes)) % 4))
     })
     .unwrap();
-    // Every question tells the member who it is, and nobody else.
+    // Every prompt holds the persona of its own member and no other.
     for effect in &asked {
         let told = told(effect);
         let named: Vec<usize> =

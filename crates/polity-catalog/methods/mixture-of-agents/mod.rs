@@ -42,8 +42,8 @@ const VOTES: u32 = 5;
 pub struct Params {
     /// Defence against members who mislead.
     defence: Defence,
-    /// Ask as ever, but let the lot choose: one proposal of the last layer in place of the aggregator's answer, or one of the votes in
-    /// place of the majority's (a placebo).
+    /// Make the same calls, but choose the answer at random: a proposal of the last layer instead of the aggregator's answer, or one of
+    /// the votes instead of the majority (a placebo).
     by_lot: bool,
 }
 

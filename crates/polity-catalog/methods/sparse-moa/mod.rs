@@ -105,7 +105,7 @@ impl Method for SparseMoa {
         let list = ResponseFormat::List { of: Box::new(ResponseFormat::Text), least: n, most: n };
         let format = ResponseFormat::Record(vec![("roles".into(), list)]);
         let heard = context.ask(Brief::new(by, messages, format).task(Task::Write)).await;
-        // Without a reply nobody has a role.
+        // If the request for roles fails, members have no roles.
         if let Some(Value::List(roles)) = heard.ok().as_ref().and_then(|value| value.field(0)) {
             let roles: Vec<&str> = roles.iter().filter_map(Value::as_text).map(str::trim).collect();
             context.keep(&roles)?;

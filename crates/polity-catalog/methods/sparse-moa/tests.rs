@@ -135,8 +135,8 @@ fn scripted(effect: &Effect) -> Outcome {
     }
 }
 
-/// What a run asked, by id, and its digest. Of the open questions that come at `place`, modulo their number, is answered next; after
-/// `until` answers the machine is saved and goes on as another one.
+/// Returns the requests of a run by id, and its digest. `place` chooses which open request is answered next (modulo their number). After
+/// `until` answers the machine is saved, and a restored copy continues.
 fn played(open: &dyn Fn() -> Assembled, place: usize, until: usize) -> (BTreeMap<EffectId, String>, String) {
     let Assembled::Evaluation(mut machine) = open() else { panic!("an evaluation was asked for") };
     let (mut asked, mut waiting, mut answers, mut heard) = (BTreeMap::new(), Vec::<Effect>::new(), Vec::new(), 0);
@@ -215,7 +215,7 @@ fn every_member_reads_its_own_role_and_no_other() {
         read += usize::from(layered);
     }
     assert_eq!(read, 3 * 2 * 4);
-    // Without roles nobody is asked for them, and nobody reads one.
+    // With `roles: false` no request asks for roles, and no prompt holds one.
     let (asked, _) = drive(mixture(3, 1000, json!({"roles": false})), &scripted).unwrap();
     assert!(
         asked.iter().all(|effect| effect.id.asker == Asker::Member && !effect.request.rendered().contains("part:"))

@@ -199,7 +199,7 @@ impl World for ReferenceGame {
     }
 
     fn end_round(&self, game: &mut Game, _: &mut Draws) -> Option<String> {
-        // In the first round nobody has been told anything yet.
+        // No message has arrived in the first round.
         let before = game.round.checked_sub(1);
         game.round += 1;
         let all = game.named.iter_mut().map(Option::take).collect::<Vec<_>>();

@@ -217,20 +217,27 @@ impl Scheduler {
         }
     }
 
-    /// The model queues from which a request may be sent, in order. One model at a time keeps to the last one as long as it has requests
-    /// to send or in progress; requests that wait for a retry hold up no other model.
-    fn served(&self) -> Vec<usize> {
+    /// The model queues from which a request may be sent, in order.
+    fn served(&self) -> impl Iterator<Item = usize> + use<> {
         let n = self.model_queues.len();
-        let in_turn = (0..n).map(|i| (self.turn + i) % n.max(1));
-        if self.rules.schedule != Schedule::ByModel {
-            return in_turn.collect();
-        }
-        let direct =
-            || in_turn.clone().filter_map(|i| Some((i, self.model_queues.get(i).filter(|queue| !queue.batched)?)));
+        let (first, count) = match self.rules.schedule {
+            Schedule::ByModel => self.loaded().map_or((0, 0), |i| (i, 1)),
+            _ => (self.turn, n),
+        };
+        (0..count).map(move |i| (first + i) % n)
+    }
+
+    /// The queue of the model that a server with one model is asked for: the last one as long as it has requests to send or in progress,
+    /// then the next one that has. Requests that wait for a retry do not delay other models.
+    fn loaded(&self) -> Option<usize> {
+        let n = self.model_queues.len();
+        let direct = || {
+            let in_turn = (0..n).map(|i| (self.turn + i) % n);
+            in_turn.filter_map(|i| Some((i, self.model_queues.get(i).filter(|queue| !queue.batched)?)))
+        };
         let busy = direct().find(|(_, queue)| queue.asking + queue.queue.len() > 0).map(|(i, _)| i);
         let due = |queue: &ModelQueue| queue.pausing.first_key_value().map(|((due, _), _)| *due);
-        let again = || direct().filter_map(|(i, queue)| Some((due(queue)?, i))).min().map(|(_, i)| i);
-        busy.or_else(again).into_iter().collect()
+        busy.or_else(|| direct().filter_map(|(i, queue)| Some((due(queue)?, i))).min().map(|(_, i)| i))
     }
 
     /// The next request to send, which is in progress from then on. One that waits for a retry keeps its place: a failing server must not
@@ -272,7 +279,7 @@ impl Scheduler {
         if self.asking >= connections {
             return None;
         }
-        let fresh = self.asking + self.pausing < connections;
+        let (fresh, served) = (self.asking + self.pausing < connections, self.served());
         let due = |ModelQueue { rate_limiter, queue, pausing, .. }: &mut ModelQueue| {
             let again = pausing.first_key_value().map(|((due, _), call)| (*due, call.tokens));
             let first = queue.first().filter(|_| fresh).map(|call| (now, call.tokens));
@@ -284,9 +291,11 @@ impl Scheduler {
                 Err(None) => None,
             }
         };
-        let served = self.served();
-        let direct = self.model_queues.iter_mut().enumerate().filter(|(i, queue)| !queue.batched && served.contains(i));
-        direct.filter_map(|(_, model_queue)| due(model_queue)).min()
+        let direct = |i: usize| {
+            let model_queue: &mut ModelQueue = self.model_queues.get_mut(i)?;
+            if model_queue.batched { None } else { due(model_queue) }
+        };
+        served.filter_map(direct).min()
     }
 
     /// Gathered requests that may be sent now, by model, each with those that share its answer; they are in progress from then on.
@@ -836,7 +845,7 @@ mod tests {
             let _ = scheduler.answered(call, exchange(), now);
         }
         assert!(scheduler.next(now).is_none() && scheduler.next_due(now).is_none());
-        // A request that waits for a retry holds nobody up.
+        // A request that waits for a retry does not delay other models.
         assert!(matches!(scheduler.retry(last, "500", None, None, now), After::Again));
         return_all(&mut scheduler, now);
         assert_eq!(scheduler.next_due(now), Some(now));
