@@ -299,6 +299,81 @@ fn meant(response_format: &ResponseFormat, draws: &mut Draws) -> Value {
     }
 }
 
+/// Returns a reply with numbers or words that the response format does not allow.
+fn out_of_bounds(response_format: &ResponseFormat, draws: &mut Draws) -> String {
+    match response_format {
+        ResponseFormat::List { .. } => json!([1, 2, 10]).to_string(),
+        ResponseFormat::Choice(_) => "centre".into(),
+        ResponseFormat::Record(_) => json!({"why": "x", "sure": 60.5, "vote": "left"}).to_string(),
+        _ => ["-1", "60.01", "1e9"][draws.below(3) as usize].into(),
+    }
+}
+
+/// Returns a reply with a number that is not finite.
+fn not_finite(response_format: &ResponseFormat, draws: &mut Draws) -> String {
+    let none = ["NaN", "Infinity", "-Infinity", "1e999", "nan"][draws.below(5) as usize];
+    match response_format {
+        ResponseFormat::Record(_) => format!("{{\"why\": \"x\", \"sure\": {none}, \"vote\": \"left\"}}"),
+        ResponseFormat::List { .. } => format!("[1, {none}]"),
+        _ => none.into(),
+    }
+}
+
+/// Returns the JSON of a reply with each of its numbers written as a text.
+fn numbers_as_text(mut json: Json) -> Json {
+    let as_text = |json: &Json| if json.is_number() { json!(json.to_string()) } else { json.clone() };
+    for value in json.as_object_mut().unwrap().values_mut() {
+        *value = match value.as_array() {
+            Some(items) => items.iter().map(as_text).collect(),
+            None => as_text(value),
+        };
+    }
+    json
+}
+
+/// Returns the text with typographic or other quotes in place of its own.
+fn quoted(text: &str, open: &str, close: &str) -> String {
+    // Texts with these kinds of quotes contain none of them.
+    let plain = text.replace("it's \\\"so\\\"", "it is so");
+    plain.split('"').enumerate().map(|(i, part)| [part, [open, close][i % 2]].concat()).collect()
+}
+
+/// Returns the status, the type and, if it is no completion, the body of a response given in this way.
+fn no_completion(way: &str) -> (u16, &'static str, Option<String>) {
+    let json = "application/json";
+    let error = |error: Json| Some(json!({"error": error}).to_string());
+    match way {
+        "no-choices" => (200, json, Some(json!({"id": "x", "choices": []}).to_string())),
+        "empty-body" => (200, json, Some(" ".into())),
+        "filtered-400" => (400, json, error(json!({"message": "filtered", "code": "content_filter"}))),
+        "status-400" => (400, json, error(json!({"message": "too long"}))),
+        "web-page" => {
+            let page = "<!DOCTYPE html><html><body><h1>502 Bad Gateway</h1></body></html>";
+            (200, "text/html; charset=utf-8", Some(page.into()))
+        }
+        "no-json" => (200, json, Some("upstream connect error or disconnect/reset before headers".into())),
+        "error-in-body" => (200, json, error(json!({"message": "overloaded", "answer": 7}))),
+        _ => (200, json, None),
+    }
+}
+
+/// Returns the value as the object on the wire, and as bare text.
+fn on_the_wire(value: &Value, response_format: &ResponseFormat) -> (Json, String) {
+    let bare = match value.to_json(response_format) {
+        Json::String(text) => text,
+        other => other.to_string(),
+    };
+    // Records are objects already; other values are wrapped in one as `answer`.
+    let json = match response_format {
+        ResponseFormat::Record(_) => value.to_json(response_format),
+        _ => {
+            let whole = ResponseFormat::Record(vec![("answer".into(), response_format.clone())]);
+            Value::Record(vec![value.clone()]).to_json(&whole)
+        }
+    };
+    (json, bare)
+}
+
 /// Returns the intended value of an answer, the way it is given in, and the HTTP response.
 fn answered(id: EffectId, response_format: &ResponseFormat) -> (Value, usize, Received) {
     let mut draws = Draws::new(SEED, Stream::Driver, id.round, id.item.wrapping_mul(1 << 16) + id.actor * 64 + id.n);
@@ -307,30 +382,12 @@ fn answered(id: EffectId, response_format: &ResponseFormat) -> (Value, usize, Re
         way = 0; // They take their time.
     }
     let value = meant(response_format, &mut draws);
-    // Objects are written as on the wire; other values are wrapped in one as `answer`.
-    let whole = match response_format {
-        ResponseFormat::Record(_) => response_format.clone(),
-        _ => ResponseFormat::Record(vec![("answer".into(), response_format.clone())]),
-    };
-    let inside = match response_format {
-        ResponseFormat::Record(_) => value.clone(),
-        _ => Value::Record(vec![value.clone()]),
-    };
-    let json = inside.to_json(&whole);
+    let (json, bare) = on_the_wire(&value, response_format);
     let text = json.to_string();
-    let bare = match value.to_json(response_format) {
-        Json::String(text) => text,
-        other => other.to_string(),
-    };
     let open = text.strip_suffix('}').unwrap();
-    let quoted = |open: &str, close: &str| {
-        // Texts with these kinds of quotes contain none of them.
-        let plain = text.replace("it's \\\"so\\\"", "it is so");
-        plain.split('"').enumerate().map(|(i, part)| [part, [open, close][i % 2]].concat()).collect::<String>()
-    };
     let mut content = Some(text.clone());
     let mut finish = "stop";
-    let (mut status, mut kind, mut body) = (200, "application/json", None);
+    let (status, kind, body) = no_completion(WAYS[way].0);
     let mut message = json!({"role": "assistant"});
     match WAYS[way].0 {
         "fit" => content = Some(bare),
@@ -340,26 +397,19 @@ fn answered(id: EffectId, response_format: &ResponseFormat) -> (Value, usize, Re
         "fenced-json" => content = Some(format!("Sure!\n```json\n{text}\n```\n")),
         "prose-around" => content = Some(format!("Here it is (it's \"mine\"):\n{text}\nIs that fine?")),
         "trailing-comma" => content = Some(format!("{open},}}")),
-        "single-quotes" => content = Some(quoted("'", "'").trim_end_matches('\'').to_owned()),
+        "single-quotes" => content = Some(quoted(&text, "'", "'").trim_end_matches('\'').to_owned()),
         "curly-quotes" => {
-            content = Some(quoted("\u{201c}", "\u{201d}").trim_end_matches(['\u{201c}', '\u{201d}']).to_owned())
+            content = Some(quoted(&text, "\u{201c}", "\u{201d}").trim_end_matches(['\u{201c}', '\u{201d}']).to_owned())
         }
         "bare-names" => content = Some(text.replace("\"answer\":", "answer:").replace("\"why\":", "why: ")),
         "a-comment" => content = Some(format!("{open} // that's {{it}}, \"I\" think\n}}")),
         // A number at the end of the reply may have been cut; a space shows that it was not.
         "last-brace-missing" => content = Some(format!("{open}\n")),
         "number-as-text" => {
-            let as_text = |json: &Json| if json.is_number() { json!(json.to_string()) } else { json.clone() };
-            let mut json = json.clone();
-            for value in json.as_object_mut().unwrap().values_mut() {
-                *value = match value.as_array() {
-                    Some(items) => items.iter().map(as_text).collect(),
-                    None => as_text(value),
-                };
-            }
             // A choice has no number.
             let choice = matches!(response_format, ResponseFormat::Choice(_));
-            content = Some(if choice { format!("**{}**.", bare.to_uppercase()) } else { json.to_string() });
+            content =
+                Some(if choice { format!("**{}**.", bare.to_uppercase()) } else { numbers_as_text(json).to_string() });
         }
         "python" => content = Some(format!("{open}, \"sure_of_it\": True, \"else\": None}}")),
         "cut-anywhere" => {
@@ -371,51 +421,21 @@ fn answered(id: EffectId, response_format: &ResponseFormat) -> (Value, usize, Re
         "empty" => content = Some(String::new()),
         "white-space" => content = Some(" \n\t \u{a0}".into()),
         "null-content" => content = None,
-        "no-choices" => body = Some(json!({"id": "x", "choices": []}).to_string()),
-        "empty-body" => body = Some(" ".into()),
         "null" => content = Some("null".into()),
         "tool-call" => {
             message["tool_calls"] = json!([{"id": "1", "function": {"name": "look_up", "arguments": text}}]);
         }
         "refused" => message["refusal"] = json!("I cannot help with that."),
         "filtered" => finish = "content_filter",
-        "filtered-400" => {
-            status = 400;
-            body = Some(json!({"error": {"message": "filtered", "code": "content_filter"}}).to_string());
-        }
-        "status-400" => {
-            status = 400;
-            body = Some(json!({"error": {"message": "too long"}}).to_string());
-        }
-        "web-page" => {
-            kind = "text/html; charset=utf-8";
-            body = Some("<!DOCTYPE html><html><body><h1>502 Bad Gateway</h1></body></html>".into());
-        }
         "web-page-inside" => content = Some("<html><body style='{}'>7 left</body></html>".into()),
-        "no-json" => body = Some("upstream connect error or disconnect/reset before headers".into()),
         "half-a-body" => {}
-        "error-in-body" => body = Some(json!({"error": {"message": "overloaded", "answer": 7}}).to_string()),
         "error-as-content" => {
             content = Some("Error: rate limit reached for 7 requests. {\"error\": {\"code\": 7}}".into())
         }
         "wrong-types" => content = Some(json!({"answer": {"x": 7}, "why": 1, "sure": [7], "vote": 2}).to_string()),
         "wrong-names" => content = Some(json!({"Answer": bare, "reason": "left", "sure ": 7}).to_string()),
-        "out-of-bounds" => {
-            content = Some(match response_format {
-                ResponseFormat::List { .. } => json!([1, 2, 10]).to_string(),
-                ResponseFormat::Choice(_) => "centre".into(),
-                ResponseFormat::Record(_) => json!({"why": "x", "sure": 60.5, "vote": "left"}).to_string(),
-                _ => ["-1", "60.01", "1e9"][draws.below(3) as usize].into(),
-            });
-        }
-        "not-finite" => {
-            let none = ["NaN", "Infinity", "-Infinity", "1e999", "nan"][draws.below(5) as usize];
-            content = Some(match response_format {
-                ResponseFormat::Record(_) => format!("{{\"why\": \"x\", \"sure\": {none}, \"vote\": \"left\"}}"),
-                ResponseFormat::List { .. } => format!("[1, {none}]"),
-                _ => none.into(),
-            });
-        }
+        "out-of-bounds" => content = Some(out_of_bounds(response_format, &mut draws)),
+        "not-finite" => content = Some(not_finite(response_format, &mut draws)),
         "number-in-prose" => content = Some("I would say 5 or 6, so neither left nor right.".into()),
         "two-values" => {
             let name = if text.contains("\"vote\"") { "vote" } else { "answer" };
@@ -428,6 +448,7 @@ fn answered(id: EffectId, response_format: &ResponseFormat) -> (Value, usize, Re
         }
         "deep" => content = Some(["[", "{\"answer\":", "[{'a':"][draws.below(3) as usize].repeat(20_000)),
         "huge" => content = Some("word ".repeat(2_100_000)),
+        _ if body.is_some() => {}
         other => panic!("there is no way `{other}`"),
     }
     message["content"] = json!(content);

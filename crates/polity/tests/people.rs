@@ -199,19 +199,13 @@ fn quotas_and_attributes_without_data() {
 
 // ------------------------------------------------------------------ wrong requests
 
-#[test]
-fn wrong_requests_are_told_with_their_place() {
-    let folder = scratch("people-wrong");
-    write_data(&folder);
-    fs::write(folder.join("bad.csv"), "column,level,share\nsex,f,0.6\nsex,m,0.6\n").unwrap();
-    fs::write(folder.join("mixed.jsonl"), "{\"age\": 3}\n{\"age\": \"old\"}\n").unwrap();
-    fs::write(folder.join("mixed.csv"), "age,sex\n30,f\nold,m\n").unwrap();
-    fs::write(folder.join("minus.csv"), "sex,weight\nf,-1\nf,3\nm,1\nm,1\n").unwrap();
-    fs::write(folder.join("empty.csv"), "value\n").unwrap();
+/// Populations or scenarios with a mistake, each with words of the error.
+type Wrong = Vec<(Value, Vec<&'static str>)>;
+
+fn wrong_marginals() -> Wrong {
     let with = |marginal: Value| json!({"file": "people.csv", "marginals": [marginal]});
     let sex = |shares: Value| with(json!({"column": "sex", "shares": shares}));
-    let persona = |text: &str| json!({"file": "people.csv", "persona": text});
-    let mut cases: Vec<(Value, Vec<&str>)> = vec![
+    vec![
         (
             sex(json!({"f": 0.5, "m": 0.6})),
             vec!["population.marginals[0].shares", "the shares add up to 1.1, not to 1"],
@@ -249,6 +243,12 @@ fn wrong_requests_are_told_with_their_place() {
             json!({"file": "people.csv", "weight": "sex", "marginals": [{"column": "sex", "shares": {"f": 0.5, "m": 0.5}}]}),
             vec!["population.weight", "holds words (f, m), but numbers are needed"],
         ),
+    ]
+}
+
+fn wrong_people() -> Wrong {
+    let persona = |text: &str| json!({"file": "people.csv", "persona": text});
+    vec![
         (
             json!({"file": "people.csv", "quotas": [{"sex": "f", "share": 0.5}, {"sex": "f", "share": 0.5}]}),
             vec!["population.quotas", "which has no share"],
@@ -275,23 +275,23 @@ fn wrong_requests_are_told_with_their_place() {
             vec!["population.marginals[0].shares", "it mixes numbers and words: row 1, counted from 0, has `old`"],
         ),
         (json!({"file": "mixed.jsonl"}), vec!["population.file", "line 2, column age: words among numbers"]),
-    ];
-    // Party is given by sex in these data: the two marginals contradict each other.
-    fs::write(folder.join("tied.csv"), "sex,party,age\nf,red,30\nm,green,40\n").unwrap();
-    cases.push((
-        json!({"file": "tied.csv", "marginals": [
-            {"column": "sex", "shares": {"f": 0.5, "m": 0.5}}, {"column": "party", "shares": {"red": 0.3, "green": 0.7}}]}),
-        vec!["population.marginals", "the marginals contradict each other", "after 50 sweeps"],
-    ));
-    let mut scenarios: Vec<(Value, Vec<&str>)> =
-        cases.into_iter().map(|(population, words)| (society(population), words)).collect();
+        // Party is given by sex in these data: the two marginals contradict each other.
+        (
+            json!({"file": "tied.csv", "marginals": [
+                {"column": "sex", "shares": {"f": 0.5, "m": 0.5}}, {"column": "party", "shares": {"red": 0.3, "green": 0.7}}]}),
+            vec!["population.marginals", "the marginals contradict each other", "after 50 sweeps"],
+        ),
+    ]
+}
+
+fn wrong_comparisons() -> Wrong {
     let validate = |check: Value| {
         let mut scenario = society(json!({"file": "people.csv"}));
         scenario["validate"] = json!([check]);
         scenario
     };
     let against = |file: &str, column: &str| json!({"file": file, "column": column});
-    let checks = [
+    let checks = vec![
         (
             json!({"of": "opinions", "against": against("observed.csv", "value")}),
             vec!["validate[0].of", "did you mean `opinion`?"],
@@ -337,7 +337,11 @@ fn wrong_requests_are_told_with_their_place() {
             vec!["validate[0].distances[0]", "did you mean `ks`?"],
         ),
     ];
-    scenarios.extend(checks.into_iter().map(|(check, words)| (validate(check), words)));
+    checks.into_iter().map(|(check, words)| (validate(check), words)).collect()
+}
+
+fn wrong_networks() -> Wrong {
+    let mut scenarios = Vec::new();
     let mut mixed = society(json!({"file": "mixed.csv"}));
     mixed["topology"]["by"] = json!("age");
     scenarios.push((mixed, vec!["topology.by", "it mixes numbers and words: row 1, counted from 0, has `old`"]));
@@ -357,7 +361,25 @@ fn wrong_requests_are_told_with_their_place() {
     let mut lonely = society(json!({"file": "people.csv"}));
     lonely["topology"]["same"] = json!(1.5);
     scenarios.push((lonely, vec!["topology.same", "1.5 is not possible"]));
-    for (i, (scenario, words)) in scenarios.iter().enumerate() {
+    scenarios
+}
+
+#[test]
+fn wrong_requests_are_told_with_their_place() {
+    let folder = scratch("people-wrong");
+    write_data(&folder);
+    fs::write(folder.join("bad.csv"), "column,level,share\nsex,f,0.6\nsex,m,0.6\n").unwrap();
+    fs::write(folder.join("mixed.jsonl"), "{\"age\": 3}\n{\"age\": \"old\"}\n").unwrap();
+    fs::write(folder.join("mixed.csv"), "age,sex\n30,f\nold,m\n").unwrap();
+    fs::write(folder.join("minus.csv"), "sex,weight\nf,-1\nf,3\nm,1\nm,1\n").unwrap();
+    fs::write(folder.join("empty.csv"), "value\n").unwrap();
+    fs::write(folder.join("tied.csv"), "sex,party,age\nf,red,30\nm,green,40\n").unwrap();
+    let populations = wrong_marginals().into_iter().chain(wrong_people());
+    let scenarios = populations
+        .map(|(population, words)| (society(population), words))
+        .chain(wrong_comparisons())
+        .chain(wrong_networks());
+    for (i, (scenario, words)) in scenarios.enumerate() {
         let file = folder.join(format!("wrong-{i}.yaml"));
         fs::write(&file, serde_json::to_string_pretty(scenario).unwrap()).unwrap();
         let said = polity(&["run", arg(&file), "--out", arg(&folder.join("run"))]);

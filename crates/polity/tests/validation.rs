@@ -111,23 +111,18 @@ fn with(changes: &[(&str, Value)]) -> Value {
     scenario
 }
 
-#[test]
-fn mistakes_are_told_alike_either_way() {
-    let folder = scratch("validation-wrong");
-    fs::write(folder.join("people.csv"), "age,sex,ties\n30,f,2\n41,m,3\n22,f,1\n120,m,2.5\n").unwrap();
-    fs::write(folder.join("ties.csv"), "from,to\n0,1\n2,4\n").unwrap();
-    let engine = engine(Arc::new(SimDisk::default()), 1, None);
-    let people = || json!({"file": "people.csv"});
-    let topology = |topology: Value| with(&[("topology", topology)]);
-    let by_file = |topology: Value| with(&[("population", people()), ("topology", topology)]);
+/// Scenarios with a mistake, each with words of the error.
+type Wrong = Vec<(Value, &'static str)>;
+
+fn platform(key: &str, value: Value) -> Value {
+    let mut world = json!({"kind": "platform"});
+    world[key] = value;
+    with(&[("world", world), ("cohorts", json!([{"policy": {"kind": "user"}}]))])
+}
+
+fn wrong_numbers_and_leaves() -> Wrong {
     let policy = |policy: Value| with(&[("cohorts", json!([{"policy": policy}]))]);
-    let mind = |question: &str| policy(json!({"kind": "mind", "prompts": {"question": question}}));
-    let platform = |key: &str, value: Value| {
-        let mut world = json!({"kind": "platform"});
-        world[key] = value;
-        with(&[("world", world), ("cohorts", json!([{"policy": {"kind": "user"}}]))])
-    };
-    let wrong = [
+    vec![
         // Numbers, cohorts, budgets.
         (with(&[("agents", json!(0))]), "at least one agent"),
         (with(&[("agents", json!(200_000_000))]), "at most 100000000 agents"),
@@ -150,6 +145,14 @@ fn mistakes_are_told_alike_either_way() {
         (with(&[("metrics", json!([{"kind": "meen", "of": "opinion"}]))]), "meen"),
         (platform("stance", json!("income")), "income"),
         (platform("banned", json!([20_000])), "there is no agent 20000"),
+    ]
+}
+
+fn wrong_attributes_and_prompts() -> Wrong {
+    let people = || json!({"file": "people.csv"});
+    let policy = |policy: Value| with(&[("cohorts", json!([{"policy": policy}]))]);
+    let mind = |question: &str| policy(json!({"kind": "mind", "prompts": {"question": question}}));
+    vec![
         // Attributes: an outline has the same values.
         (with(&[("world", json!({"kind": "opinion", "low": 0, "high": 50, "initial": {"column": "age"}}))]), "has 60"),
         (
@@ -166,7 +169,13 @@ fn mistakes_are_told_alike_either_way() {
         (mind("{{ 1 / (person.age - person.age) }}"), "question"),
         (with(&[("model", json!("nowhere/model")), ("cohorts", json!([{"policy": {"kind": "mind"}}]))]), "nowhere"),
         (with(&[("model", Value::Null), ("cohorts", json!([{"policy": {"kind": "mind"}}]))]), "model"),
-        // Topologies.
+    ]
+}
+
+fn wrong_topologies() -> Wrong {
+    let topology = |topology: Value| with(&[("topology", topology)]);
+    let by_file = |topology: Value| with(&[("population", json!({"file": "people.csv"})), ("topology", topology)]);
+    vec![
         (topology(json!({"kind": "rings"})), "ring"),
         (topology(json!({"kind": "ring", "neighbours": 3})), "an even number"),
         (topology(json!({"kind": "grid", "width": 7})), "a divisor of the number of agents"),
@@ -190,7 +199,11 @@ fn mistakes_are_told_alike_either_way() {
             with(&[("topology", json!({"kind": "complete"})), ("agents", json!(100_000))]),
             "every agent would send a message to every other",
         ),
-        // Comparisons with data.
+    ]
+}
+
+fn wrong_comparisons() -> Wrong {
+    vec![
         (
             with(&[("validate", json!([{"of": "opinions", "against": {"file": "people.csv", "column": "age"}}]))]),
             "did you mean `opinion`?",
@@ -209,7 +222,17 @@ fn mistakes_are_told_alike_either_way() {
             ]),
             "has no label",
         ),
-    ];
+    ]
+}
+
+#[test]
+fn mistakes_are_told_alike_either_way() {
+    let folder = scratch("validation-wrong");
+    fs::write(folder.join("people.csv"), "age,sex,ties\n30,f,2\n41,m,3\n22,f,1\n120,m,2.5\n").unwrap();
+    fs::write(folder.join("ties.csv"), "from,to\n0,1\n2,4\n").unwrap();
+    let engine = engine(Arc::new(SimDisk::default()), 1, None);
+    let wrong =
+        [wrong_numbers_and_leaves(), wrong_attributes_and_prompts(), wrong_topologies(), wrong_comparisons()].concat();
     for (scenario, words) in wrong {
         let [quick, full] = both(&engine, &prepared(&scenario, &folder));
         assert_eq!(quick, full, "{scenario}");
@@ -217,7 +240,7 @@ fn mistakes_are_told_alike_either_way() {
         assert!(told.contains(words), "{words} is not in {told}");
     }
     // Errors that only --full finds.
-    let star = topology(json!({"kind": "configuration", "distribution": {"19000": 0.5, "1": 0.5}}));
+    let star = with(&[("topology", json!({"kind": "configuration", "distribution": {"19000": 0.5, "1": 0.5}}))]);
     let [quick, full] = both(&engine, &prepared(&star, &folder));
     assert!(quick.is_ok() && full.clone().unwrap_err().contains("no graph has these numbers"), "{full:?}");
 }
