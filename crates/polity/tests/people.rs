@@ -381,7 +381,7 @@ fn wrong_requests_are_told_with_their_place() {
         .chain(wrong_networks());
     for (i, (scenario, words)) in scenarios.enumerate() {
         let file = folder.join(format!("wrong-{i}.yaml"));
-        fs::write(&file, serde_json::to_string_pretty(scenario).unwrap()).unwrap();
+        fs::write(&file, serde_json::to_string_pretty(&scenario).unwrap()).unwrap();
         let said = polity(&["run", arg(&file), "--out", arg(&folder.join("run"))]);
         assert_eq!(said.code, Some(2), "{scenario}: {said:?}");
         // Messages are wrapped to the width of a terminal.
