@@ -670,9 +670,10 @@ impl Verb {
 /// What `polity diagnose` diagnoses, and who else is asked.
 #[derive(Debug, ClapArgs)]
 pub struct Diagnosing {
-    /// Run folder of an evaluation, or sweep folder.
+    /// Run folder, or sweep folder.
     pub run: PathBuf,
-    /// Also ask this model which failure modes each item shows, and print how far it agrees with the rules. The limits of --max-cost and
+    /// Also ask this model which failure modes each item shows, and print how far it agrees with the rules. Of a society, it is asked about each
+    /// agent. The limits of --max-cost and
     /// similar flags hold for all its answers together. The run is not changed.
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub judge: Option<String>,

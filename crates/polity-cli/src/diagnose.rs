@@ -19,13 +19,20 @@ use std::sync::Arc;
 /// The result as JSON.
 #[derive(Serialize)]
 struct Report<'a> {
-    runs: &'a [Diagnosed],
-    tally: &'a Tally,
+    /// Of evaluations; the rules are not for societies.
+    #[serde(flatten)]
+    rules: Option<ByRules<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     judged: Option<&'a Judged>,
     /// Between the raters, if there is more than one.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     agreement: &'a [Agreement],
+}
+
+#[derive(Serialize)]
+struct ByRules<'a> {
+    runs: &'a [Diagnosed],
+    tally: Tally,
 }
 
 pub fn diagnose(asked: &Diagnosing, registry: &Arc<Registry>) -> Result<Exit, Failure> {
@@ -51,35 +58,35 @@ fn diagnosed(
         }
         None => None,
     };
-    let runs = engine.diagnose(run)?;
-    let rules = Ratings::of_rules(run, &runs);
+    // Without a judge nothing can be said of a society, and the engine tells so.
+    let society = judge.is_some() && engine.is_society(run)?;
+    let runs = if society { Vec::new() } else { engine.diagnose(run)? };
+    let rules = (!society).then(|| Ratings::of_rules(run, &runs));
     if let Some((path, labels)) = &labels {
-        labels.check(&rules).map_err(|why| wrong(format!("{}: {why}", path.display())))?;
+        let known = rules.as_ref().map_or_else(|| engine.asked_agents(run), |rules| Ok(rules.subjects()))?;
+        labels.check(&known).map_err(|why| wrong(format!("{}: {why}", path.display())))?;
     }
     let judged = judge.map(|model| engine.judge(run, model)).transpose()?;
     let judge = judged.as_ref().map(|judged| ratings(run, judged));
-    let mut agreement = Vec::new();
-    for against in [labels.as_ref().map(|(_, labels)| labels), judge.as_ref()].into_iter().flatten() {
-        agreement.push(Agreement::of(&rules, against));
-    }
-    if let (Some((_, labels)), Some(judge)) = (&labels, &judge) {
-        agreement.push(Agreement::of(judge, labels));
-    }
-    let tally = Tally::of(&runs);
-    match (as_json, runs.as_slice()) {
-        (true, _) => {
-            let report = Report { runs: &runs, tally: &tally, judged: judged.as_ref(), agreement: &agreement };
-            print_line(&json(&report));
+    let labels = labels.as_ref().map(|(_, labels)| labels);
+    let pairs = [(rules.as_ref(), labels), (rules.as_ref(), judge.as_ref()), (judge.as_ref(), labels)];
+    let agreement: Vec<Agreement> = pairs.into_iter().filter_map(|(a, b)| Some(Agreement::of(a?, b?))).collect();
+    let by_rules = (!society).then(|| ByRules { runs: &runs, tally: Tally::of(&runs) });
+    match (as_json, runs.as_slice(), &by_rules) {
+        (true, ..) => {
+            print_line(&json(&Report { rules: by_rules, judged: judged.as_ref(), agreement: &agreement }));
         }
-        (false, [one]) => print_text(&listing(&one.diagnosis)),
-        (false, _) => print_text(&table(&tally)),
+        (false, [one], _) => print_text(&listing(&one.diagnosis)),
+        (false, _, Some(by_rules)) => print_text(&table(&by_rules.tally)),
+        (false, _, None) => {}
     }
     if !as_json {
         judged.iter().for_each(|judged| print_text(&verdicts(run, judged)));
         agreement.iter().for_each(|found| print_text(&compared(found)));
     }
     if let Some(why) = judged.as_ref().and_then(|judged| Some((judged.left, judged.why_left.as_ref()?))) {
-        note(&format!("the judge was not asked about {} items: {}", why.0, why.1));
+        let of = if society { "agents" } else { "items" };
+        note(&format!("the judge was not asked about {} {of}: {}", why.0, why.1));
     }
     Ok(Exit::Done)
 }
@@ -87,18 +94,18 @@ fn diagnosed(
 /// The ratings of a judge: its replies that fit.
 fn ratings(dir: &Path, judged: &Judged) -> Ratings {
     let verdicts = judged.verdicts.iter();
-    let modes = verdicts.filter_map(|it| Some(((Ratings::name_of(dir, &it.run), it.item), it.modes.clone()?)));
+    let modes = verdicts.filter_map(|it| Some(((Ratings::name_of(dir, &it.run), it.subject), it.modes.clone()?)));
     Ratings { rater: judged.judge.clone(), modes: modes.collect() }
 }
 
-/// Formats what a judge says of the items.
+/// Formats what a judge says of the items or agents.
 fn verdicts(dir: &Path, judged: &Judged) -> String {
     let Judged { judge, simulated, verdicts, calls, tokens, cost_usd, .. } = judged;
     let kind = if *simulated { ", a simulated model whose verdicts say nothing about the run" } else { "" };
     let mut out = format!("\n{judge}{kind}: {calls} answers, {tokens} tokens, ${cost_usd:.4}\n");
     for it in verdicts {
         let run = Ratings::name_of(dir, &it.run);
-        let place = if run.is_empty() { format!("item {}", it.item) } else { format!("{run}, item {}", it.item) };
+        let place = if run.is_empty() { it.subject.to_string() } else { format!("{run}, {}", it.subject) };
         let modes = match &it.modes {
             None => format!("no verdict: {}", on_one_line(&it.reasons)),
             Some(modes) if modes.is_empty() => "no failure".into(),
@@ -114,7 +121,7 @@ fn compared(found: &Agreement) -> String {
     let Agreement { rater, against, items, agreement, kappa, modes } = found;
     let shown = |x: &Option<f64>| x.map_or("-".into(), |x| format!("{x:.3}"));
     let mut out = format!(
-        "\n{rater} against {against}, {items} items: kappa {}, same decision in {}\n{:<4} {:<34} {:>6} {:>10} {:>11} {:>7}\n",
+        "\n{rater} against {against}, {items} rated by both: kappa {}, same decision in {}\n{:<4} {:<34} {:>6} {:>10} {:>11} {:>7}\n",
         shown(kappa),
         shown(agreement),
         "",

@@ -46,7 +46,12 @@ fn planted(tags: &[(&str, u64, u64)], item: u32) -> Vec<Tag> {
 }
 
 /// Runs scripted members and returns what is tagged.
-fn tagged(folder: &Path, scenario: Value, members: impl Fn(Simulation) -> Simulation) -> BTreeSet<Tag> {
+fn tagged(
+    folder: &Path,
+    scenario: Value,
+    has_reviews: bool,
+    members: impl Fn(Simulation) -> Simulation,
+) -> BTreeSet<Tag> {
     let item = |i: u32| json!({"question": format!("Case {i}: how many are there?"), "answer": RIGHT}).to_string();
     fs::write(folder.join("items.jsonl"), (0..ITEMS).map(item).collect::<Vec<_>>().join("\n")).unwrap();
     let run = folder.join("run");
@@ -55,7 +60,9 @@ fn tagged(folder: &Path, scenario: Value, members: impl Fn(Simulation) -> Simula
     let said = polity(&["diagnose", arg(&run)]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let run = &said.json["runs"][0];
-    assert_eq!(run["undecided_behaviours"][0]["behaviour"], "volunteer");
+    // Without reviews nobody can give more than it is asked for.
+    let undecided = run["undecided_behaviours"].as_array().unwrap();
+    assert_eq!(undecided.iter().any(|it| it["behaviour"] == "volunteer"), !has_reviews);
     let behaviours = run["behaviours"].as_array().unwrap();
     let number = |value: &Value| value.as_u64().unwrap();
     let tag = |it: &Value| {
@@ -72,19 +79,20 @@ fn items() -> Value {
     json!({"file": "items.jsonl", "answer": "answer", "scorer": "number"})
 }
 
-/// A solver, a reviewer and an evaluator. By item: the first answer, the revised one, whether the reviewer accepts, and what is planted.
-/// In two of six kinds of items the reviewer objects as in the others, but nothing comes of it: the placebo.
+/// A solver, a reviewer and an evaluator. By item: the first answer, the revised one, whether the reviewer accepts, its words, and what is
+/// planted. In two of six kinds of items the reviewer objects as in the others, but nothing comes of it. In one of these it names the answer
+/// that it was shown and a number of the question, and none of its own.
 #[test]
 fn in_a_group_that_reviews_what_is_tagged_is_what_is_planted() {
-    type Kind = (&'static str, &'static str, bool, &'static [(&'static str, u64, u64)]);
+    type Kind = (&'static str, &'static str, bool, &'static str, &'static [(&'static str, u64, u64)]);
     const KINDS: [Kind; 6] = [
-        (RIGHT, RIGHT, true, &[]),
-        (WRONG, RIGHT, false, &[("conformity", 0, 0)]),
-        (RIGHT, WRONG, false, &[("conformity", 0, 0), ("destructive", 0, 1)]),
-        (RIGHT, RIGHT, false, &[]),
+        (RIGHT, RIGHT, true, "It follows.", &[]),
+        (WRONG, RIGHT, false, "I get 4.", &[("conformity", 0, 0), ("volunteer", 0, 1)]),
+        (RIGHT, WRONG, false, "It does not follow.", &[("conformity", 0, 0), ("destructive", 0, 1)]),
+        (RIGHT, RIGHT, false, "It is not 4, in case CASE.", &[]),
         // The evaluator sends it back, and another group revises it.
-        (WRONG, RIGHT, true, &[("conformity", 1, 0)]),
-        (WRONG, WRONG, false, &[]),
+        (WRONG, RIGHT, true, "It follows.", &[("conformity", 1, 0)]),
+        (WRONG, WRONG, false, "I get 50, not 7. So: 50", &[("volunteer", 0, 1)]),
     ];
     let kind = |request: &Request| KINDS[case(request) as usize % 6];
     let folder = scratch("behaviours-group");
@@ -93,12 +101,17 @@ fn in_a_group_that_reviews_what_is_tagged_is_what_is_planted() {
         "team": [{"model": "script/solver"}, {"model": "script/reviewer"}, {"model": "script/evaluator", "role": "evaluator"}],
         "items": items(),
     });
-    let found = tagged(&folder, scenario, |simulation| {
+    let found = tagged(&folder, scenario, true, |simulation| {
         let solver = move |request: &Request| {
             let (first, revised, ..) = kind(request);
             reply(&request.response_format, if spoke(request) { revised } else { first }, true)
         };
-        let reviewer = move |request: &Request| reply(&request.response_format, "", kind(request).2);
+        let reviewer = move |request: &Request| {
+            let (_, _, accepts, words, _) = kind(request);
+            let mut said = reply(&request.response_format, "", accepts);
+            said["reasons"] = words.replace("CASE", &case(request).to_string()).into();
+            said
+        };
         // It sends back the wrong answers that the reviewer lets pass.
         let evaluator = move |request: &Request| {
             let wrong = |part: &Part| matches!(part, Part::Said { answer, .. } if answer == WRONG);
@@ -110,7 +123,7 @@ fn in_a_group_that_reviews_what_is_tagged_is_what_is_planted() {
             .model("script/reviewer", reviewer)
             .model("script/evaluator", evaluator)
     });
-    let all: BTreeSet<Tag> = (0..ITEMS).flat_map(|item| planted(KINDS[item as usize % 6].3, item)).collect();
+    let all: BTreeSet<Tag> = (0..ITEMS).flat_map(|item| planted(KINDS[item as usize % 6].4, item)).collect();
     assert_eq!(found, all);
 }
 
@@ -133,7 +146,7 @@ fn in_a_discussion_what_is_tagged_is_what_is_planted() {
         "team": [{"model": "script/most"}, {"model": "script/most"}, {"model": "script/third"}],
         "items": items(),
     });
-    let found = tagged(&folder, scenario, |simulation| {
+    let found = tagged(&folder, scenario, false, |simulation| {
         let most = move |request: &Request| {
             reply(&request.response_format, if spoke(request) { kind(request).2 } else { RIGHT }, true)
         };

@@ -216,12 +216,12 @@ fn faults_that_cannot_be_planted_are_refused() {
 }
 
 #[test]
-fn a_society_is_not_diagnosed() {
+fn the_rules_are_not_for_societies() {
     let folder = scratch("diagnose-society");
     let run = folder.join("run");
     let said = polity(&["run", "guess-average", "--agents", "20", "--rounds", "1", "--out", arg(&run)]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let said = Command::new(env!("CARGO_BIN_EXE_polity")).args(["diagnose", arg(&run)]).output().unwrap();
     let words = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(!said.status.success() && words.contains("is a society; only evaluations"), "{words}");
+    assert!(!said.status.success() && words.contains("is a society, and the rules are for evaluations"), "{words}");
 }

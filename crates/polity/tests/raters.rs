@@ -1,7 +1,7 @@
-//! Labels and judges of failure modes: kappas against another formula, a scripted judge, budgets by the mock server's count, wrong files.
+//! Labels and judges of failure modes: kappas against another formula, a scripted judge of an evaluation and of a society, budgets by the mock server's count, wrong files.
 
-use crate::harness::{arg, command, engine, polity, said, scratch, verify};
-use polity_driver::diagnosis::{Agreement, Ratings, read_labels};
+use crate::harness::{self, Said, arg, command, engine, polity, prepared, said, scratch, verify};
+use polity_driver::diagnosis::{Agreement, Ratings, Subject, read_labels};
 use polity_driver::run::Engine;
 use polity_kernel::ask::Request;
 use polity_kernel::failure::FailureMode;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 const ITEMS: u32 = 10;
@@ -122,10 +123,10 @@ fn kappa_against_labels_is_that_of_another_formula() {
     let again = polity(&["diagnose", arg(&run), "--labels", arg(&file)]);
     assert_eq!(again.json["agreement"], said.json["agreement"]);
     // For people.
-    let mut plain = std::process::Command::new(env!("CARGO_BIN_EXE_polity"));
+    let mut plain = Command::new(env!("CARGO_BIN_EXE_polity"));
     let output = plain.args(["diagnose", arg(&run), "--labels", arg(&file)]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("rules against labels, 9 items: kappa 0."), "{text}");
+    assert!(text.contains("rules against labels, 9 rated by both: kappa 0."), "{text}");
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn a_scripted_judge_is_heard_as_it_speaks() {
     let said: BTreeMap<u32, Option<BTreeSet<&str>>> = judged
         .verdicts
         .iter()
-        .map(|it| (it.item, it.modes.as_ref().map(|modes| modes.iter().map(|mode| mode.name()).collect())))
+        .map(|it| (it.subject.number(), it.modes.as_ref().map(|modes| modes.iter().map(|mode| mode.name()).collect())))
         .collect();
     assert_eq!(said, (0..ITEMS).map(|item| (item, script(item))).collect());
     assert_eq!(judged.verdicts[3].reasons, "I read 3.");
@@ -209,7 +210,7 @@ fn a_scripted_judge_is_heard_as_it_speaks() {
     let file = folder.join("labels.csv");
     fs::write(&file, "item,modes\n0,\n1,\n2,1.3\n3,2.3\n4,2.4\n5,\n6,2.3\n7,\n8,1.3\n9,\n").unwrap();
     let labels = read_labels(&file, &fs::read(&file).unwrap()).unwrap();
-    let modes = judged.verdicts.iter().filter_map(|it| Some(((String::new(), it.item), it.modes.clone()?)));
+    let modes = judged.verdicts.iter().filter_map(|it| Some(((String::new(), it.subject), it.modes.clone()?)));
     let judge = Ratings { rater: "judge".into(), modes: modes.collect() };
     let found = serde_json::to_value(Agreement::of(&judge, &labels)).unwrap();
     let by_judge: Named = (0..ITEMS).filter_map(|item| Some((item, script(item)?))).collect();
@@ -225,6 +226,17 @@ fn a_scripted_judge_is_heard_as_it_speaks() {
     assert_eq!(verify(&run).text("status"), "sound");
 }
 
+/// The names of the modes in a verdict as JSON; `None` if the reply did not fit.
+fn names(modes: &Value) -> Option<BTreeSet<&'static str>> {
+    let modes = modes.as_array()?;
+    Some(FailureMode::ALL.map(FailureMode::name).into_iter().filter(|name| modes.contains(&json!(name))).collect())
+}
+
+/// What a command says whose provider `openai` is this server.
+fn said_of(command: &mut Command, server: &MockServer) -> Said {
+    said(&command.env("OPENAI_BASE_URL", server.url()).env("OPENAI_API_KEY", "a-key-for-tests").output().unwrap())
+}
+
 #[test]
 fn a_judge_keeps_to_its_budget_and_asks_the_first_items() {
     let folder = scratch("raters-budget");
@@ -232,7 +244,7 @@ fn a_judge_keeps_to_its_budget_and_asks_the_first_items() {
     let (judge, heard) = scripted();
     let judge = Engine { budget: Budget { calls: Some(4), ..Budget::default() }, ..judge };
     let judged = judge.judge(&run, "script/judge").unwrap();
-    let items: Vec<u32> = judged.verdicts.iter().map(|it| it.item).collect();
+    let items: Vec<u32> = judged.verdicts.iter().map(|it| it.subject.number()).collect();
     assert_eq!((items, judged.left, heard.lock().unwrap().len()), (vec![0, 1, 2, 3], 6, 4));
     assert!(judged.why_left.unwrap().contains("4 calls, of which 4 have been made"));
     // Over the wire of a provider, by the server's own count.
@@ -240,8 +252,7 @@ fn a_judge_keeps_to_its_budget_and_asks_the_first_items() {
     let ask = |more: &[&str]| {
         let mut args = vec!["diagnose", arg(&run), "--judge", "openai/medium"];
         args.extend(more);
-        let mut command = command(&args);
-        said(&command.env("OPENAI_BASE_URL", server.url()).env("OPENAI_API_KEY", "a-key-for-tests").output().unwrap())
+        said_of(&mut command(&args), &server)
     };
     let few = ask(&["--max-calls", "3"]);
     assert_eq!(few.code, Some(0), "{few:?}");
@@ -256,10 +267,6 @@ fn a_judge_keeps_to_its_budget_and_asks_the_first_items() {
     assert_eq!((&all.json["judged"]["calls"], server.stats().answered), (&json!(10), 13), "{all:?}");
     // Its kappa with the rules is that of its printed verdicts.
     let verdicts = all.json["judged"]["verdicts"].as_array().unwrap();
-    let names = |modes: &Value| -> Option<BTreeSet<&'static str>> {
-        let modes = modes.as_array()?;
-        Some(FailureMode::ALL.map(FailureMode::name).into_iter().filter(|name| modes.contains(&json!(name))).collect())
-    };
     let by_judge: Named =
         verdicts.iter().filter_map(|it| Some((it["item"].as_u64()? as u32, names(&it["modes"])?))).collect();
     assert_eq!(all.json["agreement"][0]["rater"], "rules");
@@ -267,4 +274,103 @@ fn a_judge_keeps_to_its_budget_and_asks_the_first_items() {
     assert_eq!(verify(&run).text("status"), "sound");
     let missing = polity(&["diagnose", arg(&run), "--judge", "nobody/knows"]);
     assert!(missing.code != Some(0) && missing.text("error").contains("nobody"), "{missing:?}");
+}
+
+/// Runs a society of four players. Two play, agent 2 says the same in each round, and agent 3 leaves the topic.
+fn society(folder: &Path) -> (PathBuf, Engine<'static>) {
+    let cohort = |count: u32, model: &str| {
+        let policy = json!({"kind": "mind", "model": format!("script/{model}"), "think": "in-reply"});
+        json!({"count": count, "policy": policy})
+    };
+    let scenario = json!({
+        "polity": 2, "seed": 3, "rounds": 3, "agents": 4, "world": {"kind": "guess-average", "announce": "mean"},
+        "cohorts": [cohort(2, "plays"), cohort(1, "repeats"), cohort(1, "strays")],
+        "metrics": [{"kind": "mean", "of": "guess"}],
+    });
+    let plays = |request: &Request| {
+        let thoughts = format!("I have been shown {} letters.", request.rendered().len());
+        json!({"thoughts": thoughts, "guess": 30})
+    };
+    let judge = |request: &Request| {
+        let record = request.messages.last().unwrap().rendered();
+        let mut reply = json!({"reasons": record.lines().next().unwrap()});
+        for mode in FailureMode::ALL {
+            reply[mode.name().replace('-', "_")] = named_by_reading(&record).contains(mode.name()).into();
+        }
+        reply
+    };
+    let script = InProcess::new("script")
+        .with(Some("plays"), plays)
+        .with(Some("repeats"), |_: &Request| json!({"thoughts": SAME, "guess": 30}))
+        .with(Some("strays"), |_: &Request| json!({"thoughts": "Let us speak about the weather.", "guess": 30}))
+        .with(Some("judge"), judge);
+    let providers = Arc::new(Providers::standard().with([Arc::new(script) as Arc<dyn Provider>]));
+    let engine = Engine { providers, ..engine(Arc::new(RealDisk), 1, None) };
+    let run = folder.join("run");
+    harness::run(&engine, &prepared(&scenario, folder), &run).unwrap();
+    (run, engine)
+}
+
+/// What agent 2 thinks in each round.
+const SAME: &str = "I take two thirds of the average.";
+
+/// The modes that a reader finds in the record of an agent.
+fn named_by_reading(record: &str) -> BTreeSet<&'static str> {
+    let found =
+        [(record.matches(SAME).count() == 3, "step-repetition"), (record.contains("the weather"), "task-derailment")];
+    found.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name).collect()
+}
+
+#[test]
+fn a_judge_reads_what_each_agent_of_a_society_was_asked_and_replied() {
+    let folder = scratch("raters-society");
+    let (run, engine) = society(&folder);
+    let judged = engine.judge(&run, "script/judge").unwrap();
+    let named = |modes: &BTreeSet<FailureMode>| modes.iter().map(|mode| mode.name()).collect::<Vec<_>>();
+    let said: Vec<(Subject, Vec<&str>)> =
+        judged.verdicts.iter().map(|it| (it.subject, named(it.modes.as_ref().unwrap()))).collect();
+    let expected = [vec![], vec![], vec!["step-repetition"], vec!["task-derailment"]];
+    assert_eq!(said, (0..).map(Subject::Agent).zip(expected).collect::<Vec<_>>());
+    assert_eq!(
+        judged.verdicts[2].reasons,
+        "Agent 2 of a society in the world `guess-average`. It has no task with a right answer."
+    );
+    // Two calls are enough for the first two agents.
+    let few = Engine { budget: Budget { calls: Some(2), ..Budget::default() }, ..engine };
+    let few = few.judge(&run, "script/judge").unwrap();
+    assert_eq!((few.verdicts.len(), few.left), (2, 2));
+
+    // On the command line, with labels, and a judge that another server simulates.
+    let labels = folder.join("labels.csv");
+    fs::write(&labels, "agent,modes\n0,\n1,\n2,1.3\n3,2.3\n").unwrap();
+    let server = MockServer::start(Options::default()).unwrap();
+    let ask = |more: &[&str]| {
+        let mut args = vec!["diagnose", arg(&run), "--judge", "openai/medium"];
+        args.extend(more);
+        said_of(&mut command(&args), &server)
+    };
+    let found = ask(&["--labels", arg(&labels)]);
+    assert_eq!(found.code, Some(0), "{found:?}");
+    assert!(found.json["runs"].is_null() && found.json["tally"].is_null(), "{found:?}");
+    let verdicts = found.json["judged"]["verdicts"].as_array().unwrap();
+    let by_judge: Named =
+        verdicts.iter().map(|it| (it["agent"].as_u64().unwrap() as u32, names(&it["modes"]).unwrap())).collect();
+    let by_label = BTreeMap::from([
+        (0, BTreeSet::new()),
+        (1, BTreeSet::new()),
+        (2, BTreeSet::from(["step-repetition"])),
+        (3, BTreeSet::from(["task-derailment"])),
+    ]);
+    let agreement = found.json["agreement"].as_array().unwrap();
+    assert_eq!((agreement.len(), &agreement[0]["against"]), (1, &json!("labels")));
+    check(&agreement[0], &by_judge, &by_label);
+    assert_eq!(server.stats().answered, 4);
+    // Labels of items, or of an agent that is not there, are refused before anybody is asked.
+    for (text, words) in [("item,modes\n0,\n", "this is a society"), ("agent,modes\n4,\n", "there is no agent 4")] {
+        fs::write(&labels, text).unwrap();
+        let refused = ask(&["--labels", arg(&labels)]);
+        assert!(refused.code == Some(2) && refused.text("error").contains(words), "{refused:?}");
+    }
+    assert_eq!(server.stats().answered, 4);
+    assert_eq!(verify(&run).text("status"), "sound");
 }

@@ -1,18 +1,18 @@
 //! Social behaviours of members, by turn: those that Chen et al., "AgentVerse: Facilitating Multi-Agent Collaboration and Exploring Emergent
 //! Behaviors", 2024, found in the logs of groups, as far as the record of an evaluation decides them.
 //!
-//! They are told by answers and checks, not by words. Volunteering is not decided: a member of a team speaks only when its method asks.
+//! They are told by answers and checks. A member of a team speaks only when its method asks, so it volunteers by giving more than it is asked for.
 
-use super::trace::{Step, same};
+use super::trace::{Step, Trace, same};
 use super::{CallId, Case};
-use polity_kernel::items::Item;
+use polity_kernel::items::{Item, Scorer};
 use serde::Serialize;
 
 /// A behaviour of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Social {
-    /// A member offers its time, its goods or its help without being asked.
+    /// A member helps without being asked: it is asked whether an answer is right, and gives one of its own.
     Volunteer,
     /// A member gives up its answer after criticism, or for the answer of the group.
     Conformity,
@@ -59,23 +59,37 @@ pub struct UndecidedBehaviour {
 }
 
 /// Lists what the record of a run with these items cannot decide.
-pub(super) fn undecided(items: &[Item]) -> Vec<UndecidedBehaviour> {
+pub(super) fn undecided(items: &[Item], traces: &[Trace]) -> Vec<UndecidedBehaviour> {
     let known = items.iter().any(|item| item.gold.as_deref().is_some_and(|gold| item.is_right(gold).is_some()));
-    let volunteer = "members of a team speak only when their method asks them";
+    let reviews = |trace: &Trace| trace.steps.iter().any(|step| step.review.is_some());
+    let volunteer = match items.iter().any(has_form) {
+        false => Some("an answer of its own cannot be told from other words of a review"),
+        true if !traces.iter().any(reviews) => Some("nobody is asked for less than an answer: there are no reviews"),
+        true => None,
+    };
     let destructive = (!known).then_some("no right answer is known to compare with");
     let entry = |(behaviour, why)| UndecidedBehaviour { behaviour, why };
-    [Some((Social::Volunteer, volunteer)), destructive.map(|why| (Social::Destructive, why))]
+    [volunteer.map(|why| (Social::Volunteer, why)), destructive.map(|why| (Social::Destructive, why))]
         .into_iter()
         .flatten()
         .map(entry)
         .collect()
 }
 
+/// Whether an answer to the item can be found among other words.
+fn has_form(item: &Item) -> bool {
+    matches!(item.scorer, Scorer::Number | Scorer::Choice)
+}
+
 /// Returns the behaviours in the steps of an item, in their order. A member shows each at most once in a turn.
 pub(super) fn behaviours(case: &Case<'_>) -> Vec<Behaviour> {
     let mut found: Vec<Behaviour> = Vec::new();
     for step in &case.trace.steps {
-        let shown = [(Social::Conformity, conforms(case, step)), (Social::Destructive, destroys(case, step))];
+        let shown = [
+            (Social::Volunteer, volunteers(case, step)),
+            (Social::Conformity, conforms(case, step)),
+            (Social::Destructive, destroys(case, step)),
+        ];
         for (behaviour, why) in shown {
             let Some(why) = why else { continue };
             let (item, turn, member) = (case.trace.item, step.id.round, step.id.actor);
@@ -86,6 +100,20 @@ pub(super) fn behaviours(case: &Case<'_>) -> Vec<Behaviour> {
         }
     }
     found
+}
+
+/// A review ends with an answer that is neither among those that its author was shown nor a number of the question.
+fn volunteers(case: &Case<'_>, step: &Step) -> Option<String> {
+    let item = case.item;
+    let offered = item.extracted(step.review.as_deref().filter(|_| has_form(item))?)?;
+    let known = step.heard().any(|(_, answer)| same(item, answer, &offered));
+    let quoted = item.scorer == Scorer::Number
+        && item.question.split(|c: char| !(c.is_alphanumeric() || ".,".contains(c))).any(|word| {
+            let word = word.trim_matches(['.', ',']);
+            !word.is_empty() && same(item, word, &offered)
+        });
+    (!known && !quoted)
+        .then(|| format!("{} is asked whether an answer is right, and gives its own", case.name(step.id.actor)))
 }
 
 /// A member gives another answer than its own before: after a finding against it, or the answer of most of the others, who are at least

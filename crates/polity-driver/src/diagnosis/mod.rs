@@ -17,7 +17,7 @@ mod verification;
 
 pub use behaviours::{Behaviour, Social, UndecidedBehaviour};
 pub use observations::{Contested, Observations, Turned};
-pub use ratings::{Agreement, ModeAgreement, Ratings, read_labels};
+pub use ratings::{Agreement, ModeAgreement, Ratings, Subject, read_labels};
 pub use tally::{Diagnosed, ModeTally, Tally, TurnTally};
 pub use trace::{Ended, Step, Trace};
 pub use turns::Turning;
@@ -116,7 +116,7 @@ pub fn diagnose(team: &[Member], items: &[Item], traces: &[Trace]) -> Diagnosis 
         undecided: undecided(team, items, traces, &protocol),
         turnings,
         behaviours: tagged,
-        undecided_behaviours: behaviours::undecided(items),
+        undecided_behaviours: behaviours::undecided(items, traces),
         observations: Observations::of(items, traces),
     }
 }

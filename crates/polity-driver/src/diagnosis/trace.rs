@@ -28,6 +28,8 @@ pub struct Step {
     pub answer: Option<String>,
     /// The reasons in the reply.
     pub reasons: Option<String>,
+    /// The words in which an answer is reviewed; `None` if it is no check.
+    pub review: Option<String>,
     /// Whether the reply does not fit its format.
     pub unfit: bool,
     /// Whether it accepts the answer that it checks; `None` if it is no check, or says neither.
@@ -81,8 +83,9 @@ impl Step {
             ("check", Some(value)) => accepted(value, &request.response_format),
             _ => None,
         };
+        let review = accepts.and(field("reasons"));
         let unfit = matches!(outcome, Outcome::Invalid { .. });
-        Step { id: *id, request: request.clone(), kind, answer, reasons, unfit, accepts, nth: None }
+        Step { id: *id, request: request.clone(), kind, answer, reasons, review, unfit, accepts, nth: None }
     }
 
     /// Returns the member's own last answer, as the request shows it.

@@ -51,9 +51,12 @@ impl Engine<'_> {
     }
 }
 
-pub(super) fn a_society(dir: &Path) -> DriveError {
+fn a_society(dir: &Path) -> DriveError {
     let dir = dir.display();
-    DriveError::Input(format!("{dir} is a society; only evaluations, in which teams work on items, can be diagnosed"))
+    DriveError::Input(format!(
+        "{dir} is a society, and the rules are for evaluations, in which teams work on items. A model can label what each agent was \
+         asked and replied: `--judge PROVIDER/MODEL`"
+    ))
 }
 
 /// Reads how the items ended; an item that has not ended is absent.

@@ -1,9 +1,10 @@
 //! A model as the judge of traces: it is asked which failure modes the record of an item shows. The runs are only read.
 
-use super::diagnose::{a_society, ended};
+use super::diagnose::ended;
 use super::engine::{Engine, Recorded};
 use super::folder::Folder;
 use crate::budget::{Fit, Purse};
+use crate::diagnosis::{Ratings, Subject};
 use polity_kernel::ask::{
     Answer, Asker, ChatMessage, Effect, EffectId, Outcome, Request, Resolution, ResponseFormat, Role, TargetKind, Value,
 };
@@ -14,17 +15,19 @@ use polity_kernel::scenario::{Assembled, Scenario};
 use polity_models::models::prices::Prices;
 use polity_store::DriveError;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What a judge says of an item.
+/// What a judge says of an item, or of an agent of a society.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// The run folder.
     pub run: PathBuf,
-    /// The item.
-    pub item: u32,
+    /// The item or agent.
+    #[serde(flatten)]
+    pub subject: Subject,
     /// The failure modes that it names; `None` if its reply does not fit.
     pub modes: Option<BTreeSet<FailureMode>>,
     /// Its reasons, or why there are none.
@@ -38,9 +41,9 @@ pub struct Judged {
     pub judge: String,
     /// Whether it is simulated. Then its verdicts say nothing about the runs.
     pub simulated: bool,
-    /// The verdicts, by run and item, on all items it was asked about.
+    /// The verdicts, by run and subject, on all it was asked about.
     pub verdicts: Vec<Verdict>,
-    /// Number of items that it was not asked about.
+    /// Number of items or agents that it was not asked about.
     pub left: usize,
     /// Why not.
     pub why_left: Option<String>,
@@ -56,26 +59,28 @@ pub struct Judged {
 const TICK: Duration = Duration::from_millis(100);
 /// Longest text of what a step was shown or replied, in characters.
 const LONGEST_TEXT: usize = 2_000;
-/// Longest record of an item, in characters.
+/// Longest record of an item or agent, in characters.
 const LONGEST_RECORD: usize = 100_000;
 const INSTRUCTION: &str = include_str!("../diagnosis/judge.md");
 
 impl Engine<'_> {
-    /// Asks a model which failure modes the items show that have ended in a run, or in all runs of a sweep. It is shown each item's question
-    /// and steps, and neither the right answer nor the score. A reply that does not fit is not asked for again. The budget of this engine
-    /// holds for all questions together; they are put in the order of runs and items.
+    /// Asks a model which failure modes a run shows, or all runs of a sweep. Of an evaluation it is shown the question and steps of each item
+    /// that has ended, and neither the right answer nor the score. Of a society it is shown, for each agent, what models were asked for it
+    /// and replied. A reply that does not fit is not asked for again. The budget of this engine holds for all questions together; they are
+    /// put in the order of runs and items or agents.
     ///
     /// # Errors
     /// As [`Engine::diagnose`]; [`DriveError::Model`] for a model that cannot be asked; [`DriveError::Lost`] if it no longer answers.
     pub fn judge(&self, dir: &Path, model: &str) -> Result<Judged, DriveError> {
         let runs = self.runs_in(dir)?;
         let mut scenario = None;
-        let mut questions = VecDeque::new();
+        let (mut questions, mut subjects) = (VecDeque::new(), BTreeMap::new());
         for (n, run) in runs.iter().enumerate() {
             let (of_run, requests) = self.to_judge(run, model)?;
             scenario.get_or_insert(of_run);
-            let effect = |(item, request): (u32, Request)| {
-                let id = EffectId { item, round: 0, actor: n as u32, asker: Asker::Scorer, n: 0 };
+            let effect = |(subject, request): (Subject, Request)| {
+                let id = EffectId { item: subject.number(), round: 0, actor: n as u32, asker: Asker::Scorer, n: 0 };
+                subjects.insert((id.actor, id.item), subject);
                 Effect { id, request, hidden: None, default: None }
             };
             questions.extend(requests.into_iter().map(effect));
@@ -99,36 +104,76 @@ impl Engine<'_> {
             cost_usd: 0.0,
         };
         for answer in answers {
-            let Some(run) = runs.get(answer.id.actor as usize) else { continue };
+            let EffectId { actor, item, .. } = answer.id;
+            let (Some(run), Some(subject)) = (runs.get(actor as usize), subjects.get(&(actor, item))) else { continue };
             judged.tokens += answer.usage.tokens_in + answer.usage.tokens_out;
             judged.cost_usd += answer.usage.cost_usd;
             let (modes, reasons) = verdict(&answer.outcome);
-            judged.verdicts.push(Verdict { run: run.clone(), item: answer.id.item, modes, reasons });
+            judged.verdicts.push(Verdict { run: run.clone(), subject: *subject, modes, reasons });
         }
         Ok(judged)
     }
 
-    /// The questions to a judge about a run, by item.
-    fn to_judge(&self, dir: &Path, model: &str) -> Result<(Scenario, Vec<(u32, Request)>), DriveError> {
+    /// Whether a run is a society, or the runs of a sweep are.
+    ///
+    /// # Errors
+    /// [`DriveError::Folder`] and [`DriveError::Journal`] for damaged runs.
+    pub fn is_society(&self, dir: &Path) -> Result<bool, DriveError> {
+        let Some(run) = self.runs_in(dir)?.into_iter().next() else { return Ok(false) };
+        let Recorded { prepared, .. } = self.recorded(&Folder::read(self.disk.clone(), &run)?)?;
+        Ok(Scenario::read(&prepared.tree)?.items.is_none())
+    }
+
+    /// The agents of a society, or of all runs of a sweep, that a model was asked for. A run is named as in [`Ratings`].
+    ///
+    /// # Errors
+    /// [`DriveError::Folder`] and [`DriveError::Journal`] for damaged runs.
+    pub fn asked_agents(&self, dir: &Path) -> Result<BTreeSet<(String, Subject)>, DriveError> {
+        let mut found = BTreeSet::new();
+        for run in self.runs_in(dir)? {
+            let Recorded { story, .. } = self.recorded(&Folder::read(self.disk.clone(), &run)?)?;
+            let agents = story.past.answers.values().filter(|answer| is_step_of_agent(answer));
+            found.extend(agents.map(|answer| (Ratings::name_of(dir, &run), Subject::Agent(answer.id.actor))));
+        }
+        Ok(found)
+    }
+
+    /// The questions to a judge about a run, by item or agent.
+    fn to_judge(&self, dir: &Path, model: &str) -> Result<(Scenario, Vec<(Subject, Request)>), DriveError> {
         let folder = Folder::read(self.disk.clone(), dir)?;
         let Recorded { prepared, story, .. } = self.recorded(&folder)?;
         let scenario = Scenario::read(&prepared.tree)?;
-        let Assembled::Evaluation(evaluation) = self.assemble(&prepared)? else { return Err(a_society(dir)) };
-        let mut ended = ended(&story.inventory.results(self.disk.as_ref(), folder.path()))?;
         let mut steps: BTreeMap<u32, Vec<&Answer>> = BTreeMap::new();
+        let question = |record: String| {
+            let messages = vec![ChatMessage::text(Role::System, told()), ChatMessage::text(Role::User, record)];
+            Request { purpose: "judge".into(), ..Request::new(model, messages, form()) }
+        };
+        if scenario.items.is_none() {
+            for answer in story.past.answers.values().filter(|answer| is_step_of_agent(answer)) {
+                steps.entry(answer.id.actor).or_default().push(answer);
+            }
+            let asked = |(agent, steps): (u32, Vec<&Answer>)| {
+                (Subject::Agent(agent), question(record_of_agent(agent, &scenario, &steps)))
+            };
+            let questions = steps.into_iter().map(asked).collect();
+            return Ok((scenario, questions));
+        }
+        let Assembled::Evaluation(evaluation) = self.assemble(&prepared)? else {
+            return Err(DriveError::Folder(format!("{}: its scenario has `items`, but no team", dir.display())));
+        };
+        let mut ended = ended(&story.inventory.results(self.disk.as_ref(), folder.path()))?;
         for answer in story.past.answers.values() {
             let of_team = matches!(answer.id.asker, Asker::Member | Asker::Method);
             if of_team && answer.resolution() != Resolution::Again {
                 steps.entry(answer.id.item).or_default().push(answer);
             }
         }
-        let question = |(i, steps): (u32, Vec<&Answer>)| {
+        let asked = |(i, steps): (u32, Vec<&Answer>)| {
             let (item, ended) = (evaluation.items().get(i as usize)?, ended.remove(&i)?);
-            let record = record(item, evaluation.team(), &steps, ended.answer.as_deref());
-            let messages = vec![ChatMessage::text(Role::System, told()), ChatMessage::text(Role::User, record)];
-            Some((i, Request { purpose: "judge".into(), ..Request::new(model, messages, form()) }))
+            Some((Subject::Item(i), question(record_of_item(item, evaluation.team(), &steps, ended.answer.as_deref()))))
         };
-        Ok((scenario, steps.into_iter().filter_map(question).collect()))
+        let questions = steps.into_iter().filter_map(asked).collect();
+        Ok((scenario, questions))
     }
 
     /// Asks questions in their order, within the budget. Returns the answers in this order, how many were not asked, and why.
@@ -207,15 +252,42 @@ fn told() -> String {
     text
 }
 
+/// Whether this is a question of an agent of a society, or one that was put for it, and its last try.
+fn is_step_of_agent(answer: &Answer) -> bool {
+    !matches!(answer.id.asker, Asker::Scorer | Asker::Preparation) && answer.resolution() != Resolution::Again
+}
+
 /// The record of an item for a judge: the question, every step with the end of what was shown and the reply, and the team's answer.
-fn record(item: &Item, team: &[Member], steps: &[&Answer], answer: Option<&str>) -> String {
+fn record_of_item(item: &Item, team: &[Member], steps: &[&Answer], answer: Option<&str>) -> String {
     let mut text = format!("The task:\n{}\n\nThe steps, by round and member:\n", item.question);
+    let name = |actor: u32| team.get(actor as usize).map_or("the method".into(), |member| member.name.as_str().into());
+    tell(steps, name, &mut text);
+    text.push_str(&format!("\nThe team's answer: {}\n", answer.unwrap_or("none")));
+    text
+}
+
+/// The record of an agent for a judge: what it was told to be, and every step with the end of what was shown and the reply.
+fn record_of_agent(agent: u32, scenario: &Scenario, steps: &[&Answer]) -> String {
+    let world = scenario.world.as_ref().and_then(|world| world.split_kind("world").ok());
+    let world = world.map_or(String::new(), |(kind, _)| format!(" in the world `{}`", kind.name));
+    let mut text = format!("Agent {agent} of a society{world}. It has no task with a right answer.\n");
+    let first = steps.first().and_then(|step| step.request.messages.first());
+    if let Some(message) = first.filter(|message| message.role == Role::System) {
+        text.push_str(&format!("\nWhat it was told first:\n{}\n", tail(&message.rendered(), LONGEST_TEXT)));
+    }
+    text.push_str("\nIts steps, by round:\n");
+    tell(steps, |_| format!("agent {agent}").into(), &mut text);
+    text
+}
+
+/// Writes steps, as far as there is room.
+fn tell<'a>(steps: &[&Answer], name: impl Fn(u32) -> Cow<'a, str>, text: &mut String) {
     for Answer { id, request, outcome, .. } in steps {
-        let name = team.get(id.actor as usize).map_or("the method", |member| member.name.as_str());
         let shown = request.messages.last().map_or_else(String::new, |message| message.rendered());
         text.push_str(&format!(
-            "\n[round {}, {name}, {}]\nasked:\n{}\nreplied ({}):\n{}\n",
+            "\n[round {}, {}, {}]\nasked:\n{}\nreplied ({}):\n{}\n",
             id.round,
+            name(id.actor),
             request.purpose,
             tail(&shown, LONGEST_TEXT),
             outcome.name(),
@@ -226,8 +298,6 @@ fn record(item: &Item, team: &[Member], steps: &[&Answer], answer: Option<&str>)
             break;
         }
     }
-    text.push_str(&format!("\nThe team's answer: {}\n", answer.unwrap_or("none")));
-    text
 }
 
 /// Returns the end of a text, with a mark if something is missing before it.
