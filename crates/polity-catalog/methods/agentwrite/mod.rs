@@ -14,6 +14,7 @@ use polity_kernel::policy::Fault;
 use polity_kernel::registry::{LeafFiles, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// Adds the leaf.
 pub fn register(registry: &mut Registry, files: LeafFiles) {
@@ -39,6 +40,8 @@ pub enum Order {
 pub struct Params {
     /// How the text is written.
     order: Order,
+    /// Whether the judge marks every paragraph, too.
+    judge_paragraphs: bool,
 }
 
 /// Plan, then paragraphs.
@@ -72,6 +75,7 @@ const QUALITY: u16 = 4;
 /// Indices of [`Method::RECORDS`].
 const PLAN: u16 = 2;
 const PARAGRAPH: u16 = 3;
+const SCORES: u16 = 4;
 const PLANNER: &str = include_str!("prompts/plan.md");
 const NEXT: &str = include_str!("prompts/paragraph.md");
 const WHOLE: &str = include_str!("prompts/whole.md");
@@ -88,6 +92,7 @@ impl Method for AgentWrite {
         ANSWERS[1],
         Records { name: "plan", doc: "the plan, a paragraph a line" },
         Records { name: "paragraph", doc: "a paragraph as it was written" },
+        Records { name: "paragraph-scores", doc: "planned and written words of a paragraph and its scores, as JSON" },
     ];
     const QUANTITIES: &'static [Quantity] = &[
         Quantity { name: "words", doc: "words of the finished text" },
@@ -125,17 +130,27 @@ impl Method for AgentWrite {
         let Some(text) = written else { return Ok(Verdict::default()) };
         context.measure(WORDS, words(&text) as f64);
         context.record(writer, ANSWER, &text);
-        if let Some(judge) = context.team.iter().position(|member| member.role.as_deref() == Some("judge")) {
-            let stand = Stand { by: context.team[writer].name.clone(), answer: text.clone(), reasons: String::new() };
-            let ratings = judge::rated(context, judge, &stand, &CRITERIA, MARKS).await;
-            let marks: Vec<f64> = ratings.into_iter().flatten().map(|rating| rating.mark).collect();
-            if !marks.is_empty() {
-                let mean = marks.iter().sum::<f64>() / marks.len() as f64;
-                context.measure(QUALITY, 100.0 * (mean - MARKS.0) / (MARKS.1 - MARKS.0));
-            }
+        if let Some(judge) = judge_of(context)
+            && let Some(quality) = quality(context, judge, writer, &text).await
+        {
+            context.measure(QUALITY, quality);
         }
         Ok(verdict(Some(text)))
     }
+}
+
+/// The member that marks texts.
+fn judge_of(context: &TeamContext<'_>) -> Option<usize> {
+    context.team.iter().position(|member| member.role.as_deref() == Some("judge"))
+}
+
+/// Asks a judge for marks in all dimensions. Returns their mean on a scale of 0 to 100; `None` without a mark.
+async fn quality(context: &mut TeamContext<'_>, judge: usize, writer: usize, text: &str) -> Option<f64> {
+    let stand = Stand { by: context.team[writer].name.clone(), answer: text.to_owned(), reasons: String::new() };
+    let ratings = judge::rated(context, judge, &stand, &CRITERIA, MARKS).await;
+    let marks: Vec<f64> = ratings.into_iter().flatten().map(|rating| rating.mark).collect();
+    let mean = marks.iter().sum::<f64>() / marks.len() as f64;
+    (!marks.is_empty()).then(|| 100.0 * (mean - MARKS.0) / (MARKS.1 - MARKS.0))
 }
 
 impl AgentWrite {
@@ -174,10 +189,20 @@ impl AgentWrite {
         if texts.len() < steps.len() {
             return Ok(None);
         }
-        let score =
-            |(text, paragraph): (&String, &Paragraph)| length_score(f64::from(paragraph.words), words(text) as f64);
-        let scores: f64 = texts.iter().zip(&plan.paragraphs).map(score).sum();
-        context.measure(LENGTH_SCORE, scores / steps.len() as f64);
+        let judge = judge_of(context).filter(|_| self.0.judge_paragraphs);
+        let mut sum = 0.0;
+        for (n, (text, paragraph)) in texts.iter().zip(&plan.paragraphs).enumerate() {
+            let found = words(text);
+            let score = length_score(f64::from(paragraph.words), found as f64);
+            sum += score;
+            let mut scores =
+                json!({"paragraph": n + 1, "planned-words": paragraph.words, "words": found, "length-score": score});
+            if let Some(judge) = judge {
+                scores["quality"] = json!(quality(context, judge, writer, text).await);
+            }
+            context.record(writer, SCORES, scores.to_string());
+        }
+        context.measure(LENGTH_SCORE, sum / steps.len() as f64);
         Ok(Some(texts.join("\n\n")))
     }
 }

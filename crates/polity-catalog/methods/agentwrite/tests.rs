@@ -1,7 +1,7 @@
 //! Plan and paragraphs: what each call shows, how long the text gets, and what the scores are.
 
 use super::{length_score, words};
-use crate::exchange::{one_question, says};
+use crate::exchange::{one_question, opened, says, watched};
 use polity_kernel::ask::{Effect, Outcome, ResponseFormat, Value};
 use polity_kernel::machine::{ItemReport, RoundReport};
 use serde_json::json;
@@ -86,6 +86,96 @@ fn in_parallel_as_many_calls_show_nothing_that_is_written() {
     assert_eq!(told.len(), 25);
     assert!(told.iter().all(|told| told.contains(&paragraph(24)) && !told.contains("w0 w0")));
     assert_eq!(item.measured[0], Some(20_000.0));
+}
+
+/// The number of coins in the last sentence about the chest, if there is one.
+fn last_balance(text: &str) -> Option<i64> {
+    text.rsplit_once("the chest holds ")?.1.split(' ').next()?.parse().ok()
+}
+
+/// Coins that come in with a paragraph.
+fn change(n: usize) -> i64 {
+    (n as i64 * 37) % 23 + 1
+}
+
+/// Writes a chronicle of a chest of coins. A paragraph goes on from the balance that is told last in what it is shown; nothing is told: 100.
+fn chronicle(effect: &Effect) -> Outcome {
+    let told = told(effect);
+    match (0..PLANNED.len()).rev().find(|n| told.ends_with(&paragraph(*n))) {
+        Some(n) if matches!(effect.request.response_format, ResponseFormat::Text) => {
+            let balance = last_balance(&told).unwrap_or(100) + change(n);
+            reply(Value::Text(format!("{} coins come in, and the chest holds {balance} coins.", change(n))))
+        }
+        _ => answer(effect),
+    }
+}
+
+/// The number of paragraphs that contradict the one before them.
+fn contradictions(text: &str) -> usize {
+    let balances: Vec<i64> = text.split("\n\n").map(|paragraph| last_balance(paragraph).unwrap()).collect();
+    let before = std::iter::once(100).chain(balances.iter().copied());
+    before.zip(&balances).enumerate().filter(|(n, (before, now))| before + change(*n) != **now).count()
+}
+
+#[test]
+fn what_is_written_in_order_agrees_with_itself() {
+    let text = |order: &str| {
+        let scenario = json!({"rounds": 1, "agents": 1, "method": {"kind": "agentwrite", "order": order}});
+        let (asked, reports) = one_question(&scenario, &chronicle);
+        let item = reports.iter().flat_map(|report| &report.items).next().unwrap();
+        (asked.len(), item.answer.clone().unwrap())
+    };
+    let (calls, sequential) = text("sequential");
+    assert_eq!((calls, contradictions(&sequential)), (26, 0));
+    // As many calls without what is written contradict each other; only the first paragraph has nothing before it.
+    let (calls, parallel) = text("parallel");
+    assert_eq!((calls, contradictions(&parallel)), (26, 24));
+}
+
+#[test]
+fn every_paragraph_has_its_scores() {
+    // Paragraph n has n words too many, and the judge's mark of a paragraph is 1 + n % 5; that of the text is 5.
+    let writes = |effect: &Effect| {
+        let told = told(effect);
+        if let ResponseFormat::Record(fields) = &effect.request.response_format
+            && fields[0].0 != "paragraphs"
+        {
+            let shown = (0..PLANNED.len()).filter(|n| told.contains(&format!("w{n} "))).collect::<Vec<_>>();
+            let mark = if shown.len() == 1 { 1 + shown[0] % 5 } else { 5 };
+            return says("fluent", Value::Number(mark as f64));
+        }
+        match (0..PLANNED.len()).rev().find(|n| told.ends_with(&paragraph(*n))) {
+            Some(n) => reply(Value::Text(vec![format!("w{n}"); 800 + n].join(" "))),
+            None => answer(effect),
+        }
+    };
+    let method = json!({"kind": "agentwrite", "judge_paragraphs": true});
+    let scenario = json!({"rounds": 1, "team": [{}, {"role": "judge"}], "method": method});
+    let mut lines: Vec<String> = Vec::new();
+    let (asked, reports) = watched(opened(&scenario), &writes, &mut |machine| {
+        let acts = machine.acts().iter().flat_map(|(_, acts)| acts.rows.iter().enumerate().map(move |row| (acts, row)));
+        let scores = acts.filter(|(_, (_, act))| act.kind == super::SCORES);
+        lines.extend(scores.map(|(acts, (n, _))| acts.text(n).unwrap().to_owned()));
+    })
+    .unwrap();
+    assert_eq!(asked.len(), 1 + 25 + 25 * 6 + 6);
+    let item = reports.iter().flat_map(|report| &report.items).next().unwrap();
+    assert_eq!(item.measured[4], Some(100.0), "the quality of the text");
+    let scores: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected = (0..25).map(|n| {
+        let length = 100.0 * (1.0 - (n as f64 / 800.0) / 3.0);
+        (n + 1, 800, 800 + n, length, 25.0 * (n % 5) as f64)
+    });
+    let found = scores.iter().map(|it| {
+        let number = |key: &str| it[key].as_f64().unwrap();
+        let whole = |key: &str| it[key].as_u64().unwrap() as usize;
+        (whole("paragraph"), whole("planned-words"), whole("words"), number("length-score"), number("quality"))
+    });
+    for (found, expected) in found.zip(expected) {
+        assert!((found.3 - expected.3).abs() < 1e-9 && (found.4 - expected.4).abs() < 1e-9, "{found:?} {expected:?}");
+        assert_eq!((found.0, found.1, found.2), (expected.0, expected.1, expected.2));
+    }
+    assert_eq!(scores.len(), 25);
 }
 
 #[test]

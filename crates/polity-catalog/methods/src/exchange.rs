@@ -3,6 +3,7 @@
 
 use polity_kernel::Bug;
 use polity_kernel::ask::{Answer, Effect, Outcome, Usage, Value};
+use polity_kernel::evaluation::Evaluation;
 use polity_kernel::machine::{Machine, RoundReport, Then};
 use polity_kernel::population::{Table, TextBuilder};
 use polity_kernel::registry::Registry;
@@ -30,6 +31,15 @@ pub type Shown = (Vec<Effect>, Vec<RoundReport>);
 
 /// Runs an evaluation to its end with these replies.
 pub fn drive(machine: Assembled, reply: &dyn Fn(&Effect) -> Outcome) -> Result<Shown, Bug> {
+    watched(machine, reply, &mut |_| {})
+}
+
+/// The same, and calls a function after every round: acts and messages stay with the machine until the next one.
+pub fn watched(
+    machine: Assembled,
+    reply: &dyn Fn(&Effect) -> Outcome,
+    watch: &mut dyn FnMut(&Evaluation),
+) -> Result<Shown, Bug> {
     let Assembled::Evaluation(mut machine) = machine else { panic!("an evaluation was asked for") };
     let (mut asked, mut reports, mut answers) = (Vec::new(), Vec::new(), Vec::new());
     loop {
@@ -44,7 +54,10 @@ pub fn drive(machine: Assembled, reply: &dyn Fn(&Effect) -> Outcome) -> Result<S
         asked.extend(step.start);
         match step.then {
             Then::Done(_) => return Ok((asked, reports)),
-            Then::Round(report) => reports.push(*report),
+            Then::Round(report) => {
+                watch(&machine);
+                reports.push(*report);
+            }
             Then::More | Then::Wait => {}
         }
     }
