@@ -43,6 +43,7 @@ mod mock_server;
 mod money;
 mod people;
 mod people_in_the_loop;
+mod personality;
 mod platform;
 mod power_loss;
 mod raters;
