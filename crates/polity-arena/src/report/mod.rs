@@ -10,6 +10,7 @@ mod decimate;
 mod figure;
 mod heat;
 mod histogram;
+mod levels;
 mod lines;
 mod network;
 mod page;

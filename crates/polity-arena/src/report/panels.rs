@@ -1,11 +1,12 @@
 //! Several small charts side by side: small multiples, places of agents, trees.
 
 use super::histogram::Distribution;
+use super::levels;
 use super::lines::{self, Lines, MOST_SERIES};
 use super::page::{Agents, Chart, Mark, Node, Panel, Place, Series, Shape};
-use super::scale::{drawable, extent, padded, snug, ticks};
+use super::scale::{drawable, extent, snug, ticks};
 use super::shades::Shades;
-use super::svg::{Anchor, Area, Canvas, SMALL, Svg, colour, label_room, px};
+use super::svg::{Area, Canvas, SMALL, Svg, px};
 use super::table::MOST_ROWS;
 use super::text;
 
@@ -87,10 +88,11 @@ impl<'a> Panels<'a> {
         out
     }
 
-    /// The names of series that do not fit to the ends of their lines.
+    /// The names of series that have no place at the ends of their lines.
     fn names(&self) -> String {
         let unnamed = self.panels.iter().filter_map(|panel| match &panel.chart {
             Chart::Lines(series) if !(Lines { series, ..Lines::default() }).names_itself(&SMALL) => Some(series),
+            Chart::Levels { names, series, .. } if series.len() > 1 && levels::are_rows(names, series) => Some(series),
             _ => None,
         });
         let Some(series) = unnamed.max_by_key(|series| series.len()) else { return String::new() };
@@ -129,7 +131,7 @@ impl<'a> Panels<'a> {
                 Lines { x_label: self.x_label, y_label: &panel.title, series, marks, x_range: self.x_range() }
                     .draw(&SMALL, id)
             }
-            Chart::Levels { names, series, joined } => levels(names, series, *joined, id),
+            Chart::Levels { names, series, joined } => levels::draw(names, series, *joined, id),
             Chart::Distribution { before, after } => {
                 Distribution::new(&panel.title, "share, %", before, after.as_ref()).draw(&SMALL, id)
             }
@@ -289,63 +291,6 @@ fn level_rows(title: &str, names: &[String], series: &[Series]) -> Vec<Vec<Strin
         }
     }
     rows
-}
-
-/// Values with whiskers at named levels, one colour per series.
-fn levels(names: &[String], series: &[Series], joined: bool, id: &str) -> String {
-    let canvas = Canvas { height: 180.0, ..SMALL };
-    let mut svg = Svg::new();
-    let ends = |s: &Series| s.band.iter().flatten().flat_map(|b| [b.1, b.2]).collect::<Vec<f64>>();
-    let ys = series.iter().flat_map(|s| s.points.iter().map(|p| p.1).chain(ends(s)));
-    let (low, high) = extent(ys).unwrap_or((0.0, 1.0));
-    // Differences matter here, so the axis need not begin at zero.
-    let air = (high - low) * 0.08;
-    let range = if air > 0.0 { (low - air, high + air) } else { padded((low, high)) };
-    let y_ticks = ticks(range.0, range.1, canvas.levels, false);
-    let widest = series.iter().map(|s| text::width(&s.name, 12.0)).fold(0.0, f64::max);
-    let room = if series.len() > 1 { widest.min(canvas.name_room) + 12.0 } else { 14.0 };
-    let area = canvas.area(label_room(&y_ticks), room);
-    let y = area.y(range);
-    svg.value_axis(area, &y, &y_ticks, "", &canvas);
-    svg.line("axis", (area.left, area.bottom), (area.right, area.bottom));
-    let slot = area.width() / names.len().max(1) as f64;
-    let middle = |level: f64| area.left + (level + 0.5) * slot;
-    for (i, name) in names.iter().enumerate() {
-        svg.text("tick", (middle(i as f64), area.bottom + 17.0), Anchor::Middle, name, slot - 2.0);
-    }
-    for (i, series) in series.iter().enumerate() {
-        let class = colour(i);
-        // Whiskers of several series do not lie on each other.
-        let aside = (i as f64 - 0.5) * 4.0;
-        let shown = series.points.iter().filter(|p| drawable(p.0) && drawable(p.1));
-        if joined {
-            svg.path(&format!("line {class}"), shown.clone().map(|p| (middle(p.0) + aside, y.at(p.1))), false);
-        }
-        for (at, low, high) in series.band.iter().flatten().filter(|b| drawable(b.0) && drawable(b.1) && drawable(b.2))
-        {
-            let x = middle(*at) + aside;
-            svg.line(&format!("stem {class}"), (x, y.at(*low)), (x, y.at(*high)));
-        }
-        shown.clone().for_each(|p| svg.circle(&format!("dot {class}"), (middle(p.0) + aside, y.at(p.1))));
-    }
-    name_series(&mut svg, &canvas, area, series, |value| y.at(value));
-    let words = series.iter().map(|s| text::first(&s.name, 80)).collect::<Vec<_>>().join(", ");
-    svg.finish(&canvas, canvas.height, id, &format!("Means with intervals at {} levels: {words}.", names.len()))
-}
-
-/// Names at the ends of lines over levels.
-fn name_series(svg: &mut Svg, canvas: &Canvas, area: Area, series: &[Series], y: impl Fn(f64) -> f64) {
-    if series.len() < 2 {
-        return;
-    }
-    let last = |s: &Series| s.points.iter().rev().find(|p| drawable(p.1)).map(|p| y(p.1));
-    let mut ends: Vec<(usize, f64)> = series.iter().enumerate().filter_map(|(i, s)| last(s).map(|y| (i, y))).collect();
-    ends.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let places = lines::apart(ends.iter().map(|end| end.1).collect(), area.top, area.bottom);
-    for ((i, _), place) in ends.into_iter().zip(places) {
-        let class = format!("direct {}", colour(i));
-        svg.text(&class, (area.right + 6.0, place + 4.0), Anchor::Start, &series[i].name, canvas.name_room);
-    }
 }
 
 /// A slim triangle that points where the agent is going.

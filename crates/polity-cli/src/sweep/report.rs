@@ -178,10 +178,7 @@ impl Results<'_> {
             panels,
             marks: Vec::new(),
             shade: String::new(),
-            caption: format!(
-                "Mean over {} seeds with its 95 % interval; the horizontal axis is {x_label}.{lines}",
-                self.seeds()
-            ),
+            caption: format!("Mean over {} seeds with its 95 % interval, by {x_label}.{lines}", self.seeds()),
         };
         let text =
             (all > MOST_METRICS).then(|| format!("The first {MOST_METRICS} of {all} metrics; summary.csv has all."));
