@@ -60,7 +60,7 @@ fn tagged(
     let said = polity(&["diagnose", arg(&run)]);
     assert_eq!(said.code, Some(0), "{said:?}");
     let run = &said.json["runs"][0];
-    // Without reviews nobody can give more than it is asked for.
+    // Only a reviewer can give an answer that nobody asked for.
     let undecided = run["undecided_behaviours"].as_array().unwrap();
     assert_eq!(undecided.iter().any(|it| it["behaviour"] == "volunteer"), !has_reviews);
     let behaviours = run["behaviours"].as_array().unwrap();
@@ -80,8 +80,8 @@ fn items() -> Value {
 }
 
 /// A solver, a reviewer and an evaluator. By item: the first answer, the revised one, whether the reviewer accepts, its words, and what is
-/// planted. In two of six kinds of items the reviewer objects as in the others, but nothing comes of it. In one of these it names the answer
-/// that it was shown and a number of the question, and none of its own.
+/// planted. In two of six kinds of items the reviewer objects without effect. In one of these two it names only the answer that it was shown
+/// and a number of the question.
 #[test]
 fn in_a_group_that_reviews_what_is_tagged_is_what_is_planted() {
     type Kind = (&'static str, &'static str, bool, &'static str, &'static [(&'static str, u64, u64)]);

@@ -98,7 +98,8 @@ fn change(n: usize) -> i64 {
     (n as i64 * 37) % 23 + 1
 }
 
-/// Writes a chronicle of a chest of coins. A paragraph goes on from the balance that is told last in what it is shown; nothing is told: 100.
+/// Writes a chronicle of a chest of coins. Each paragraph continues from the last balance in the text that it is shown. The first
+/// balance is 100.
 fn chronicle(effect: &Effect) -> Outcome {
     let told = told(effect);
     match (0..PLANNED.len()).rev().find(|n| told.ends_with(&paragraph(*n))) {

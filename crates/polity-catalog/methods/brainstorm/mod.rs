@@ -29,13 +29,13 @@ pub struct Params {
     ideas: u32,
     /// Show the ideas of all members from earlier rounds; otherwise each member sees its own alone (a nominal group).
     shared: bool,
-    /// From this share of common words on, 0 to 1, an idea counts as a repetition of an earlier one.
-    alike: f64,
+    /// An idea whose similarity to an earlier one is at least this, 0 to 1, counts as a repetition: the share of common words.
+    similarity_threshold: f64,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { ideas: 5, shared: true, alike: 0.5 }
+        Params { ideas: 5, shared: true, similarity_threshold: 0.5 }
     }
 }
 
@@ -51,7 +51,7 @@ const IDEA: u16 = 2;
 /// Indices of [`Method::QUANTITIES`].
 const IDEAS: u16 = 0;
 const DISTINCT: u16 = 1;
-const SPREAD: u16 = 2;
+const DIVERSITY: u16 = 2;
 
 impl Method for Brainstorm {
     const NAME: &'static str = "brainstorm";
@@ -61,8 +61,8 @@ impl Method for Brainstorm {
         Quantity { name: "ideas", doc: "ideas of all members" },
         Quantity { name: "distinct-ideas", doc: "ideas that do not repeat an earlier one" },
         Quantity {
-            name: "spread",
-            doc: "how different the ideas are: the mean, over pairs of ideas, of the share of words that only one of them has",
+            name: "diversity",
+            doc: "mean distance of pairs of ideas: the share of words that only one of the two has",
         },
     ];
     const DEFAULT_TEAM: DefaultTeam = DefaultTeam { members: 3, rounds: 2 };
@@ -76,7 +76,7 @@ impl Method for Brainstorm {
 
     fn open(params: Params, _: usize, rounds: u32) -> Result<Self, Invalid> {
         Invalid::within(1..=50, "ideas", params.ideas)?;
-        Invalid::within(0.0..=1.0, "alike", params.alike)?;
+        Invalid::within(0.0..=1.0, "similarity_threshold", params.similarity_threshold)?;
         Ok(Brainstorm { params, rounds })
     }
 
@@ -102,12 +102,12 @@ impl Method for Brainstorm {
         let words: Vec<BTreeSet<String>> = said.iter().map(|(_, idea)| words(idea)).collect();
         let distinct = (0..words.len()).filter(|n| {
             let earlier = &words[..*n];
-            earlier.iter().all(|other| common(other, &words[*n]) < self.params.alike)
+            earlier.iter().all(|other| similarity(other, &words[*n]) < self.params.similarity_threshold)
         });
         context.measure(IDEAS, said.len() as f64);
         context.measure(DISTINCT, distinct.count() as f64);
-        if let Some(spread) = spread(&words) {
-            context.measure(SPREAD, spread);
+        if let Some(diversity) = diversity(&words) {
+            context.measure(DIVERSITY, diversity);
         }
         let text: Vec<&str> = said.iter().map(|(_, idea)| idea.as_str()).collect();
         Ok(verdict((!text.is_empty()).then(|| text.join("\n"))))
@@ -146,15 +146,16 @@ fn words(text: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// Returns the share of common words among all words of two texts (Jaccard's index); texts without words have all in common.
-fn common(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+/// Returns the share of common words among all words of two texts (Jaccard's index); two texts without words are the same.
+fn similarity(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let all = a.union(b).count();
     if all == 0 { 1.0 } else { a.intersection(b).count() as f64 / all as f64 }
 }
 
 /// Returns the mean distance of two ideas; `None` for less than two.
-fn spread(ideas: &[BTreeSet<String>]) -> Option<f64> {
-    let pairs = || ideas.iter().enumerate().flat_map(|(n, a)| ideas[n + 1..].iter().map(move |b| 1.0 - common(a, b)));
+fn diversity(ideas: &[BTreeSet<String>]) -> Option<f64> {
+    let pairs =
+        || ideas.iter().enumerate().flat_map(|(n, a)| ideas[n + 1..].iter().map(move |b| 1.0 - similarity(a, b)));
     let n = pairs().count();
     (n > 0).then(|| pairs().sum::<f64>() / n as f64)
 }

@@ -1,6 +1,6 @@
 //! Who sees whose ideas, and how ideas are counted.
 
-use super::{common, spread, words};
+use super::{diversity, similarity, words};
 use crate::exchange::one_question;
 use polity_kernel::ask::{Effect, Outcome, Value};
 use polity_kernel::machine::ItemReport;
@@ -48,8 +48,8 @@ fn a_group_sees_all_ideas_and_a_nominal_group_its_own() {
 
 #[test]
 fn ideas_are_compared_by_their_words() {
-    assert_eq!(common(&words("A door stop."), &words("a DOOR-stop")), 1.0);
-    assert_eq!(common(&words("a door"), &words("a window")), 1.0 / 3.0);
-    assert_eq!(common(&words(""), &words("")), 1.0);
-    assert_eq!(spread(&[words("a door")]), None);
+    assert_eq!(similarity(&words("A door stop."), &words("a DOOR-stop")), 1.0);
+    assert_eq!(similarity(&words("a door"), &words("a window")), 1.0 / 3.0);
+    assert_eq!(similarity(&words(""), &words("")), 1.0);
+    assert_eq!(diversity(&[words("a door")]), None);
 }

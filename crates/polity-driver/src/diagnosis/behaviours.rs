@@ -1,7 +1,7 @@
 //! Social behaviours of members, by turn: those that Chen et al., "AgentVerse: Facilitating Multi-Agent Collaboration and Exploring Emergent
 //! Behaviors", 2024, found in the logs of groups, as far as the record of an evaluation decides them.
 //!
-//! They are told by answers and checks. A member of a team speaks only when its method asks, so it volunteers by giving more than it is asked for.
+//! They are told by answers and checks. A member of a team speaks only when its method asks, so a reviewer volunteers if it gives an answer of its own.
 
 use super::trace::{Step, Trace, same};
 use super::{CallId, Case};
@@ -63,8 +63,10 @@ pub(super) fn undecided(items: &[Item], traces: &[Trace]) -> Vec<UndecidedBehavi
     let known = items.iter().any(|item| item.gold.as_deref().is_some_and(|gold| item.is_right(gold).is_some()));
     let reviews = |trace: &Trace| trace.steps.iter().any(|step| step.review.is_some());
     let volunteer = match items.iter().any(has_form) {
-        false => Some("an answer of its own cannot be told from other words of a review"),
-        true if !traces.iter().any(reviews) => Some("nobody is asked for less than an answer: there are no reviews"),
+        false => Some("the rules cannot find an answer in the words of a review, unless it is a number or an option"),
+        true if !traces.iter().any(reviews) => {
+            Some("the method has no reviews, and only a reviewer can give an answer that nobody asked for")
+        }
         true => None,
     };
     let destructive = (!known).then_some("no right answer is known to compare with");

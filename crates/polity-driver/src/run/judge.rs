@@ -117,11 +117,11 @@ impl Engine<'_> {
     /// Whether a run is a society, or the runs of a sweep are.
     ///
     /// # Errors
-    /// [`DriveError::Folder`] and [`DriveError::Journal`] for damaged runs.
+    /// [`DriveError::Folder`] for a folder that is not a run.
     pub fn is_society(&self, dir: &Path) -> Result<bool, DriveError> {
         let Some(run) = self.runs_in(dir)?.into_iter().next() else { return Ok(false) };
-        let Recorded { prepared, .. } = self.recorded(&Folder::read(self.disk.clone(), &run)?)?;
-        Ok(Scenario::read(&prepared.tree)?.items.is_none())
+        let folder = Folder::read(self.disk.clone(), &run)?;
+        Ok(Scenario::read(&folder.prepared(&folder.manifest()?)?.tree)?.items.is_none())
     }
 
     /// The agents of a society, or of all runs of a sweep, that a model was asked for. A run is named as in [`Ratings`].
