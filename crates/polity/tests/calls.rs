@@ -6,7 +6,7 @@ use crate::harness;
 use crate::harness::{
     Nothing, StopAfter, answers, arg, assert_same_tables, engine, events, in_order, prepared, rules, scratch, tables,
 };
-use crate::harness::{polity, team, village, write_scenario};
+use crate::harness::{Scripted, polity, team, village, write_scenario};
 use polity_driver::drive::Unwatched;
 use polity_driver::health::{DEFAULTS, alarms};
 use polity_driver::results;
@@ -20,7 +20,7 @@ use polity_kernel::digest::{Kind, RowHash};
 use polity_kernel::policy::{Fault, Person, Policy, PolicySetup, Turn};
 use polity_kernel::registry::{LeafFiles, Registry};
 use polity_kernel::rng::Draws;
-use polity_models::models::{Answering, Exchange, Provider, Providers};
+use polity_models::models::{Exchange, Provider, Providers};
 use polity_store::disk::{Disk, RealDisk, SimDisk};
 use polity_store::tables::ColumnData;
 use serde_json::json;
@@ -78,59 +78,34 @@ impl Policy for Clerk {
 }
 
 /// A provider whose answers depend on the question, and whose latencies depend on the order of arrival.
-#[derive(Default)]
-struct Fickle {
-    count: AtomicU64,
-}
-
-impl Provider for Fickle {
-    fn name(&self) -> &'static str {
-        "fickle"
-    }
-
-    fn models(&self) -> Vec<String> {
-        vec!["fickle/one".into()]
-    }
-
-    fn check(&self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn most(&self, _: &Request) -> Usage {
-        Usage::default()
-    }
-
-    fn simulated(&self) -> bool {
-        true
-    }
-
-    fn answer<'a>(&'a self, effect: &'a Effect, _: u64) -> Answering<'a> {
-        Box::pin(async {
-            let words = effect.request.rendered();
-            let hash = RowHash::new(Kind::Input, 0).bytes(words.as_bytes()).finish() as u64;
-            let count = self.count.fetch_add(1, Ordering::SeqCst);
-            let raw = format!("say {}", hash % 100);
-            let outcome = match (&effect.request.response_format, hash % 10) {
-                (ResponseFormat::Number { .. }, 0 | 1) => Outcome::Invalid { raw, why: "no number".into() },
-                (_, 2) => Outcome::Refused { raw: "I would rather not".into() },
-                (ResponseFormat::Number { .. }, 3) => Outcome::Failed { why: "gone".into() },
-                (ResponseFormat::Number { low, high, .. }, n) => {
-                    Outcome::Reply { value: Value::Number(low + (high - low) * n as f64 / 10.0), raw, repaired: n == 4 }
-                }
-                _ => Outcome::Reply { value: Value::Text(raw.clone()), raw, repaired: false },
-            };
-            let usage = Usage {
-                tokens_in: words.len() as u64,
-                tokens_out: hash % 7,
-                tokens_cached: hash % 3,
-                tokens_thinking: hash % 2,
-                cost_usd: (hash % 1000) as f64 * 1e-6,
-                latency_ms: count as f64,
-                ..Usage::default()
-            };
-            Ok(Exchange { outcome, usage })
-        })
-    }
+fn fickle() -> Box<dyn Provider> {
+    let count = AtomicU64::default();
+    let answer = move |effect: &Effect, _: u64| {
+        let words = effect.request.rendered();
+        let hash = RowHash::new(Kind::Input, 0).bytes(words.as_bytes()).finish() as u64;
+        let arrived = count.fetch_add(1, Ordering::SeqCst);
+        let raw = format!("say {}", hash % 100);
+        let outcome = match (&effect.request.response_format, hash % 10) {
+            (ResponseFormat::Number { .. }, 0 | 1) => Outcome::Invalid { raw, why: "no number".into() },
+            (_, 2) => Outcome::Refused { raw: "I would rather not".into() },
+            (ResponseFormat::Number { .. }, 3) => Outcome::Failed { why: "gone".into() },
+            (ResponseFormat::Number { low, high, .. }, n) => {
+                Outcome::Reply { value: Value::Number(low + (high - low) * n as f64 / 10.0), raw, repaired: n == 4 }
+            }
+            _ => Outcome::Reply { value: Value::Text(raw.clone()), raw, repaired: false },
+        };
+        let usage = Usage {
+            tokens_in: words.len() as u64,
+            tokens_out: hash % 7,
+            tokens_cached: hash % 3,
+            tokens_thinking: hash % 2,
+            cost_usd: (hash % 1000) as f64 * 1e-6,
+            latency_ms: arrived as f64,
+            ..Usage::default()
+        };
+        Exchange { outcome, usage }
+    };
+    Box::new(Scripted { name: "fickle", answer })
 }
 
 fn leaves() -> &'static Registry {
@@ -163,8 +138,7 @@ const RUN: &str = "runs/one";
 
 fn on(disk: &SimDisk, shards: usize, faults: Option<u64>) -> Engine<'static> {
     let faults = faults.map(|seed| Faults { seed, failure: 0.3, repeat: 0.3 });
-    let providers =
-        vec![Box::new(polity_models::models::sim::Sim::standard()) as Box<dyn Provider>, Box::<Fickle>::default()];
+    let providers = vec![Box::new(polity_models::models::sim::Sim::standard()) as Box<dyn Provider>, fickle()];
     Engine {
         registry: leaves(),
         providers: Arc::new(Providers::of(providers)),

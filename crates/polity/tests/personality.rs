@@ -1,20 +1,14 @@
 //! Big Five traits in the personas of members (`systems/power-of-personality`): the table of a sweep shows the effects that are planted in a
 //! program that reads its persona, and no others.
 
-use crate::harness::scratch;
+use crate::harness::{Scripted, replied, scratch};
 use polity::Simulation;
-use polity::kernel::ask::{Effect, Outcome, Part, Request, ResponseFormat, Role, Usage, Value};
+use polity::kernel::ask::{Effect, Part, ResponseFormat, Role, Value};
 use polity::kernel::digest::{Kind, RowHash};
 use polity::kernel::rng::{Draws, Stream};
 use polity_driver::sweep::ContrastRow;
-use polity_models::models::{Answering, Exchange, Provider};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// A model that does what its persona says, as far as it reads it.
-struct Reader {
-    reads: bool,
-}
 
 /// Words of a persona, and the effects planted for them: on the probability of a slip, on the number of ideas, on the number from which
 /// they are drawn.
@@ -45,84 +39,58 @@ const SINGLES: [&str; 10] = [
     "calm",
 ];
 
-impl Reader {
-    fn reply(&self, effect: &Effect, seed: u64) -> Value {
-        let request = &effect.request;
-        let of = |role: Role| request.messages.iter().filter(move |message| message.role == role);
-        let persona: String = of(Role::System).map(|message| message.rendered()).collect();
-        let (mut slip, mut ideas, mut pool) = (SLIP, IDEAS, POOL);
-        for (words, on_slip, on_ideas, on_pool) in PLANTED {
-            if self.reads && persona.contains(words) {
-                (slip, ideas, pool) = (slip + on_slip, ideas + on_ideas, pool + on_pool);
-            }
+/// The reply of a model that does what its persona says, if it reads it.
+fn reply(effect: &Effect, seed: u64, reads: bool) -> Value {
+    let request = &effect.request;
+    let of = |role: Role| request.messages.iter().filter(move |message| message.role == role);
+    let persona: String = of(Role::System).map(|message| message.rendered()).collect();
+    let (mut slip, mut ideas, mut pool) = (SLIP, IDEAS, POOL);
+    for (words, on_slip, on_ideas, on_pool) in PLANTED {
+        if reads && persona.contains(words) {
+            (slip, ideas, pool) = (slip + on_slip, ideas + on_ideas, pool + on_pool);
         }
-        let id = effect.id;
-        // Whoever is told something else has other luck.
-        let key = RowHash::new(Kind::Request, 0).bytes(persona.as_bytes()).word(u64::from(id.item));
-        let key = key.word(u64::from(request.sample)).finish() as u64;
-        let mut draws = Draws::new(seed ^ key, Stream::Model, id.round, id.actor);
-        let ResponseFormat::Record(fields) = &request.response_format else { panic!("a record is wanted") };
-        if fields[0].0 == "ideas" {
-            // An idea is two words that no other has.
-            let idea = |k: u64| Value::Text(format!("a{k} b{k}"));
-            let ideas = (0..ideas).map(|_| idea(draws.below(pool as u64))).collect();
-            return Value::Record(vec![Value::List(ideas)]);
-        }
-        let question = of(Role::User).next().unwrap().rendered();
-        let digits = question.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse::<u64>().ok());
-        let right: u64 = digits.sum();
-        let alone = if draws.chance(slip) { right + 1 + draws.below(9) } else { right }.to_string();
-        let said = |role: Role| {
-            of(role).flat_map(|message| &message.parts).filter_map(|part| match part {
-                Part::Said { answer, .. } => Some(answer.clone()),
-                _ => None,
-            })
-        };
-        // In a discussion it keeps its answer, unless most say another.
-        let own = said(Role::Assistant).next_back();
-        let heard: Vec<String> = said(Role::User).collect();
-        let most = heard.iter().find(|answer| 2 * heard.iter().filter(|other| other == answer).count() > heard.len());
-        let answer = match (own, most) {
-            (Some(_), Some(most)) if heard.len() > 1 => most.clone(),
-            (Some(own), _) => own,
-            (None, _) => alone,
-        };
-        Value::Record(vec![Value::Text("I add them.".into()), Value::Text(answer)])
     }
-}
-
-impl Provider for Reader {
-    fn name(&self) -> &'static str {
-        "reader"
+    let id = effect.id;
+    // A member with another persona draws other random numbers.
+    let key = RowHash::new(Kind::Request, 0).bytes(persona.as_bytes()).word(u64::from(id.item));
+    let key = key.word(u64::from(request.sample)).finish() as u64;
+    let mut draws = Draws::new(seed ^ key, Stream::Model, id.round, id.actor);
+    let ResponseFormat::Record(fields) = &request.response_format else { panic!("a record is wanted") };
+    if fields[0].0 == "ideas" {
+        // An idea is two words that no other has.
+        let idea = |k: u64| Value::Text(format!("a{k} b{k}"));
+        let ideas = (0..ideas).map(|_| idea(draws.below(pool as u64))).collect();
+        return Value::Record(vec![Value::List(ideas)]);
     }
-
-    fn models(&self) -> Vec<String> {
-        vec!["reader/persona".into()]
-    }
-
-    fn check(&self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn most(&self, _: &Request) -> Usage {
-        Usage::default()
-    }
-
-    fn simulated(&self) -> bool {
-        true
-    }
-
-    fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
-        let outcome = Outcome::Reply { value: self.reply(effect, seed), raw: String::new(), repaired: false };
-        Box::pin(async move { Ok(Exchange { outcome, usage: Usage::default() }) })
-    }
+    let question = of(Role::User).next().unwrap().rendered();
+    let digits = question.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse::<u64>().ok());
+    let right: u64 = digits.sum();
+    let alone = if draws.chance(slip) { right + 1 + draws.below(9) } else { right }.to_string();
+    let said = |role: Role| {
+        of(role).flat_map(|message| &message.parts).filter_map(|part| match part {
+            Part::Said { answer, .. } => Some(answer.clone()),
+            _ => None,
+        })
+    };
+    // In a discussion it keeps its answer, unless most say another.
+    let own = said(Role::Assistant).next_back();
+    let heard: Vec<String> = said(Role::User).collect();
+    let most = heard.iter().find(|answer| 2 * heard.iter().filter(|other| other == answer).count() > heard.len());
+    let answer = match (own, most) {
+        (Some(_), Some(most)) if heard.len() > 1 => most.clone(),
+        (Some(own), _) => own,
+        (None, _) => alone,
+    };
+    Value::Record(vec![Value::Text("I add them.".into()), Value::Text(answer)])
 }
 
 /// Differences of the arms from the member without traits, by arm.
 fn table(scenario: &Path, name: &str, reads: bool) -> BTreeMap<String, ContrastRow> {
     let folder = scratch(&format!("personality-{name}"));
-    let simulation = Simulation::from_file(scenario).unwrap().set("model", "reader/persona").unwrap();
-    let sweep = simulation.provider(Box::new(Reader { reads })).out(folder.join("sweep")).sweep(None).unwrap();
+    let simulation = Simulation::from_file(scenario).unwrap().set("model", "reader/one").unwrap();
+    let answer = move |effect: &Effect, seed: u64| replied(reply(effect, seed, reads), "");
+    let reader = Box::new(Scripted { name: "reader", answer });
+    let sweep = simulation.provider(reader).out(folder.join("sweep")).sweep(None).unwrap();
     let rows = sweep.summary().unwrap().contrasts.iter().filter(|row| row.reference == "plain");
     let rows: BTreeMap<String, ContrastRow> = rows.map(|row| (row.level.clone(), row.clone())).collect();
     for (arm, row) in &rows {
@@ -131,13 +99,13 @@ fn table(scenario: &Path, name: &str, reads: bool) -> BTreeMap<String, ContrastR
     rows
 }
 
-/// The single members that differ from the one without traits, with the sign: those whose interval, made wider by half for ten comparisons,
-/// does not hold 0.
+/// The single members that differ from the one without traits, with the sign of the difference. Student's quantile for ten comparisons
+/// (Bonferroni) and 20 seeds is 1.52 times that for one, so a difference counts if it is 1.52 times the half width of its interval.
 fn found(table: &BTreeMap<String, ContrastRow>) -> BTreeMap<&str, f64> {
     let differs = |arm: &'static str| {
         let row = &table[arm];
         let (difference, half) = (row.difference?, (row.high? - row.low?) / 2.0);
-        (difference.abs() > 1.5 * half).then(|| (arm, difference.signum()))
+        (difference.abs() > 1.52 * half).then(|| (arm, difference.signum()))
     };
     SINGLES.into_iter().filter_map(differs).collect()
 }

@@ -2,18 +2,18 @@
 //!
 //! The long form: `bash scripts/campaigns.sh power-loss`.
 
+use crate::harness::{Scripted, replied, rules, run, scratch, tables, team, village};
 use crate::harness::{
     Tables, assert_asked_once, assert_same_tables, curious, engine, events, from_env, in_order, oracles, platform,
     prepared, replay, resume,
 };
-use crate::harness::{rules, run, scratch, tables, team, village};
 use polity_driver::run::{Engine, Prepared, RunStatus};
 use polity_driver::source::Faults;
 use polity_driver::verify::verify;
-use polity_kernel::ask::{Effect, Outcome, Request, Usage, Value};
+use polity_kernel::ask::{Effect, Outcome, Value};
 use polity_kernel::event::Event;
 use polity_kernel::rng::{Draws, Stream};
-use polity_models::models::{Answering, Exchange, Provider, Providers};
+use polity_models::models::{Provider, Providers};
 use polity_store::disk::{Disk, SimDisk};
 use polity_store::tables::ColumnData;
 use std::path::Path;
@@ -274,37 +274,13 @@ fn a_crashed_run_can_be_replayed() {
 }
 
 /// A provider whose answers never repeat, like real ones: a lost answer cannot be recovered by asking again.
-#[derive(Default)]
-struct Dice(AtomicU64);
-
-impl Provider for Dice {
-    fn name(&self) -> &'static str {
-        "dice"
-    }
-
-    fn models(&self) -> Vec<String> {
-        vec!["dice/one".into()]
-    }
-
-    fn check(&self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn most(&self, _: &Request) -> Usage {
-        Usage::default()
-    }
-
-    fn simulated(&self) -> bool {
-        true
-    }
-
-    fn answer<'a>(&'a self, _: &'a Effect, _: u64) -> Answering<'a> {
-        Box::pin(async {
-            let text = self.0.fetch_add(1, Ordering::SeqCst).to_string();
-            let outcome = Outcome::Reply { value: Value::Text(text.clone()), raw: text, repaired: false };
-            Ok(Exchange { outcome, usage: Usage::default() })
-        })
-    }
+fn dice() -> Box<dyn Provider> {
+    let count = AtomicU64::default();
+    let answer = move |_: &Effect, _: u64| {
+        let text = count.fetch_add(1, Ordering::SeqCst).to_string();
+        replied(Value::Text(text.clone()), text)
+    };
+    Box::new(Scripted { name: "dice", answer })
 }
 
 #[test]
@@ -313,7 +289,7 @@ fn answers_that_can_not_be_had_again() {
     let mut scenario = team(&folder, "council", 6, 3);
     scenario["model"] = "dice/one".into();
     let prepared = prepared(&scenario, &folder);
-    let providers = Arc::new(Providers::of(vec![Box::new(Dice::default())]));
+    let providers = Arc::new(Providers::of(vec![dice()]));
     let on = |disk: &SimDisk| Engine { providers: providers.clone(), ..engine(shared(disk), 1, misbehaving()) };
     let whole = SimDisk::with_strict_names();
     run(&on(&whole), &prepared, out()).unwrap();

@@ -1,12 +1,12 @@
 //! Scores of programs: HumanEval by its tests, and programs that would pass tests without solving the task.
 
-use crate::harness::{engine, prepared, run, scratch, tables};
+use crate::harness::{Scripted, engine, prepared, replied, run, scratch, tables};
 use futures_util::future::join_all;
 use polity_driver::run::Engine;
 use polity_kernel::ask::tool::{Ended, Ran};
-use polity_kernel::ask::{Asker, Effect, EffectId, Outcome, Request, ResponseFormat, Usage, Value};
+use polity_kernel::ask::{Asker, Effect, EffectId, Outcome, ResponseFormat, Value};
 use polity_kernel::items::{Program, Tested, program};
-use polity_models::models::{Answering, Exchange, Provider, Providers};
+use polity_models::models::{Exchange, Provider, Providers};
 use polity_models::tools::Tools;
 use polity_store::disk::RealDisk;
 use polity_store::tables::ColumnData;
@@ -329,39 +329,17 @@ fn how_tests_end_is_told() {
     }
 }
 
-/// A model that always gives the same answer.
-struct Model(&'static str);
-
-impl Provider for Model {
-    fn name(&self) -> &'static str {
-        "one"
-    }
-
-    fn check(&self, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn most(&self, _: &Request) -> Usage {
-        Usage::default()
-    }
-
-    fn simulated(&self) -> bool {
-        true
-    }
-
-    fn answer<'a>(&'a self, effect: &'a Effect, _: u64) -> Answering<'a> {
-        Box::pin(async move {
-            let text = || Value::Text(self.0.to_owned());
-            let value = match &effect.request.response_format {
-                ResponseFormat::Record(fields) => Value::Record(fields.iter().map(|_| text()).collect()),
-                _ => text(),
-            };
-            Ok(Exchange {
-                outcome: Outcome::Reply { value, raw: self.0.into(), repaired: false },
-                usage: Usage::default(),
-            })
-        })
-    }
+/// A provider whose model always gives the same answer.
+fn always(answer: &'static str) -> Box<dyn Provider> {
+    let answer = move |effect: &Effect, _: u64| {
+        let text = || Value::Text(answer.to_owned());
+        let value = match &effect.request.response_format {
+            ResponseFormat::Record(fields) => Value::Record(fields.iter().map(|_| text()).collect()),
+            _ => text(),
+        };
+        replied(value, answer)
+    };
+    Box::new(Scripted { name: "one", answer })
 }
 
 #[test]
@@ -373,7 +351,7 @@ fn a_model_that_forges_is_right_on_nothing() {
             "name": "forged", "seed": 1, "rounds": 1, "agents": 1, "model": "one/model", "method": {"kind": "direct"},
             "items": {"file": "items.jsonl", "shape": "humaneval", "count": 20},
         });
-        let providers = Providers::of(vec![Box::new(Model(answer)), Box::new(Tools::standard())]);
+        let providers = Providers::of(vec![always(answer), Box::new(Tools::standard())]);
         let engine = Engine { providers: Arc::new(providers), ..engine(Arc::new(RealDisk), 1, None) };
         let out = folder.join(name);
         run(&engine, &prepared(&scenario, &folder), &out).unwrap();

@@ -5,7 +5,8 @@ use polity_driver::run::{Engine, Prepared, Summary, prepare};
 use polity_driver::source::Faults;
 use polity_kernel::Invalid;
 use polity_kernel::ask::{
-    Answer, Ask, ChatMessage, EffectId, Question, Reply, Request, ResponseFormat, Role, Settings, Value,
+    Answer, Ask, ChatMessage, Effect, EffectId, Outcome, Question, Reply, Request, ResponseFormat, Role, Settings,
+    Usage, Value,
 };
 use polity_kernel::event::{Event, Part};
 use polity_kernel::interface::{ActionArgument, NumberSlot};
@@ -17,7 +18,7 @@ use polity_kernel::tree::Node;
 use polity_kernel::world::{
     AgentActions, AskingWorld, DeclareSplit, DeclareWorld, Future, SplitWorld, World, WorldSetup,
 };
-use polity_models::models::Providers;
+use polity_models::models::{Answering, Exchange, Provider, Providers};
 use polity_store::DriveError;
 use polity_store::disk::{Disk, RealDisk};
 use polity_store::journal::{JournalError, read_all};
@@ -599,6 +600,43 @@ pub fn team(folder: &Path, method: &str, items: u32, rounds: u32) -> serde_json:
 /// A scenario with its inputs from `folder`.
 pub fn prepared(scenario: &serde_json::Value, folder: &Path) -> Prepared {
     prepare(Node::from_json(scenario), "test.yaml", folder, "test", Vec::new()).unwrap()
+}
+
+/// A provider without price or latency. Its replies are a function of the effect and the seed of the run.
+pub struct Scripted<F> {
+    pub name: &'static str,
+    pub answer: F,
+}
+
+impl<F: Fn(&Effect, u64) -> Exchange + Send + Sync> Provider for Scripted<F> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn models(&self) -> Vec<String> {
+        vec![format!("{}/one", self.name)]
+    }
+
+    fn check(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn most(&self, _: &Request) -> Usage {
+        Usage::default()
+    }
+
+    fn simulated(&self) -> bool {
+        true
+    }
+
+    fn answer<'a>(&'a self, effect: &'a Effect, seed: u64) -> Answering<'a> {
+        Box::pin(async move { Ok((self.answer)(effect, seed)) })
+    }
+}
+
+/// A free reply.
+pub fn replied(value: Value, raw: impl Into<String>) -> Exchange {
+    Exchange { outcome: Outcome::Reply { value, raw: raw.into(), repaired: false }, usage: Usage::default() }
 }
 
 /// An engine on a disk, with the leaves of this file.
