@@ -26,7 +26,7 @@ use crate::digest::{self, RowHash};
 use crate::environment::{Env, Episode};
 use crate::interface::{Action, Actions};
 pub use crate::items::same_answer;
-use crate::items::{Item, Lookup, Scorer, Tested, judged, recorded_model};
+use crate::items::{in_other_order, Item, Lookup, Scorer, Tested, judged, recorded_model};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::topology::Topology;
@@ -588,6 +588,8 @@ impl TeamContext<'_> {
             return hidden;
         };
         let same = |members: &[Member]| members.iter().filter(|other| other.model == *request.model).count() as u32;
+        // A judge asked in both orders is asked for the first time in each.
+        let nth = if self.item.pair && in_other_order(request) { nth.saturating_sub(1) } else { nth };
         let sample = nth * same(self.team) + same(self.team.get(..member).unwrap_or_default());
         let Item { id, pair, .. } = self.item;
         let other = self.placebos.contains(&Placebo::Items).then(|| recording.other(id, model)).flatten();

@@ -12,6 +12,7 @@ mod shape;
 pub use answers::{boxed, last_number, same_answer};
 pub use code::{Program, Tested, program};
 pub use read::read;
+pub(crate) use recorded::in_other_order;
 pub use recorded::{Lookup, RECORDED, Recording, recorded_model};
 pub use shape::Shape;
 

@@ -248,6 +248,12 @@ impl Row {
     }
 }
 
+/// Whether a request shows the answers of a pair in the other order, the second first.
+pub(crate) fn in_other_order(request: &Request) -> bool {
+    let mut names = shown(request).map(|(by, _)| by);
+    matches!((names.next(), names.next()), (Some(first), Some(second)) if first > second)
+}
+
 /// The answers that a request shows: by whom, and what.
 fn shown(request: &Request) -> impl Iterator<Item = (&str, &str)> {
     request.messages.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
