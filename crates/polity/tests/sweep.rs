@@ -400,6 +400,55 @@ fn ctrl_c_stops_a_sweep_that_goes_on() {
     assert!(outcome(&out) == outcome(&whole));
 }
 
+// ------------------------------------------------------------------ leave one out
+
+/// In a vote an expert is worth something, and a layman less than nothing: ties go to the first member, the expert.
+#[test]
+fn leaving_one_out_shows_what_each_member_is_worth() {
+    let folder = scratch("sweep-leave-out");
+    let mut scenario = team(&folder, "self-consistency", 120, 1);
+    scenario.as_object_mut().unwrap().remove("agents");
+    scenario["team"] = json!([
+        {"name": "expert", "model": "sim/perfect"},
+        {"name": "layman", "model": "sim/small"},
+        {"name": "novice", "model": "sim/small"},
+    ]);
+    scenario["design"] = json!({"leave_one_out": "members", "seeds": 8, "metrics": ["items.correct"]});
+    let (out, _) = done(&folder, &scenario, "members", &[]);
+    let worth = |arm: &str| {
+        let rows = csv(&out.join("contrasts.csv"));
+        let row = rows.iter().find(|row| row["level"] == arm && row["reference"] == "whole");
+        let row = row.unwrap_or_else(|| panic!("{arm}: {rows:?}"));
+        ["low", "high"].map(|key| row[key].parse::<f64>().unwrap())
+    };
+    assert!(worth("without-expert")[1] < 0.0, "{:?}", worth("without-expert"));
+    for arm in ["without-layman", "without-novice"] {
+        assert!(worth(arm)[0] > 0.0, "{arm}: {:?}", worth(arm));
+    }
+    // The same as a team that never had the member.
+    let mut smaller = scenario.clone();
+    smaller["team"].as_array_mut().unwrap()[2]["role"] = json!("absent");
+    smaller.as_object_mut().unwrap().remove("design");
+    let alone = polity(&["run", arg(&write_scenario(&folder, &smaller)), "--out", arg(&folder.join("alone"))]);
+    let rows = csv(&out.join("runs.csv"));
+    assert!(
+        rows.iter().any(|row| row["arm"] == "without-novice" && row["digest"] == alone.text("digest")),
+        "{alone:?}"
+    );
+
+    scenario["method"] = json!({"kind": "mixture-of-agents"});
+    scenario["rounds"] = json!(2);
+    scenario["team"][2] = json!({"name": "chair", "model": "sim/large", "role": "aggregator"});
+    scenario["design"]["leave_one_out"] = json!("roles");
+    let (out, _) = done(&folder, &scenario, "roles", &[]);
+    let arms: BTreeSet<String> = csv(&out.join("runs.csv")).iter().map(|row| row["arm"].clone()).collect();
+    assert_eq!(arms.iter().map(String::as_str).collect::<Vec<_>>(), ["whole", "without-aggregator"]);
+    // Without roles there is nothing to leave out.
+    scenario["team"][2].as_object_mut().unwrap().remove("role");
+    let (_, said) = sweep_of(&folder, &scenario, "none", &[]);
+    assert!(said.code == Some(2) && said.text("error").contains("no member of the team has a role"), "{said:?}");
+}
+
 // ------------------------------------------------------------------ what is refused
 
 #[test]
@@ -428,6 +477,12 @@ fn wrong_designs_are_shown_where_they_are_wrong() {
             "7:51",
             "`cohorts.all.policy`, or a part of it",
         ),
+        (
+            "design: {leave_one_out: members, arms: {a: {}}, seeds: 1}",
+            "7:40",
+            "`leave_one_out` makes the arms itself; remove one of the two",
+        ),
+        ("design: {leave_one_out: roles, seeds: 1}", "7:25", "the scenario lists no `team`"),
         ("design: {arms: {a: {rounds: two}}, seeds: 1}", "7:29", "expected a whole number, found text `two`"),
     ];
     let file = folder.join("wrong.yaml");

@@ -1,6 +1,7 @@
 //! The `design:` of a scenario: the runs of a sweep, and the metrics read from them.
 
 use super::expectation::Expectation;
+use super::leave_out::LeaveOut;
 use crate::digest::{Digest, Kind, RowHash};
 use crate::tree::{Node, Origin, Step, TreeError, Value, child, item, nearest, parse_path};
 use schemars::JsonSchema;
@@ -29,6 +30,9 @@ pub struct DesignSource {
     /// Named arms and their settings, `{control: {}, quiet: {world.announce: nothing}}`; each is combined with all factors.
     #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, serde_json::Value>>>")]
     pub arms: Option<Node>,
+    /// Instead of `arms`: the whole team, and the team without each of its `members`, or without each of its `roles`. A difference from
+    /// the arm `whole` is what the member or role is worth. The method must work without it.
+    pub leave_one_out: Option<LeaveOut>,
     /// Number of seeds per arm, from the scenario's own seed on; or a list of seeds.
     #[schemars(with = "serde_json::Value")]
     pub seeds: Node,
@@ -118,12 +122,12 @@ pub struct Design {
     pub expect: Vec<Expectation>,
 }
 
-fn wrong(path: impl Into<String>, origin: &Origin, message: impl Into<String>, help: Option<&str>) -> TreeError {
+pub(super) fn wrong(path: impl Into<String>, origin: &Origin, message: impl Into<String>, help: Option<&str>) -> TreeError {
     TreeError { message: message.into(), path: path.into(), origin: origin.clone(), help: help.map(String::from) }
 }
 
 /// A factor's level or a named arm: its label and its settings.
-type Level = (String, Vec<(String, Node)>);
+pub(super) type Level = (String, Vec<(String, Node)>);
 
 impl Design {
     /// Reads a design. `scenario` is the scenario without it.
@@ -135,8 +139,17 @@ impl Design {
         let (mut factors, mut levels): (Vec<Factor>, Vec<Vec<Level>>) = (Vec::new(), Vec::new());
         let mut places = Vec::new();
         let written = read_factors(source.factors.as_ref(), scenario, &mut places)?;
-        if let Some(arms) = &source.arms {
-            let named = read_arms(arms, scenario, &places)?;
+        let named = match (&source.arms, source.leave_one_out) {
+            (Some(_), Some(_)) => {
+                let message = "`leave_one_out` makes the arms itself; remove one of the two";
+                return Err(wrong("design.arms", &node.get("arms").unwrap_or(node).origin, message, None));
+            }
+            (Some(arms), None) => Some(read_arms(arms, scenario, &places)?),
+            (None, Some(leave_out)) => Some(leave_out.arms(node, scenario)?),
+            (None, None) => None,
+        };
+        let has_named = named.is_some();
+        if let Some(named) = named {
             if !written.is_empty() || named.len() > 1 {
                 let labels = named.iter().map(|(label, _)| label.clone()).collect();
                 factors.push(Factor { name: NAMED.into(), path: None, levels: labels });
@@ -156,7 +169,7 @@ impl Design {
             );
             return Err(wrong("design", &node.origin, message, Some("remove levels or seeds")));
         }
-        let mut arms = combine(&levels, source.arms.is_some(), &factors);
+        let mut arms = combine(&levels, has_named, &factors);
         for (at, arm) in arms.iter_mut().enumerate() {
             arm.seeds = seeds.of_arm(at);
         }
@@ -260,7 +273,7 @@ fn check_path(path: &str, at: &str, origin: &Origin) -> Result<(), TreeError> {
 }
 
 /// Returns the value as an arm sets it. If the scenario does not have the key yet, errors point at the path that names it.
-fn placed(value: &Node, path: &str, named_at: &Origin, scenario: &Node) -> Node {
+pub(super) fn placed(value: &Node, path: &str, named_at: &Origin, scenario: &Node) -> Node {
     let mut value = value.clone();
     if scenario.find(path).is_none() {
         value.origin = named_at.clone();
