@@ -70,6 +70,7 @@ bash scripts/browser-tests.sh || [ $? -eq 75 ]
 # Published systems: what is plainly otherwise than their entries say.
 step "recorded answers"
 (cd data/recorded && sha256sum --check --quiet SHA256SUMS)
+(cd data/simulated && sha256sum --check --quiet SHA256SUMS)
 python3 scripts/recorded-figures.py --check
 
 step "claims of systems"

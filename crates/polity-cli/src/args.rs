@@ -485,14 +485,8 @@ pub enum Verb {
     },
     /// Name the ways in which teams failed, with the calls that show them. Of a sweep, count how often each planted fault is named.
     Diagnose(Diagnosing),
-    /// Fit the parameters of a simulated model to the answers of a recorded evaluation, per model.
-    Calibrate {
-        /// Run folder of an evaluation.
-        run: PathBuf,
-        /// Print one JSON object per model.
-        #[arg(long)]
-        json: bool,
-    },
+    /// Fit the parameters of simulated models to the answers of a recorded evaluation, show how far they fit, and write them to a file.
+    Calibrate(Calibrating),
     /// Show the requests to models and their answers, also of a run that is in progress or was killed.
     Calls {
         /// Run folder.
@@ -630,7 +624,7 @@ impl Verb {
             | Verb::List { json, .. }
             | Verb::Calls { json, .. }
             | Verb::Agreement { json, .. }
-            | Verb::Calibrate { json, .. }
+            | Verb::Calibrate(Calibrating { json, .. })
             | Verb::Verify { json, .. }
             | Verb::Answer { json, .. }
             | Verb::Doctor { json, .. } => *json,
@@ -665,6 +659,25 @@ impl Verb {
             | Verb::Reference { .. } => false,
         }
     }
+}
+
+/// What `polity calibrate` fits, and where the models go.
+#[derive(Debug, ClapArgs)]
+pub struct Calibrating {
+    /// Run folder of an evaluation.
+    pub run: PathBuf,
+    /// Write the fitted models to this new file. A scenario uses them with the key `simulated`.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Fit nothing, and compare the answers with the models of this file, for instance on items that were not used to fit them.
+    #[arg(long, value_name = "FILE", conflicts_with = "out")]
+    pub against: Option<PathBuf>,
+    /// The simulated model that has the parameters about which the answers say nothing.
+    #[arg(long, default_value = "sim/medium", value_name = "MODEL")]
+    pub like: String,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What `polity diagnose` diagnoses, and who else is asked.

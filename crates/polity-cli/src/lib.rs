@@ -249,7 +249,7 @@ fn dispatch(verb: Verb, registry: &Arc<Registry>) -> Result<Exit, Failure> {
         Verb::Calls { run, agent, round, item, purpose, limit, json, full } => {
             calls::calls(&run, &Wanted { agent, round, item, purpose, limit }, json, full)
         }
-        Verb::Calibrate { run, json } => calibrate::calibrate(&run, json, registry),
+        Verb::Calibrate(asked) => calibrate::calibrate(&asked, registry),
         Verb::Diagnose(asked) => diagnose::diagnose(&asked, registry),
         Verb::Agreement { run, json } => agreement::agreement(&run, json),
         Verb::Answer { run, id, values, json } => answer::answer(&run, id.as_deref(), &values, json),

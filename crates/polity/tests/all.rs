@@ -13,6 +13,7 @@ mod behaviours;
 mod bert;
 mod book;
 mod budget;
+mod calibration;
 mod calls;
 mod chain;
 mod constrain;

@@ -99,37 +99,6 @@ fn a_lean_is_told_apart_from_the_share_of_labels() {
 }
 
 #[test]
-fn calibration_finds_the_declared_parameters() {
-    let folder = tempfile::tempdir().unwrap();
-    let item = |i: u32| {
-        json!({"question": format!("What is {i} + 1?"), "answer": (i + 1).to_string(), "difficulty": f64::from(i % 9) / 2.0 - 2.0})
-            .to_string()
-    };
-    fs::write(folder.path().join("sums.jsonl"), (0..2_000).map(item).collect::<Vec<_>>().join("\n")).unwrap();
-    let scenario = json!({
-        "seed": 5, "rounds": 1, "agents": 4, "model": "sim/medium", "method": {"kind": "self-consistency"},
-        "items": {"file": "sums.jsonl", "answer": "answer", "difficulty": "difficulty"},
-    });
-    fs::write(folder.path().join("sc.yaml"), scenario.to_string()).unwrap();
-    let (ok, _, errors) = polity(folder.path(), &["run", "sc.yaml", "--out", "run"]);
-    assert!(ok, "{errors}");
-    let (ok, out, errors) = polity(folder.path(), &["calibrate", "run", "--json"]);
-    assert!(ok, "{errors}");
-    let fit: Json = serde_json::from_str(&out).unwrap();
-    // Declared of sim/medium: skill 0.8, difficulty response 1, correlation 0.3, lure 0.35. Answers to one item are not independent, so
-    // the standard errors are too small: eight of them.
-    let close = |value: &Json, declared: f64| {
-        let (x, error) = (value[0].as_f64().unwrap(), value[1].as_f64().unwrap());
-        assert!((x - declared).abs() < 8.0 * error, "{x} ± {error}, declared {declared}");
-    };
-    close(&fit["skill"], 0.8);
-    close(&fit["difficulty_response"], 1.0);
-    for (key, declared) in [("correlation", 0.3), ("lure", 0.35)] {
-        assert!((fit[key].as_f64().unwrap() - declared).abs() < 0.05, "{key}: {fit}");
-    }
-}
-
-#[test]
 fn wrong_wishes_are_told_what_there_is() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("q.jsonl"), r#"{"question": "1 + 1?", "answer": "2"}"#).unwrap();

@@ -132,7 +132,7 @@ impl Ratings {
         Ratings { rater: "rules".into(), modes }
     }
 
-    /// The items, which can be rated by others, too.
+    /// Returns what is rated.
     #[must_use]
     pub fn subjects(&self) -> BTreeSet<(String, Subject)> {
         self.modes.keys().cloned().collect()

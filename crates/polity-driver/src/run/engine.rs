@@ -27,6 +27,7 @@ use polity_kernel::scenario::{
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
 use polity_models::models::prices::{self, Prices};
+use polity_models::models::sim::Sim;
 use polity_models::models::{Capabilities, Providers};
 use polity_store::disk::{Disk, RealDisk};
 use polity_store::files::parse_edit;
@@ -159,6 +160,15 @@ impl Engine<'_> {
         self.assemble_within(prepared, &mut self.memory_budget())
     }
 
+    /// The same engine, with the simulated models that the scenario's file declares.
+    pub(super) fn with_models_of(&self, prepared: &Prepared, scenario: &Scenario) -> Result<Self, DriveError> {
+        let Some(path) = &scenario.simulated else { return Ok(self.clone()) };
+        let blame = |why: &str| prepare::blame(&prepared.tree, "simulated", &why);
+        let text = prepared.inputs.texts.get(path).ok_or_else(|| blame("the file was not read"))?;
+        let models = Sim::standard_and(text).map_err(|why| blame(&format!("{path}: {why}")))?;
+        Ok(Engine { providers: Arc::new(self.providers.behind(Arc::new(models))), ..self.clone() })
+    }
+
     /// The memory available to a run.
     fn memory_budget(&self) -> MemoryBudget {
         MemoryBudget::of(self.memory.map(|mb| mb.saturating_mul(1_000_000)).or_else(memory::available))
@@ -205,16 +215,17 @@ impl Engine<'_> {
     pub(crate) fn survey(&self, prepared: &Prepared, extent: Extent) -> Result<Survey, DriveError> {
         let mut memory = self.memory_budget();
         let scenario = Scenario::read(&prepared.tree)?;
+        let engine = self.with_models_of(prepared, &scenario)?;
         let (agents, asked) = match extent {
             Extent::Outline => {
                 let Prepared { tree, inputs, .. } = prepared;
                 let draft = outline_within(tree, self.registry, inputs, self.shards, &mut memory)?;
-                (draft.agents(), self.check_models(draft.models(), draft.models_of_vectors(), &scenario)?)
+                (draft.agents(), engine.check_models(draft.models(), draft.models_of_vectors(), &scenario)?)
             }
             Extent::Whole => {
                 let machine = self.assemble_within(prepared, &mut memory)?;
-                let asked = self.check_models_of(&machine, &scenario)?;
-                self.check_prices(&machine, &self.budget, &asked.prices)?;
+                let asked = engine.check_models_of(&machine, &scenario)?;
+                engine.check_prices(&machine, &self.budget, &asked.prices)?;
                 (machine.agents(), asked)
             }
         };
@@ -420,17 +431,18 @@ impl Engine<'_> {
     ) -> Result<Option<Summary>, DriveError> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
+        let engine = self.with_models_of(prepared, &scenario)?;
         let mut machine = self.assemble(prepared)?;
-        let asked = self.check_models_of(&machine, &scenario)?;
+        let asked = engine.check_models_of(&machine, &scenario)?;
         if let Some((loops, file)) = scenario.dropped_loops(&prepared.inputs) {
             self.outside
                 .notes
                 .tell(&format!("topology: {loops} edges of `{file}` tie an agent to itself and are left out"));
         }
         let budget = scenario.budget.with(&self.budget);
-        self.check_prices(&machine, &budget, &asked.prices)?;
+        engine.check_prices(&machine, &budget, &asked.prices)?;
         let folder = Folder::create(self.disk.clone(), out)?;
-        let capabilities = self.capabilities(&asked.models);
+        let capabilities = engine.capabilities(&asked.models);
         let manifest = Manifest::new(prepared, &scenario, &machine, asked, capabilities, origin);
         folder.write_inputs(prepared)?;
         let journal = Journal::from(JournalWriter::create(self.disk.clone(), &folder.journal())?);
@@ -448,7 +460,7 @@ impl Engine<'_> {
         // Broken tries paid by the original run stay with it.
         let past = Past { rounds: Default::default(), broken: Vec::new(), ..past };
         let saved = Snapshots::new(self.disk.clone(), folder.journal());
-        self.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
+        engine.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 
     /// Returns `None` if the run is to be resumed with other parameters.
@@ -672,14 +684,15 @@ impl Engine<'_> {
         let mut recorder = Recorder::open(disk, &folder.tables(), &fresh, &scenario, checks, simulated, from, &before)?;
         recorder.heard(story.past.answers.values());
         drop(fresh);
-        self.record_outside(&folder, &file, &journal, &mut manifest, &story.inventory)?;
+        let engine = self.with_models_of(&prepared, &scenario)?;
+        engine.record_outside(&folder, &file, &journal, &mut manifest, &story.inventory)?;
         // Requests in flight when the process was killed may have been answered, and paid.
         for (id, most) in story.in_flight {
             append(&journal, &Event::Broke { id, charged: Some(most) })?;
         }
         let past = story.past;
-        self.tell_notices(&manifest.models);
-        self.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
+        engine.tell_notices(&manifest.models);
+        engine.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 
     /// Records the prices and the batching that this process was given, and ordered edits, where they differ from the run's.

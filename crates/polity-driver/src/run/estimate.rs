@@ -94,17 +94,18 @@ impl Engine<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Option<Forecast>, DriveError> {
         let scenario = Scenario::read(&prepared.tree)?;
+        let engine = self.with_models_of(prepared, &scenario)?;
         let machine = self.assemble(prepared)?;
-        let asked = self.check_models_of(&machine, &scenario)?;
+        let asked = engine.check_models_of(&machine, &scenario)?;
         // Same requirement as for a dollar limit: prices must be known.
         let dollars = Budget { cost_usd: Some(0.0), ..Budget::default() };
-        self.check_prices(&machine, &dollars, &asked.prices)?;
-        let prices = asked.prices.clone().with(&self.told_prices(&asked.models)?);
-        let mut rehearse = |donors| self.rehearse(prepared, &scenario, donors, &prices, watch);
+        engine.check_prices(&machine, &dollars, &asked.prices)?;
+        let prices = asked.prices.clone().with(&engine.told_prices(&asked.models)?);
+        let mut rehearse = |donors| engine.rehearse(prepared, &scenario, donors, &prices, watch);
         let (name, low, found) = match basis {
             Basis::Sample(limit) => {
                 let seed = scenario.seed ^ OTHER_SEED;
-                let live = Live::new(self.providers.clone(), seed, self.connections, &self.outside);
+                let live = Live::new(engine.providers.clone(), seed, self.connections, &self.outside);
                 let live = live.with_prices(prices.clone());
                 let live = match ranks(&scenario, &machine) {
                     Some(ranks) => live.with_ranks(ranks),

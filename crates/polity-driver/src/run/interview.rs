@@ -41,14 +41,15 @@ impl Engine<'_> {
         let folder = Folder::read(self.disk.clone(), dir)?;
         let recorded = self.recorded(&folder)?;
         let scenario = Scenario::read(&recorded.prepared.tree)?;
-        self.check_models_of(&self.assemble(&recorded.prepared)?, &scenario)?;
+        let engine = self.with_models_of(&recorded.prepared, &scenario)?;
+        engine.check_models_of(&self.assemble(&recorded.prepared)?, &scenario)?;
         let manifest = recorded.manifest.clone();
         let trace = self.trace(&manifest, &folder);
         let society = self.played_back(&folder, recorded, at, watch)?;
         let at = society.next_round();
         let prices = Prices::from(manifest.prices).with(&Prices::from(self.outside.prices.clone()));
         let effects = asked(&society, agents, at, question, scenario.seed)?;
-        let said = self.ask_outside(effects, &scenario, &prices, at);
+        let said = engine.ask_outside(effects, &scenario, &prices, at);
         if let Some(mut trace) = trace {
             said.iter().flatten().for_each(|said| trace.alone(&said.answer));
             trace.end(if said.is_ok() { "interview" } else { "error" }, None);

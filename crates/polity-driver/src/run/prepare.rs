@@ -143,7 +143,7 @@ pub(crate) fn take_in(inputs: &mut Inputs, wish: &FileWish, path: &Path, bytes: 
 }
 
 /// A file's error, pointing at the key that names the file.
-fn blame(tree: &Node, key: &str, error: &dyn std::fmt::Display) -> DriveError {
+pub(super) fn blame(tree: &Node, key: &str, error: &dyn std::fmt::Display) -> DriveError {
     let error = tree.blame("", Invalid { key: key.to_string(), message: error.to_string() });
     DriveError::Scenario(TreeError { help: None, ..error })
 }

@@ -94,6 +94,9 @@ pub struct Scenario {
     /// Prices of models by name, if the built-in table lacks them or is wrong.
     #[serde(default)]
     pub prices: BTreeMap<String, Price>,
+    /// A JSON file with simulated models of your own, relative to the scenario: their parameters by name, as `polity calibrate --out`
+    /// writes them. Model NAME is used as `sim/NAME`.
+    pub simulated: Option<String>,
     /// The members of the team.
     pub team: Option<Vec<MemberSource>>,
     /// The data set of an evaluation.
@@ -437,6 +440,8 @@ impl Scenario {
             let recorded = items.recorded.iter().cloned();
             files.extend(recorded.map(|path| FileWish { path, key: "items.recorded".into(), kind: FileKind::Texts }));
         }
+        let simulated = self.simulated.iter().cloned();
+        files.extend(simulated.map(|path| FileWish { path, key: "simulated".into(), kind: FileKind::Text }));
         if let Some(topology) = &self.topology
             && let Ok((kind, rest)) = topology.split_kind("topology")
             && kind.name == "file"

@@ -17,15 +17,18 @@ const LATER: [&str; 1] = ["vllm"];
 /// The providers of a build.
 pub struct Providers {
     all: Vec<Arc<dyn Provider>>,
-    /// The runtime of all calls of all runs that share these providers. Its thread does nothing else: the runs of a sweep start, end and
-    /// compute between their calls, and an unattended connection would look like a hanging server.
-    runtime: OnceLock<std::io::Result<Runtime>>,
+    runtime: Arc<CallRuntime>,
 }
 
-impl Drop for Providers {
+/// The runtime of all calls of all runs that share these providers. Its thread does nothing else: the runs of a sweep start, end and
+/// compute between their calls, and an unattended connection would look like a hanging server.
+#[derive(Default)]
+struct CallRuntime(OnceLock<std::io::Result<Runtime>>);
+
+impl Drop for CallRuntime {
     fn drop(&mut self) {
         // Without waiting, which is not allowed everywhere.
-        if let Some(Ok(runtime)) = self.runtime.take() {
+        if let Some(Ok(runtime)) = self.0.take() {
             runtime.shutdown_background();
         }
     }
@@ -63,7 +66,7 @@ impl Providers {
     /// Creates a set of your own providers, tried in this order.
     #[must_use]
     pub fn of(providers: Vec<Box<dyn Provider>>) -> Self {
-        Providers { all: providers.into_iter().map(Arc::from).collect(), runtime: OnceLock::new() }
+        Providers { all: providers.into_iter().map(Arc::from).collect(), runtime: Arc::default() }
     }
 
     /// Adds providers, which are tried first; one with the name of a built-in provider replaces it.
@@ -74,6 +77,13 @@ impl Providers {
         self
     }
 
+    /// The same providers, and `first`, which is tried before them. Both sets share the runtime of calls.
+    #[must_use]
+    pub fn behind(&self, first: Arc<dyn Provider>) -> Self {
+        let all = std::iter::once(first).chain(self.all.iter().cloned()).collect();
+        Providers { all, runtime: self.runtime.clone() }
+    }
+
     /// The runtime for calls.
     pub fn runtime(&self) -> Result<&Handle, String> {
         // One thread serves thousands of connections; more threads only wake each other.
@@ -81,7 +91,7 @@ impl Providers {
             let mut builder = tokio::runtime::Builder::new_multi_thread();
             builder.worker_threads(1).thread_name("polity-calls").enable_all().build()
         };
-        match self.runtime.get_or_init(open) {
+        match self.runtime.0.get_or_init(open) {
             Ok(runtime) => Ok(runtime.handle()),
             Err(error) => Err(error.to_string()),
         }

@@ -1,9 +1,15 @@
-//! Parameters of simulated models, fitted to recorded answers: skill and difficulty response by maximum likelihood, correlation and
-//! lure by the method of moments. The simulated models document what the parameters mean.
+//! Parameters of simulated models, fitted to answers that models gave: alone ([`fit`]), after they heard others ([`sway::fit`]), and as
+//! judges of pairs ([`judging::fit`]). The simulated models document what the parameters mean.
+
+pub mod judging;
+mod misfit;
+pub mod sway;
+
+pub use misfit::{Misfit, misfits};
 
 use polity_kernel::rng::{normal_cdf, normal_quantile};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A value and its standard error.
 type Sure = (f64, f64);
@@ -15,11 +21,16 @@ pub struct Answered {
     pub item: u32,
     /// Its difficulty.
     pub difficulty: f64,
+    /// Wrong answers besides the tempting one that the model can give: two less than the options, or [`OPEN`].
+    pub others: u32,
     /// Whether it is right.
     pub right: bool,
     /// The answer, in the form used for comparison.
     pub answer: String,
 }
+
+/// Wrong answers besides the tempting one to an item without options, as the simulated models have them.
+pub const OPEN: u32 = 19;
 
 /// The parameters that fit a model's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -28,43 +39,57 @@ pub struct Fit {
     pub answers: usize,
     /// Share of right answers.
     pub accuracy: f64,
-    /// Log-odds of a right answer to an item of difficulty 0, and its standard error.
+    /// Log-odds of a right answer to an item of difficulty 0, and its standard error, which counts items as independent.
     pub skill: Sure,
     /// Log-odds lost per unit of difficulty, and its standard error; `None` if all items are equally difficult.
     pub difficulty_response: Option<Sure>,
-    /// Correlation of the latent luck of two answers to one item; `None` without an item with two answers.
+    /// Correlation of the latent luck of two answers to one item; `None` if no item has a second answer, by it or by another model.
     pub correlation: Option<f64>,
-    /// Probability that a wrong answer is the item's tempting one, assuming 19 other, equally likely wrong answers; `None` without
-    /// an item with two wrong answers.
+    /// Probability that a wrong answer is the item's tempting one; `None` if no item has a second wrong answer.
     pub lure: Option<f64>,
 }
 
-/// Wrong answers besides the tempting one.
-const OTHERS: f64 = 19.0;
+impl Fit {
+    /// Probability of a right answer to an item of this difficulty.
+    #[must_use]
+    pub fn mastery(&self, difficulty: f64) -> f64 {
+        let odds = self.skill.0 - self.difficulty_response.map_or(0.0, |(b, _)| b) * difficulty;
+        1.0 / (1.0 + libm::exp(-odds))
+    }
+}
+
 /// Maximum number of steps of Newton's method.
 const STEPS: u32 = 50;
+/// Steps of the iterations over models.
+const SWEEPS: u32 = 300;
+/// Highest correlation.
+const HIGHEST: f64 = 0.999;
 
-/// Fits the parameters. `None`: there are no answers, or difficulty separates right and wrong ones perfectly (all are right, say)
-/// and the likelihood has no maximum.
+/// Fits the parameters of models that answered the same items: skill and difficulty response by maximum likelihood, the others by the
+/// method of moments from all pairs of answers to one item. Two models correlate with the root of the product of their correlations,
+/// so pairs of different models say as much as pairs of one. `None` for a model without a fit: it has no answers, or difficulty
+/// separates right and wrong ones perfectly (all are right, say) and the likelihood has no maximum.
 #[must_use]
-pub fn fit(answers: &[Answered]) -> Option<Fit> {
+pub fn fit(models: &[Vec<Answered>]) -> Vec<Option<Fit>> {
+    let mut fits: Vec<Option<Fit>> = models.iter().map(|answers| alone(answers)).collect();
+    let pairs = Pairs::of(models, &fits);
+    let (loadings, lures) = (pairs.loadings(), pairs.lures());
+    for (m, fit) in fits.iter_mut().enumerate() {
+        if let Some(fit) = fit {
+            fit.correlation = loadings[m].map(|loading| (loading * loading).min(HIGHEST));
+            fit.lure = lures[m];
+        }
+    }
+    fits
+}
+
+/// What a model's own answers say: all but correlation and lure.
+fn alone(answers: &[Answered]) -> Option<Fit> {
     let first = answers.first()?;
     let varied = answers.iter().any(|answer| answer.difficulty != first.difficulty);
-    let (skill, response) = logistic(answers, varied)?;
-    let mastery = |difficulty: f64| {
-        let odds = skill.0 - response.map_or(0.0, |(b, _)| b) * difficulty;
-        1.0 / (1.0 + libm::exp(-odds))
-    };
-    let mut by_item: BTreeMap<u32, Vec<&Answered>> = BTreeMap::new();
-    answers.iter().for_each(|answer| by_item.entry(answer.item).or_default().push(answer));
-    Some(Fit {
-        answers: answers.len(),
-        accuracy: answers.iter().filter(|answer| answer.right).count() as f64 / answers.len() as f64,
-        skill,
-        difficulty_response: response,
-        correlation: correlation(&by_item, mastery),
-        lure: lure(&by_item),
-    })
+    let (skill, difficulty_response) = logistic(answers, varied)?;
+    let accuracy = answers.iter().filter(|answer| answer.right).count() as f64 / answers.len() as f64;
+    Some(Fit { answers: answers.len(), accuracy, skill, difficulty_response, correlation: None, lure: None })
 }
 
 /// Returns intercept and (negative) slope of a logistic regression on difficulty, each with its standard error.
@@ -102,9 +127,111 @@ fn logistic(answers: &[Answered], varied: bool) -> Option<(Sure, Option<Sure>)> 
     None
 }
 
-/// Returns the probability that two answers are both right, each with probability `p`, if their luck has correlation `c`.
-fn both_right(p: f64, c: f64) -> f64 {
-    let z = normal_quantile(p);
+/// What pairs of answers to one item say, by pairs of models `a <= b`.
+struct Pairs {
+    models: usize,
+    /// The number of pairs, and the correlation at which as many are expected to be both right as are.
+    correlations: BTreeMap<(usize, usize), (f64, f64)>,
+    /// Of pairs that are both wrong: their number, how many are the same, and the mean of `1 / others`.
+    wrong: BTreeMap<(usize, usize), (f64, f64, f64)>,
+}
+
+impl Pairs {
+    fn of(models: &[Vec<Answered>], fits: &[Option<Fit>]) -> Self {
+        let mut by_item: BTreeMap<u32, Vec<(usize, &Answered)>> = BTreeMap::new();
+        for (m, answers) in models.iter().enumerate().filter(|(m, _)| fits[*m].is_some()) {
+            answers.iter().for_each(|answer| by_item.entry(answer.item).or_default().push((m, answer)));
+        }
+        // Pairs that are both right, and all pairs by difficulty in tenths.
+        let mut right: BTreeMap<(usize, usize), (f64, BTreeMap<i64, f64>)> = BTreeMap::new();
+        let mut wrong: BTreeMap<(usize, usize), (f64, f64, f64)> = BTreeMap::new();
+        for answers in by_item.values() {
+            for (i, (a, one)) in answers.iter().enumerate() {
+                for (b, other) in &answers[..i] {
+                    let pair = ((*a).min(*b), (*a).max(*b));
+                    let (both, all) = right.entry(pair).or_default();
+                    *both += f64::from(u8::from(one.right && other.right));
+                    *all.entry(tenths(one.difficulty)).or_default() += 1.0;
+                    if !one.right && !other.right {
+                        let (n, same, share) = wrong.entry(pair).or_default();
+                        *n += 1.0;
+                        *same += f64::from(u8::from(one.answer == other.answer));
+                        *share += 1.0 / f64::from(one.others.max(1));
+                    }
+                }
+            }
+        }
+        wrong.values_mut().for_each(|(n, _, share)| *share /= *n);
+        let mastery = |m: usize, d: i64| fits[m].map_or(0.5, |fit| fit.mastery(d as f64 / 10.0));
+        let correlations = right.iter().map(|((a, b), (both, all))| {
+            let expected = |c: f64| -> f64 {
+                all.iter().map(|(d, n)| both_right(mastery(*a, *d), mastery(*b, *d), c) * n).sum()
+            };
+            ((*a, *b), (all.values().sum(), root(|c| expected(c) - both, 0.0, HIGHEST)))
+        });
+        Pairs { models: models.len(), correlations: correlations.collect(), wrong }
+    }
+
+    /// The roots of the models' correlations: one factor, by least squares over pairs.
+    fn loadings(&self) -> Vec<Option<f64>> {
+        let mut found = vec![HIGHEST.sqrt() / 2.0; self.models];
+        for _ in 0..SWEEPS {
+            let mut sums = vec![(0.0, 0.0); self.models];
+            for ((a, b), (n, r)) in &self.correlations {
+                for (one, other) in twice(*a, *b) {
+                    sums[one].0 += n * r * found[other];
+                    sums[one].1 += n * found[other] * found[other];
+                }
+            }
+            for (loading, (above, below)) in found.iter_mut().zip(&sums) {
+                if *below > 1e-12 {
+                    // Halfway: a pair of one model moves both of its sides.
+                    *loading = f64::midpoint(*loading, above / below).min(HIGHEST.sqrt());
+                }
+            }
+        }
+        let paired: BTreeSet<usize> = self.correlations.keys().flat_map(|(a, b)| [*a, *b]).collect();
+        found.into_iter().enumerate().map(|(m, loading)| paired.contains(&m).then_some(loading)).collect()
+    }
+
+    /// Shares of tempting answers among wrong ones, such that as many pairs of wrong answers are expected to be the same as are.
+    fn lures(&self) -> Vec<Option<f64>> {
+        let mut found = vec![0.5; self.models];
+        for _ in 0..SWEEPS {
+            let mut sums = vec![(0.0, 0.0, 1.0f64); self.models];
+            for ((a, b), (n, same, share)) in &self.wrong {
+                for (one, other) in twice(*a, *b) {
+                    // Expected: l l' + (1 - l) (1 - l') / others, which is linear in l.
+                    let not = (1.0 - found[other]) * share;
+                    sums[one].0 += same - n * not;
+                    sums[one].1 += n * (found[other] - not);
+                    sums[one].2 = sums[one].2.min(share / (1.0 + share));
+                }
+            }
+            for (lure, (above, below, chance)) in found.iter_mut().zip(&sums) {
+                if *below > 1e-12 {
+                    // Nothing is less alike than chance.
+                    *lure = f64::midpoint(*lure, (above / below).clamp(*chance, 1.0));
+                }
+            }
+        }
+        let paired: BTreeSet<usize> = self.wrong.keys().flat_map(|(a, b)| [*a, *b]).collect();
+        found.into_iter().enumerate().map(|(m, lure)| paired.contains(&m).then_some(lure)).collect()
+    }
+}
+
+fn tenths(difficulty: f64) -> i64 {
+    libm::round(difficulty * 10.0) as i64
+}
+
+/// Both views of a pair; one, if it is of one model.
+fn twice(a: usize, b: usize) -> impl Iterator<Item = (usize, usize)> {
+    std::iter::once((a, b)).chain((a != b).then_some((b, a)))
+}
+
+/// Returns the probability that two answers with the probabilities `p` and `q` are both right, if their luck has correlation `c`.
+fn both_right(p: f64, q: f64, c: f64) -> f64 {
+    let (y, z) = (normal_quantile(p), normal_quantile(q));
     const POINTS: u32 = 200;
     let width = 16.0 / f64::from(POINTS);
     let (shared, own) = (libm::sqrt(c), libm::sqrt(1.0 - c));
@@ -112,43 +239,9 @@ fn both_right(p: f64, c: f64) -> f64 {
         .map(|i| {
             let t = -8.0 + (f64::from(i) + 0.5) * width;
             let density = libm::exp(-t * t / 2.0) / libm::sqrt(std::f64::consts::TAU);
-            let right = normal_cdf((z - shared * t) / own);
-            density * right * right * width
+            density * normal_cdf((y - shared * t) / own) * normal_cdf((z - shared * t) / own) * width
         })
         .sum()
-}
-
-/// Returns the correlation at which the expected number of pairs with both answers right equals the observed number.
-fn correlation(by_item: &BTreeMap<u32, Vec<&Answered>>, mastery: impl Fn(f64) -> f64) -> Option<f64> {
-    let (mut both, mut expected): (f64, BTreeMap<u64, (f64, f64)>) = (0.0, BTreeMap::new());
-    for answers in by_item.values().filter(|answers| answers.len() > 1) {
-        let (n, right) = (answers.len() as f64, answers.iter().filter(|answer| answer.right).count() as f64);
-        both += right * (right - 1.0) / 2.0;
-        let difficulty = answers[0].difficulty;
-        expected.entry(difficulty.to_bits()).or_insert((mastery(difficulty), 0.0)).1 += n * (n - 1.0) / 2.0;
-    }
-    if expected.is_empty() {
-        return None;
-    }
-    let at = |c: f64| expected.values().map(|(p, pairs)| both_right(*p, c) * pairs).sum::<f64>();
-    Some(root(|c| at(c) - both, 0.0, 0.999))
-}
-
-fn lure(by_item: &BTreeMap<u32, Vec<&Answered>>) -> Option<f64> {
-    let (mut same, mut pairs) = (0.0, 0.0);
-    for answers in by_item.values() {
-        let mut counts: BTreeMap<&str, f64> = BTreeMap::new();
-        answers
-            .iter()
-            .filter(|answer| !answer.right)
-            .for_each(|a| *counts.entry(a.answer.as_str()).or_default() += 1.0);
-        let wrong: f64 = counts.values().sum();
-        pairs += wrong * (wrong - 1.0) / 2.0;
-        same += counts.values().map(|n| n * (n - 1.0) / 2.0).sum::<f64>();
-    }
-    let share = |l: f64| l * l + (1.0 - l) * (1.0 - l) / OTHERS;
-    // Below 1 / 20 the share falls again: nothing is less alike than chance.
-    (pairs > 0.0).then(|| root(|l| share(l) - same / pairs, 1.0 / (OTHERS + 1.0), 1.0))
 }
 
 /// Finds the zero of a rising function by bisection; returns an end of the interval if there is none.
@@ -161,43 +254,4 @@ fn root(f: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answered(item: u32, difficulty: f64, right: bool, answer: &str) -> Answered {
-        Answered { item, difficulty, right, answer: answer.into() }
-    }
-
-    #[test]
-    fn one_difficulty_gives_the_log_odds() {
-        let answers: Vec<Answered> = (0..40).map(|i| answered(i, 1.0, i < 30, "x")).collect();
-        let fit = fit(&answers).unwrap();
-        // logit(3/4), with the standard error 1 / sqrt(n p (1 - p)).
-        assert!((fit.skill.0 - f64::ln(3.0)).abs() < 1e-9 && (fit.skill.1 - 1.0 / f64::sqrt(7.5)).abs() < 1e-9);
-        assert_eq!((fit.difficulty_response, fit.correlation, fit.lure), (None, None, None));
-    }
-
-    #[test]
-    fn two_difficulties_give_a_line_through_both_log_odds() {
-        let share = |d: f64, right: u32| (0..100).map(move |i| answered(i, d, i < right, "x"));
-        let answers: Vec<Answered> = share(0.0, 80).chain(share(2.0, 50)).collect();
-        let fit = fit(&answers).unwrap();
-        assert!((fit.skill.0 - f64::ln(4.0)).abs() < 1e-9);
-        assert!((fit.difficulty_response.unwrap().0 - f64::ln(4.0) / 2.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn all_right_and_nothing_have_no_fit() {
-        assert_eq!(fit(&[]), None);
-        assert_eq!(fit(&[answered(0, 0.0, true, "1"), answered(1, 1.0, true, "1")]), None);
-    }
-
-    #[test]
-    fn both_right_as_sheppard_has_it() {
-        for c in [0.0, 0.3, 0.8] {
-            let exact = 0.25 + f64::asin(c) / std::f64::consts::TAU;
-            assert!((both_right(0.5, c) - exact).abs() < 1e-6, "{c}");
-        }
-        assert!((both_right(0.7, 0.0) - 0.49).abs() < 1e-9);
-    }
-}
+mod tests;

@@ -34,6 +34,22 @@ impl Sim {
         parameters::read(text).map(|models| Sim(Ok(models)))
     }
 
+    /// The models of `models.json` and further ones: JSON in the same format. The error names the model and the value. A further model
+    /// cannot have the name of a built-in one.
+    pub fn standard_and(text: &str) -> Result<Self, String> {
+        let mut models = parameters::read(MODELS)?;
+        for (name, model) in parameters::read(text)? {
+            let fits = !name.is_empty() && !name.contains(['~', '?', '/']) && !name.contains(char::is_whitespace);
+            if !fits {
+                return Err(format!("model `{name}`: a name has at least one character, and no space, `/`, `~` or `?`"));
+            }
+            if models.insert(name.clone(), model).is_some() {
+                return Err(format!("model `{name}`: there is a built-in model `sim/{name}`; choose another name"));
+            }
+        }
+        Ok(Sim(Ok(models)))
+    }
+
     /// The parameters of a model, by its full name (`sim/medium`). `sim/medium?correlation=0.75&critic.sensitivity=0` has other values of
     /// some parameters. `sim/medium~3` is the third draw of parameters around it.
     pub fn model(&self, name: &str) -> Result<Cow<'_, Model>, String> {

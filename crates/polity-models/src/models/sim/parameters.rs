@@ -41,7 +41,8 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Critic {
-    /// Distance of right from wrong answers to an item of difficulty 0, in standard deviations of its impression (d').
+    /// Distance of right from wrong answers to an item of difficulty 0, in standard deviations of its impression (d'). Below 0 it prefers
+    /// wrong ones.
     pub sensitivity: f64,
     /// How far its criterion is below the middle between the two: above 0 it lets too much pass.
     pub leniency: f64,
@@ -105,10 +106,12 @@ impl Model {
         1.0 / (1.0 + libm::exp(self.difficulty_response * difficulty - skill))
     }
 
-    /// Perceived distance of right from wrong answers, in standard deviations; never below 0.
+    /// Perceived distance of right from wrong answers, in standard deviations. Difficulty cannot bring it below 0, but a model that prefers
+    /// wrong answers keeps what it has.
     #[must_use]
     pub fn sensitivity(&self, difficulty: f64, topic: Option<&str>) -> f64 {
-        (self.critic.sensitivity + self.at_home(topic) - self.difficulty_response * difficulty / 2.0).max(0.0)
+        (self.critic.sensitivity + self.at_home(topic) - self.difficulty_response * difficulty / 2.0)
+            .max(self.critic.sensitivity.min(0.0))
     }
 
     /// Another model of the same kind: the `nth` draw of parameters around these, for testing whether a result depends on their values.
@@ -182,8 +185,11 @@ impl Model {
         if let Some((name, value)) = probabilities.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
             return Some(format!("{name} must lie in 0 to 1, is {value}"));
         }
+        let sensitivity = self.critic.sensitivity;
+        if !(-10.0..=1e6).contains(&sensitivity) {
+            return Some(format!("critic.sensitivity must lie in -10 to 1,000,000, is {sensitivity}"));
+        }
         let sizes = [
-            ("critic.sensitivity", self.critic.sensitivity),
             ("latency_ms.per_token", self.latency_ms.per_token),
             ("latency_ms.median", self.latency_ms.median),
             ("latency_ms.spread", self.latency_ms.spread),
