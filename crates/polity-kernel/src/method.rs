@@ -26,7 +26,7 @@ use crate::digest::{self, RowHash};
 use crate::environment::{Env, Episode};
 use crate::interface::{Action, Actions};
 pub use crate::items::same_answer;
-use crate::items::{in_other_order, Item, Lookup, Scorer, Tested, judged, recorded_model};
+use crate::items::{Item, Lookup, Scorer, Tested, in_other_order, judged, recorded_model};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
 use crate::topology::Topology;

@@ -91,6 +91,20 @@ fn planned_is_the_same(folder: &Path, summary: &Value, args: &[&str]) {
     std::fs::remove_dir_all(folder.join("planned")).unwrap();
 }
 
+/// A message changes the scenario, so the run begins again with the new one. It is under way all the time: no order in between is lost.
+#[test]
+fn orders_in_quick_succession_are_all_taken() {
+    let (folder, mut process) = paused("steering-quick");
+    for k in 0..40 {
+        let (taken, words) = ctl(&folder, &["message", "--from", "7", "--to", "3", &format!("message {k}")]);
+        assert!(taken, "{k}: {words}");
+    }
+    assert!(ctl(&folder, &["stop"]).0);
+    let (summary, notes, _) = process.end();
+    assert_eq!(summary["status"], "stopped", "{notes}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn a_message_that_is_sent_to_a_run_is_part_of_its_scenario() {
     let (folder, mut process) = paused("steering-message");

@@ -181,7 +181,13 @@ fn listing(found: &Calibration, out: Option<&Path>, like: &str) -> String {
     if !swayed.is_empty() {
         text.push_str(&format!(
             "\n{:<width$} {:>6} {:>14} {:>11} {:>10} {:>9} {:>20} {:>20}\n",
-            "after others", "heard", "persuadability", "discernment", "conformity", "elsewhere", "corrected (implied)",
+            "after others",
+            "heard",
+            "persuadability",
+            "discernment",
+            "conformity",
+            "elsewhere",
+            "corrected (implied)",
             "misled (implied)"
         ));
     }

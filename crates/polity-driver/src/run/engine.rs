@@ -122,6 +122,20 @@ pub(crate) struct Survey {
     pub simulated: bool,
 }
 
+/// What became of a run.
+enum Step {
+    /// It ended, or was stopped.
+    Ended(Box<Summary>),
+    /// Its parameters were changed, so it is to be resumed. The folder stays locked: it is under way all the time.
+    Changed(Folder),
+}
+
+impl Step {
+    fn ended(summary: Summary) -> Step {
+        Step::Ended(Box::new(summary))
+    }
+}
+
 /// The contents of a run folder.
 pub(super) struct Recorded {
     /// The text of the manifest's file.
@@ -402,20 +416,15 @@ impl Engine<'_> {
     /// Runs a scenario in a new folder.
     pub fn run(&self, prepared: &Prepared, out: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
         let begun = self.begin(prepared, out, None, Past::default(), watch)?;
-        self.continued(out, begun, watch)
+        self.continued(begun, watch)
     }
 
     /// Continues a run whose parameters were changed, until it ends.
-    fn continued(
-        &self,
-        dir: &Path,
-        mut summary: Option<Summary>,
-        watch: &mut dyn Watch,
-    ) -> Result<Summary, DriveError> {
+    fn continued(&self, mut step: Step, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
         loop {
-            match summary {
-                Some(summary) => return Ok(summary),
-                None => summary = self.resume_once(dir, watch)?,
+            match step {
+                Step::Ended(summary) => return Ok(*summary),
+                Step::Changed(folder) => step = self.resume_once(folder, watch)?,
             }
         }
     }
@@ -428,7 +437,7 @@ impl Engine<'_> {
         origin: Option<Origin>,
         past: Past,
         watch: &mut dyn Watch,
-    ) -> Result<Option<Summary>, DriveError> {
+    ) -> Result<Step, DriveError> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
         let engine = self.with_models_of(prepared, &scenario)?;
@@ -460,7 +469,20 @@ impl Engine<'_> {
         // Broken tries paid by the original run stay with it.
         let past = Past { rounds: Default::default(), broken: Vec::new(), ..past };
         let saved = Snapshots::new(self.disk.clone(), folder.journal());
-        engine.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
+        let ended = engine.drive(
+            &mut machine,
+            &scenario,
+            &folder,
+            journal,
+            recorder,
+            saved,
+            past,
+            &budget,
+            &manifest,
+            began,
+            watch,
+        )?;
+        Ok(ended.map_or(Step::Changed(folder), Step::ended))
     }
 
     /// Returns `None` if the run is to be resumed with other parameters.
@@ -588,8 +610,8 @@ impl Engine<'_> {
 
     /// Continues a run that was killed or stopped. A finished run is only summarised.
     pub fn resume(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
-        let resumed = self.resume_once(dir, watch)?;
-        self.continued(dir, resumed, watch)
+        let resumed = self.resume_once(Folder::open(self.disk.clone(), dir)?, watch)?;
+        self.continued(resumed, watch)
     }
 
     /// Whether a run could go on with edits of its scenario.
@@ -606,10 +628,9 @@ impl Engine<'_> {
         }
     }
 
-    /// The same; `None` if the run is to be resumed with other parameters.
-    fn resume_once(&self, dir: &Path, watch: &mut dyn Watch) -> Result<Option<Summary>, DriveError> {
+    /// The same, until the run ends or its parameters are changed.
+    fn resume_once(&self, folder: Folder, watch: &mut dyn Watch) -> Result<Step, DriveError> {
         let began = Instant::now();
-        let folder = Folder::open(self.disk.clone(), dir)?;
         let Recorded { file, mut manifest, mut prepared, mut story, end } = self.recorded(&folder)?;
         let ordered = story.inventory.ordered.clone();
         if !ordered.is_empty() && story.inventory.ended.is_none() {
@@ -636,7 +657,7 @@ impl Engine<'_> {
                 parts: Default::default(),
             };
             let agents = machine.agents();
-            return self.summary(&folder, &tables, driven, agents, 0, manifest.simulated, began).map(Some);
+            return self.summary(&folder, &tables, driven, agents, 0, manifest.simulated, began).map(Step::ended);
         }
         // Verify the stored data before spending anything on it.
         tables.check()?;
@@ -656,7 +677,7 @@ impl Engine<'_> {
             return Err(DriveError::Input(format!(
                 "{} has used up its budget: {reason}; continue with a larger one (--max-cost, --max-tokens, \
                  --max-calls, --max-requests or --max-tool-calls)",
-                dir.display()
+                folder.path().display()
             )));
         }
         // The newest complete snapshot; else the start.
@@ -692,7 +713,20 @@ impl Engine<'_> {
         }
         let past = story.past;
         engine.tell_notices(&manifest.models);
-        engine.drive(&mut machine, &scenario, &folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
+        let ended = engine.drive(
+            &mut machine,
+            &scenario,
+            &folder,
+            journal,
+            recorder,
+            saved,
+            past,
+            &budget,
+            &manifest,
+            began,
+            watch,
+        )?;
+        Ok(ended.map_or(Step::Changed(folder), Step::ended))
     }
 
     /// Records the prices and the batching that this process was given, and ordered edits, where they differ from the run's.
@@ -807,7 +841,7 @@ impl Engine<'_> {
         prepared.change_at(at, edits)?;
         let origin = Origin { run: manifest.name.clone(), folder: dir.display().to_string(), at };
         let begun = self.begin(&prepared, out, Some(origin), story.past, watch)?;
-        self.continued(out, begun, watch)
+        self.continued(begun, watch)
     }
 }
 

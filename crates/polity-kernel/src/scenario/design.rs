@@ -122,7 +122,12 @@ pub struct Design {
     pub expect: Vec<Expectation>,
 }
 
-pub(super) fn wrong(path: impl Into<String>, origin: &Origin, message: impl Into<String>, help: Option<&str>) -> TreeError {
+pub(super) fn wrong(
+    path: impl Into<String>,
+    origin: &Origin,
+    message: impl Into<String>,
+    help: Option<&str>,
+) -> TreeError {
     TreeError { message: message.into(), path: path.into(), origin: origin.clone(), help: help.map(String::from) }
 }
 

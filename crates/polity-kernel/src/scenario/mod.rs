@@ -23,7 +23,6 @@ pub use assemble::{assemble, assemble_within, outline_within};
 pub use assembled::Assembled;
 pub use budget::{Budget, Limits, Price};
 pub use design::{Arm, Design, DesignSource, Factor, Reading};
-pub use leave_out::LeaveOut;
 pub use draft::{Draft, SocietyDraft};
 pub use expectation::Expectation;
 pub use files::{FileKind, FileWish, Inputs};
@@ -31,6 +30,7 @@ pub use keys::{
     Answers, Change, CohortSource, Count, ItemSource, MemberSource, MessageSource, MetricKeys, People, Record,
     Scenario, SnapshotPlan,
 };
+pub use leave_out::LeaveOut;
 pub use memory_budget::{MemoryBudget, PROCESS_BYTES, bytes_in_words};
 pub use migrate::VERSION;
 pub use people::{MarginalSource, PopulationSource};

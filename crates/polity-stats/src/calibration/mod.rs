@@ -164,9 +164,8 @@ impl Pairs {
         wrong.values_mut().for_each(|(n, _, share)| *share /= *n);
         let mastery = |m: usize, d: i64| fits[m].map_or(0.5, |fit| fit.mastery(d as f64 / 10.0));
         let correlations = right.iter().map(|((a, b), (both, all))| {
-            let expected = |c: f64| -> f64 {
-                all.iter().map(|(d, n)| both_right(mastery(*a, *d), mastery(*b, *d), c) * n).sum()
-            };
+            let expected =
+                |c: f64| -> f64 { all.iter().map(|(d, n)| both_right(mastery(*a, *d), mastery(*b, *d), c) * n).sum() };
             ((*a, *b), (all.values().sum(), root(|c| expected(c) - both, 0.0, HIGHEST)))
         });
         Pairs { models: models.len(), correlations: correlations.collect(), wrong }

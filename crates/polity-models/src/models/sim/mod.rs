@@ -41,7 +41,9 @@ impl Sim {
         for (name, model) in parameters::read(text)? {
             let fits = !name.is_empty() && !name.contains(['~', '?', '/']) && !name.contains(char::is_whitespace);
             if !fits {
-                return Err(format!("model `{name}`: a name has at least one character, and no space, `/`, `~` or `?`"));
+                return Err(format!(
+                    "model `{name}`: a name has at least one character, and no space, `/`, `~` or `?`"
+                ));
             }
             if models.insert(name.clone(), model).is_some() {
                 return Err(format!("model `{name}`: there is a built-in model `sim/{name}`; choose another name"));
