@@ -505,7 +505,7 @@ impl TeamContext<'_> {
         prepare::workers(self.team)
     }
 
-    /// Returns the first member with that role, else the first member.
+    /// Returns the first member with that role, else the first member who is not absent.
     #[must_use]
     pub fn cast(&self, role: &str) -> usize {
         prepare::cast(self.team, role)

@@ -438,13 +438,20 @@ fn leaving_one_out_shows_what_each_member_is_worth() {
 
     scenario["method"] = json!({"kind": "mixture-of-agents"});
     scenario["rounds"] = json!(2);
-    scenario["team"][2] = json!({"name": "chair", "model": "sim/large", "role": "aggregator"});
+    let chair = json!({"name": "chair", "model": "sim/large", "role": "aggregator"});
+    scenario["team"] = json!([chair, {"name": "one"}, {"name": "other"}]);
     scenario["design"]["leave_one_out"] = json!("roles");
     let (out, _) = done(&folder, &scenario, "roles", &[]);
     let arms: BTreeSet<String> = csv(&out.join("runs.csv")).iter().map(|row| row["arm"].clone()).collect();
     assert_eq!(arms.iter().map(String::as_str).collect::<Vec<_>>(), ["whole", "without-aggregator"]);
+    // Another member combines the proposals: the chair is never asked.
+    let digests = |arm: &str| -> BTreeSet<String> {
+        let rows = csv(&out.join("runs.csv")).into_iter();
+        rows.filter(|row| row["arm"] == arm).map(|row| row["digest"].clone()).collect()
+    };
+    assert!(digests("whole").is_disjoint(&digests("without-aggregator")));
     // Without roles there is nothing to leave out.
-    scenario["team"][2].as_object_mut().unwrap().remove("role");
+    scenario["team"][0].as_object_mut().unwrap().remove("role");
     let (_, said) = sweep_of(&folder, &scenario, "none", &[]);
     assert!(said.code == Some(2) && said.text("error").contains("no member of the team has a role"), "{said:?}");
 }

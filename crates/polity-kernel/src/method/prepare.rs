@@ -1,6 +1,6 @@
 //! What a method does once a run, before the first item ([`Method::prepare`]).
 
-use super::{Brief, Member, Method, SAMPLES, TeamContext};
+use super::{ABSENT, Brief, Member, Method, SAMPLES, TeamContext};
 use crate::ask::{
     Answer, Ask, AskError, Asker, Book, Effect, Hidden, Question, Reply, Request, Settings, Task, poll_once,
 };
@@ -52,7 +52,7 @@ impl Preparation<'_> {
         workers(self.team)
     }
 
-    /// Returns the first member with that role, else the first member.
+    /// Returns the first member with that role, else the first member who is not absent.
     #[must_use]
     pub fn cast(&self, role: &str) -> usize {
         cast(self.team, role)
@@ -137,7 +137,9 @@ pub(super) fn workers(team: &[Member]) -> Vec<usize> {
     (0..team.len()).filter(|i| team[*i].role.is_none()).collect()
 }
 
-/// The first member with that role, else the first member.
+/// The first member with that role, else the first member who is not absent.
 pub(super) fn cast(team: &[Member], role: &str) -> usize {
-    team.iter().position(|member| member.role.as_deref() == Some(role)).unwrap_or(0)
+    let place = |fits: &dyn Fn(&Option<String>) -> bool| team.iter().position(|member| fits(&member.role));
+    let has = place(&|own| own.as_deref() == Some(role));
+    has.or_else(|| place(&|own| own.as_deref() != Some(ABSENT))).unwrap_or(0)
 }
