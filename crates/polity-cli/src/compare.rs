@@ -1,8 +1,7 @@
 //! `polity compare`: what differs between runs.
 
 use super::failure::{Exit, Failure};
-use super::output::{self, note, print_line};
-use comfy_table::{ContentArrangement, Table, presets};
+use super::output::{self, note, print_line, table};
 use polity_arena::report::short;
 use polity_driver::chain::{Chain, Freedom};
 use polity_driver::results;
@@ -163,13 +162,6 @@ fn side_by_side(runs: &[Run]) -> BTreeMap<String, Rows> {
         (name.clone(), rows.into_iter().collect())
     };
     names.into_iter().map(of).collect()
-}
-
-fn table(header: Vec<String>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(header);
-    table
 }
 
 fn show(

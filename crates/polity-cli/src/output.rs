@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use clap::ValueEnum;
+use comfy_table::{ContentArrangement, Table, presets};
 use polity_store::printable::{json as written_out, on_one_line, printable};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -209,6 +210,15 @@ pub fn error_json(message: &str, code: u8) -> String {
 pub fn indented(text: &str) -> String {
     let line = |line: &str| if line.is_empty() { "\n".into() } else { format!("   {}\n", on_one_line(line)) };
     text.lines().map(line).collect()
+}
+
+/// Returns a table for people, without rows: columns apart by spaces, as wide as the terminal.
+#[must_use]
+pub fn table(header: Vec<String>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(header);
+    table
 }
 
 #[cfg(test)]

@@ -67,17 +67,17 @@ fn calibration_finds_the_declared_parameters() {
 }
 
 #[test]
-fn calibration_finds_how_models_are_swayed() {
+fn calibration_finds_how_others_influence_models() {
     let folder = tempfile::tempdir().unwrap();
     let debate = json!({"rounds": 3, "method": {"kind": "debate"}, "model": "sim/medium?conformity=0.6"});
     sums(folder.path(), 2_000, &debate);
     ran(folder.path(), &["run", "sums.yaml", "--out", "run"]);
     let found = calibrated(folder.path(), &["run"]);
-    let sway = &found["models"][0]["swayed"];
-    near(&sway["persuadability"], 0.4, 0.05);
-    near(&sway["discernment"], 0.6, 0.12);
-    near(&sway["conformity"], 0.6, 0.12);
-    assert_eq!(sway["elsewhere"], 0.0, "{sway}");
+    let influence = &found["models"][0]["influence"];
+    near(&influence["persuadability"], 0.4, 0.05);
+    near(&influence["discernment"], 0.6, 0.12);
+    near(&influence["conformity"], 0.6, 0.12);
+    assert_eq!(influence["unheard"], 0.0, "{influence}");
 }
 
 /// The judges' verdicts on real pairs in both orders, counted from the table.
@@ -126,7 +126,7 @@ fn what_calibrate_writes_runs_resumes_and_replays() {
     sums(path, 1_000, &json!({"model": skilled}));
     ran(path, &["run", "sums.yaml", "--out", "run"]);
     let first = calibrated(path, &["run", "--out", "fitted.json"]);
-    assert_eq!(first["models"][0]["written_as"], "medium?skill=1.5&correlation=0.7&lure=0.6".replace('?', "-"));
+    assert_eq!(first["models"][0]["written_as"], "medium-skill=1.5&correlation=0.7&lure=0.6");
     let name = format!("sim/{}", first["models"][0]["written_as"].as_str().unwrap());
     let as_fitted = ["-P", "simulated=fitted.json", "-P", &format!("model={name}")].map(String::from);
     let with: Vec<&str> = as_fitted.iter().map(String::as_str).collect();
@@ -203,15 +203,17 @@ fn shipped_models_are_the_fitted_ones() {
         let fitted = folder.path().join(format!("{name}.json"));
         let (made, shipped) = (fitted.display().to_string(), home.join(format!("{name}.json")));
         let listed = ran(&home, &["calibrate", &fit, "--out", &made]);
-        let listed = listed.split("\nWritten to").next().unwrap().trim_end();
-        let on = match name {
+        let listed = listed.split("\nWritten to").next().unwrap();
+        let (how, again) = match name {
             "mmlu-pro" => ("with the same parameters", ran(&home, &["calibrate", &held_out, "--against", &made])),
             _ => ("fitted again", ran(&home, &["calibrate", &held_out])),
         };
+        let shown = |text: &str| text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
         figures.push_str(&format!(
-            "### {name}\n\n`fit.jsonl`:\n\n```text\n{listed}\n```\n\n`held-out.jsonl`, {}:\n\n```text\n{}\n```\n\n",
-            on.0,
-            on.1.trim_end()
+            "### {name}\n\n`fit.jsonl`:\n\n```text\n{}\n```\n\n`held-out.jsonl`, {}:\n\n```text\n{}\n```\n\n",
+            shown(listed),
+            how,
+            shown(&again)
         ));
         let made = fs::read_to_string(&made).unwrap();
         if bless {

@@ -1,6 +1,7 @@
-//! Models that are known already beside the answers of a run: no fit, only how far they are from the answers.
+//! Compares the answers of a run with models that exist already. Nothing is fitted.
 
 use super::observed::Seen;
+use super::{listed, of_team, sure};
 use crate::failure::{Exit, Failure};
 use polity_models::models::sim::{Model, Sim};
 use polity_stats::calibration::{Answered, Fit, Misfit, misfits};
@@ -34,17 +35,16 @@ pub(super) fn compare(seen: BTreeMap<String, Seen>, file: &Path) -> Result<Compa
     let text = std::fs::read_to_string(file).map_err(|error| input(format!("cannot be read: {error}")))?;
     let sim = Sim::standard_and(&text).map_err(input)?;
     let (mut models, mut answers, mut fits) = (Vec::new(), Vec::new(), Vec::new());
-    for (model, seen) in seen {
-        if seen.alone.is_empty() {
-            continue;
-        }
-        let simulated = format!("sim/{}", super::name_of(&model)?);
-        let fit = as_fit(&*sim.model(&simulated).map_err(input)?, &seen.alone);
-        let n = seen.alone.len() as f64;
+    let names = super::names(&seen.keys().map(String::as_str).collect::<Vec<_>>());
+    for ((model, Seen { alone, .. }), name) in seen.into_iter().zip(names).filter(|((_, seen), _)| !seen.alone.is_empty())
+    {
+        let simulated = format!("sim/{name}");
+        let fit = as_fit(&*sim.model(&simulated).map_err(input)?, &alone);
+        let n = alone.len() as f64;
         let error = (fit.accuracy * (1.0 - fit.accuracy) / n).sqrt();
-        let implied = seen.alone.iter().map(|answer| fit.mastery(answer.difficulty)).sum::<f64>() / n;
-        models.push(Beside { model, simulated, answers: seen.alone.len(), observed: (fit.accuracy, error), implied });
-        answers.push(seen.alone);
+        let implied = alone.iter().map(|answer| fit.mastery(answer.difficulty)).sum::<f64>() / n;
+        models.push(Beside { model, simulated, answers: alone.len(), observed: (fit.accuracy, error), implied });
+        answers.push(alone);
         fits.push(Some(fit));
     }
     if models.is_empty() {
@@ -67,11 +67,9 @@ fn as_fit(model: &Model, answers: &[Answered]) -> Fit {
 }
 
 pub(super) fn listing(found: &Compared) -> String {
-    let width = found.models.iter().map(|beside| beside.model.chars().count()).max().unwrap_or(0).max(16);
-    let mut text = format!("{:<width$} {:>8} {:>15} {:>11}\n", "right alone", "answers", "observed", "implied");
-    for Beside { model, answers, observed: (share, error), implied, .. } in &found.models {
-        let observed = format!("{share:.3} ± {error:.3}");
-        text.push_str(&format!("{model:<width$} {answers:>8} {observed:>15} {implied:>11.3}\n"));
-    }
-    text + &super::of_team(&found.misfit)
+    let row = |Beside { model, answers, observed, implied, .. }: &Beside| {
+        vec![model.clone(), answers.to_string(), sure(*observed), format!("{implied:.3}")]
+    };
+    let alone = listed(&["right alone", "answers", "observed", "implied"], found.models.iter().map(row).collect());
+    [alone, of_team(&found.misfit)].into_iter().flatten().collect::<Vec<_>>().join("\n")
 }

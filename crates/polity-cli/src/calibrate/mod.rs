@@ -5,11 +5,11 @@ mod observed;
 
 use super::args::Calibrating;
 use super::failure::{Exit, Failure};
-use super::output::{json, note, print_line, print_text};
+use super::output::{json, note, print_line, print_text, table};
 use observed::Seen;
 use polity_kernel::registry::Registry;
-use polity_models::models::sim::{Critic, MODELS, Model, Sim};
-use polity_stats::calibration::{Fit, Misfit, fit, judging, judging::Judging, misfits, sway, sway::Sway};
+use polity_models::models::sim::{Critic, Model, Sim};
+use polity_stats::calibration::{Fit, Misfit, fit, judging, judging::Judging, misfits, influence, influence::Influence};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,7 +23,7 @@ struct Fitted {
     /// From answers given alone.
     alone: Option<Fit>,
     /// From answers after others were heard.
-    swayed: Option<Sway>,
+    influence: Option<Influence>,
     /// From choices between two answers.
     judging: Option<Judging>,
     /// Its name in the written file.
@@ -82,8 +82,8 @@ fn fitted(seen: BTreeMap<String, Seen>) -> Calibration {
                 "{model}: {answers} answers say nothing about its parameters (all are right, or all are wrong)"
             ));
         }
-        let swayed = sway::fit(&seen.swayed(alone.as_ref()));
-        models.push(Fitted { model, alone, swayed, judging: judging::fit(&seen.choices), written_as: None });
+        let influence = influence::fit(&seen.heard, alone.as_ref());
+        models.push(Fitted { model, alone, influence, judging: judging::fit(&seen.choices), written_as: None });
     }
     Calibration { models, misfit }
 }
@@ -93,7 +93,7 @@ fn round(x: f64) -> f64 {
     (x * 1e4).round() / 1e4
 }
 
-/// The parameters of a fitted model; those that nothing is known of are taken over.
+/// Returns the parameters of a fitted model. Those about which the answers say nothing are the ones of `like`.
 fn parameters(fitted: &Fitted, like: &Model) -> Model {
     let mut model = like.clone();
     if let Some(fit) = &fitted.alone {
@@ -103,10 +103,10 @@ fn parameters(fitted: &Fitted, like: &Model) -> Model {
         model.correlation = fit.correlation.map_or(model.correlation, round);
         model.lure = fit.lure.map_or(model.lure, round);
     }
-    if let Some(sway) = &fitted.swayed {
-        model.persuadability = round(sway.persuadability);
-        model.discernment = round(sway.discernment);
-        model.conformity = round(sway.conformity);
+    if let Some(influence) = &fitted.influence {
+        model.persuadability = round(influence.persuadability);
+        model.discernment = round(influence.discernment);
+        model.conformity = round(influence.conformity);
     }
     if let Some(judging) = &fitted.judging {
         // The fitted distance is over all wrong answers, those that it would give itself among them.
@@ -116,13 +116,16 @@ fn parameters(fitted: &Fitted, like: &Model) -> Model {
     model
 }
 
-/// A name for a model in a file: without its provider, and unlike the built-in ones.
-fn name_of(model: &str) -> Result<String, Failure> {
-    let built_in: BTreeMap<String, serde_json::Value> =
-        serde_json::from_str(MODELS).map_err(|error| Failure::new(Exit::Input, error.to_string()))?;
-    let short = model.split_once('/').map_or(model, |(_, short)| short);
-    let name: String = short.chars().map(|c| if c.is_whitespace() || "/~?".contains(c) { '-' } else { c }).collect();
-    Ok(if built_in.contains_key(&name) { format!("{name}-fitted") } else { name })
+/// Returns names for the models of a run in a file: the part after the provider, or all of it if that is the name of a built-in model or
+/// of another model of the run.
+fn names(models: &[&str]) -> Vec<String> {
+    let safe = |name: &str| name.replace(|c: char| c.is_whitespace() || "/~?".contains(c), "-");
+    let short = |model: &str| safe(model.split_once('/').map_or(model, |(_, short)| short));
+    let built_in = Sim::standard();
+    let taken = |name: &String| {
+        built_in.model(name).is_ok() || models.iter().filter(|other| short(other) == *name).count() > 1
+    };
+    models.iter().map(|model| Some(short(model)).filter(|name| !taken(name)).unwrap_or_else(|| safe(model))).collect()
 }
 
 /// Writes the models to a new file, in the format of the built-in ones.
@@ -130,17 +133,13 @@ fn write(out: &Path, found: &mut [Fitted], like: &Model) -> Result<(), Failure> 
     let disk = |error: &dyn std::fmt::Display| {
         Failure::new(Exit::Disk, format!("{} cannot be written: {error}", out.display()))
     };
+    let names = names(&found.iter().map(|fitted| fitted.model.as_str()).collect::<Vec<_>>());
     let mut models: BTreeMap<String, Model> = BTreeMap::new();
-    for fitted in found.iter_mut() {
-        if fitted.alone.is_none() && fitted.swayed.is_none() && fitted.judging.is_none() {
-            continue;
+    for (fitted, name) in found.iter_mut().zip(names) {
+        if fitted.alone.is_some() || fitted.influence.is_some() || fitted.judging.is_some() {
+            models.insert(name.clone(), parameters(fitted, like));
+            fitted.written_as = Some(name);
         }
-        let mut name = name_of(&fitted.model)?;
-        while models.contains_key(&name) {
-            name.push('+');
-        }
-        models.insert(name.clone(), parameters(fitted, like));
-        fitted.written_as = Some(name);
     }
     let text = serde_json::to_string_pretty(&models).map_err(|error| disk(&error))? + "\n";
     let mut file = File::create_new(out).map_err(|error| match error.kind() {
@@ -153,87 +152,91 @@ fn write(out: &Path, found: &mut [Fitted], like: &Model) -> Result<(), Failure> 
     file.write_all(text.as_bytes()).map_err(|error| disk(&error))
 }
 
+/// Formats a value and its standard error.
+fn sure((value, error): (f64, f64)) -> String {
+    format!("{value:.3} ± {error:.3}")
+}
+
+/// Makes a table of rows of cells, with a line break; empty without rows.
+fn listed(header: &[&str], rows: Vec<Vec<String>>) -> Option<String> {
+    let mut table = table(header.iter().map(|name| (*name).to_owned()).collect());
+    let some = !rows.is_empty();
+    table.add_rows(rows);
+    some.then(|| format!("{table}\n"))
+}
+
+/// The tables of a calibration, with an empty line between them.
 fn listing(found: &Calibration, out: Option<&Path>, like: &str) -> String {
-    let mut text = String::new();
-    let with = |(x, error): (f64, f64)| format!("{x:.3} ± {error:.3}");
     let plain = |x: Option<f64>| x.map_or("-".into(), |x| format!("{x:.3}"));
-    let width = found.models.iter().map(|fitted| fitted.model.chars().count()).max().unwrap_or(0).max(16);
-    let alone: Vec<(&str, &Fit)> =
-        found.models.iter().filter_map(|fitted| Some((fitted.model.as_str(), fitted.alone.as_ref()?))).collect();
-    if !alone.is_empty() {
-        text.push_str(&format!(
-            "{:<width$} {:>8} {:>6} {:>15} {:>19} {:>11} {:>6}\n",
-            "answers alone", "answers", "right", "skill", "difficulty_response", "correlation", "lure"
-        ));
-    }
-    for (model, fit) in alone {
-        let Fit { answers, accuracy, skill, difficulty_response, correlation, lure } = fit;
-        let response = difficulty_response.map_or("-".into(), with);
-        text.push_str(&format!(
-            "{model:<width$} {answers:>8} {accuracy:>6.3} {:>15} {response:>19} {:>11} {:>6}\n",
-            with(*skill),
-            plain(*correlation),
-            plain(*lure)
-        ));
-    }
-    let swayed: Vec<(&str, &Sway)> =
-        found.models.iter().filter_map(|fitted| Some((fitted.model.as_str(), fitted.swayed.as_ref()?))).collect();
-    if !swayed.is_empty() {
-        text.push_str(&format!(
-            "\n{:<width$} {:>6} {:>14} {:>11} {:>10} {:>9} {:>20} {:>20}\n",
-            "after others",
-            "heard",
-            "persuadability",
-            "discernment",
-            "conformity",
-            "elsewhere",
-            "corrected (implied)",
-            "misled (implied)"
-        ));
-    }
     let beside = |(observed, implied): (f64, f64)| format!("{observed:.3} ({implied:.3})");
-    for (model, Sway { heard, persuadability, discernment, conformity, elsewhere, corrected, misled }) in swayed {
-        text.push_str(&format!(
-            "{model:<width$} {heard:>6} {persuadability:>14.3} {discernment:>11.3} {conformity:>10.3} {elsewhere:>9.3} \
-             {:>20} {:>20}\n",
-            beside(*corrected),
-            beside(*misled)
-        ));
-    }
-    let judges: Vec<(&str, &Judging)> =
-        found.models.iter().filter_map(|fitted| Some((fitted.model.as_str(), fitted.judging.as_ref()?))).collect();
-    if !judges.is_empty() {
-        text.push_str(&format!(
-            "\n{:<width$} {:>8} {:>18} {:>17}\n",
-            "as judges", "choices", "critic.sensitivity", "critic.first_bias"
-        ));
-    }
-    for (model, Judging { choices, sensitivity, first_bias }) in judges {
-        let (sensitivity, bias) = (with(*sensitivity), with(*first_bias));
-        text.push_str(&format!("{model:<width$} {choices:>8} {sensitivity:>18} {bias:>17}\n"));
-    }
-    text.push_str(&of_team(&found.misfit));
-    if let Some(out) = out {
+    let alone = found.models.iter().filter_map(|Fitted { model, alone, .. }| {
+        let Fit { answers, accuracy, skill, difficulty_response, correlation, lure } = alone.as_ref()?;
+        let response = difficulty_response.map_or("-".into(), sure);
+        let right = format!("{accuracy:.3}");
+        let answers = answers.to_string();
+        Some(vec![model.clone(), answers, right, sure(*skill), response, plain(*correlation), plain(*lure)])
+    });
+    let influence = found.models.iter().filter_map(|Fitted { model, influence, .. }| {
+        let Influence { heard, persuadability, discernment, conformity, unheard, corrected, misled } =
+            influence.as_ref()?;
+        let shares = [persuadability, discernment, conformity, unheard].map(|x| format!("{x:.3}"));
+        let mut row = vec![model.clone(), heard.to_string()];
+        row.extend(shares.into_iter().chain([beside(*corrected), beside(*misled)]));
+        Some(row)
+    });
+    let judging = found.models.iter().filter_map(|Fitted { model, judging, .. }| {
+        let Judging { choices, sensitivity, first_bias } = judging.as_ref()?;
+        Some(vec![model.clone(), choices.to_string(), sure(*sensitivity), sure(*first_bias)])
+    });
+    let written = out.map(|out| {
         let name = found.models.iter().find_map(|fitted| fitted.written_as.as_deref()).unwrap_or("NAME");
-        text.push_str(&format!(
-            "\nWritten to {}, with all other parameters of {like}. To use it, add to a scenario below the same folder:\n  \
+        format!(
+            "Written to {}, with all other parameters of {like}. To use it, add to a scenario below the same folder:\n  \
              simulated: {}\n  model: sim/{name}\n",
             out.display(),
             out.file_name().unwrap_or_default().display()
-        ));
-    }
-    text
+        )
+    });
+    let names = ["answers alone", "answers", "right", "skill", "difficulty_response", "correlation", "lure"];
+    let of_influence = [
+        "after others",
+        "heard",
+        "persuadability",
+        "discernment",
+        "conformity",
+        "unheard",
+        "corrected (implied)",
+        "misled (implied)",
+    ];
+    let of_judging = ["as judges", "choices", "critic.sensitivity", "critic.first_bias"];
+    [
+        listed(&names, alone.collect()),
+        listed(&of_influence, influence.collect()),
+        listed(&of_judging, judging.collect()),
+        of_team(&found.misfit),
+        written,
+    ]
+    .into_iter()
+    .flatten()
+    .collect::<Vec<_>>()
+    .join("\n")
 }
 
 /// What the fit does not use, observed and implied.
-fn of_team(misfit: &[Misfit]) -> String {
-    if misfit.is_empty() {
-        return String::new();
+fn of_team(misfit: &[Misfit]) -> Option<String> {
+    let row = |Misfit { figure, observed, error, implied }: &Misfit| {
+        vec![(*figure).to_owned(), sure((*observed, *error)), format!("{implied:.3}")]
+    };
+    listed(&["the team (not used by the fit)", "observed", "implied"], misfit.iter().map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names;
+
+    #[test]
+    fn every_model_has_a_name_of_its_own() {
+        let models = ["openai/a", "azure/a", "openai/b/c", "sim/medium", "sim/medium?skill=2"];
+        assert_eq!(names(&models), ["openai-a", "azure-a", "b-c", "sim-medium", "medium-skill=2"]);
     }
-    let mut text = format!("\n{:<44} {:>15} {:>11}\n", "the team (not used by the fit)", "observed", "implied");
-    for Misfit { figure, observed, error, implied } in misfit {
-        let observed = format!("{observed:.3} ± {error:.3}");
-        text.push_str(&format!("{figure:<44} {observed:>15} {implied:>11.3}\n"));
-    }
-    text
 }

@@ -11,36 +11,22 @@ use polity_kernel::registry::Registry;
 use polity_kernel::scenario::{Assembled, assemble};
 use polity_kernel::transport::InMemory;
 use polity_stats::calibration::judging::Choice;
-use polity_stats::calibration::sway::{Heard, Opinion};
-use polity_stats::calibration::{Answered, Fit, OPEN};
+use polity_stats::calibration::influence::{Heard, Opinion};
+use polity_stats::calibration::{Answered, OPEN};
 use polity_store::disk::RealDisk;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a model was seen to do.
+/// What a run shows of a model.
 #[derive(Default)]
 pub(super) struct Seen {
     /// Its first answers, before it heard anyone.
     pub alone: Vec<Answered>,
-    /// Answers after it heard others.
-    swayed: Vec<Turn>,
+    /// Its answers after it heard others.
+    pub heard: Vec<Heard>,
     /// Its choices between two answers.
     pub choices: Vec<Choice>,
-}
-
-/// An answer after others were heard, without what the fit of the answers alone adds.
-struct Turn {
-    difficulty: f64,
-    heard: Heard,
-}
-
-impl Seen {
-    /// Its answers after it heard others, given the fit of its answers alone.
-    pub(super) fn swayed(&self, fit: Option<&Fit>) -> Vec<Heard> {
-        let mastery = |difficulty| fit.map_or(0.5, |fit| fit.mastery(difficulty));
-        self.swayed.iter().map(|turn| Heard { mastery: mastery(turn.difficulty), ..turn.heard.clone() }).collect()
-    }
 }
 
 /// An answer's place: item, round and member.
@@ -69,8 +55,8 @@ pub(super) fn read(run: &Path, registry: &Registry) -> Result<BTreeMap<String, S
         }
     })?;
     for (place, said) in heard {
-        if let Some((model, turn)) = turn(&evaluation, &acts, place, said) {
-            seen.entry(model).or_default().swayed.push(turn);
+        if let Some((model, heard)) = after_others(&evaluation, &acts, place, said) {
+            seen.entry(model).or_default().heard.push(heard);
         }
     }
     Ok(seen)
@@ -148,7 +134,7 @@ fn choice(kind: &str, orders: bool, text: &str, gold: Option<&str>) -> Option<Ch
     Some(Choice { first_better: is_first(gold?)?, first_named: is_first(text)? })
 }
 
-/// The answers that a request shows after the model's own last message: by whom, and what.
+/// Returns the answers that a request shows after the model's last message, each with its author.
 fn shown(answer: &Answer) -> Vec<(String, Opinion, String)> {
     let messages = &answer.request.messages;
     let own = messages.iter().rposition(|message| message.role == Role::Assistant).map_or(0, |last| last + 1);
@@ -166,13 +152,13 @@ fn shown(answer: &Answer) -> Vec<(String, Opinion, String)> {
         .collect()
 }
 
-/// An answer after others were heard, beside the member's answer before.
-fn turn(
+/// Returns a member's model, and its answer after it heard others with its answer before.
+fn after_others(
     evaluation: &Evaluation,
     acts: &Acts,
     (index, round, who): Place,
     said: Vec<(String, Opinion, String)>,
-) -> Option<(String, Turn)> {
+) -> Option<(String, Heard)> {
     let (item, member) = (evaluation.items().get(index as usize)?, evaluation.team().get(who as usize)?);
     if member.adversarial || item.pair {
         return None;
@@ -192,6 +178,5 @@ fn turn(
     let others = others.map(|(_, said, answer)| Opinion { answer: number(&answer), ..said }).collect();
     let (before, after) = (number(before), number(after));
     let right = known.iter().position(|answer| item.is_right(answer) == Some(true)).map(|place| place as u32);
-    let heard = Heard { before, others, after, right, mastery: 0.5 };
-    Some((member.model.clone(), Turn { difficulty: item.difficulty, heard }))
+    Some((member.model.clone(), Heard { difficulty: item.difficulty, before, others, after, right }))
 }

@@ -15,7 +15,7 @@ use crate::drive::{
 use crate::health::alarms;
 use crate::people::Mailbox;
 use crate::recorder::Recorder;
-use crate::source::{Batches, Faults, Ledger, Live, NullSource, Outside, Ranks, Simulated, Source, WithPeople};
+use crate::source::{Batches, Faults, NullSource, Outside, Ranks, WithPeople};
 use crate::traces::{Trace, Traced};
 use polity_kernel::ask::{Answer, Asker, Effect, Usage};
 use polity_kernel::event::Event;
@@ -26,18 +26,16 @@ use polity_kernel::scenario::{
 };
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::{Node, TreeError, Value};
-use polity_models::models::prices::{self, Prices};
-use polity_models::models::sim::Sim;
-use polity_models::models::{Capabilities, Providers};
+use polity_models::models::Providers;
+use polity_models::models::prices::Prices;
 use polity_store::disk::{Disk, RealDisk};
 use polity_store::files::parse_edit;
 use polity_store::journal::{End, Journal, JournalReader, JournalWriter};
 use polity_store::snapshots::Snapshots;
 use polity_store::tables::{Reader, settle};
 use polity_store::{DriveError, memory};
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What every command needs. Clones stop together and share their providers.
@@ -174,15 +172,6 @@ impl Engine<'_> {
         self.assemble_within(prepared, &mut self.memory_budget())
     }
 
-    /// The same engine, with the simulated models that the scenario's file declares.
-    pub(super) fn with_models_of(&self, prepared: &Prepared, scenario: &Scenario) -> Result<Self, DriveError> {
-        let Some(path) = &scenario.simulated else { return Ok(self.clone()) };
-        let blame = |why: &str| prepare::blame(&prepared.tree, "simulated", &why);
-        let text = prepared.inputs.texts.get(path).ok_or_else(|| blame("the file was not read"))?;
-        let models = Sim::standard_and(text).map_err(|why| blame(&format!("{path}: {why}")))?;
-        Ok(Engine { providers: Arc::new(self.providers.behind(Arc::new(models))), ..self.clone() })
-    }
-
     /// The memory available to a run.
     fn memory_budget(&self) -> MemoryBudget {
         MemoryBudget::of(self.memory.map(|mb| mb.saturating_mul(1_000_000)).or_else(memory::available))
@@ -255,164 +244,6 @@ impl Engine<'_> {
         Ok(ended.map(|outcome| (outcome, story.past.totals())))
     }
 
-    pub(super) fn check_models_of(&self, machine: &Assembled, scenario: &Scenario) -> Result<Asked, DriveError> {
-        self.check_models(machine.models(), machine.models_of_vectors(), scenario)
-    }
-
-    pub(super) fn check_models(
-        &self,
-        models: Vec<String>,
-        of_vectors: Vec<String>,
-        scenario: &Scenario,
-    ) -> Result<Asked, DriveError> {
-        let mut simulated = false;
-        for model in &models {
-            let provider = self.providers.for_model(model).map_err(DriveError::Model)?;
-            let checked = if self.asks { provider.check(model) } else { provider.check_name(model) };
-            checked.map_err(DriveError::Model)?;
-            simulated |= provider.simulated();
-            if provider.tells_costs() && scenario.prices.contains_key(model) {
-                return Err(DriveError::Model(format!(
-                    "`prices` names `{model}`, but its provider reports the cost of calls itself; remove the entry"
-                )));
-            }
-        }
-        for model in of_vectors {
-            let provider = self.providers.for_model(&model).map_err(DriveError::Model)?;
-            provider.makes_vectors(&model).map_err(DriveError::Model)?;
-            if self.asks {
-                provider.check(&model).map_err(DriveError::Model)?;
-            }
-        }
-        if let Some(name) = scenario.prices.keys().find(|name| !name.contains('/')) {
-            return Err(DriveError::Model(format!(
-                "`prices` names `{name}`; a model is named `provider/model`, for instance `openai/{name}`"
-            )));
-        }
-        self.tell_notices(&models);
-        let prices = Prices::of(&models, &scenario.prices, |model| self.providers.for_model(model));
-        Ok(Asked { models, simulated, prices, batch: self.outside.batch == Some(true) })
-    }
-
-    /// Shows the warnings about these models before they are called.
-    fn tell_notices(&self, models: &[String]) {
-        let providers = models.iter().filter_map(|model| self.providers.for_model(model).ok());
-        providers.flat_map(|provider| provider.notices()).for_each(|notice| self.outside.notes.tell(&notice));
-    }
-
-    /// A dollar limit requires known prices.
-    pub(super) fn check_prices(&self, machine: &Assembled, budget: &Budget, prices: &Prices) -> Result<(), DriveError> {
-        self.check_prices_of(machine.models(), budget, prices)
-    }
-
-    /// The same for models by name.
-    pub(super) fn check_prices_of(
-        &self,
-        models: Vec<String>,
-        budget: &Budget,
-        prices: &Prices,
-    ) -> Result<(), DriveError> {
-        if !budget.bounds_dollars() {
-            return Ok(());
-        }
-        for model in models {
-            let provider = self.providers.for_model(&model).map_err(DriveError::Model)?;
-            if provider.tells_costs() || prices.know(&model) {
-                continue;
-            }
-            let at = provider.address(&model).map_or(String::new(), |address| format!(" at {address}"));
-            let hint = match prices::listed(&model) {
-                Some(price) => format!(
-                    "--price {model}={} is the price at the model's own provider; this address may charge \
-                     a different one",
-                    prices::words(&price)
-                ),
-                None => {
-                    format!("--price {model}=0.15,0.60, in US dollars per million tokens of requests and of replies")
-                }
-            };
-            return Err(DriveError::Model(format!(
-                "`{model}`{at}: its price is unknown, so a budget in dollars cannot be enforced. Give the price \
-                 ({hint}), or limit tokens or calls, for instance --max-tokens 100000"
-            )));
-        }
-        Ok(())
-    }
-
-    /// The capabilities of models, as reported by their servers. All are probed in parallel, within the timeout of a provider's probe.
-    /// Errors will show when requests are sent.
-    fn capabilities(&self, models: &[String]) -> BTreeMap<String, Capabilities> {
-        let outside = |model: &&String| self.providers.for_model(model).is_ok_and(|provider| !provider.immediate());
-        let models: Vec<String> = models.iter().filter(outside).cloned().collect();
-        if models.is_empty() || self.faults.is_some() {
-            return BTreeMap::new();
-        }
-        let (tells, told) = mpsc::channel();
-        if let Ok(runtime) = self.providers.runtime() {
-            for model in models {
-                let (providers, tells) = (self.providers.clone(), tells.clone());
-                runtime.spawn(async move {
-                    if let Ok(provider) = providers.for_model(&model)
-                        && let Some(capabilities) = provider.probe(&model).await
-                    {
-                        // The receiver waits for this, so it still exists.
-                        let _ = tells.send((model, capabilities));
-                    }
-                });
-            }
-        }
-        drop(tells);
-        told.iter().collect()
-    }
-
-    /// `recorded`: batches and the request ledger; `None` for calls outside of a run.
-    pub(super) fn source(
-        &self,
-        scenario: &Scenario,
-        prices: &Prices,
-        ranks: Option<Ranks>,
-        recorded: Option<(Batches, Ledger)>,
-    ) -> Box<dyn Source> {
-        let seed = scenario.seed;
-        match self.faults {
-            None => {
-                let of_scenario = scenario.patience.map(|patience| Duration::from_secs_f64(patience.seconds()));
-                let outside = Outside { patience: self.outside.patience.or(of_scenario), ..self.outside.clone() };
-                let live = Live::new(self.providers.clone(), seed, self.connections, &outside);
-                let mut live = live.with_prices(prices.clone());
-                if let Some((batches, ledger)) = recorded {
-                    live = live.with_batches(batches).with_ledger(ledger);
-                }
-                if let Some(ranks) = ranks {
-                    live = live.with_ranks(ranks);
-                }
-                Box::new(live)
-            }
-            Some(faults) => Box::new(Simulated::new(self.providers.clone(), seed, faults)),
-        }
-    }
-
-    /// Which of these models are called in batches; notes which are not.
-    fn batched(&self, machine: &Assembled, manifest: &Manifest) -> BTreeSet<String> {
-        if !manifest.batch {
-            return BTreeSet::new();
-        }
-        // Batches support conversations only.
-        let of_vectors = machine.models_of_vectors();
-        let has = |model: &&String| {
-            let provider = self.providers.for_model(model);
-            !of_vectors.contains(model) && provider.is_ok_and(|provider| provider.batching().is_some())
-        };
-        let (batched, not): (Vec<&String>, Vec<&String>) = manifest.models.iter().partition(has);
-        if !not.is_empty() {
-            let not: Vec<&str> = not.into_iter().map(String::as_str).collect();
-            self.outside
-                .notes
-                .tell(&format!("batches are not available for {}; questions are sent one by one", not.join(", ")));
-        }
-        batched.into_iter().cloned().collect()
-    }
-
     /// Runs a scenario in a new folder.
     pub fn run(&self, prepared: &Prepared, out: &Path, watch: &mut dyn Watch) -> Result<Summary, DriveError> {
         let begun = self.begin(prepared, out, None, Past::default(), watch)?;
@@ -469,29 +300,16 @@ impl Engine<'_> {
         // Broken tries paid by the original run stay with it.
         let past = Past { rounds: Default::default(), broken: Vec::new(), ..past };
         let saved = Snapshots::new(self.disk.clone(), folder.journal());
-        let ended = engine.drive(
-            &mut machine,
-            &scenario,
-            &folder,
-            journal,
-            recorder,
-            saved,
-            past,
-            &budget,
-            &manifest,
-            began,
-            watch,
-        )?;
-        Ok(ended.map_or(Step::Changed(folder), Step::ended))
+        engine.drive(&mut machine, &scenario, folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 
-    /// Returns `None` if the run is to be resumed with other parameters.
+    /// Drives a run until it ends or its parameters are changed.
     #[expect(clippy::too_many_arguments, reason = "the parts of a run, each made by one of the callers")]
-    pub(super) fn drive(
+    fn drive(
         &self,
         machine: &mut Assembled,
         scenario: &Scenario,
-        folder: &Folder,
+        folder: Folder,
         journal: Journal,
         recorder: Recorder,
         saved: Snapshots,
@@ -500,7 +318,7 @@ impl Engine<'_> {
         manifest: &Manifest,
         began: Instant,
         watch: &mut dyn Watch,
-    ) -> Result<Option<Summary>, DriveError> {
+    ) -> Result<Step, DriveError> {
         let agents = machine.agents();
         let batched = self.batched(machine, manifest);
         let prices = Prices::from(manifest.prices.clone()).in_batches(batched.clone());
@@ -522,8 +340,8 @@ impl Engine<'_> {
         self.check_prices(machine, budget, &prices)?;
         let gate = Gate::new(budget, machine, self.providers.clone(), prices, &past);
         let lag = scenario.answers.lag() > 0;
-        let possible = |edits: &[String]| self.possible(folder, edits);
-        let mut watch = Traced::new(watch, self.trace(manifest, folder));
+        let possible = |edits: &[String]| self.possible(&folder, edits);
+        let mut watch = Traced::new(watch, self.trace(manifest, &folder));
         let drive = Drive {
             machine,
             past,
@@ -548,7 +366,7 @@ impl Engine<'_> {
             }
             let parts = std::mem::take(&mut driven.parts);
             let tables = Reader::of_parts(self.disk.as_ref(), &folder.tables(), parts);
-            self.summary(folder, &tables, driven, agents, machine.next_round(), manifest.simulated, began).map(Some)
+            self.summary(&folder, &tables, driven, agents, machine.next_round(), manifest.simulated, began).map(Some)
         });
         if let Some(trace) = watch.into_trace() {
             match &summary {
@@ -557,7 +375,7 @@ impl Engine<'_> {
                 Err(_) => trace.end("error", None),
             }
         }
-        summary
+        Ok(summary?.map_or(Step::Changed(folder), Step::ended))
     }
 
     /// The trace of this process's work on a run, if requested.
@@ -638,6 +456,7 @@ impl Engine<'_> {
             manifest.scenario = prepared.tree.to_json();
         }
         let scenario = Scenario::read(&prepared.tree)?;
+        let engine = self.with_models_of(&prepared, &scenario)?;
         let mut machine = self.assemble(&prepared)?;
         self.check_derived(&folder, &manifest, &machine)?;
         let tables = story.inventory.results(self.disk.as_ref(), folder.path());
@@ -705,7 +524,6 @@ impl Engine<'_> {
         let mut recorder = Recorder::open(disk, &folder.tables(), &fresh, &scenario, checks, simulated, from, &before)?;
         recorder.heard(story.past.answers.values());
         drop(fresh);
-        let engine = self.with_models_of(&prepared, &scenario)?;
         engine.record_outside(&folder, &file, &journal, &mut manifest, &story.inventory)?;
         // Requests in flight when the process was killed may have been answered, and paid.
         for (id, most) in story.in_flight {
@@ -713,20 +531,7 @@ impl Engine<'_> {
         }
         let past = story.past;
         engine.tell_notices(&manifest.models);
-        let ended = engine.drive(
-            &mut machine,
-            &scenario,
-            &folder,
-            journal,
-            recorder,
-            saved,
-            past,
-            &budget,
-            &manifest,
-            began,
-            watch,
-        )?;
-        Ok(ended.map_or(Step::Changed(folder), Step::ended))
+        engine.drive(&mut machine, &scenario, folder, journal, recorder, saved, past, &budget, &manifest, began, watch)
     }
 
     /// Records the prices and the batching that this process was given, and ordered edits, where they differ from the run's.

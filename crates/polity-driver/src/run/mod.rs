@@ -12,6 +12,7 @@ mod inventory;
 mod journal_summary;
 mod judge;
 mod manifest;
+mod models;
 mod prepare;
 mod recorded;
 mod start;

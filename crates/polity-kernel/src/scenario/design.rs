@@ -1,7 +1,7 @@
 //! The `design:` of a scenario: the runs of a sweep, and the metrics read from them.
 
 use super::expectation::Expectation;
-use super::leave_out::LeaveOut;
+use super::leave_one_out::LeaveOneOut;
 use crate::digest::{Digest, Kind, RowHash};
 use crate::tree::{Node, Origin, Step, TreeError, Value, child, item, nearest, parse_path};
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ pub struct DesignSource {
     pub arms: Option<Node>,
     /// Instead of `arms`: the whole team, and the team without each of its `members`, or without each of its `roles`. A difference from
     /// the arm `whole` is what the member or role is worth. The method must work without it.
-    pub leave_one_out: Option<LeaveOut>,
+    pub leave_one_out: Option<LeaveOneOut>,
     /// Number of seeds per arm, from the scenario's own seed on; or a list of seeds.
     #[schemars(with = "serde_json::Value")]
     pub seeds: Node,

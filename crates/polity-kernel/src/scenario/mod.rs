@@ -9,7 +9,7 @@ mod expectation;
 mod files;
 mod keys;
 mod kinds;
-mod leave_out;
+mod leave_one_out;
 mod memory_budget;
 pub mod migrate;
 mod people;
@@ -30,7 +30,7 @@ pub use keys::{
     Answers, Change, CohortSource, Count, ItemSource, MemberSource, MessageSource, MetricKeys, People, Record,
     Scenario, SnapshotPlan,
 };
-pub use leave_out::LeaveOut;
+pub use leave_one_out::LeaveOneOut;
 pub use memory_budget::{MemoryBudget, PROCESS_BYTES, bytes_in_words};
 pub use migrate::VERSION;
 pub use people::{MarginalSource, PopulationSource};

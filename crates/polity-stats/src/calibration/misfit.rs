@@ -1,6 +1,8 @@
 //! How far fitted models are from the answers they were fitted to, in figures that the fit does not use.
 
 use super::{Answered, Fit};
+use crate::mean;
+use crate::replicates::deviation;
 use polity_kernel::rng::{Draws, Stream, normal_quantile};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,21 +20,24 @@ pub struct Misfit {
     pub implied: f64,
 }
 
-/// Simulated answers to all items: at least this many items in all.
+/// Items that are simulated, at least; each as often as the others.
 const DRAWN: usize = 20_000;
 /// The tempting answer; the right one is 0, and others follow.
 const TEMPTING: u32 = 1;
 
-/// What a team makes of an item: the chance that a plurality (ties by lot) is right, whether none and whether all are right, the share
-/// of pairs of wrong answers that are the same.
+/// Figures of a team's answers to an item.
 struct Made {
+    /// The chance that a plurality vote is right; ties are broken by lot.
     vote: f64,
+    /// 1 if no answer is right, else 0.
     none: f64,
+    /// 1 if all are right, else 0.
     all: f64,
+    /// Share of pairs of wrong answers that are the same; `None` with fewer than two wrong answers.
     same: Option<f64>,
 }
 
-/// A member's answer, as a number; the right one is 0.
+/// Counts the answers to an item, which are numbers; the right one is 0.
 fn made(answers: &[u32]) -> Made {
     let mut counts: BTreeMap<u32, f64> = BTreeMap::new();
     answers.iter().for_each(|answer| *counts.entry(*answer).or_default() += 1.0);
@@ -47,15 +52,6 @@ fn made(answers: &[u32]) -> Made {
         all: f64::from(u8::from(wrong == 0.0)),
         same: (wrong > 1.0).then(|| same / (wrong * (wrong - 1.0) / 2.0)),
     }
-}
-
-/// The mean and its standard error.
-fn mean(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    let values: Vec<f64> = values.collect();
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0).max(1.0);
-    (n > 0.0).then(|| (mean, libm::sqrt(variance / n)))
 }
 
 /// Compares the team of all models with its simulated twin, on the items that at least two of them answered. Models without a fit are
@@ -77,9 +73,10 @@ pub fn misfits(models: &[Vec<Answered>], fits: &[Option<Fit>]) -> Vec<Misfit> {
         .flat_map(|time| by_item.iter().map(move |(item, answers)| made(&simulated(answers, time, *item))))
         .collect();
     let figure = |figure: &'static str, of: &dyn Fn(&Made) -> Option<f64>| {
-        let (observed, error) = mean(observed.iter().filter_map(of))?;
-        let (implied, _) = mean(implied.iter().filter_map(of))?;
-        Some(Misfit { figure, observed, error, implied })
+        let seen: Vec<f64> = observed.iter().filter_map(of).collect();
+        let drawn: Vec<f64> = implied.iter().filter_map(of).collect();
+        let error = deviation(&seen).unwrap_or(0.0) / (seen.len() as f64).sqrt();
+        Some(Misfit { figure, observed: mean(&seen)?, error, implied: mean(&drawn)? })
     };
     [
         figure("a plurality vote is right", &|made| Some(made.vote)),

@@ -1,9 +1,9 @@
-//! Parameters of simulated models, fitted to answers that models gave: alone ([`fit`]), after they heard others ([`sway::fit`]), and as
+//! Parameters of simulated models, fitted to answers that models gave: alone ([`fit`]), after they heard others ([`influence::fit`]), and as
 //! judges of pairs ([`judging::fit`]). The simulated models document what the parameters mean.
 
+pub mod influence;
 pub mod judging;
 mod misfit;
-pub mod sway;
 
 pub use misfit::{Misfit, misfits};
 

@@ -1,4 +1,4 @@
-use super::sway::{Heard, Opinion};
+use super::influence::{Heard, Opinion};
 use super::*;
 use polity_kernel::rng::{Draws, Stream};
 
@@ -96,8 +96,17 @@ fn a_lone_model_without_repeats_has_no_figures_of_a_team() {
 }
 
 #[test]
-fn sway_is_found_again() {
+fn influence_is_found_again() {
     let (persuadability, discernment, conformity) = (0.3, 0.6, 0.4);
+    // The log-odds of a right answer are minus the difficulty.
+    let alone = Fit {
+        answers: 1,
+        accuracy: 0.5,
+        skill: (0.0, 0.0),
+        difficulty_response: Some((1.0, 0.0)),
+        correlation: None,
+        lure: None,
+    };
     let turn = |i: u32| {
         let mut draws = Draws::new(3, Stream::Model, 0, i);
         let mastery = 0.2 + 0.7 * draws.unit();
@@ -118,26 +127,26 @@ fn sway_is_found_again() {
                 after = most;
             }
         }
-        Heard { before, others, after, right: Some(0), mastery }
+        Heard { before, others, after, right: Some(0), difficulty: -f64::ln(mastery / (1.0 - mastery)) }
     };
     let turns: Vec<Heard> = (0..20_000).map(turn).collect();
-    let found = sway::fit(&turns).unwrap();
+    let found = influence::fit(&turns, Some(&alone)).unwrap();
     let close = |x: f64, declared: f64, within: f64| assert!((x - declared).abs() < within, "{found:?}");
     close(found.persuadability, persuadability, 0.03);
     close(found.discernment, discernment, 0.1);
     close(found.conformity, conformity, 0.04);
-    assert_eq!(found.elsewhere, 0.0);
+    assert_eq!(found.unheard, 0.0);
     for (observed, implied) in [found.corrected, found.misled] {
         assert!((observed - implied).abs() < 0.01, "{found:?}");
     }
-    // Half of them jump to an answer that nobody gave.
+    // In half of the turns the model changes to an answer that nobody gave.
     let jumps: Vec<Heard> = turns
         .iter()
         .enumerate()
         .map(|(i, t)| Heard { after: if i % 2 == 0 { 9 } else { t.after }, ..t.clone() })
         .collect();
-    assert!((sway::fit(&jumps).unwrap().elsewhere - 0.5).abs() < 0.02);
-    assert_eq!(sway::fit(&[]), None);
+    assert!((influence::fit(&jumps, Some(&alone)).unwrap().unheard - 0.5).abs() < 0.02);
+    assert_eq!(influence::fit(&[], None), None);
 }
 
 #[test]

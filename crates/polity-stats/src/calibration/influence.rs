@@ -1,10 +1,13 @@
 //! How models change their answers when they hear others: persuadability, discernment and conformity.
 
+use super::Fit;
 use serde::Serialize;
 
-/// What a model said before, what it then heard, and what it said next. Answers are numbers, equal for equal answers.
+/// A model's answer before it heard others, what it heard, and its answer after. Answers are numbers, equal for equal answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heard {
+    /// The difficulty of the item.
+    pub difficulty: f64,
     /// Its answer before.
     pub before: u32,
     /// The answers that it heard, in order.
@@ -13,8 +16,6 @@ pub struct Heard {
     pub after: u32,
     /// The right answer, if it is known and was given by anyone.
     pub right: Option<u32>,
-    /// Probability that it answers the item right alone.
-    pub mastery: f64,
 }
 
 /// An answer that was heard.
@@ -26,9 +27,9 @@ pub struct Opinion {
     pub argued: bool,
 }
 
-/// The parameters that fit how a model was swayed.
+/// The parameters that fit how others influence a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Sway {
+pub struct Influence {
     /// Times at which the model heard an answer that was not its own.
     pub heard: usize,
     /// Probability to follow a right argument.
@@ -37,8 +38,9 @@ pub struct Sway {
     pub discernment: f64,
     /// Probability to follow a unanimous majority. With reasons to every answer it is hard to tell apart from persuadability.
     pub conformity: f64,
-    /// Share of these times at which it changed to an answer that it had not heard, which simulated models never do. They are left out.
-    pub elsewhere: f64,
+    /// Share of these times at which it changed to an answer that it had not heard. The fit leaves them out: simulated models never do
+    /// that.
+    pub unheard: f64,
     /// Share of wrong answers that became right, and the share that the parameters imply.
     pub corrected: (f64, f64),
     /// Share of right answers that became wrong, and the share that the parameters imply.
@@ -56,69 +58,84 @@ struct Parameters {
 /// Least probability of what was observed.
 const LEAST: f64 = 1e-9;
 
-impl Heard {
+/// A [`Heard`] with the probability that the model answers the item right alone.
+struct Turn<'a> {
+    heard: &'a Heard,
+    mastery: f64,
+}
+
+impl Turn<'_> {
     /// The probability of each answer after, by the rule of the simulated models.
     fn chances(&self, with: Parameters) -> Vec<(u32, f64)> {
+        let Heard { before, others, right, .. } = self.heard;
         let mut found = Vec::new();
         let mut left = 1.0;
-        for said in self.others.iter().filter(|said| said.argued && said.answer != self.before) {
-            let wrong = self.right != Some(said.answer);
+        for said in others.iter().filter(|said| said.argued && said.answer != *before) {
+            let wrong = *right != Some(said.answer);
             let doubt = if wrong { with.discernment * self.mastery } else { 0.0 };
             let convinced = left * with.persuadability * (1.0 - doubt);
             found.push((said.answer, convinced));
             left -= convinced;
         }
-        let count = |answer: u32| self.others.iter().filter(|said| said.answer == answer).count();
-        let majority = self.others.iter().map(|said| said.answer).find(|a| 2 * count(*a) > self.others.len());
-        if let Some(answer) = majority.filter(|answer| *answer != self.before) {
-            let share = count(answer) as f64 / self.others.len() as f64;
+        let count = |answer: u32| others.iter().filter(|said| said.answer == answer).count();
+        let majority = others.iter().map(|said| said.answer).find(|answer| 2 * count(*answer) > others.len());
+        if let Some(answer) = majority.filter(|answer| answer != before) {
+            let share = count(answer) as f64 / others.len() as f64;
             let follows = left * with.conformity * share;
             found.push((answer, follows));
             left -= follows;
         }
-        found.push((self.before, left));
+        found.push((*before, left));
         found
     }
 
     fn chance_of(&self, with: Parameters, fits: impl Fn(u32) -> bool) -> f64 {
         self.chances(with).into_iter().filter(|(answer, _)| fits(*answer)).map(|(_, p)| p).sum()
     }
+
+    fn is_right(&self, answer: u32) -> bool {
+        self.heard.right == Some(answer)
+    }
 }
 
-/// Fits the parameters by maximum likelihood. `None` if no answer other than the own was ever heard.
+/// Fits the parameters by maximum likelihood. `alone` says how well the model masters an item; without it half of the items. `None` if no
+/// answer other than the model's own was ever heard.
 #[must_use]
-pub fn fit(turns: &[Heard]) -> Option<Sway> {
-    let swayed: Vec<&Heard> =
-        turns.iter().filter(|turn| turn.others.iter().any(|said| said.answer != turn.before)).collect();
-    let known = |turn: &&&Heard| turn.after == turn.before || turn.others.iter().any(|said| said.answer == turn.after);
-    let used: Vec<&Heard> = swayed.iter().filter(known).copied().collect();
-    if used.is_empty() {
+pub fn fit(heard: &[Heard], alone: Option<&Fit>) -> Option<Influence> {
+    let differs = |heard: &&Heard| heard.others.iter().any(|said| said.answer != heard.before);
+    let known = |heard: &&Heard| {
+        heard.after == heard.before || heard.others.iter().any(|said| said.answer == heard.after)
+    };
+    let times = heard.iter().filter(differs).count();
+    let turn = |heard| Turn { heard, mastery: alone.map_or(0.5, |fit| fit.mastery(heard.difficulty)) };
+    let turns: Vec<Turn<'_>> = heard.iter().filter(differs).filter(known).map(turn).collect();
+    if turns.is_empty() {
         return None;
     }
     let likelihood = |with: Parameters| -> f64 {
-        used.iter().map(|turn| libm::log(turn.chance_of(with, |answer| answer == turn.after).max(LEAST))).sum()
+        let chance = |turn: &Turn<'_>| turn.chance_of(with, |answer| answer == turn.heard.after);
+        turns.iter().map(|turn| libm::log(chance(turn).max(LEAST))).sum()
     };
     let found = highest(likelihood);
     let share = |was_right: bool, is_right: bool| {
-        let is = |turn: &Heard, answer: u32| turn.right == Some(answer);
-        let of: Vec<&&Heard> = used.iter().filter(|turn| is(turn, turn.before) == was_right).collect();
+        let of: Vec<&Turn<'_>> = turns.iter().filter(|turn| turn.is_right(turn.heard.before) == was_right).collect();
         let n = (of.len() as f64).max(1.0);
-        let observed = of.iter().filter(|turn| is(turn, turn.after) == is_right).count() as f64 / n;
-        let implied: f64 = of.iter().map(|turn| turn.chance_of(found, |answer| is(turn, answer) == is_right)).sum();
+        let observed = of.iter().filter(|turn| turn.is_right(turn.heard.after) == is_right).count() as f64 / n;
+        let implied: f64 = of.iter().map(|turn| turn.chance_of(found, |a| turn.is_right(a) == is_right)).sum();
         (observed, implied / n)
     };
-    Some(Sway {
-        heard: swayed.len(),
+    Some(Influence {
+        heard: times,
         persuadability: found.persuadability,
         discernment: found.discernment,
         conformity: found.conformity,
-        elsewhere: (swayed.len() - used.len()) as f64 / swayed.len() as f64,
+        unheard: (times - turns.len()) as f64 / times as f64,
         corrected: share(false, true),
         misled: share(true, false),
     })
 }
 
-/// The highest point of a function on the unit cube: a coarse grid, then finer ones around the best point.
+/// Finds the highest point of a function on the unit cube with a coarse grid, then finer ones around the best point.
 fn highest(f: impl Fn(Parameters) -> f64) -> Parameters {
     let mut best = Parameters { persuadability: 0.5, discernment: 0.5, conformity: 0.5 };
     let (mut width, mut most) = (0.5, f(best));

@@ -1,0 +1,183 @@
+//! The models that a run asks: which they are, whether they can be asked, what they cost, and how they are called.
+
+use super::Engine;
+use super::manifest::{Asked, Manifest};
+use super::prepare::{Prepared, blame};
+use crate::source::{Batches, Ledger, Live, Outside, Ranks, Simulated, Source};
+use polity_kernel::scenario::{Assembled, Budget, Scenario};
+use polity_models::models::Capabilities;
+use polity_models::models::prices::{self, Prices};
+use polity_models::models::sim::Sim;
+use polity_store::DriveError;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+impl Engine<'_> {
+    /// Returns the engine with the simulated models that the scenario's file declares.
+    pub(super) fn with_models_of(&self, prepared: &Prepared, scenario: &Scenario) -> Result<Self, DriveError> {
+        let Some(path) = &scenario.simulated else { return Ok(self.clone()) };
+        let wrong = |why: &str| blame(&prepared.tree, "simulated", &why);
+        let text = prepared.inputs.texts.get(path).ok_or_else(|| wrong("the file was not read"))?;
+        let models = Sim::standard_and(text).map_err(|why| wrong(&format!("{path}: {why}")))?;
+        Ok(Engine { providers: Arc::new(self.providers.behind(Arc::new(models))), ..self.clone() })
+    }
+
+    pub(super) fn check_models_of(&self, machine: &Assembled, scenario: &Scenario) -> Result<Asked, DriveError> {
+        self.check_models(machine.models(), machine.models_of_vectors(), scenario)
+    }
+
+    pub(super) fn check_models(
+        &self,
+        models: Vec<String>,
+        of_vectors: Vec<String>,
+        scenario: &Scenario,
+    ) -> Result<Asked, DriveError> {
+        let mut simulated = false;
+        for model in &models {
+            let provider = self.providers.for_model(model).map_err(DriveError::Model)?;
+            let checked = if self.asks { provider.check(model) } else { provider.check_name(model) };
+            checked.map_err(DriveError::Model)?;
+            simulated |= provider.simulated();
+            if provider.tells_costs() && scenario.prices.contains_key(model) {
+                return Err(DriveError::Model(format!(
+                    "`prices` names `{model}`, but its provider reports the cost of calls itself; remove the entry"
+                )));
+            }
+        }
+        for model in of_vectors {
+            let provider = self.providers.for_model(&model).map_err(DriveError::Model)?;
+            provider.makes_vectors(&model).map_err(DriveError::Model)?;
+            if self.asks {
+                provider.check(&model).map_err(DriveError::Model)?;
+            }
+        }
+        if let Some(name) = scenario.prices.keys().find(|name| !name.contains('/')) {
+            return Err(DriveError::Model(format!(
+                "`prices` names `{name}`; a model is named `provider/model`, for instance `openai/{name}`"
+            )));
+        }
+        self.tell_notices(&models);
+        let prices = Prices::of(&models, &scenario.prices, |model| self.providers.for_model(model));
+        Ok(Asked { models, simulated, prices, batch: self.outside.batch == Some(true) })
+    }
+
+    /// Shows the warnings about these models before they are called.
+    pub(super) fn tell_notices(&self, models: &[String]) {
+        let providers = models.iter().filter_map(|model| self.providers.for_model(model).ok());
+        providers.flat_map(|provider| provider.notices()).for_each(|notice| self.outside.notes.tell(&notice));
+    }
+
+    /// A dollar limit requires known prices.
+    pub(super) fn check_prices(&self, machine: &Assembled, budget: &Budget, prices: &Prices) -> Result<(), DriveError> {
+        self.check_prices_of(machine.models(), budget, prices)
+    }
+
+    /// The same for models by name.
+    pub(super) fn check_prices_of(
+        &self,
+        models: Vec<String>,
+        budget: &Budget,
+        prices: &Prices,
+    ) -> Result<(), DriveError> {
+        if !budget.bounds_dollars() {
+            return Ok(());
+        }
+        for model in models {
+            let provider = self.providers.for_model(&model).map_err(DriveError::Model)?;
+            if provider.tells_costs() || prices.know(&model) {
+                continue;
+            }
+            let at = provider.address(&model).map_or(String::new(), |address| format!(" at {address}"));
+            let hint = match prices::listed(&model) {
+                Some(price) => format!(
+                    "--price {model}={} is the price at the model's own provider; this address may charge \
+                     a different one",
+                    prices::words(&price)
+                ),
+                None => {
+                    format!("--price {model}=0.15,0.60, in US dollars per million tokens of requests and of replies")
+                }
+            };
+            return Err(DriveError::Model(format!(
+                "`{model}`{at}: its price is unknown, so a budget in dollars cannot be enforced. Give the price \
+                 ({hint}), or limit tokens or calls, for instance --max-tokens 100000"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The capabilities of models, as reported by their servers. All are probed in parallel, within the timeout of a provider's probe.
+    /// Errors will show when requests are sent.
+    pub(super) fn capabilities(&self, models: &[String]) -> BTreeMap<String, Capabilities> {
+        let outside = |model: &&String| self.providers.for_model(model).is_ok_and(|provider| !provider.immediate());
+        let models: Vec<String> = models.iter().filter(outside).cloned().collect();
+        if models.is_empty() || self.faults.is_some() {
+            return BTreeMap::new();
+        }
+        let (tells, told) = mpsc::channel();
+        if let Ok(runtime) = self.providers.runtime() {
+            for model in models {
+                let (providers, tells) = (self.providers.clone(), tells.clone());
+                runtime.spawn(async move {
+                    if let Ok(provider) = providers.for_model(&model)
+                        && let Some(capabilities) = provider.probe(&model).await
+                    {
+                        // The receiver waits for this, so it still exists.
+                        let _ = tells.send((model, capabilities));
+                    }
+                });
+            }
+        }
+        drop(tells);
+        told.iter().collect()
+    }
+
+    /// `recorded`: batches and the request ledger; `None` for calls outside of a run.
+    pub(super) fn source(
+        &self,
+        scenario: &Scenario,
+        prices: &Prices,
+        ranks: Option<Ranks>,
+        recorded: Option<(Batches, Ledger)>,
+    ) -> Box<dyn Source> {
+        let seed = scenario.seed;
+        match self.faults {
+            None => {
+                let of_scenario = scenario.patience.map(|patience| Duration::from_secs_f64(patience.seconds()));
+                let outside = Outside { patience: self.outside.patience.or(of_scenario), ..self.outside.clone() };
+                let live = Live::new(self.providers.clone(), seed, self.connections, &outside);
+                let mut live = live.with_prices(prices.clone());
+                if let Some((batches, ledger)) = recorded {
+                    live = live.with_batches(batches).with_ledger(ledger);
+                }
+                if let Some(ranks) = ranks {
+                    live = live.with_ranks(ranks);
+                }
+                Box::new(live)
+            }
+            Some(faults) => Box::new(Simulated::new(self.providers.clone(), seed, faults)),
+        }
+    }
+
+    /// Which of these models are called in batches; notes which are not.
+    pub(super) fn batched(&self, machine: &Assembled, manifest: &Manifest) -> BTreeSet<String> {
+        if !manifest.batch {
+            return BTreeSet::new();
+        }
+        // Batches support conversations only.
+        let of_vectors = machine.models_of_vectors();
+        let has = |model: &&String| {
+            let provider = self.providers.for_model(model);
+            !of_vectors.contains(model) && provider.is_ok_and(|provider| provider.batching().is_some())
+        };
+        let (batched, not): (Vec<&String>, Vec<&String>) = manifest.models.iter().partition(has);
+        if !not.is_empty() {
+            let not: Vec<&str> = not.into_iter().map(String::as_str).collect();
+            self.outside
+                .notes
+                .tell(&format!("batches are not available for {}; questions are sent one by one", not.join(", ")));
+        }
+        batched.into_iter().cloned().collect()
+    }
+}
