@@ -79,7 +79,7 @@ rounds: 1
 agents: 1
 model: sim/medium
 method: {kind: empty-example}
-items: {file: ../../../../data/gsm8k-20.jsonl, count: 1}
+items: {file: ../../../../data/gsm8k-200.jsonl, count: 1}
 YAML
 
 cd "$tree"

@@ -85,7 +85,7 @@ fn no_methods(runs: &[PathBuf], registry: &Registry) -> Result<(), Failure> {
     let method = runs.iter().find(|run| !run.exists() && registry.method_named(&name(run)).is_some());
     if let Some(method) = method {
         let message = format!(
-            "`{}` is a method: name the items to compare methods on, for instance --task data/gsm8k-20.jsonl \
+            "`{}` is a method: name the items to compare methods on, for instance --task data/gsm8k-200.jsonl \
              --model sim/medium",
             method.display()
         );

@@ -116,7 +116,7 @@ fn table() {
     };
     let opinion = file("opinion.yaml", OPINION);
     let questions = folder.path().join("questions.jsonl");
-    fs::copy("data/gsm8k-20.jsonl", questions).expect("started in the root of the repository");
+    fs::copy("data/gsm8k-200.jsonl", questions).expect("started in the root of the repository");
     let debates = file("debates.yaml", &DEBATES.replace("QUESTIONS", "questions.jsonl"));
     let quiet = ["-P", "record.acts=false", "-P", "record.agents=false", "--no-report"];
 

@@ -43,6 +43,11 @@ fn close(value: &Json, declared: f64) {
     assert!((x - declared).abs() < 8.0 * error, "{x} ± {error}, declared {declared}");
 }
 
+/// The declared parameters of a built-in model.
+fn built_in(name: &str) -> Json {
+    serde_json::from_str::<Json>(polity_models::models::sim::MODELS).unwrap()[name].take()
+}
+
 fn near(value: &Json, declared: f64, within: f64) {
     assert!((value.as_f64().unwrap() - declared).abs() < within, "{value}, declared {declared}");
 }
@@ -54,11 +59,12 @@ fn calibration_finds_the_declared_parameters() {
     ran(folder.path(), &["run", "sums.yaml", "--out", "run"]);
     let found = calibrated(folder.path(), &["run"]);
     let fit = &found["models"][0]["alone"];
-    // Declared of sim/medium: skill 0.8, difficulty response 1, correlation 0.3, lure 0.35.
-    close(&fit["skill"], 0.8);
-    close(&fit["difficulty_response"], 1.0);
-    for (key, declared) in [("correlation", 0.3), ("lure", 0.35)] {
-        near(&fit[key], declared, 0.05);
+    let declared = built_in("medium");
+    for key in ["skill", "difficulty_response"] {
+        close(&fit[key], declared[key].as_f64().unwrap());
+    }
+    for key in ["correlation", "lure"] {
+        near(&fit[key], declared[key].as_f64().unwrap(), 0.05);
     }
     for figure in found["misfit"].as_array().unwrap() {
         let [observed, error, implied] = ["observed", "error", "implied"].map(|key| figure[key].as_f64().unwrap());
@@ -74,8 +80,9 @@ fn calibration_finds_how_others_influence_models() {
     ran(folder.path(), &["run", "sums.yaml", "--out", "run"]);
     let found = calibrated(folder.path(), &["run"]);
     let influence = &found["models"][0]["influence"];
-    near(&influence["persuadability"], 0.4, 0.05);
-    near(&influence["discernment"], 0.6, 0.12);
+    let declared = built_in("medium");
+    near(&influence["persuadability"], declared["persuadability"].as_f64().unwrap(), 0.05);
+    near(&influence["discernment"], declared["discernment"].as_f64().unwrap(), 0.12);
     near(&influence["conformity"], 0.6, 0.12);
     assert_eq!(influence["unheard"], 0.0, "{influence}");
 }
@@ -192,10 +199,11 @@ fn shipped_models_are_the_fitted_ones() {
     let folder = tempfile::tempdir().unwrap();
     let bless = std::env::var_os("POLITY_BLESS").is_some();
     let mut figures = String::new();
-    for name in ["mmlu-pro", "dylan-math", "llmbar"] {
+    for name in ["mmlu-pro", "gsm8k", "dylan-math", "llmbar"] {
         let run = |part: &str| {
             let out = folder.path().join(format!("{name}-{part}")).display().to_string();
-            let items = format!("items.file=../recorded/{name}/{part}.jsonl");
+            let table = if name == "gsm8k" { "routellm-gsm8k" } else { name };
+            let items = format!("items.file=../recorded/{table}/{part}.jsonl");
             ran(&home, &["run", &format!("{name}.yaml"), "--out", &out, "-P", &items, "--no-report"]);
             out
         };
@@ -205,7 +213,7 @@ fn shipped_models_are_the_fitted_ones() {
         let listed = ran(&home, &["calibrate", &fit, "--out", &made]);
         let listed = listed.split("\nWritten to").next().unwrap();
         let (how, again) = match name {
-            "mmlu-pro" => ("with the same parameters", ran(&home, &["calibrate", &held_out, "--against", &made])),
+            "mmlu-pro" | "gsm8k" => ("with the same parameters", ran(&home, &["calibrate", &held_out, "--against", &made])),
             _ => ("fitted again", ran(&home, &["calibrate", &held_out])),
         };
         let shown = |text: &str| text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
@@ -234,4 +242,54 @@ fn shipped_models_are_the_fitted_ones() {
         fs::read_to_string(&path).unwrap() == made,
         "the figures are out of date: write them anew with POLITY_BLESS=1"
     );
+}
+
+/// Each parameter of the built-in models that recorded answers can tell is the fitted one, in two decimals.
+#[test]
+fn built_in_models_are_the_fitted_ones() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/simulated");
+    let fitted = |file: &str, model: &str| -> Json {
+        let text = fs::read_to_string(home.join(file)).unwrap();
+        serde_json::from_str::<Json>(&text).unwrap()[model].take()
+    };
+    let sources = [
+        ("small", "175b-verification", "ChatGPT-Vanilla_NoRules"),
+        ("medium", "Mixtral-8x7B-Instruct-v0.1", "PaLM2-Vanilla_NoRules"),
+        ("large", "gpt-4-1106-preview", "GPT-4-Vanilla_NoRules"),
+        ("weak", "175b-finetuning", "Falcon-Vanilla_NoRules"),
+    ];
+    for (name, solver, judge) in sources {
+        let (model, alone) = (built_in(name), fitted("gsm8k.json", solver));
+        let (team, critic) = (fitted("dylan-math.json", "gpt-3.5-turbo-0301"), fitted("llmbar.json", judge));
+        let same = |model: &Json, key: &str, source: &Json| {
+            // A response below zero is an error of estimation: no model is better on harder items.
+            let value = if key == "difficulty_response" { source[key].as_f64().unwrap().max(0.0) } else { source[key].as_f64().unwrap() };
+            let declared = model[key].as_f64().unwrap();
+            assert!((declared - value).abs() < 0.0051, "{name}, {key}: {declared}, fitted {value}");
+        };
+        for key in ["skill", "difficulty_response"] {
+            same(&model, key, &alone);
+        }
+        for key in ["correlation", "lure", "persuadability", "discernment", "conformity"] {
+            same(&model, key, &team);
+        }
+        for key in ["sensitivity", "first_bias"] {
+            same(&model["critic"], key, &critic["critic"]);
+        }
+    }
+    // The others are like `medium`, apart from what their names say.
+    let apart: [(&str, &[&str]); 6] = [
+        ("stubborn", &["conformity", "persuadability", "critic"]),
+        ("conformist", &["conformity", "persuadability", "critic"]),
+        ("faulty", &["failures"]),
+        ("mathematician", &["topics"]),
+        ("programmer", &["topics"]),
+        ("scholar", &["topics"]),
+    ];
+    for (name, apart) in apart {
+        let (model, medium) = (built_in(name), built_in("medium"));
+        for (key, value) in medium.as_object().unwrap() {
+            assert!(apart.contains(&key.as_str()) || model[key] == *value, "{name}, {key}");
+        }
+    }
 }

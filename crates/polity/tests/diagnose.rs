@@ -139,7 +139,7 @@ fn debate(folder: &Path, faults: &Value, more: &[&str]) -> (PathBuf, Said) {
         "items": {"file": "items.jsonl", "answer": "answer", "difficulty": "difficulty", "scorer": "number", "count": 10},
         "faults": faults,
     });
-    fs::copy(root().join("data/gsm8k-20.jsonl"), folder.join("items.jsonl")).unwrap();
+    fs::copy(root().join("data/gsm8k-200.jsonl"), folder.join("items.jsonl")).unwrap();
     let file = folder.join("debate.yaml");
     fs::write(&file, scenario.to_string()).unwrap();
     let run = folder.join("run");

@@ -156,13 +156,13 @@ fn damaged(folder: &Path, archive: &Path) {
 #[test]
 fn a_run_of_ours_is_played_with_the_same_votes() {
     let folder = scratch("import-own");
-    let (task, run, out) = (root().join("data/gsm8k-20.jsonl"), folder.join("first"), folder.join("out"));
+    let (task, run, out) = (root().join("data/gsm8k-200.jsonl"), folder.join("first"), folder.join("out"));
     let args = ["eval", "--method", "sc@5", "--task", arg(&task), "--model", "sim/medium", "--out", arg(&run)];
     let found = polity(&args);
     assert_eq!(found.code, Some(0), "{}", found.notes);
     let found = import(&[&run], &out);
     assert_eq!((found.code, &found.json["agrees"]), (Some(0), &true.into()), "{}", found.notes);
-    assert_eq!((&found.json["items"], &found.json["answers"]), (&20.into(), &100.into()));
+    assert_eq!((&found.json["items"], &found.json["answers"]), (&200.into(), &1000.into()));
     let accuracy = measured(&run, "members.correct");
     assert!((found.json["logs"][0]["accuracy"].as_f64().unwrap() - accuracy).abs() < 1e-12 && accuracy > 0.0);
     assert!((played(&out, "members.correct") - accuracy).abs() < 1e-12, "the same answers");

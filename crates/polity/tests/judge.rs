@@ -79,7 +79,7 @@ fn a_lean_is_told_apart_from_the_share_of_labels() {
     for both_orders in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let method = json!({"kind": "judge", "way": "jury", "both_orders": both_orders});
-        let found = judged_of(folder.path(), 1000, 85, "sim/small", &method);
+        let found = judged_of(folder.path(), 1000, 85, "sim/small?critic.sensitivity=0.6&critic.first_bias=0.3", &method);
         assert_eq!(number(&found["labelled_first"]), 0.85);
         for judge in found["judges"].as_array().unwrap() {
             // Declared: 0.3 standard deviations of an impression, a share of 0.13 to 0.17 by whether errors look right to it.
@@ -116,7 +116,7 @@ fn wrong_wishes_are_told_what_there_is() {
 #[test]
 fn a_model_scores_answers_and_its_work_is_not_the_methods() {
     let folder = tempfile::tempdir().unwrap();
-    let task = format!("{}/../../data/gsm8k-20.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let task = format!("{}/../../data/gsm8k-200.jsonl", env!("CARGO_MANIFEST_DIR"));
     let evaluated = |out: &str, judge: Option<&str>| {
         let mut args: Vec<String> =
             ["eval", "--method", "debate", "--task", &task, "--model", "sim/medium", "--seed", "4", "--no-report"]
@@ -138,7 +138,7 @@ fn a_model_scores_answers_and_its_work_is_not_the_methods() {
         assert_eq!(knows[key], exact[key], "{key}");
     }
     assert!(exact.get("scoring").is_none() && notes.contains("do not count as use of the methods"), "{notes}");
-    assert_eq!(knows["scoring"]["calls"], 20 - knows["unanswered"].as_u64().unwrap());
+    assert_eq!(knows["scoring"]["calls"], 200 - knows["unanswered"].as_u64().unwrap());
     let (guesses, _) = evaluated("guesses", Some("sim/small"));
     assert_ne!(guesses["accuracy"], exact["accuracy"], "a weak judge errs");
     assert_eq!(guesses["calls"], exact["calls"]);
@@ -164,7 +164,7 @@ fn every_item_of_every_method_is_there_with_its_score() {
     for method in serde_json::from_str::<Vec<Json>>(&listed).unwrap() {
         let name = method["name"].as_str().unwrap();
         for (file, sets) in [
-            ("gsm8k-20.jsonl", &["-P", "items.scorer=judge", "-P", "items.judge=sim/perfect"][..]),
+            ("gsm8k-200.jsonl", &["-P", "items.scorer=judge", "-P", "items.judge=sim/perfect"][..]),
             ("humaneval-60.jsonl", &[]),
         ] {
             let (task, out) = (task(file), format!("{name}-{}", sets.len()));

@@ -126,7 +126,7 @@ fn own(name: &str, change: impl Fn(String) -> String) -> PathBuf {
         format!("{header}7\tVotes\tmethod\tbuild\tIt votes.\n9\tLater\tmethod\tbuild\tNever.\n"),
     )
     .unwrap();
-    fs::copy(root().join("data/gsm8k-20.jsonl"), voting.join("items.jsonl")).unwrap();
+    fs::copy(root().join("data/gsm8k-200.jsonl"), voting.join("items.jsonl")).unwrap();
     fs::write(voting.join("scenario.yaml"), SCENARIO).unwrap();
     fs::write(voting.join("system.yaml"), change(SYSTEM.into())).unwrap();
     folder

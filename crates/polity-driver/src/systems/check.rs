@@ -243,20 +243,21 @@ impl Asked<'_> {
             }
             other => other,
         };
-        let mut edits: Vec<(String, Node)> =
-            arm.set.iter().map(|(key, value)| (key.clone(), said(entry, key, value))).collect();
-        if let Look::Broken(broken) = look
-            && let Some(broken) =
-                claim.breaks.get(broken).filter(|broken| broken.arm.as_ref().is_none_or(|arm| arm == name))
-        {
-            edits.extend(broken.set.iter().map(|(key, value)| (key.clone(), said(entry, key, value))));
-        }
+        let mut edits: Vec<(String, Node)> = Vec::new();
+        // An arm with fewer items than the others names its own number.
         let items = entry.system.items.map(|items| if self.quick { items.div_ceil(QUICK) } else { items });
         if let Some(items) = items
             && claim.over == Over::Seeds
             && tree.get("items").is_some()
         {
             edits.push(("items.count".into(), Node::built(Value::Int(i64::from(items)))));
+        }
+        edits.extend(arm.set.iter().map(|(key, value)| (key.clone(), said(entry, key, value))));
+        if let Look::Broken(broken) = look
+            && let Some(broken) =
+                claim.breaks.get(broken).filter(|broken| broken.arm.as_ref().is_none_or(|arm| arm == name))
+        {
+            edits.extend(broken.set.iter().map(|(key, value)| (key.clone(), said(entry, key, value))));
         }
         for (path, value) in edits {
             tree.edit(&path, value).map_err(|error| blame(error.into()))?;
