@@ -73,6 +73,11 @@ impl Resolutions {
     }
 }
 
+/// A sum of prices, to the next trillionth of a dollar. Prices a token are multiples of that, so answers can be added in any order.
+fn dollars(sum: f64) -> f64 {
+    (sum * 1e12).round() / 1e12
+}
+
 impl Totals {
     /// Adds the totals of another run.
     pub fn add(&mut self, other: &Totals) {
@@ -91,14 +96,14 @@ impl Totals {
         self.denied += other.denied;
         self.tokens_in += other.tokens_in;
         self.tokens_out += other.tokens_out;
-        self.cost_usd += other.cost_usd;
+        self.cost_usd = dollars(self.cost_usd + other.cost_usd);
         self.retries += other.retries;
     }
 
     fn spend(&mut self, usage: &Usage) {
         self.tokens_in += usage.tokens_in;
         self.tokens_out += usage.tokens_out;
-        self.cost_usd += usage.cost_usd;
+        self.cost_usd = dollars(self.cost_usd + usage.cost_usd);
     }
 
     pub(super) fn broke(&mut self, charged: Option<&Usage>) {

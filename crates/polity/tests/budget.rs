@@ -132,7 +132,8 @@ fn a_wall_of_dollars_is_never_passed_whatever_comes_first() {
             let (one, disk) = whole(&scenario, &folder, 1, None);
             let answers = answered(&disk);
             assert!(spent(&answers) <= limit, "{} of {limit}", spent(&answers));
-            assert!((spent(&answers) - one.totals.cost_usd).abs() < 1e-12);
+            // Totals are rounded to a trillionth of a dollar after each answer.
+            assert!((spent(&answers) - one.totals.cost_usd).abs() < 1e-12 * (1 + answers.len()) as f64);
             let (other, with_faults) = whole(&scenario, &folder, 2, faults(part.into()));
             assert_eq!(
                 (&one.digest, &one.status, one.totals.denied),

@@ -213,7 +213,9 @@ fn shipped_models_are_the_fitted_ones() {
         let listed = ran(&home, &["calibrate", &fit, "--out", &made]);
         let listed = listed.split("\nWritten to").next().unwrap();
         let (how, again) = match name {
-            "mmlu-pro" | "gsm8k" => ("with the same parameters", ran(&home, &["calibrate", &held_out, "--against", &made])),
+            "mmlu-pro" | "gsm8k" => {
+                ("with the same parameters", ran(&home, &["calibrate", &held_out, "--against", &made]))
+            }
             _ => ("fitted again", ran(&home, &["calibrate", &held_out])),
         };
         let shown = |text: &str| text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
@@ -263,7 +265,11 @@ fn built_in_models_are_the_fitted_ones() {
         let (team, critic) = (fitted("dylan-math.json", "gpt-3.5-turbo-0301"), fitted("llmbar.json", judge));
         let same = |model: &Json, key: &str, source: &Json| {
             // A response below zero is an error of estimation: no model is better on harder items.
-            let value = if key == "difficulty_response" { source[key].as_f64().unwrap().max(0.0) } else { source[key].as_f64().unwrap() };
+            let value = if key == "difficulty_response" {
+                source[key].as_f64().unwrap().max(0.0)
+            } else {
+                source[key].as_f64().unwrap()
+            };
             let declared = model[key].as_f64().unwrap();
             assert!((declared - value).abs() < 0.0051, "{name}, {key}: {declared}, fitted {value}");
         };

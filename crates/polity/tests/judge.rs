@@ -79,7 +79,8 @@ fn a_lean_is_told_apart_from_the_share_of_labels() {
     for both_orders in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let method = json!({"kind": "judge", "way": "jury", "both_orders": both_orders});
-        let found = judged_of(folder.path(), 1000, 85, "sim/small?critic.sensitivity=0.6&critic.first_bias=0.3", &method);
+        let found =
+            judged_of(folder.path(), 1000, 85, "sim/small?critic.sensitivity=0.6&critic.first_bias=0.3", &method);
         assert_eq!(number(&found["labelled_first"]), 0.85);
         for judge in found["judges"].as_array().unwrap() {
             // Declared: 0.3 standard deviations of an impression, a share of 0.13 to 0.17 by whether errors look right to it.

@@ -36,7 +36,8 @@ pub(super) fn compare(seen: BTreeMap<String, Seen>, file: &Path) -> Result<Compa
     let sim = Sim::standard_and(&text).map_err(input)?;
     let (mut models, mut answers, mut fits) = (Vec::new(), Vec::new(), Vec::new());
     let names = super::names(&seen.keys().map(String::as_str).collect::<Vec<_>>());
-    for ((model, Seen { alone, .. }), name) in seen.into_iter().zip(names).filter(|((_, seen), _)| !seen.alone.is_empty())
+    for ((model, Seen { alone, .. }), name) in
+        seen.into_iter().zip(names).filter(|((_, seen), _)| !seen.alone.is_empty())
     {
         let simulated = format!("sim/{name}");
         let fit = as_fit(&*sim.model(&simulated).map_err(input)?, &alone);

@@ -9,7 +9,9 @@ use super::output::{json, note, print_line, print_text, table};
 use observed::Seen;
 use polity_kernel::registry::Registry;
 use polity_models::models::sim::{Critic, Model, Sim};
-use polity_stats::calibration::{Fit, Misfit, fit, judging, judging::Judging, misfits, influence, influence::Influence};
+use polity_stats::calibration::{
+    Fit, Misfit, fit, influence, influence::Influence, judging, judging::Judging, misfits,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -122,9 +124,8 @@ fn names(models: &[&str]) -> Vec<String> {
     let safe = |name: &str| name.replace(|c: char| c.is_whitespace() || "/~?".contains(c), "-");
     let short = |model: &str| safe(model.split_once('/').map_or(model, |(_, short)| short));
     let built_in = Sim::standard();
-    let taken = |name: &String| {
-        built_in.model(name).is_ok() || models.iter().filter(|other| short(other) == *name).count() > 1
-    };
+    let taken =
+        |name: &String| built_in.model(name).is_ok() || models.iter().filter(|other| short(other) == *name).count() > 1;
     models.iter().map(|model| Some(short(model)).filter(|name| !taken(name)).unwrap_or_else(|| safe(model))).collect()
 }
 

@@ -56,7 +56,10 @@ impl LeaveOneOut {
                 return fault("all members of the team are absent", "give `role: absent` to fewer members");
             }
             (LeaveOneOut::Roles, true) => {
-                return fault("no member of the team has a role", "leave out members instead: `leave_one_out: members`");
+                return fault(
+                    "no member of the team has a role",
+                    "leave out members instead: `leave_one_out: members`",
+                );
             }
             _ => {}
         }

@@ -103,9 +103,8 @@ impl Turn<'_> {
 #[must_use]
 pub fn fit(heard: &[Heard], alone: Option<&Fit>) -> Option<Influence> {
     let differs = |heard: &&Heard| heard.others.iter().any(|said| said.answer != heard.before);
-    let known = |heard: &&Heard| {
-        heard.after == heard.before || heard.others.iter().any(|said| said.answer == heard.after)
-    };
+    let known =
+        |heard: &&Heard| heard.after == heard.before || heard.others.iter().any(|said| said.answer == heard.after);
     let times = heard.iter().filter(differs).count();
     let turn = |heard| Turn { heard, mastery: alone.map_or(0.5, |fit| fit.mastery(heard.difficulty)) };
     let turns: Vec<Turn<'_>> = heard.iter().filter(differs).filter(known).map(turn).collect();
