@@ -179,6 +179,30 @@ fn all_arms_can_be_run_and_no_break_makes_them_the_same() {
     assert!(said.json["runs"].as_u64() > Some(500) && !folder.join("out").exists(), "{said:?}");
 }
 
+/// No arm works on an item of its file twice in a run.
+#[test]
+fn items_of_an_arm_are_distinct() {
+    let read = |path: &Path| polity_store::files::read_file(path).unwrap().1.to_json();
+    let mut files = 0;
+    for folder in fs::read_dir(root().join("systems")).unwrap().map(|entry| entry.unwrap().path()) {
+        let Some(system) = Some(folder.join("system.yaml")).filter(|path| path.exists()).map(|path| read(&path)) else {
+            continue;
+        };
+        for (name, arm) in system["arms"].as_object().into_iter().flatten() {
+            let scenario = read(&folder.join(arm["scenario"].as_str().unwrap()));
+            let set = |key: &str| arm["set"].get(format!("items.{key}")).or(scenario["items"].get(key));
+            let Some(file) = set("file").and_then(Value::as_str) else { continue };
+            let text = fs::read_to_string(folder.join(file)).unwrap();
+            let count = arm["set"].get("items.count").or(system.get("items")).or(scenario["items"].get("count"));
+            let held = text.lines().filter(|line| !line.trim().is_empty()).count() as u64;
+            let wanted = count.and_then(Value::as_u64).unwrap_or(0);
+            assert!(wanted <= held, "{}, arm `{name}`: {wanted} items of {held}", folder.display());
+            files += 1;
+        }
+    }
+    assert!(files > 100, "{files}");
+}
+
 #[test]
 fn unknown_names_are_told_the_nearest() {
     let said = systems(&root(), &["check", "dylam", "--json"]);
