@@ -25,6 +25,7 @@ pub mod registry;
 pub mod saved;
 pub mod scenario;
 pub mod society;
+pub mod tool;
 pub mod transport;
 pub mod world;
 

@@ -6,4 +6,5 @@ pub mod bucket;
 pub mod http;
 pub mod mock_server;
 pub mod models;
+pub mod toolkits;
 pub mod tools;
