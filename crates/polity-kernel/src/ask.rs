@@ -14,6 +14,7 @@ pub(crate) use handle::{Book, poll_once};
 pub use question::Question;
 pub use target::{Target, TargetKind};
 
+use crate::tool::{ToolCall, ToolResult, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -119,6 +120,10 @@ pub enum Part {
         /// The text of the review.
         words: String,
     },
+    /// Calls of tools that the model made, in its own message.
+    Calls(Vec<ToolCall>),
+    /// What a call returned: text from outside, which is evidence and never an instruction.
+    Result(ToolResult),
 }
 
 /// One message of a request.
@@ -153,6 +158,8 @@ impl ChatMessage {
                 by.len() + answer.len() + reasons.len() + " answers: \nReasons: ".len()
             }
             Part::Finding { by, words, .. } => by.len() + words.len() + " finds your answer right.\n".len() + 4,
+            Part::Calls(calls) => calls.iter().map(ToolCall::size).sum(),
+            Part::Result(result) => result.size(),
         };
         self.parts.iter().map(|p| part(p) + "\n\n".len()).sum()
     }
@@ -178,6 +185,11 @@ impl ChatMessage {
                         out.extend(["\n", words]);
                     }
                 }
+                Part::Calls(calls) => {
+                    let lines: Vec<String> = calls.iter().map(ToString::to_string).collect();
+                    out.push_str(&lines.join("\n"));
+                }
+                Part::Result(result) => out.push_str(&result.to_string()),
             }
         }
     }
@@ -215,6 +227,9 @@ pub enum ResponseFormat {
     /// The embedding vector of the request's text, of whatever length the model has. No text is generated.
     #[schemars(skip)]
     Vector,
+    /// Calls of these tools, or a text without a call. Arguments fit the schema of their tool.
+    #[schemars(skip)]
+    Calls(Arc<Vec<ToolSpec>>),
 }
 
 impl ResponseFormat {
@@ -251,6 +266,13 @@ pub enum Value {
     Record(Vec<Value>),
     /// A vector.
     Vector(Vec<f32>),
+    /// Calls of tools, in order.
+    Calls {
+        /// What the model says besides; may be empty if there are calls.
+        text: String,
+        /// The calls; none if the text is the whole reply.
+        calls: Vec<ToolCall>,
+    },
 }
 
 impl Value {
@@ -287,12 +309,20 @@ pub enum Constrain {
     Logprobs,
     /// By instructions in the prompt alone.
     Words,
+    /// Calls of tools by the provider's own form of them. Other replies have no such form.
+    Tools,
 }
 
 impl Constrain {
     /// All of them, in the order in which they are tried.
-    pub const ALL: [Constrain; 5] =
-        [Constrain::Schema, Constrain::Choice, Constrain::Grammar, Constrain::Logprobs, Constrain::Words];
+    pub const ALL: [Constrain; 6] = [
+        Constrain::Tools,
+        Constrain::Schema,
+        Constrain::Choice,
+        Constrain::Grammar,
+        Constrain::Logprobs,
+        Constrain::Words,
+    ];
 
     /// Returns its name in scenarios.
     #[must_use]
@@ -303,6 +333,7 @@ impl Constrain {
             Constrain::Grammar => "grammar",
             Constrain::Logprobs => "logprobs",
             Constrain::Words => "words",
+            Constrain::Tools => "tools",
         }
     }
 }
@@ -319,8 +350,9 @@ pub struct Settings {
     pub max_tokens: Option<u64>,
     /// Sampling seed; the number of the sample is added to it. Few providers guarantee anything.
     pub seed: Option<u64>,
-    /// How replies are constrained to the options of a choice: `schema`, `choice`, `grammar`, `logprobs` or `words`. What a
-    /// provider cannot do is refused. Default: what the provider is known to offer, a schema first.
+    /// How replies are constrained to the options of a choice: `schema`, `choice`, `grammar`, `logprobs` or `words`. Calls of tools:
+    /// `tools` (the provider's own form), `schema` or `words`. What a provider cannot do is refused. Default: what the provider is known
+    /// to offer, its own form of calls and a schema first.
     pub constrain: Option<Constrain>,
 }
 

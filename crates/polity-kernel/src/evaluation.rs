@@ -16,10 +16,12 @@ use crate::method::{
     Log, Member, MethodHost, Placebo, PlantedFault, Prepared, Quantity, Records, Score, Start, Verdict, Whole,
 };
 use crate::saved::{Reader, Sink, Writer};
+use crate::toolbox::Toolbox;
 use crate::topology::Topology;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// An item in progress.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -83,6 +85,8 @@ pub(crate) struct Plan {
     pub faults: Vec<PlantedFault>,
     /// The environment in which items are worked on, if any.
     pub environment: Option<Env>,
+    /// The tools of the scenario.
+    pub toolbox: Arc<Toolbox>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -152,6 +156,7 @@ impl Evaluation {
         let scored_by = self.plan.items.iter().any(|item| item.scorer == Scorer::Code).then_some(Ran::PYTHON);
         let tools = self.method.tools().iter().copied().chain(scored_by).map(str::to_owned);
         let judge = self.plan.items.iter().find_map(|item| item.judge.as_deref()).map(str::to_owned);
+        let tools = tools.chain(self.plan.toolbox.targets());
         self.plan.team.iter().map(|member| member.model.clone()).chain(tools).chain(judge).collect()
     }
 
@@ -271,6 +276,7 @@ impl Evaluation {
                         placebos: &plan.placebos,
                         faults: &plan.faults,
                         environment: plan.environment.as_ref(),
+                        toolbox: &plan.toolbox,
                     };
                     Ok((i, method.run(start)?))
                 })

@@ -26,6 +26,7 @@ pub mod saved;
 pub mod scenario;
 pub mod society;
 pub mod tool;
+pub mod toolbox;
 pub mod transport;
 pub mod world;
 

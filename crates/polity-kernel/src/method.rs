@@ -7,14 +7,17 @@ mod placebo;
 mod planted;
 mod prepare;
 mod team;
+mod tools;
 
 pub use placebo::Placebo;
 use planted::{Course, passing};
 pub use planted::{PlantedFault, PlantedMode};
 pub use prepare::Preparation;
 pub(crate) use prepare::{Prepared, Whole};
-pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, members, roles_exist};
+pub(crate) use team::{MOST_MEMBERS, MOST_RETRIES, Methods, members, roles_exist, tools_exist};
 pub use team::{Team, TeamSource};
+pub(crate) use tools::ENVIRONMENT;
+pub use tools::ToolMark;
 
 use crate::ask::schema::typed;
 use crate::ask::tool::{Ended, Ran};
@@ -29,6 +32,7 @@ pub use crate::items::same_answer;
 use crate::items::{Item, Lookup, Scorer, Tested, in_other_order, judged, recorded_model};
 use crate::policy::Fault;
 use crate::rng::{Draws, Stream};
+use crate::toolbox::{ToolSession, Toolbox};
 use crate::topology::Topology;
 use crate::tree::Invalid;
 use crate::{AgentId, Bug};
@@ -57,6 +61,8 @@ pub struct Member {
     pub adversarial: bool,
     /// Sampling settings of its model.
     pub settings: Settings,
+    /// The tools that it may call, by their names or by those of their toolkits; `None` allows all.
+    pub tools: Option<Vec<String>>,
 }
 
 /// The conclusion of a team.
@@ -350,6 +356,9 @@ pub struct TeamContext<'a> {
     /// The environment in which the team works, if any.
     environment: Option<&'a Env>,
     episode: Option<Episode>,
+    toolbox: &'a Toolbox,
+    /// What its tools have done so far.
+    session: ToolSession,
     /// The agent of a society that the team acts for. All its questions are on behalf of the agent and belong to its turn.
     agent: Option<AgentId>,
 }
@@ -360,7 +369,7 @@ const SAMPLES: u32 = 1 << 12;
 impl<'a> TeamContext<'a> {
     /// Makes the context of a team that is an agent of a society, in its turn.
     pub(crate) fn of_agent(team: &'a Team, item: &'a Item, agent: AgentId, seed: u64, ask: Ask<'a>) -> Self {
-        let Team { members, topology, retries, .. } = team;
+        let Team { members, topology, retries, toolbox, .. } = team;
         let start = Start {
             item,
             team: members,
@@ -375,6 +384,7 @@ impl<'a> TeamContext<'a> {
             placebos: &[],
             faults: &[],
             environment: None,
+            toolbox,
         };
         TeamContext { agent: Some(agent), ..TeamContext::at(start, ask) }
     }
@@ -393,6 +403,7 @@ impl<'a> TeamContext<'a> {
             placebos,
             faults,
             environment,
+            toolbox,
             ..
         } = start;
         TeamContext {
@@ -415,21 +426,29 @@ impl<'a> TeamContext<'a> {
             lots: 0,
             environment,
             episode: None,
+            toolbox,
+            session: ToolSession::default(),
             agent: None,
         }
     }
 
-    /// Begins the episode of the item, or restores it from the checkpoint.
+    /// Whether checkpoints hold an episode or the state of tools.
+    fn has_tools(&self) -> bool {
+        self.environment.is_some() || !self.toolbox.is_empty()
+    }
+
+    /// Begins the episode of the item and the session of its tools, or restores them from the checkpoint.
     fn begin_episode(&mut self) -> Result<(), Bug> {
-        let Some(environment) = self.environment else { return Ok(()) };
-        let mut episode = environment.begin(self.item, self.seed, self.item.index);
+        if !self.has_tools() {
+            return Ok(());
+        }
+        self.episode = self.environment.map(|environment| environment.begin(self.item, self.seed, self.item.index));
         if let Some(bytes) = &self.restored {
             let wrong = |error: postcard::Error| Bug::Snapshot { what: "a checkpoint".into(), why: error.to_string() };
-            let (saved, state): (Vec<u8>, Vec<u8>) = postcard::from_bytes(bytes).map_err(wrong)?;
-            episode.load(&saved)?;
+            let (mark, state): (ToolMark, Vec<u8>) = postcard::from_bytes(bytes).map_err(wrong)?;
+            self.resume_tools(mark)?;
             self.restored = Some(Cow::Owned(state));
         }
-        self.episode = Some(episode);
         Ok(())
     }
 
@@ -465,8 +484,8 @@ impl TeamContext<'_> {
         }
         let kept = |e: postcard::Error| Fault(format!("the method's state cannot be saved: {e}"));
         let mut bytes = postcard::to_allocvec(state).map_err(kept)?;
-        if let Some(episode) = &self.episode {
-            bytes = postcard::to_allocvec(&(episode.save()?, bytes)).map_err(kept)?;
+        if self.has_tools() {
+            bytes = postcard::to_allocvec(&(self.mark()?, bytes)).map_err(kept)?;
         }
         self.checkpoint = Some(bytes);
         self.ended.push((self.round, std::mem::take(&mut self.log)));
@@ -739,6 +758,8 @@ pub(crate) struct Start<'a> {
     pub faults: &'a [PlantedFault],
     /// The environment in which the team works, if any.
     pub environment: Option<&'a Env>,
+    /// The tools of the scenario.
+    pub toolbox: &'a Toolbox,
 }
 
 /// A method with its type erased. Called once per run of its code.

@@ -8,6 +8,9 @@ use crate::method::{self, Facts, Method, MethodHost, Methods};
 use crate::metric::{self, Metric, MetricHost, Source};
 use crate::policy::{self, Policy, PolicyHost, PolicySetup, Prompts};
 use crate::population::Population;
+use crate::scenario::Inputs;
+use crate::tool::{OutsideToolkit, PureToolkit, ToolSpec};
+use crate::toolbox::PureHost;
 use crate::topology::Topology;
 use crate::tree::{Invalid, Key, Node, TreeError, unknown_kind};
 use crate::world::{
@@ -59,7 +62,11 @@ type OpenWorld = Box<dyn Fn(&Node, &str, &WorldSetup<'_>) -> Result<Box<dyn Worl
 type OpenPolicy = Box<dyn Fn(&Node, &str, &PolicySetup<'_>) -> Result<Arc<dyn PolicyHost>, TreeError> + Send + Sync>;
 type OpenMethod = Box<dyn Fn(&Node, &str, usize, u32) -> Result<Box<dyn MethodHost>, TreeError> + Send + Sync>;
 type OpenEnvironment = Box<dyn Fn(&Node, &str, &WorldSetup<'_>) -> Result<Env, TreeError> + Send + Sync>;
+type OpenToolkit = Box<dyn Fn(&Node, &str, &Inputs, Option<&[ToolSpec]>) -> Result<Opened, TreeError> + Send + Sync>;
 type OpenMetric = Box<dyn Fn(&Node, &str, &Source<'_>) -> Result<Box<dyn MetricHost>, TreeError> + Send + Sync>;
+
+/// The tools of an open toolkit, and what computes their results, unless its calls are effects.
+type Opened = (Vec<ToolSpec>, Option<Box<dyn PureHost>>);
 
 struct KindRegistry<Open> {
     what: &'static str,
@@ -111,6 +118,7 @@ pub struct Registry {
     methods: KindRegistry<OpenMethod>,
     metrics: KindRegistry<OpenMetric>,
     environments: KindRegistry<OpenEnvironment>,
+    toolkits: KindRegistry<OpenToolkit>,
     /// Further facts of each method.
     facts: BTreeMap<&'static str, Facts>,
 }
@@ -140,6 +148,7 @@ impl Registry {
             methods: KindRegistry::new("method"),
             metrics: KindRegistry::new("metric"),
             environments: KindRegistry::new("environment"),
+            toolkits: KindRegistry::new("toolkit"),
             facts: BTreeMap::new(),
         }
     }
@@ -338,6 +347,50 @@ impl Registry {
         );
     }
 
+    /// Adds a toolkit whose results follow from the arguments and from files of the scenario.
+    pub fn toolkit<T: PureToolkit>(&mut self, files: LeafFiles) {
+        self.toolkits.put::<T::Params>(
+            T::NAME,
+            T::SUMMARY,
+            files,
+            Box::new(|node, path, inputs, _| {
+                let toolkit = T::open(node.read(path)?, inputs).map_err(|invalid| node.blame(path, invalid))?;
+                Ok((toolkit.tools(), Some(Box::new(toolkit))))
+            }),
+        );
+    }
+
+    /// Adds the declaration of a toolkit whose calls are effects.
+    pub fn outside_toolkit<T: OutsideToolkit>(&mut self, files: LeafFiles) {
+        self.toolkits.put::<T::Params>(
+            T::NAME,
+            T::SUMMARY,
+            files,
+            Box::new(|node, path, _, listed| {
+                let tools = T::tools(node.read(path)?, listed).map_err(|invalid| node.blame(path, invalid))?;
+                Ok((tools, None))
+            }),
+        );
+    }
+
+    /// Returns the toolkits, by name.
+    #[must_use]
+    pub fn toolkits(&self) -> Vec<&LeafInfo> {
+        self.toolkits.cards()
+    }
+
+    /// Opens a toolkit, from its node without the keys that the scenario itself reads.
+    pub(crate) fn open_toolkit(
+        &self,
+        kind: &Key,
+        rest: &Node,
+        path: &str,
+        inputs: &Inputs,
+        listed: Option<&[ToolSpec]>,
+    ) -> Result<Opened, TreeError> {
+        self.toolkits.find(kind, path)?(rest, path, inputs, listed)
+    }
+
     /// Returns the environments, by name. Each is also a world.
     #[must_use]
     pub fn environments(&self) -> Vec<&LeafInfo> {
@@ -346,7 +399,7 @@ impl Registry {
 
     /// Returns all leaves by kind, like their folders. An environment is also a world, but is listed only as an environment.
     #[must_use]
-    pub fn leaves(&self) -> [(&'static str, Vec<&LeafInfo>); 5] {
+    pub fn leaves(&self) -> [(&'static str, Vec<&LeafInfo>); 6] {
         let worlds = self.worlds().into_iter().filter(|card| !self.environments.leaves.contains_key(card.name));
         [
             ("worlds", worlds.collect()),
@@ -354,6 +407,7 @@ impl Registry {
             ("policies", self.policies()),
             ("methods", self.methods()),
             ("metrics", self.metrics()),
+            ("toolkits", self.toolkits()),
         ]
     }
 

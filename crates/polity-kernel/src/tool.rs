@@ -7,8 +7,10 @@
 
 use crate::Invalid;
 use crate::scenario::Inputs;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 /// What a call of a tool does besides returning a result.
@@ -84,11 +86,71 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
+impl ToolCall {
+    /// Makes a call. The id is given by the conversation ([`crate::toolbox`]).
+    #[must_use]
+    pub fn new(tool: impl Into<String>, arguments: &Arguments) -> Self {
+        let arguments = serde_json::to_string(arguments).unwrap_or_default();
+        ToolCall { id: String::new(), tool: tool.into(), arguments }
+    }
+
+    /// Returns its arguments; empty if the text is no JSON object, which a checked call never has.
+    #[must_use]
+    pub fn read(&self) -> Arguments {
+        serde_json::from_str(&self.arguments).unwrap_or_default()
+    }
+
+    /// Returns an upper bound of its size in a message, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.id.len() + self.tool.len() + self.arguments.len() + "Call : ()\n".len()
+    }
+}
+
+impl fmt::Display for ToolCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Call {}: {}({})", self.id, self.tool, self.arguments)
+    }
+}
+
+/// The result of a call, as the model sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The id of the call.
+    pub call: String,
+    /// The name of the tool.
+    pub tool: String,
+    /// The id by which it can be cited, unique in the episode: `E1`.
+    pub evidence: String,
+    /// The result, cut to the limit of the toolkit; or what went wrong.
+    pub text: String,
+    /// Whether the tool reports an error.
+    pub error: bool,
+}
+
+impl ToolResult {
+    /// Returns an upper bound of its size in a message, in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let ToolResult { call, tool, evidence, text, .. } = self;
+        call.len() + tool.len() + evidence.len() + text.len() + "Error of call  of  []:\n\nEnd of []".len() + evidence.len()
+    }
+}
+
+/// The result between marks, for a model that does not know calls by itself.
+impl fmt::Display for ToolResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.error { "Error" } else { "Result" };
+        write!(f, "{what} of call {} of {} [{}]:\n{}", self.call, self.tool, self.evidence, self.text)?;
+        write!(f, "\nEnd of [{}]", self.evidence)
+    }
+}
+
 /// The arguments of a call, by name.
 pub type Arguments = serde_json::Map<String, serde_json::Value>;
 
 /// What a call returns.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolOutput {
     /// The result, or what went wrong and what to do about it.
     pub text: String,
@@ -114,13 +176,15 @@ impl ToolOutput {
 }
 
 /// A toolkit whose results follow from the arguments and from files of the scenario.
+///
+/// Its calls are neither asked nor journaled: a thousand of them in an episode cost nothing but their own time.
 pub trait PureToolkit: Send + Sync + Sized + 'static {
     /// The name a scenario uses; also the name of the leaf's folder.
     const NAME: &'static str;
     /// One line for lists.
     const SUMMARY: &'static str;
     /// What a scenario may set.
-    type Params: DeserializeOwned + schemars::JsonSchema;
+    type Params: DeserializeOwned + JsonSchema;
 
     /// Opens the toolkit; or returns which parameter does not fit. `inputs`: the contents of the files that the parameters name.
     fn open(params: Self::Params, inputs: &Inputs) -> Result<Self, Invalid>;
@@ -128,4 +192,18 @@ pub trait PureToolkit: Send + Sync + Sized + 'static {
     fn tools(&self) -> Vec<ToolSpec>;
     /// Calls a tool. The arguments fit its schema.
     fn call(&self, tool: &str, arguments: &Arguments) -> ToolOutput;
+}
+
+/// The declaration of a toolkit whose calls are effects. The driver's side makes the calls.
+pub trait OutsideToolkit: 'static {
+    /// The name a scenario uses.
+    const NAME: &'static str;
+    /// One line for lists.
+    const SUMMARY: &'static str;
+    /// What a scenario may set.
+    type Params: DeserializeOwned + JsonSchema;
+
+    /// Returns its tools; or which parameter does not fit. `listed`: the tools that the toolkit itself listed before the run, for
+    /// toolkits whose parameters do not tell ([`Inputs::tools`]).
+    fn tools(params: Self::Params, listed: Option<&[ToolSpec]>) -> Result<Vec<ToolSpec>, Invalid>;
 }

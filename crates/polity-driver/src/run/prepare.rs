@@ -88,7 +88,7 @@ pub fn prepare_with_file(
     let reach = reach.into();
     let read = |wish: &FileWish, origin: &Origin| match wish.path == file.0 {
         true => Ok((PathBuf::from(file.0), file.1.to_vec())),
-        false => reach.read(&wish.path, origin),
+        false => within(&reach)(wish, origin),
     };
     prepare_from(tree, source, reach.clone(), default_name, edits, &read)
 }
@@ -116,7 +116,10 @@ pub(crate) type ReadInput<'a> = dyn Fn(&FileWish, &Origin) -> Result<(PathBuf, V
 
 /// Reads inputs within a scenario's reach.
 pub(crate) fn within(reach: &Reach) -> impl Fn(&FileWish, &Origin) -> Result<(PathBuf, Vec<u8>), String> + '_ {
-    |wish, origin| reach.read(&wish.path, origin)
+    |wish, origin| match wish.kind {
+        FileKind::Folder => reach.read_folder(&wish.path, origin),
+        _ => reach.read(&wish.path, origin),
+    }
 }
 
 /// Parses the bytes of a file as the requested kind.
@@ -137,6 +140,13 @@ pub(crate) fn take_in(inputs: &mut Inputs, wish: &FileWish, path: &Path, bytes: 
         FileKind::Text => {
             let text = files::text_from_bytes(path, bytes)?;
             inputs.texts.insert(wish.path.clone(), text.into());
+        }
+        FileKind::Bytes => {
+            inputs.bytes.insert(wish.path.clone(), bytes.into());
+        }
+        FileKind::Folder => {
+            let table = files::texts_from_bytes(&path.with_extension("jsonl"), bytes)?;
+            inputs.tables.insert(wish.path.clone(), Arc::new(table));
         }
     }
     Ok(())
@@ -171,12 +181,15 @@ impl Prepared {
         self.inputs.tables.extend(other.inputs.tables.clone());
         self.inputs.edges.extend(other.inputs.edges.clone());
         self.inputs.texts.extend(other.inputs.texts.clone());
+        self.inputs.bytes.extend(other.inputs.bytes.clone());
+        self.inputs.tools.extend(other.inputs.tools.clone());
     }
 
     /// The same with another tree: existing inputs are shared, others are read.
     pub(crate) fn with(&self, tree: Node, read: &ReadInput<'_>) -> Result<Prepared, DriveError> {
         let scenario = Scenario::read(&tree)?;
-        let mut prepared = Prepared { tree, inputs: Inputs::default(), files: Vec::new(), ..self.clone() };
+        let inputs = Inputs { tools: self.inputs.tools.clone(), ..Inputs::default() };
+        let mut prepared = Prepared { tree, inputs, files: Vec::new(), ..self.clone() };
         for wish in scenario.files() {
             let blame = |error: &dyn std::fmt::Display| blame(&prepared.tree, &wish.key, error);
             let known = self.files.iter().find(|file| file.entry.path == wish.path);
@@ -190,9 +203,9 @@ impl Prepared {
                     (path, Arc::new(bytes))
                 }
             };
-            let Inputs { tables, edges, texts } = &self.inputs;
+            let Inputs { tables, edges, texts, bytes: kept, .. } = &self.inputs;
             match (tables.get(&wish.path), edges.get(&wish.path), texts.get(&wish.path)) {
-                (Some(table), _, _) if matches!(wish.kind, FileKind::Table | FileKind::Texts) => {
+                (Some(table), _, _) if matches!(wish.kind, FileKind::Table | FileKind::Texts | FileKind::Folder) => {
                     prepared.inputs.tables.insert(wish.path.clone(), table.clone());
                 }
                 (_, Some(edges), _) if wish.kind == FileKind::Edges => {
@@ -200,6 +213,9 @@ impl Prepared {
                 }
                 (_, _, Some(text)) if wish.kind == FileKind::Text => {
                     prepared.inputs.texts.insert(wish.path.clone(), text.clone());
+                }
+                _ if wish.kind == FileKind::Bytes && kept.contains_key(&wish.path) => {
+                    prepared.inputs.bytes.extend(kept.get_key_value(&wish.path).map(|(k, v)| (k.clone(), v.clone())));
                 }
                 _ => take_in(&mut prepared.inputs, &wish, &path, &bytes).map_err(|error| blame(&error))?,
             }

@@ -2,6 +2,7 @@
 //! client of a mock server may send.
 
 use super::{AskError, Reply, ResponseFormat, Value};
+use crate::tool::{ToolCall, ToolSpec};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value as Json, json};
@@ -58,6 +59,7 @@ impl ResponseFormat {
             ResponseFormat::Number { whole, .. } => json!({"type": if *whole { "integer" } else { "number" }}),
             ResponseFormat::Vector => json!({"type": "array", "items": {"type": "number"}}),
             ResponseFormat::List { of, .. } => json!({"type": "array", "items": of.to_schema(bounds)}),
+            ResponseFormat::Calls(tools) => calls_schema(tools),
             ResponseFormat::Record(fields) => {
                 let names: Vec<&String> = fields.iter().map(|(name, _)| name).collect();
                 let properties: Map<String, Json> = fields
@@ -86,6 +88,30 @@ impl ResponseFormat {
     }
 }
 
+/// Returns the schema of calls of these tools as one JSON object.
+fn calls_schema(tools: &[ToolSpec]) -> Json {
+    let one = |tool: &ToolSpec| {
+        json!({
+            "type": "object",
+            "properties": {"tool": {"type": "string", "enum": [tool.name]}, "arguments": tool.schema()},
+            "required": ["tool", "arguments"],
+            "additionalProperties": false,
+        })
+    };
+    let mut calls = json!({"type": "array"});
+    match tools {
+        [] => calls["maxItems"] = json!(0),
+        [tool] => calls["items"] = one(tool),
+        tools => calls["items"] = json!({"anyOf": tools.iter().map(one).collect::<Vec<_>>()}),
+    }
+    json!({
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "calls": calls},
+        "required": ["text", "calls"],
+        "additionalProperties": false,
+    })
+}
+
 /// Reads a reply as the Rust type for which it was asked.
 pub(crate) fn typed<T: DeserializeOwned>(heard: Reply, response_format: &ResponseFormat) -> Result<T, AskError> {
     let value = heard?;
@@ -109,6 +135,10 @@ impl Value {
                 _ => Json::from(*x),
             },
             (Value::Vector(numbers), ResponseFormat::Vector) => Json::from(numbers.as_slice()),
+            (Value::Calls { text, calls }, ResponseFormat::Calls(_)) => {
+                let call = |call: &ToolCall| json!({"tool": call.tool, "arguments": call.read()});
+                json!({"text": text, "calls": calls.iter().map(call).collect::<Vec<_>>()})
+            }
             (Value::List(items), ResponseFormat::List { of, .. }) => {
                 items.iter().map(|item| item.to_json(of)).collect()
             }
@@ -149,6 +179,15 @@ impl Value {
                     Value::from_json(json.get(name)?, response_format)
                 };
                 fields.iter().map(field).collect::<Option<Vec<Value>>>().map(Value::Record)
+            }
+            ResponseFormat::Calls(tools) => {
+                let call = |call: &Json| {
+                    let tool = call.get("tool")?.as_str()?;
+                    let known = tools.iter().any(|known| *known.name == *tool);
+                    Some(ToolCall::new(tool, call.get("arguments")?.as_object()?)).filter(|_| known)
+                };
+                let calls = json.get("calls")?.as_array()?.iter().map(call).collect::<Option<Vec<ToolCall>>>()?;
+                Some(Value::Calls { text: json.get("text")?.as_str()?.to_owned(), calls })
             }
             ResponseFormat::Vector => None,
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub enum TargetKind {
     /// A language model or an embedding model: its calls cost tokens and count against `calls`.
     Model,
-    /// A tool that runs on this machine, `tool/...`: its calls count against `tool_calls`.
+    /// A tool that runs on this machine, `tool/...`, or a toolkit of the scenario, `toolkit/...`: its calls count against `tool_calls`.
     Tool,
     /// A person, `human/...`: asked through the run's folder, without cost.
     Human,
@@ -29,7 +29,7 @@ impl TargetKind {
     #[must_use]
     pub fn of(name: &str) -> Self {
         match name.split_once('/') {
-            Some(("tool", _)) => TargetKind::Tool,
+            Some(("tool" | "toolkit", _)) => TargetKind::Tool,
             Some(("human", _)) => TargetKind::Human,
             _ => TargetKind::Model,
         }

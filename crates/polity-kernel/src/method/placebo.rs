@@ -23,6 +23,8 @@ pub enum Placebo {
     Said,
     /// A model with recorded answers answers another item than the one that it is asked.
     Items,
+    /// Tools are called. Then the letters and digits of their results are covered, so that only their shape is left.
+    Tools,
 }
 
 impl Placebo {

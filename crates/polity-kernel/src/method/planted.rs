@@ -301,6 +301,7 @@ pub(super) fn passing(form: &ResponseFormat) -> Value {
         ResponseFormat::Record(fields) => Value::Record(fields.iter().map(|(_, form)| passing(form)).collect()),
         ResponseFormat::Number { high, .. } => Value::Number(*high),
         ResponseFormat::List { of, least, .. } => Value::List(vec![passing(of); *least as usize]),
+        ResponseFormat::Calls(_) => Value::Calls { text: String::new(), calls: Vec::new() },
         ResponseFormat::Text | ResponseFormat::Vector => Value::Text(String::new()),
     }
 }

@@ -6,9 +6,11 @@ use crate::ask::{Ask, Settings};
 use crate::items::Item;
 use crate::policy::Fault;
 use crate::scenario::MemberSource;
+use crate::toolbox::Toolbox;
 use crate::topology::Topology;
 use crate::tree::{Invalid, Node, TreeError, nearest};
 use std::fmt;
+use std::sync::Arc;
 
 /// Maximum number of members of a team.
 pub(crate) const MOST_MEMBERS: usize = 10_000;
@@ -52,7 +54,7 @@ pub struct TeamSource<'a> {
 }
 
 impl TeamSource<'_> {
-    pub(crate) fn open(&self, methods: &dyn Methods) -> Result<Team, Invalid> {
+    pub(crate) fn open(&self, methods: &dyn Methods, toolbox: &Arc<Toolbox>) -> Result<Team, Invalid> {
         let TeamSource { method, members: n, listed, model, settings, rounds, retries } = *self;
         let invalid = |key: &str, message: String| Invalid { key: key.into(), message };
         let of_tree = |error: TreeError| invalid(&error.path, error.to_string());
@@ -69,8 +71,10 @@ impl TeamSource<'_> {
         if let Some(facts) = facts {
             roles_exist(listed, &kind.name, facts.roles)?;
         }
+        tools_exist(listed, toolbox, &[])?;
         let method = methods.open_method(method, "method", n, rounds).map_err(of_tree)?;
-        Ok(Team { method, members, topology: Topology::Complete { n: n as u32 }, retries })
+        let (topology, toolbox) = (Topology::Complete { n: n as u32 }, toolbox.clone());
+        Ok(Team { method, members, topology, retries, toolbox })
     }
 }
 
@@ -81,6 +85,7 @@ pub struct Team {
     pub(crate) members: Vec<Member>,
     pub(crate) topology: Topology,
     pub(crate) retries: u8,
+    pub(crate) toolbox: Arc<Toolbox>,
 }
 
 impl Team {
@@ -102,7 +107,8 @@ impl Team {
     #[must_use]
     pub fn models(&self) -> Vec<String> {
         let tools = self.method.tools().iter().map(|tool| (*tool).to_owned());
-        let mut models: Vec<String> = self.members.iter().map(|member| member.model.clone()).chain(tools).collect();
+        let members = self.members.iter().map(|member| member.model.clone());
+        let mut models: Vec<String> = members.chain(tools).chain(self.toolbox.targets()).collect();
         models.sort_unstable();
         models.dedup();
         models
@@ -147,10 +153,22 @@ pub(crate) fn members(
         };
         let settings = source.map_or(settings, |source| settings.with(source.settings));
         settings.check().map_err(|error| invalid(&format!("team.{}", error.key), error.message))?;
-        let MemberSource { persona, role, adversarial, .. } = source.cloned().unwrap_or_default();
-        Ok(Member { name, model: model.to_owned(), persona, role, adversarial, settings })
+        let MemberSource { persona, role, adversarial, tools, .. } = source.cloned().unwrap_or_default();
+        Ok(Member { name, model: model.to_owned(), persona, role, adversarial, settings, tools })
     };
     (0..n).map(member).collect()
+}
+
+/// Checks that every tool that a member is allowed exists, in the toolbox or among the actions of the environment.
+pub(crate) fn tools_exist(listed: &[MemberSource], toolbox: &Toolbox, actions: &[&str]) -> Result<(), Invalid> {
+    for (i, member) in listed.iter().enumerate() {
+        let named = member.tools.iter().flatten();
+        let action = |name: &str| actions.contains(&name) || !actions.is_empty() && name == super::ENVIRONMENT;
+        let others: Vec<String> = named.filter(|name| !action(name)).cloned().collect();
+        let checked = toolbox.check(&others);
+        checked.map_err(|message| Invalid { key: format!("team[{i}].tools"), message })?;
+    }
+    Ok(())
 }
 
 /// Checks that the method has every role that a member is given: a member with any other role would never be asked.

@@ -5,6 +5,7 @@ use crate::ask::Settings;
 use crate::interface::{ActionArgument, Interface, NumberSlot, TableSlot, TextSlot};
 use crate::method::{Methods, Team, TeamSource};
 use crate::scenario::TextSource;
+use crate::toolbox::Toolbox;
 use crate::tree::Invalid;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,6 +33,8 @@ pub struct PolicySetup<'a> {
     pub texts: &'a BTreeMap<String, Arc<str>>,
     /// The methods of this build.
     pub(crate) methods: &'a dyn Methods,
+    /// The tools of the scenario.
+    pub(crate) toolbox: &'a Arc<Toolbox>,
 }
 
 impl PolicySetup<'_> {
@@ -46,7 +49,7 @@ impl PolicySetup<'_> {
     /// An unknown method, or parameters or members that do not fit.
     pub fn team(&self, source: &TeamSource<'_>) -> Result<Team, Invalid> {
         let (model, settings) = (source.model.or(self.model), self.settings.with(source.settings));
-        TeamSource { model, settings, ..*source }.open(self.methods)
+        TeamSource { model, settings, ..*source }.open(self.methods, self.toolbox)
     }
 
     /// Returns the slot of a number that the policy needs to see.

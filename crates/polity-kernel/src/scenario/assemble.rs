@@ -7,7 +7,7 @@ use super::files::Inputs;
 use super::memory_budget::{ARC, MemoryBudget};
 use super::people::People;
 use super::validation::checks_of;
-use super::{Answers, Assembled, Change, CohortSource, Count, FileKind, MessageSource, MetricKeys, Scenario};
+use super::{toolbox, Answers, Assembled, Change, CohortSource, Count, FileKind, MessageSource, MetricKeys, Scenario};
 use crate::method::MOST_RETRIES;
 use crate::metric::Source;
 use crate::outline::Guesses;
@@ -673,6 +673,7 @@ fn leaves(
         name = kind;
     }
     let interface = worlds[0].interface().clone();
+    let toolbox = toolbox::open(&scenario.tools, registry, inputs)?;
     let setup = PolicySetup {
         world: &name,
         interface: &interface,
@@ -684,6 +685,7 @@ fn leaves(
         settings: scenario.settings,
         texts: &inputs.texts,
         methods: registry,
+        toolbox: &toolbox,
     };
     let mut policies = Vec::new();
     for (i, cohort) in scenario.cohorts.iter().flatten().enumerate() {
@@ -770,6 +772,8 @@ impl FileKind {
             FileKind::Table | FileKind::Texts => "table",
             FileKind::Edges => "edge list",
             FileKind::Text => "text",
+            FileKind::Bytes => "file",
+            FileKind::Folder => "folder",
         }
     }
 }

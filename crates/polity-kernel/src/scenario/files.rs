@@ -1,6 +1,7 @@
 //! The files that a scenario names, and their contents.
 
 use crate::population::Table;
+use crate::tool::ToolSpec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,6 +27,10 @@ pub enum FileKind {
     Edges,
     /// Text.
     Text,
+    /// Bytes of any kind.
+    Bytes,
+    /// All files of a folder and the folders in it, as a table of texts with the columns `id` (the path in the folder) and `text`.
+    Folder,
 }
 
 /// The contents of the files that a scenario names, by path as written.
@@ -37,4 +42,8 @@ pub struct Inputs {
     pub edges: BTreeMap<String, Arc<Vec<(u32, u32)>>>,
     /// Texts.
     pub texts: BTreeMap<String, Arc<str>>,
+    /// Files of any kind.
+    pub bytes: BTreeMap<String, Arc<[u8]>>,
+    /// The tools that toolkits listed themselves before the run, by the name of their entry.
+    pub tools: BTreeMap<String, Arc<Vec<ToolSpec>>>,
 }

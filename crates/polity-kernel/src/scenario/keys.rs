@@ -6,7 +6,7 @@ use super::files::{FileKind, FileWish, Inputs};
 use super::migrate::{self, VERSION};
 use super::people::PopulationSource;
 use super::span::Span;
-use super::{kinds, span, text, validation_source};
+use super::{kinds, span, text, toolbox, validation_source};
 use crate::ask::Settings;
 use crate::items::{Scorer, Shape};
 use crate::method::{Placebo, PlantedFault};
@@ -86,6 +86,10 @@ pub struct Scenario {
     #[serde(default)]
     #[schemars(schema_with = "kinds::environment")]
     pub environment: Option<Node>,
+    /// The tools that members of the team and minds may call: a list of `{kind: ...}` or names alone.
+    #[serde(default)]
+    #[schemars(schema_with = "kinds::tools")]
+    pub tools: Vec<Node>,
     /// The default model of team members and minds: `provider/model`.
     pub model: Option<String>,
     /// Default sampling settings of team members and minds.
@@ -329,6 +333,9 @@ pub struct MemberSource {
     /// Sampling settings of its model.
     #[serde(default)]
     pub settings: Settings,
+    /// The tools that it may call: names of the scenario's `tools` or of single tools in them; `environment` and names of its actions.
+    /// Default: all.
+    pub tools: Option<Vec<String>>,
 }
 
 /// The data set of an evaluation.
@@ -396,6 +403,20 @@ pub struct MetricKeys {
     pub every: Option<u32>,
 }
 
+/// The keys that every toolkit has beside its own parameters.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolkitKeys {
+    /// The name of the entry, which is also put before the names of its tools: `shop` makes `shop_sql_query` of `sql_query`. Default: the
+    /// kind, and nothing is put before the names of tools.
+    pub name: Option<String>,
+    /// The tools that are offered, by their own names. Default: all.
+    pub only: Option<Vec<String>>,
+    /// Maximum number of tokens of a result. The rest can be read with the tool `read_result`. Default: 2000.
+    #[schemars(range(min = 1))]
+    pub result_tokens: Option<u32>,
+}
+
 /// Says where a key belongs that stands at the top and is one of a cohort.
 fn of_cohorts(mut error: TreeError) -> TreeError {
     const KEYS: [&str; 3] = ["policy", "share", "count"];
@@ -457,6 +478,7 @@ impl Scenario {
             let texts = text::files_in(node, &key);
             files.extend(texts.into_iter().map(|(key, path)| FileWish { path, key, kind: FileKind::Text }));
         }
+        files.extend(toolbox::files(&self.tools));
         files.extend(validation_source::files(&self.validate));
         // A file that is named again shares what was read the first time.
         let mut once: Vec<FileWish> = Vec::new();

@@ -18,6 +18,10 @@ pub(super) fn environment(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "$ref": "#/$defs/environment" })
 }
 
+pub(super) fn tools(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": { "$ref": "#/$defs/toolkit" } })
+}
+
 pub(super) fn topology(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "$ref": "#/$defs/topology" })
 }

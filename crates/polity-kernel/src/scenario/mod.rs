@@ -16,6 +16,7 @@ mod people;
 mod schema;
 mod span;
 mod text;
+mod toolbox;
 mod validation;
 mod validation_source;
 
@@ -28,7 +29,7 @@ pub use expectation::Expectation;
 pub use files::{FileKind, FileWish, Inputs};
 pub use keys::{
     Answers, Change, CohortSource, Count, ItemSource, MemberSource, MessageSource, MetricKeys, People, Record,
-    Scenario, SnapshotPlan,
+    Scenario, SnapshotPlan, ToolkitKeys,
 };
 pub use leave_one_out::LeaveOneOut;
 pub use memory_budget::{MemoryBudget, PROCESS_BYTES, bytes_in_words};
@@ -37,5 +38,6 @@ pub use people::{MarginalSource, PopulationSource};
 pub use schema::schema;
 pub use span::Span;
 pub use text::TextSource;
+pub use toolbox::ToolkitEntry;
 pub use validation::{Check, checks};
 pub use validation_source::{At, Distance};

@@ -32,17 +32,19 @@ pub fn schema(registry: &Registry) -> Value {
         summary: "",
         parameters: Value::Object(object(&schema)),
     });
-    let shelves: [(&str, Vec<Leaf<'_>>); 6] = [
+    let shelves: [(&str, Vec<Leaf<'_>>); 7] = [
         ("world", registry.worlds().into_iter().map(Leaf::from).collect()),
         ("policy", registry.policies().into_iter().map(Leaf::from).collect()),
         ("method", registry.methods().into_iter().map(Leaf::from).collect()),
         ("metric", registry.metrics().into_iter().map(Leaf::from).collect()),
         ("environment", registry.environments().into_iter().map(Leaf::from).collect()),
+        ("toolkit", registry.toolkits().into_iter().map(Leaf::from).collect()),
         ("topology", topologies.collect()),
     ];
     for (kind, leaves) in shelves {
         let shared = match kind {
             "metric" => object(&schemars::schema_for!(super::MetricKeys)),
+            "toolkit" => object(&schemars::schema_for!(super::ToolkitKeys)),
             _ => Object::new(),
         };
         let mut options = Vec::new();

@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// The file that marks a project: scenarios below its folder may read files below it.
 pub const ROOT_MARKER: &str = ".polity-root";
 
+/// Maximum number of files of a folder.
+const MOST_FILES: usize = 100_000;
+
 /// See the module docs.
 #[derive(Clone, Debug)]
 pub struct Reach {
@@ -60,6 +63,30 @@ impl Reach {
         Ok((path, bytes))
     }
 
+    /// Reads all files of a folder named at `origin`, and of the folders in it, in order of their paths: JSON lines with `id`, the path in
+    /// the folder, and `text`. Hidden files are left out.
+    ///
+    /// # Errors
+    /// A sentence with the path: folders and files out of reach, too many files, and files that are not text.
+    pub fn read_folder(&self, name: &str, origin: &Origin) -> Result<(PathBuf, Vec<u8>), String> {
+        let folder = self.folder.join(name);
+        if !folder.is_dir() {
+            return Err(format!("there is no folder `{}`", folder.display()));
+        }
+        let mut names = Vec::new();
+        list(&folder, "", &mut names)?;
+        names.sort();
+        let mut lines = Vec::new();
+        for file in names {
+            let (path, bytes) = self.read(&format!("{name}/{file}"), origin)?;
+            let text = String::from_utf8(bytes)
+                .map_err(|_| format!("`{}` is not text (UTF-8), so it cannot be read as a document", path.display()))?;
+            lines.extend_from_slice(serde_json::json!({"id": file, "text": text}).to_string().as_bytes());
+            lines.push(b'\n');
+        }
+        Ok((folder, lines))
+    }
+
     /// Resolves the real path of a file. Missing files are left to the reader.
     ///
     /// # Errors
@@ -92,6 +119,29 @@ impl Reach {
             )),
         }
     }
+}
+
+/// Lists the files of a folder and of the folders in it, by their paths in it, without hidden ones.
+fn list(folder: &Path, above: &str, names: &mut Vec<String>) -> Result<(), String> {
+    let unreadable = |error: std::io::Error| format!("cannot read the folder `{}`: {error}", folder.display());
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let Ok(name) = entry.file_name().into_string() else {
+            return Err(format!("`{}` has a name that is not text (UTF-8)", entry.path().display()));
+        };
+        if name.starts_with('.') {
+            continue;
+        }
+        let (kind, path) = (entry.file_type().map_err(unreadable)?, format!("{above}{name}"));
+        match kind.is_dir() {
+            true => list(&entry.path(), &format!("{path}/"), names)?,
+            false => names.push(path),
+        }
+        if names.len() > MOST_FILES {
+            return Err(format!("the folder `{}` has more than {MOST_FILES} files", folder.display()));
+        }
+    }
+    Ok(())
 }
 
 /// The project of a folder, if any, and why a marker is ignored, if one is. Whoever can write a marker widens what scenarios may read.

@@ -4,10 +4,10 @@ use super::{MESSAGES, changes, topology, wrong};
 use crate::environment::Env;
 use crate::evaluation::{Evaluation, Plan};
 use crate::items::{self, Item, Recording, recorded_model};
-use crate::method::{MOST_MEMBERS, Member, MethodHost, Methods, members, roles_exist};
+use crate::method::{MOST_MEMBERS, Member, MethodHost, Methods, members, roles_exist, tools_exist};
 use crate::population::Population;
 use crate::registry::Registry;
-use crate::scenario::{Draft, Inputs, MemoryBudget, Scenario};
+use crate::scenario::{Draft, Inputs, MemoryBudget, Scenario, toolbox};
 use crate::topology::Topology;
 use crate::tree::{Node, TreeError};
 use std::sync::Arc;
@@ -70,6 +70,12 @@ pub(super) fn draft(
         let help = Some("use it as the `world` of a society, in which each agent takes a seat");
         return Err(wrong("environment", tree.get("environment"), tree, message, help));
     }
+    let toolbox = toolbox::open(&scenario.tools, registry, inputs)?;
+    let acts = environment.iter().flat_map(|environment| &environment.interface().acts);
+    let actions: Vec<&str> = acts.map(|act| act.name.as_ref()).collect();
+    toolbox::apart(&toolbox, &actions).map_err(|why| wrong("tools", tree.get("tools"), tree, why, None))?;
+    let checked = tools_exist(scenario.team.as_deref().unwrap_or_default(), &toolbox, &actions);
+    checked.map_err(|invalid| tree.blame("", invalid))?;
     let plan = Plan {
         seed: scenario.seed,
         rounds: scenario.rounds,
@@ -81,6 +87,7 @@ pub(super) fn draft(
         placebos: scenario.placebo.clone(),
         faults: scenario.faults.clone(),
         environment,
+        toolbox,
     };
     Ok(Draft::Evaluation(Box::new(Evaluation::new(plan, method, later))))
 }
