@@ -506,6 +506,12 @@ impl TeamContext<'_> {
         self.episode.as_mut()
     }
 
+    /// Returns the same to look at.
+    #[must_use]
+    pub fn episode_ref(&self) -> Option<&Episode> {
+        self.episode.as_ref()
+    }
+
     /// Returns the members that `member` hears, in order.
     #[must_use]
     pub fn hears(&self, member: usize) -> Vec<usize> {

@@ -131,7 +131,7 @@ fn form(format: &ResponseFormat) -> Json {
         ResponseFormat::List { of, least, most } => {
             json!({ "kind": "list", "of": form(of), "least": least, "most": most })
         }
-        ResponseFormat::Text | ResponseFormat::Vector => json!({ "kind": "text" }),
+        ResponseFormat::Text | ResponseFormat::Calls(_) | ResponseFormat::Vector => json!({ "kind": "text" }),
     }
 }
 

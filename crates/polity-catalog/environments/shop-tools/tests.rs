@@ -2,10 +2,11 @@
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use crate::testing::{open, registry};
-use polity_kernel::ask::{Answer, Effect, Outcome, ResponseFormat, Role, Usage, Value};
+use polity_kernel::ask::{Answer, Effect, Outcome, Part, ResponseFormat, Usage, Value};
 use polity_kernel::machine::{ItemReport, Machine, Then};
 use polity_kernel::population::{Table, TextBuilder};
 use polity_kernel::scenario::{Assembled, Inputs, assemble};
+use polity_kernel::tool::ToolCall;
 use polity_kernel::transport::InMemory;
 use polity_kernel::tree::Node;
 use serde_json::{Value as Json, json};
@@ -50,48 +51,37 @@ fn tools(environment: Json) -> Json {
 /// A clerk that looks both goods up, computes the sum from the results, and answers with it.
 fn clerk(effect: &Effect) -> Value {
     let request = &effect.request;
-    let said: Vec<String> = request.messages.iter().map(|message| message.rendered()).collect();
-    let question = said[0].lines().next().unwrap();
+    let question = request.messages[0].rendered();
+    let question = question.lines().next().unwrap();
     let words: Vec<&str> = question.trim_end_matches(" together?").split(' ').collect();
     let (n, one, m, other) = (words[5], words[7], words[9], words[11]);
-    // The tools' results so far.
-    let results: Vec<&String> = request
-        .messages
-        .iter()
-        .zip(&said)
-        .skip(1)
-        .filter(|(message, _)| message.role == Role::User)
-        .map(|(_, said)| said)
-        .collect();
-    let (action, good, expression, answer) = match results.as_slice() {
-        [] => ("look-up", one, String::new(), String::new()),
-        [_] => ("look-up", other, String::new(), String::new()),
-        [first, second] => ("calculate", "", format!("{n} * {first} + {m} * {second}"), String::new()),
-        [.., last] => ("answer", "", String::new(), (*last).clone()),
+    let results: Vec<&str> = request.messages.iter().flat_map(|message| &message.parts).filter_map(result).collect();
+    let (tool, arguments) = match results.as_slice() {
+        [] => ("look-up", json!({"good": one, "column": "price"})),
+        [_] => ("look-up", json!({"good": other, "column": "price"})),
+        [first, second] => ("calculate", json!({"expression": format!("{n} * {first} + {m} * {second}")})),
+        [.., last] => ("answer", json!({"answer": last})),
     };
-    let ResponseFormat::Record(fields) = &request.response_format else { panic!("{:?}", request.response_format) };
-    let value = |(name, response_format): &(String, ResponseFormat)| match (name.as_str(), response_format) {
-        ("action", ResponseFormat::Choice(options)) => {
-            Value::Choice(options.iter().position(|option| option == action).unwrap() as u32)
-        }
-        ("column", ResponseFormat::Choice(options)) => {
-            Value::Choice(options.iter().position(|option| option == "price").unwrap() as u32)
-        }
-        ("good", _) => Value::Text(good.into()),
-        ("expression", _) => Value::Text(expression.clone()),
-        ("answer", _) => Value::Text(answer.clone()),
-        ("thought", _) => Value::Text("so far so good".into()),
-        other => panic!("{other:?}"),
-    };
-    Value::Record(fields.iter().map(value).collect())
+    let ResponseFormat::Calls(tools) = &request.response_format else { panic!("{:?}", request.response_format) };
+    assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["look-up", "calculate", "answer"]);
+    let call = ToolCall::new(tool, arguments.as_object().unwrap());
+    Value::Calls { text: "so far so good".into(), calls: vec![call] }
+}
+
+/// What a tool returned.
+fn result(part: &Part) -> Option<&str> {
+    match part {
+        Part::Result(result) => Some(&result.text),
+        _ => None,
+    }
 }
 
 /// The same clerk, ignoring the tools' results.
 fn blind(effect: &Effect) -> Value {
     let mut effect = effect.clone();
-    for message in Arc::make_mut(&mut effect.request.messages).iter_mut().skip(1) {
-        if message.role == Role::User {
-            *message = polity_kernel::ask::ChatMessage::text(Role::User, "1");
+    for part in Arc::make_mut(&mut effect.request.messages).iter_mut().flat_map(|message| &mut message.parts) {
+        if let Part::Result(result) = part {
+            result.text = "1".into();
         }
     }
     clerk(&effect)

@@ -271,7 +271,7 @@ fn check_want(response_format: &ResponseFormat) -> Result<(), String> {
         ResponseFormat::Record(fields) => {
             fields.iter().try_for_each(|(_, response_format)| check_want(response_format))
         }
-        ResponseFormat::Vector => Err("a mind cannot answer with a vector".into()),
+        ResponseFormat::Calls(_) | ResponseFormat::Vector => Err("a mind answers with a value".into()),
     }
 }
 

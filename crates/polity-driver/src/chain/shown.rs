@@ -3,7 +3,7 @@
 //! Statements of members are typed parts of a request: they are matched by their words and their speaker. Drafts, plans and the output of
 //! programs stand in plain text: they are found word for word. Letters and numbers in plain text are not recognised.
 
-use polity_kernel::ask::{Answer, Outcome, Part, ResponseFormat, Role, Task, Value};
+use polity_kernel::ask::{Answer, ChatMessage, Outcome, Part, ResponseFormat, Role, Task, Value};
 use std::collections::BTreeSet;
 
 /// The fewest characters by which a reply is recognised in plain text.
@@ -87,6 +87,9 @@ pub(super) fn shown(replied: &[Replied<'_>], at: usize, names: &[String], questi
                 Part::Finding { by, words, .. } => {
                     let speaker = reading.speaker(by);
                     reading.finding(speaker, words);
+                }
+                Part::Calls(_) | Part::Result(_) => {
+                    reading.plain(&ChatMessage { role: message.role, parts: vec![part.clone()] }.rendered());
                 }
             }
         }

@@ -200,6 +200,7 @@ fn text(value: &Value, item: &Item) -> Option<String> {
         Value::Text(text) => Some(text.trim().to_owned()),
         Value::Choice(i) => item.letters().get(*i as usize).cloned(),
         Value::Number(x) => Some(x.to_string()),
+        Value::Calls { text, calls } => calls.is_empty().then(|| text.trim().to_owned()),
         Value::List(_) | Value::Record(_) | Value::Vector(_) => None,
     }
 }

@@ -9,6 +9,11 @@ use serde_json::{Map, Value as Json};
 pub fn form(response_format: &ResponseFormat) -> String {
     match response_format {
         ResponseFormat::Text => "a text".into(),
+        ResponseFormat::Calls(tools) => {
+            let tools: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+            let tools = tools.join(", ");
+            format!("a text, or a JSON list of calls, each {{\"tool\": NAME, \"arguments\": {{...}}}}, of: {tools}")
+        }
         ResponseFormat::Vector => "a vector, which a person cannot give".into(),
         ResponseFormat::Choice(options) => {
             format!("one of: {}", options.iter().map(|option| option.trim()).collect::<Vec<_>>().join(", "))
@@ -67,6 +72,7 @@ fn record(fields: &[(String, ResponseFormat)], texts: &[String]) -> Result<Strin
             ResponseFormat::Number { .. }
             | ResponseFormat::List { .. }
             | ResponseFormat::Record(_)
+            | ResponseFormat::Calls(_)
             | ResponseFormat::Vector => serde_json::from_str(text.trim())
                 .map_err(|_| format!("{name}: wanted {}, got {text:?}", form(response_format)))?,
         };

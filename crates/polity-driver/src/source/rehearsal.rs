@@ -577,6 +577,7 @@ fn form(hash: RowHash, response_format: &ResponseFormat) -> RowHash {
             fields.iter().fold(hash, |hash, (name, response_format)| form(hash.bytes(name.as_bytes()), response_format))
         }
         ResponseFormat::Vector => hash.word(5),
+        ResponseFormat::Calls(tools) => tools.iter().fold(hash.word(6), |hash, tool| hash.bytes(tool.name.as_bytes())),
     }
 }
 
@@ -617,5 +618,6 @@ fn blank(response_format: &ResponseFormat, text: &str, longest: bool) -> Value {
             Value::Record(fields.iter().map(|(_, response_format)| blank(response_format, text, longest)).collect())
         }
         ResponseFormat::Vector => Value::Vector(Vec::new()),
+        ResponseFormat::Calls(_) => Value::Calls { text: text.into(), calls: Vec::new() },
     }
 }

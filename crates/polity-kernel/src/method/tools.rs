@@ -30,7 +30,9 @@ impl TeamContext<'_> {
         let allowed = self.team.get(member).and_then(|member| member.tools.as_deref());
         let mut tools = Vec::new();
         if let Some(episode) = &self.episode {
-            let may = |name: &str| allowed.is_none_or(|names| names.iter().any(|known| known == name || known == ENVIRONMENT));
+            let may = |name: &str| {
+                allowed.is_none_or(|names| names.iter().any(|known| known == name || known == ENVIRONMENT))
+            };
             tools.extend(episode.offered(SEAT)?.iter().filter(|offer| may(&offer.name)).map(spec));
         }
         tools.extend(self.toolbox.offered(&self.session, allowed));

@@ -15,6 +15,8 @@ pub struct Capabilities {
     pub choice: Option<bool>,
     /// Replies constrained by a grammar.
     pub grammar: Option<bool>,
+    /// Calls of tools in the provider's own form.
+    pub tools: Option<bool>,
     /// Log-probabilities of tokens.
     pub logprobs: Option<bool>,
     /// Weights on tokens.
@@ -38,6 +40,7 @@ impl Capabilities {
             Constrain::Grammar => self.grammar,
             Constrain::Logprobs => self.logprobs,
             Constrain::Words => Some(true),
+            Constrain::Tools => self.tools,
         }
     }
 
@@ -45,6 +48,7 @@ impl Capabilities {
     #[must_use]
     pub fn words(&self) -> String {
         let offers = [
+            ("calls of tools", self.tools),
             ("schemas", self.schema),
             ("lists of options", self.choice),
             ("grammars", self.grammar),

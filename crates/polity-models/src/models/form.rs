@@ -49,7 +49,7 @@ fn enveloped(response_format: &ResponseFormat) -> Option<ResponseFormat> {
         ResponseFormat::Choice(_) | ResponseFormat::Number { .. } | ResponseFormat::List { .. } => {
             Some(ResponseFormat::Record(vec![(ANSWER.into(), response_format.clone())]))
         }
-        ResponseFormat::Text | ResponseFormat::Record(_) | ResponseFormat::Vector => None,
+        ResponseFormat::Text | ResponseFormat::Record(_) | ResponseFormat::Calls(_) | ResponseFormat::Vector => None,
     }
 }
 
@@ -57,12 +57,21 @@ fn enveloped(response_format: &ResponseFormat) -> Option<ResponseFormat> {
 fn form(response_format: &ResponseFormat, bounds: bool) -> Option<Json> {
     let envelope = enveloped(response_format);
     let response_format = envelope.as_ref().unwrap_or(response_format);
-    matches!(response_format, ResponseFormat::Record(_)).then(|| response_format.to_schema(bounds))
+    let has_schema = matches!(response_format, ResponseFormat::Record(_) | ResponseFormat::Calls(_));
+    has_schema.then(|| response_format.to_schema(bounds))
 }
 
 /// The form of a reply in words, for servers without schema support; `None` for free text.
 pub(super) fn in_words(response_format: &ResponseFormat) -> Option<String> {
     let schema = form(response_format, true)?;
+    if let ResponseFormat::Calls(tools) = response_format {
+        let tools: Vec<String> = tools.iter().map(|tool| format!("- {}: {}", tool.name, tool.description)).collect();
+        return Some(format!(
+            "You can call these tools:\n{}\n\nReply with one JSON object that fits this JSON Schema, and with nothing else. To answer \
+             without a call, leave `calls` empty and put the answer in `text`.\n{schema}",
+            tools.join("\n")
+        ));
+    }
     Some(format!(
         "Reply with one JSON object that fits this JSON Schema, and with nothing else, neither words nor a fence around it:\n{schema}"
     ))

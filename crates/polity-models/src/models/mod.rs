@@ -4,6 +4,7 @@
 
 pub mod anthropic;
 mod batch;
+mod calls;
 mod capabilities;
 mod choice;
 mod form;

@@ -2,6 +2,7 @@
 //!
 //! An error is a [`ProviderError`] or an [`Outcome`] of its own; an error text never becomes a reply.
 
+use super::calls::{RawCall, native};
 use super::form::fit;
 use super::home::{Home, LONGEST_ANSWER};
 use super::provider::{ProviderError, RateLimits, Window};
@@ -70,6 +71,10 @@ pub struct Told {
     pub usage: Option<Usage>,
     /// The likeliest alternatives of the first token, with natural log-probabilities, if requested.
     pub alternatives: Vec<(String, f64)>,
+    /// Calls of tools, in order.
+    pub calls: Vec<RawCall>,
+    /// What the model thought, if the server shows it. It is no part of the reply.
+    pub reasoning: Option<String>,
 }
 
 /// How a reply ended.
@@ -82,8 +87,6 @@ pub enum End {
     Cut(String),
     /// The model or a filter refused; with the refusal message, if any.
     Refused(Option<String>),
-    /// In a call of this tool, which was not offered.
-    Called(String),
     /// Otherwise, without a valid reply; holds the reason.
     Broken(String),
 }
@@ -109,6 +112,17 @@ impl Told {
         matches!(self.end, End::Whole | End::Cut(_))
     }
 
+    /// Takes what a model thinks out of its text, where servers of open models leave it: up to `</think>`.
+    pub(super) fn without_thoughts(mut self) -> Self {
+        if let Some((thoughts, text)) = self.text.as_deref().and_then(|text| text.split_once("</think>"))
+            && let Some(thoughts) = thoughts.trim_start().strip_prefix("<think>")
+        {
+            self.reasoning.get_or_insert_with(|| thoughts.trim().to_owned());
+            self.text = Some(text.trim_start().to_owned());
+        }
+        self
+    }
+
     /// The outcome for the caller. `body` is kept if there is no text.
     #[must_use]
     pub fn outcome(&self, response_format: &ResponseFormat, body: &str) -> Outcome {
@@ -120,9 +134,15 @@ impl Told {
         match &self.end {
             End::Refused(words) => return Outcome::Refused { raw: words.clone().unwrap_or(text) },
             End::Cut(words) => return invalid(format!("the reply was cut off at the limit of tokens ({words})")),
-            End::Called(name) => return invalid(format!("the model called the tool `{name}`, which was not offered")),
             End::Broken(why) => return invalid(why.clone()),
             End::Whole => {}
+        }
+        match (response_format, self.calls.first()) {
+            (_, None) => {}
+            (ResponseFormat::Calls(tools), Some(_)) => return native(tools, &text, &self.calls),
+            (_, Some(call)) => {
+                return invalid(format!("the model called the tool `{}`, which was not offered", call.name));
+            }
         }
         match &self.text {
             None => invalid("the reply has no content (null)".into()),

@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Default timeout of an answer, in milliseconds.
@@ -169,12 +169,12 @@ impl<W: Wire> Remote<W> {
 
     pub(super) fn question<'a>(&'a self, asked: &'a Request) -> Question<'a> {
         let model = self.short(&asked.model);
-        let turn = |message: &polity_kernel::ask::ChatMessage| Turn { role: message.role, text: message.rendered() };
         let seed = asked.settings.seed.or(self.settings.seed);
         Question {
             model,
-            turns: asked.messages.iter().map(turn).collect(),
+            turns: asked.messages.iter().map(|message| Turn::of(message, false)).collect(),
             schema: None,
+            tools: Arc::default(),
             held: None,
             longest: self.longest(asked),
             temperature: asked.settings.temperature.or(self.settings.temperature),
@@ -197,10 +197,14 @@ impl<W: Wire> Remote<W> {
         let options = match &asked.response_format {
             ResponseFormat::Text | ResponseFormat::Vector => return Ok(vec![Constrain::Words]),
             ResponseFormat::Choice(options) => options.len(),
-            ResponseFormat::Number { .. } | ResponseFormat::List { .. } | ResponseFormat::Record(_) => 0,
+            ResponseFormat::Number { .. }
+            | ResponseFormat::List { .. }
+            | ResponseFormat::Record(_)
+            | ResponseFormat::Calls(_) => 0,
         };
         let serves = |way: &Constrain| match way {
             Constrain::Schema | Constrain::Words => true,
+            Constrain::Tools => matches!(asked.response_format, ResponseFormat::Calls(_)),
             Constrain::Choice | Constrain::Grammar => options > 0,
             Constrain::Logprobs => (1..=MOST_LETTERS).contains(&options),
         };
@@ -224,6 +228,7 @@ impl<W: Wire> Remote<W> {
         let offered = |way: &Constrain| match way {
             // Unknown support is tried: most servers have it.
             Constrain::Schema => known.schema != Some(false),
+            Constrain::Tools => known.tools != Some(false),
             way => known.offers(*way) == Some(true),
         };
         let refuses = |way: &Constrain| {
@@ -245,7 +250,7 @@ impl<W: Wire> Remote<W> {
     ) -> Result<Exchange, ProviderError> {
         let latency_ms = began.elapsed().as_secs_f64() * 1e3;
         let told = match W::told(received) {
-            Ok(told) => Ok(told),
+            Ok(told) => Ok(told.without_thoughts()),
             Err(Ended::Outcome(outcome)) => Err(outcome),
             Err(Ended::ProviderError(trouble)) => return Err(self.line.scrubbed(trouble)),
         };
@@ -271,6 +276,10 @@ impl<W: Wire> Remote<W> {
     pub(super) fn put<'a>(&'a self, asked: &'a Request, way: Constrain) -> Question<'a> {
         let mut question = self.question(asked);
         match (way, &asked.response_format) {
+            (Constrain::Tools, ResponseFormat::Calls(tools)) => {
+                question.tools = tools.clone();
+                question.turns = asked.messages.iter().map(|message| Turn::of(message, true)).collect();
+            }
             (Constrain::Choice, ResponseFormat::Choice(options)) => {
                 question.held = Some(Held::To(options.clone()));
                 question.add(listed(options));

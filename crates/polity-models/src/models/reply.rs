@@ -3,8 +3,8 @@
 //! A reply is parsed strictly first, and then with its syntax repaired ([`mend`]). Neither guesses what a model may have meant: getting
 //! the right form is up to the provider and to retries.
 
-use super::mend;
 use super::strict_json::{parsed, quoted};
+use super::{calls, mend};
 use polity_kernel::ask::{Outcome, ResponseFormat, Value};
 use serde_json::Value as Json;
 
@@ -14,6 +14,7 @@ use serde_json::Value as Json;
 /// - `Choice`: exactly the text of one option.
 /// - `Number`: a finite decimal number within the bounds, and nothing else.
 /// - `List`: a JSON list. Objects must not have duplicate keys.
+/// - `Calls`: calls in one of several forms, or words alone.
 /// - `Record`: one JSON object with a value for every field: a string for a text (may be empty) or a choice (`true` and `false` represent
 ///   themselves), a number for a number, an object for a record. Extra fields are ignored.
 ///
@@ -24,6 +25,9 @@ use serde_json::Value as Json;
 /// Gives [`Outcome::Reply`] or [`Outcome::Invalid`]; both keep the original reply.
 #[must_use]
 pub fn read_reply(response_format: &ResponseFormat, raw: &str) -> Outcome {
+    if let ResponseFormat::Calls(tools) = response_format {
+        return calls::in_text(tools, raw);
+    }
     match strict(response_format, raw) {
         Ok(value) => Outcome::Reply { value, raw: raw.to_owned(), repaired: false },
         Err(why) => match mended(response_format, raw) {
@@ -48,6 +52,7 @@ pub(super) fn strict(response_format: &ResponseFormat, raw: &str) -> Result<Valu
         },
         // Providers return vectors directly.
         ResponseFormat::Vector => Err(format!("wanted a vector, got words: {}", quoted(text))),
+        ResponseFormat::Calls(_) => Err("calls are read apart".into()),
         ResponseFormat::Record(_) | ResponseFormat::List { .. } => match parsed(text) {
             Ok(json) => from_json(response_format, &json, Form::Exact),
             Err(error) => Err(format!("wanted {}, got {}: {error}", wanted(response_format), quoted(text))),
@@ -58,7 +63,7 @@ pub(super) fn strict(response_format: &ResponseFormat, raw: &str) -> Result<Valu
 /// The value of a repaired reply. If repair succeeds, the error is about its content.
 pub(super) fn mended(response_format: &ResponseFormat, raw: &str) -> Result<Value, Option<String>> {
     match response_format {
-        ResponseFormat::Text | ResponseFormat::Vector => Err(None),
+        ResponseFormat::Text | ResponseFormat::Calls(_) | ResponseFormat::Vector => Err(None),
         ResponseFormat::Choice(_) | ResponseFormat::Number { .. } => {
             from_json(response_format, &Json::from(raw), Form::Mended).map_err(|_| None)
         }
@@ -121,6 +126,7 @@ fn wanted(response_format: &ResponseFormat) -> &'static str {
         ResponseFormat::Number { .. } => "a number",
         ResponseFormat::List { .. } => "a JSON list",
         ResponseFormat::Record(_) => "a JSON object",
+        ResponseFormat::Calls(_) => "calls of tools",
         ResponseFormat::Vector => "a vector",
     }
 }

@@ -5,6 +5,7 @@ use super::provider::{Exchange, ProviderError};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE};
 use polity_kernel::ask::{Outcome, Value};
+use polity_kernel::tool::ToolCall;
 use serde_json::Value as Json;
 use std::fmt;
 
@@ -173,6 +174,10 @@ fn in_value(value: Value, hidden: &dyn Fn(String) -> String) -> Value {
         Value::Text(text) => Value::Text(hidden(text)),
         Value::List(values) => Value::List(all(values)),
         Value::Record(values) => Value::Record(all(values)),
+        Value::Calls { text, calls } => {
+            let call = |call: ToolCall| ToolCall { arguments: hidden(call.arguments), ..call };
+            Value::Calls { text: hidden(text), calls: calls.into_iter().map(call).collect() }
+        }
         other @ (Value::Choice(_) | Value::Number(_) | Value::Vector(_)) => other,
     }
 }

@@ -5,7 +5,8 @@ use super::choice::Held;
 use super::home::Home;
 use super::provider::Standing;
 use super::received::{Ended, Received, Told};
-use polity_kernel::ask::{ChatMessage, Constrain, Outcome, Request, Role, Usage, Value};
+use polity_kernel::ask::{ChatMessage, Constrain, Outcome, Part, Request, Role, Usage, Value};
+use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use serde_json::value::RawValue;
@@ -43,6 +44,8 @@ pub struct Question<'a> {
     pub turns: Vec<Turn>,
     /// The required form of the reply.
     pub schema: Option<Arc<Json>>,
+    /// Tools that are offered in the provider's own form; none if the reply has another form.
+    pub tools: Arc<Vec<ToolSpec>>,
     /// Another constraint to the options of a choice.
     pub held: Option<Held>,
     /// Maximum tokens of the reply.
@@ -66,6 +69,36 @@ pub struct Turn {
     pub role: Role,
     /// Its text.
     pub text: String,
+    /// The calls that the model made in it; in the text instead, unless tools are offered in the provider's own form.
+    pub calls: Vec<ToolCall>,
+    /// The results of calls; in the text instead, likewise.
+    pub results: Vec<ToolResult>,
+}
+
+impl Turn {
+    /// A message, with calls and results apart from its text or in it.
+    pub(super) fn of(message: &ChatMessage, apart: bool) -> Turn {
+        let (mut calls, mut results) = (Vec::new(), Vec::new());
+        if !apart {
+            return Turn { role: message.role, text: message.rendered(), calls, results };
+        }
+        let mut parts = Vec::new();
+        for part in &message.parts {
+            match part {
+                Part::Calls(made) => calls.extend(made.iter().cloned()),
+                Part::Result(result) => results.push(result.clone()),
+                part => parts.push(part.clone()),
+            }
+        }
+        let text = ChatMessage { role: message.role, parts }.rendered();
+        Turn { role: message.role, text, calls, results }
+    }
+
+    /// The text of a result: the tool's own words, with the id by which they can be cited.
+    pub(super) fn told(result: &ToolResult) -> String {
+        let error = if result.error { "Error: " } else { "" };
+        format!("[{}] {error}{}", result.evidence, result.text)
+    }
 }
 
 impl Question<'_> {
@@ -85,11 +118,11 @@ impl Question<'_> {
     /// Appends text to the last message. Some servers refuse two messages of one speaker in a row.
     pub(super) fn add(&mut self, words: String) {
         match self.turns.last_mut() {
-            Some(Turn { role: Role::User, text }) => {
+            Some(Turn { role: Role::User, text, .. }) => {
                 text.push_str("\n\n");
                 text.push_str(&words);
             }
-            _ => self.turns.push(Turn { role: Role::User, text: words }),
+            _ => self.turns.push(Turn::of(&ChatMessage::text(Role::User, words), false)),
         }
     }
 }
@@ -102,7 +135,7 @@ pub trait Wire: Send + Sync + 'static {
     type Body: Serialize + Send + Sync;
 
     /// The constraint modes it supports.
-    const WAYS: &'static [Constrain] = &[Constrain::Schema, Constrain::Words];
+    const WAYS: &'static [Constrain] = &[Constrain::Tools, Constrain::Schema, Constrain::Words];
 
     /// The path of a request.
     fn path(model: &str) -> Vec<String>;

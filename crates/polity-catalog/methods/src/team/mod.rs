@@ -2,6 +2,7 @@
 //!
 //! | module | mechanism |
 //! |---|---|
+//! | [`act`] | think, act, observe: a member calls tools step by step |
 //! | [`vote`] | one answer out of many: plurality, consensus, ranked and approval ballots |
 //! | [`discuss`] | turns of a discussion: who speaks when, and who hears it |
 //! | [`judge`] | choose the best answer, check one, mark several, rate by criteria, prune; tournaments |
@@ -15,6 +16,7 @@
 //! In every prompt the item's question comes first, word for word, and the instruction last. What others said stays typed between the two
 //! ([`Part::Said`]).
 
+pub mod act;
 pub mod discuss;
 pub mod judge;
 pub mod layers;

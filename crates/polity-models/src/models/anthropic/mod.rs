@@ -2,14 +2,16 @@
 
 mod batch;
 
+use super::calls::RawCall;
 use super::capabilities::Capabilities;
 use super::home::Home;
 use super::received::{Apart, End, Ended, Received, Told};
 use super::remote::Remote;
-use super::wire::{BatchWire, Question, Wire, path};
+use super::wire::{BatchWire, Question, Turn, Wire, path};
 use polity_kernel::ask::Role;
+use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 /// The provider `anthropic`.
@@ -25,6 +27,8 @@ pub struct Body {
     #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<String>,
     messages: Vec<Message>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +41,30 @@ pub struct Body {
 #[derive(Debug, Serialize)]
 struct Message {
     role: &'static str,
-    content: String,
+    content: Content,
+}
+
+/// A text, or blocks with calls or results in them.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Blocks(Vec<Json>),
+}
+
+fn message(turn: &Turn) -> Message {
+    let role = if turn.role == Role::Assistant { "assistant" } else { "user" };
+    if turn.calls.is_empty() && turn.results.is_empty() {
+        return Message { role, content: Content::Text(turn.text.clone()) };
+    }
+    let result = |result: &ToolResult| json!({"type": "tool_result", "tool_use_id": result.call, "content": Turn::told(result), "is_error": result.error});
+    let call = |call: &ToolCall| json!({"type": "tool_use", "id": call.id, "name": call.tool, "input": call.read()});
+    let mut blocks: Vec<Json> = turn.results.iter().map(result).collect();
+    if !turn.text.is_empty() {
+        blocks.push(json!({"type": "text", "text": turn.text}));
+    }
+    blocks.extend(turn.calls.iter().map(call));
+    Message { role, content: Content::Blocks(blocks) }
 }
 
 #[derive(Debug, Serialize)]
@@ -73,6 +100,10 @@ struct Block {
     text: Option<String>,
     #[serde(default)]
     name: Option<String>,
+    #[serde(default)]
+    input: Json,
+    #[serde(default)]
+    thinking: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -91,6 +122,10 @@ struct Usage {
 struct OutputTokens {
     #[serde(default)]
     thinking_tokens: u64,
+}
+
+fn tool(tool: &ToolSpec) -> Json {
+    json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema()})
 }
 
 impl Wire for Messages {
@@ -117,14 +152,11 @@ impl Wire for Messages {
 
     fn body(question: &Question<'_>) -> Body {
         let (system, turns) = question.apart();
-        let message = |turn: &&super::wire::Turn| Message {
-            role: if turn.role == Role::Assistant { "assistant" } else { "user" },
-            content: turn.text.clone(),
-        };
         Body {
             model: question.model.to_owned(),
             system,
-            messages: turns.iter().map(message).collect(),
+            messages: turns.into_iter().map(message).collect(),
+            tools: question.tools.iter().map(tool).collect(),
             temperature: question.temperature,
             top_p: question.top_p,
             output_config: question
@@ -141,14 +173,17 @@ impl Wire for Messages {
         received.error_in_body(&Self::HOME, &reply.error)?;
         let blocks = reply.content.ok_or_else(|| received.invalid("the body has no `content`".into()))?;
         let texts: Vec<&str> = blocks.iter().filter_map(|block| block.text.as_deref()).collect();
-        let call = blocks.iter().find(|block| block.r#type == "tool_use");
-        let end = match (reply.stop_reason.as_deref(), call) {
-            (Some("refusal"), _) => End::Refused(None),
-            (Some(cut @ ("max_tokens" | "model_context_window_exceeded")), _) => {
-                End::Cut(format!("stop_reason: {cut}"))
-            }
-            (_, Some(call)) => End::Called(call.name.clone().unwrap_or_default()),
-            (Some("pause_turn"), _) => End::Broken("the reply stopped in its middle (stop_reason: pause_turn)".into()),
+        let called = |block: &Block| RawCall {
+            name: block.name.clone().unwrap_or_default(),
+            arguments: if block.input.is_null() { String::new() } else { block.input.to_string() },
+        };
+        let calls = blocks.iter().filter(|block| block.r#type == "tool_use").map(called).collect();
+        let thoughts: Vec<&str> = blocks.iter().filter_map(|block| block.thinking.as_deref()).collect();
+        let reasoning = (!thoughts.is_empty()).then(|| thoughts.join("\n\n"));
+        let end = match reply.stop_reason.as_deref() {
+            Some("refusal") => End::Refused(None),
+            Some(cut @ ("max_tokens" | "model_context_window_exceeded")) => End::Cut(format!("stop_reason: {cut}")),
+            Some("pause_turn") => End::Broken("the reply stopped in its middle (stop_reason: pause_turn)".into()),
             _ => End::Whole,
         };
         let usage = reply.usage.0.map(|usage| {
@@ -165,7 +200,8 @@ impl Wire for Messages {
                 ..Default::default()
             }
         });
-        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage, ..Told::default() })
+        let text = (!texts.is_empty()).then(|| texts.concat());
+        Ok(Told { text, end, usage, calls, reasoning, ..Told::default() })
     }
 
     /// Its schemas do not support bounds.

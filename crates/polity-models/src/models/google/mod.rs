@@ -1,13 +1,15 @@
 //! Gemini behind Google's generateContent. See README.md.
 
+use super::calls::RawCall;
 use super::capabilities::Capabilities;
 use super::home::Home;
 use super::received::{Apart, End, Ended, Received, Told};
 use super::remote::Remote;
 use super::wire::{Question, Turn, Wire, path};
 use polity_kernel::ask::Role;
+use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 /// The provider `google`.
@@ -24,18 +26,15 @@ pub struct Body {
     system_instruction: Option<Content>,
     contents: Vec<Content>,
     generation_config: GenerationConfig,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Json>,
 }
 
 #[derive(Debug, Serialize)]
 struct Content {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
-    parts: [Text; 1],
-}
-
-#[derive(Debug, Serialize)]
-struct Text {
-    text: String,
+    parts: Vec<Json>,
 }
 
 #[derive(Debug, Serialize)]
@@ -101,6 +100,8 @@ struct Part {
 struct FunctionCall {
     #[serde(default)]
     name: String,
+    #[serde(default)]
+    args: Json,
 }
 
 #[derive(Deserialize)]
@@ -123,8 +124,22 @@ struct Usage {
     cached_content_token_count: u64,
 }
 
-fn content(role: Option<&'static str>, text: String) -> Content {
-    Content { role, parts: [Text { text }] }
+fn content(turn: &Turn) -> Content {
+    let result = |result: &ToolResult| {
+        let key = if result.error { "error" } else { "result" };
+        json!({"functionResponse": {"name": result.tool, "response": {key: Turn::told(result)}}})
+    };
+    let call = |call: &ToolCall| json!({"functionCall": {"name": call.tool, "args": call.read()}});
+    let mut parts: Vec<Json> = turn.results.iter().map(result).collect();
+    if !turn.text.is_empty() || parts.is_empty() && turn.calls.is_empty() {
+        parts.push(json!({"text": turn.text}));
+    }
+    parts.extend(turn.calls.iter().map(call));
+    Content { role: Some(if turn.role == Role::Assistant { "model" } else { "user" }), parts }
+}
+
+fn tool(tool: &ToolSpec) -> Json {
+    json!({"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.schema()})
 }
 
 /// The name without the folder of the API's list.
@@ -157,12 +172,11 @@ impl Wire for GenerateContent {
 
     fn body(question: &Question<'_>) -> Body {
         let (system, turns) = question.apart();
-        let turn = |turn: &&Turn| {
-            content(Some(if turn.role == Role::Assistant { "model" } else { "user" }), turn.text.clone())
-        };
+        let tools: Vec<Json> = question.tools.iter().map(tool).collect();
         Body {
-            system_instruction: system.map(|text| content(None, text)),
-            contents: turns.iter().map(turn).collect(),
+            system_instruction: system.map(|text| Content { role: None, parts: vec![json!({"text": text})] }),
+            contents: turns.into_iter().map(content).collect(),
+            tools: (!tools.is_empty()).then(|| json!([{"functionDeclarations": tools}])),
             generation_config: GenerationConfig {
                 temperature: question.temperature,
                 top_p: question.top_p,
@@ -196,22 +210,26 @@ impl Wire for GenerateContent {
         let parts = candidate.content.and_then(|said| said.parts).unwrap_or_default();
         let texts: Vec<&str> =
             parts.iter().filter(|part| !part.thought).filter_map(|part| part.text.as_deref()).collect();
-        let call = parts.iter().find_map(|part| part.function_call.as_ref());
-        let end = match (candidate.finish_reason.as_deref(), call) {
-            (Some("MAX_TOKENS"), _) => End::Cut("finishReason: MAX_TOKENS".into()),
-            (
-                Some(reason @ ("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "MODEL_ARMOR")),
-                _,
-            ) => {
+        let thoughts: Vec<&str> =
+            parts.iter().filter(|part| part.thought).filter_map(|part| part.text.as_deref()).collect();
+        let reasoning = (!thoughts.is_empty()).then(|| thoughts.join("\n\n"));
+        let call = |call: &FunctionCall| RawCall {
+            name: call.name.clone(),
+            arguments: if call.args.is_null() { String::new() } else { call.args.to_string() },
+        };
+        let calls = parts.iter().filter_map(|part| part.function_call.as_ref()).map(call).collect();
+        let end = match candidate.finish_reason.as_deref() {
+            Some("MAX_TOKENS") => End::Cut("finishReason: MAX_TOKENS".into()),
+            Some(reason @ ("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "MODEL_ARMOR")) => {
                 let words = candidate.finish_message.filter(|words| !words.trim().is_empty());
                 let silent = texts.is_empty().then(|| format!("finishReason: {reason}"));
                 End::Refused(words.or(silent))
             }
-            (_, Some(call)) => End::Called(call.name.clone()),
-            (None | Some("STOP" | "FINISH_REASON_UNSPECIFIED"), _) => End::Whole,
-            (Some(other), _) => End::Broken(format!("the reply is not whole (finishReason: {other})")),
+            None | Some("STOP" | "FINISH_REASON_UNSPECIFIED") => End::Whole,
+            Some(other) => End::Broken(format!("the reply is not whole (finishReason: {other})")),
         };
-        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage, ..Told::default() })
+        let text = (!texts.is_empty()).then(|| texts.concat());
+        Ok(Told { text, end, usage, calls, reasoning, ..Told::default() })
     }
 
     fn inquiry(model: &str) -> (Vec<String>, Option<Json>) {

@@ -1,11 +1,13 @@
 //! Models on one's own machine, behind Ollama's native API. See README.md.
 
+use super::calls::RawCall;
 use super::capabilities::Capabilities;
 use super::home::Home;
 use super::received::{Apart, End, Ended, Received, Told};
 use super::remote::Remote;
 use super::wire::{Question, Turn, Wire, path};
 use polity_kernel::ask::Role;
+use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
@@ -21,6 +23,8 @@ pub struct Chat;
 pub struct Body {
     model: String,
     messages: Vec<Message>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<Arc<Json>>,
     options: Options,
@@ -32,6 +36,37 @@ pub struct Body {
 struct Message {
     role: &'static str,
     content: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_name: Option<String>,
+}
+
+/// A message, and a message of its own for every result in it, which comes first.
+fn messages(turn: &Turn) -> Vec<Message> {
+    let result = |result: &ToolResult| Message {
+        role: "tool",
+        content: Turn::told(result),
+        tool_calls: Vec::new(),
+        tool_name: Some(result.tool.clone()),
+    };
+    let call = |call: &ToolCall| json!({"function": {"name": call.tool, "arguments": call.read()}});
+    let mut messages: Vec<Message> = turn.results.iter().map(result).collect();
+    if !turn.text.is_empty() || messages.is_empty() {
+        let role = match turn.role {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        };
+        let tool_calls = turn.calls.iter().map(call).collect();
+        messages.push(Message { role, content: turn.text.clone(), tool_calls, tool_name: None });
+    }
+    messages
+}
+
+fn tool(tool: &ToolSpec) -> Json {
+    let function = json!({"name": tool.name, "description": tool.description, "parameters": tool.schema()});
+    json!({"type": "function", "function": function})
 }
 
 #[derive(Debug, Serialize)]
@@ -65,6 +100,8 @@ struct Reply {
 struct Said {
     #[serde(default)]
     content: Option<String>,
+    #[serde(default)]
+    thinking: Option<String>,
     #[serde(default)]
     tool_calls: Option<Vec<Json>>,
 }
@@ -105,17 +142,10 @@ impl Wire for Chat {
     }
 
     fn body(question: &Question<'_>) -> Body {
-        let message = |turn: &Turn| Message {
-            role: match turn.role {
-                Role::System => "system",
-                Role::User => "user",
-                Role::Assistant => "assistant",
-            },
-            content: turn.text.clone(),
-        };
         Body {
             model: question.model.to_owned(),
-            messages: question.turns.iter().map(message).collect(),
+            messages: question.turns.iter().flat_map(messages).collect(),
+            tools: question.tools.iter().map(tool).collect(),
             format: question.schema.clone(),
             options: Options {
                 temperature: question.temperature,
@@ -132,10 +162,16 @@ impl Wire for Chat {
         let reply: Reply = received.json("answer of /api/chat")?;
         received.error_in_body(&Self::HOME, &reply.error)?;
         let said = reply.message.ok_or_else(|| received.invalid("the body has no `message`".into()))?;
-        let call = said.tool_calls.and_then(|calls| calls.into_iter().next());
-        let end = match (reply.done_reason.as_deref(), call) {
-            (Some("length"), _) => End::Cut("done_reason: length".into()),
-            (_, Some(call)) => End::Called(call["function"]["name"].as_str().unwrap_or_default().to_owned()),
+        let call = |call: Json| RawCall {
+            name: call["function"]["name"].as_str().unwrap_or_default().to_owned(),
+            arguments: match &call["function"]["arguments"] {
+                Json::Null => String::new(),
+                arguments => arguments.to_string(),
+            },
+        };
+        let calls = said.tool_calls.unwrap_or_default().into_iter().map(call).collect();
+        let end = match reply.done_reason.as_deref() {
+            Some("length") => End::Cut("done_reason: length".into()),
             _ => End::Whole,
         };
         let usage = reply.prompt_eval_count.0.zip(reply.eval_count.0);
@@ -144,7 +180,7 @@ impl Wire for Chat {
             tokens_out,
             ..Default::default()
         });
-        Ok(Told { text: said.content, end, usage, ..Told::default() })
+        Ok(Told { text: said.content, end, usage, calls, reasoning: said.thinking, ..Told::default() })
     }
 
     fn inquiry(model: &str) -> (Vec<String>, Option<Json>) {

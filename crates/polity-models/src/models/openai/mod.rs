@@ -19,8 +19,11 @@ use super::received::{Ended, Told};
 use super::remote::Remote;
 use super::wire::{BatchWire, EmbeddingWire, Question, Turn, Wire, path};
 use polity_kernel::ask::{Constrain, Outcome, Role, Usage};
+use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde_json::{Value as Json, json};
-use wire::{ChatRequest, NamedSchema, StreamOptions, StructuredOutputs, WireFormat, WireMessage};
+use wire::{
+    Called, ChatRequest, Function, NamedSchema, StreamOptions, StructuredOutputs, Tool, WireFormat, WireMessage,
+};
 
 /// The provider `openai`.
 pub type OpenAi = Remote<Chat>;
@@ -56,15 +59,6 @@ impl Wire for Chat {
     }
 
     fn body(question: &Question<'_>) -> ChatRequest {
-        let message = |turn: &Turn| WireMessage {
-            role: match turn.role {
-                Role::System => "system",
-                Role::User => "user",
-                Role::Assistant => "assistant",
-            },
-            content: Some(turn.text.clone()),
-            ..WireMessage::default()
-        };
         let Settings { max_completion_tokens, logprobs, stream, .. } = *question.settings;
         let (structured_outputs, grammar, logprobs) = match &question.held {
             Some(Held::To(options)) => (Some(StructuredOutputs { choice: options.clone() }), None, logprobs),
@@ -76,7 +70,8 @@ impl Wire for Chat {
         let newer = question.own || max_completion_tokens.is_some();
         ChatRequest {
             model: question.model.to_owned(),
-            messages: question.turns.iter().map(message).collect(),
+            messages: question.turns.iter().flat_map(messages).collect(),
+            tools: question.tools.iter().map(tool).collect(),
             response_format: question.schema.clone().map(|schema| WireFormat {
                 r#type: "json_schema",
                 json_schema: NamedSchema { name: ANSWER, strict: true, schema },
@@ -141,6 +136,7 @@ impl Wire for Chat {
         let others = if own { Some(false) } else { None };
         Capabilities {
             schema: of(&["vllm", "llamacpp"], "structured_outputs", "structured_outputs"),
+            tools: of(&[], "tools", "tools"),
             choice: of(&["vllm"], "", "choice").or(others),
             grammar: of(&["llamacpp"], "", "grammar").or(others),
             logprobs: of(&["vllm", "llamacpp"], "top_logprobs", "logprobs"),
@@ -148,6 +144,44 @@ impl Wire for Chat {
             ..Capabilities::default()
         }
     }
+}
+
+/// A message, and a message of its own for every result in it, which comes first.
+fn messages(turn: &Turn) -> Vec<WireMessage> {
+    let result = |result: &ToolResult| WireMessage {
+        role: "tool",
+        content: Some(Turn::told(result)),
+        tool_call_id: Some(result.call.clone()),
+        ..WireMessage::default()
+    };
+    let call = |call: &ToolCall| wire::ToolCall {
+        id: call.id.clone(),
+        r#type: "function".into(),
+        function: Called { name: call.tool.clone(), arguments: call.arguments.clone() },
+    };
+    let mut messages: Vec<WireMessage> = turn.results.iter().map(result).collect();
+    if !turn.text.is_empty() || messages.is_empty() {
+        messages.push(WireMessage {
+            role: match turn.role {
+                Role::System => "system",
+                Role::User => "user",
+                Role::Assistant => "assistant",
+            },
+            content: (!turn.text.is_empty() || turn.calls.is_empty()).then(|| turn.text.clone()),
+            tool_calls: turn.calls.iter().map(call).collect(),
+            ..WireMessage::default()
+        });
+    }
+    messages
+}
+
+fn tool(tool: &ToolSpec) -> Tool {
+    let function = Function {
+        name: tool.name.to_string(),
+        description: Some(tool.description.to_string()),
+        parameters: Some(tool.schema()),
+    };
+    Tool { r#type: "function", function }
 }
 
 impl OpenAi {

@@ -4,6 +4,7 @@ use super::stream;
 use super::wire::{
     Body, CallPiece, Called, Completion, EmbeddingBody, EmbeddingUsage, HOME, ToolCall, Usage, logprobs,
 };
+use crate::models::calls::RawCall;
 use crate::models::provider::ProviderError;
 use crate::models::received::{End, Ended, Received, Told};
 use polity_kernel::ask::{Outcome, ResponseFormat};
@@ -46,6 +47,7 @@ pub(super) fn completion(received: &Received) -> Result<Completion, Ended> {
     Ok(Completion {
         content: choice.message.content,
         refusal: choice.message.refusal,
+        reasoning: choice.message.reasoning_content.or(choice.message.reasoning),
         finish_reason: choice.finish_reason,
         tool_calls: choice.message.tool_calls.unwrap_or_default().into_iter().map(call).collect(),
         logprobs: logprobs(choice.logprobs),
@@ -68,18 +70,19 @@ impl From<Usage> for polity_kernel::ask::Usage {
 impl From<Completion> for Told {
     fn from(completion: Completion) -> Self {
         let refusal = completion.refusal.filter(|words| !words.trim().is_empty());
-        let end = match (refusal, completion.finish_reason.as_deref(), completion.tool_calls.into_iter().next()) {
-            (Some(words), ..) => End::Refused(Some(words)),
-            (_, Some("length"), _) => End::Cut("finish_reason: length".into()),
-            (_, Some("content_filter"), _) => End::Refused(None),
-            (.., Some(call)) => End::Called(call.function.name),
+        let end = match (refusal, completion.finish_reason.as_deref()) {
+            (Some(words), _) => End::Refused(Some(words)),
+            (_, Some("length")) => End::Cut("finish_reason: length".into()),
+            (_, Some("content_filter")) => End::Refused(None),
             _ => End::Whole,
         };
+        let call = |call: ToolCall| RawCall { name: call.function.name, arguments: call.function.arguments };
+        let calls = completion.tool_calls.into_iter().map(call).collect();
         let usage = completion.usage.map(|told| told.into());
         let first = completion.logprobs.into_iter().next();
         let alternatives = first.into_iter().flat_map(|token| token.top_logprobs);
         let alternatives = alternatives.map(|token| (token.token, token.logprob)).collect();
-        Told { text: completion.content, end, usage, alternatives }
+        Told { text: completion.content, end, usage, alternatives, calls, reasoning: completion.reasoning }
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) fn assemble(body: &str) -> Result<Completion, Broken> {
         for choice in piece.choices.unwrap_or_default().into_iter().filter(|choice| choice.index == 0) {
             append(&mut whole.content, choice.message.content);
             append(&mut whole.refusal, choice.message.refusal);
+            append(&mut whole.reasoning, choice.message.reasoning_content.or(choice.message.reasoning));
             whole.finish_reason = choice.finish_reason.or(whole.finish_reason);
             whole.logprobs.extend(logprobs(choice.logprobs));
             for part in choice.message.tool_calls.unwrap_or_default() {

@@ -265,6 +265,9 @@ pub(super) struct Choice {
 pub(super) struct Piece {
     pub content: Option<String>,
     pub refusal: Option<String>,
+    /// DeepSeek's, GLM's and vLLM's name for what a model thinks; others write `reasoning`.
+    pub reasoning_content: Option<String>,
+    pub reasoning: Option<String>,
     pub tool_calls: Option<Vec<CallPiece>>,
 }
 
@@ -312,6 +315,8 @@ pub struct Completion {
     pub content: Option<String>,
     /// The model's refusal message.
     pub refusal: Option<String>,
+    /// What the model thought, if the server shows it.
+    pub reasoning: Option<String>,
     /// The finish reason: `stop`, `length`, `tool_calls`, `content_filter`.
     pub finish_reason: Option<String>,
     /// The tools it called.

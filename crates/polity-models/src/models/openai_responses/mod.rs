@@ -1,5 +1,6 @@
 //! Models behind OpenAI's responses endpoint. See README.md.
 
+use super::calls::RawCall;
 use super::capabilities::Capabilities;
 use super::form::ANSWER;
 use super::home::Home;
@@ -8,8 +9,9 @@ use super::received::{Apart, End, Ended, Received, Told};
 use super::remote::Remote;
 use super::wire::{BatchWire, Question, Turn, Wire, path};
 use polity_kernel::ask::Role;
+use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 /// The provider `openai-responses`.
@@ -22,7 +24,9 @@ pub struct Responses;
 #[derive(Debug, Serialize)]
 pub struct Body {
     model: String,
-    input: Vec<Message>,
+    input: Vec<Input>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,10 +38,44 @@ pub struct Body {
     max_output_tokens: u64,
 }
 
+/// A message, a call, or the result of one.
 #[derive(Debug, Serialize)]
-struct Message {
-    role: &'static str,
-    content: String,
+#[serde(untagged)]
+enum Input {
+    Message { role: &'static str, content: String },
+    Call { r#type: &'static str, call_id: String, name: String, arguments: String },
+    Result { r#type: &'static str, call_id: String, output: String },
+}
+
+fn inputs(turn: &Turn) -> Vec<Input> {
+    let result = |result: &ToolResult| Input::Result {
+        r#type: "function_call_output",
+        call_id: result.call.clone(),
+        output: Turn::told(result),
+    };
+    let call = |call: &ToolCall| Input::Call {
+        r#type: "function_call",
+        call_id: call.id.clone(),
+        name: call.tool.clone(),
+        arguments: call.arguments.clone(),
+    };
+    let mut inputs: Vec<Input> = turn.results.iter().map(result).collect();
+    if !turn.text.is_empty() || inputs.is_empty() && turn.calls.is_empty() {
+        let role = match turn.role {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+        };
+        inputs.push(Input::Message { role, content: turn.text.clone() });
+    }
+    inputs.extend(turn.calls.iter().map(call));
+    inputs
+}
+
+fn tool(tool: &ToolSpec) -> Json {
+    json!({
+        "type": "function", "name": tool.name, "description": tool.description, "parameters": tool.schema(), "strict": false,
+    })
 }
 
 #[derive(Debug, Serialize)]
@@ -83,6 +121,10 @@ struct Item {
     content: Option<Vec<Part>>,
     #[serde(default)]
     name: Option<String>,
+    #[serde(default)]
+    arguments: Option<String>,
+    #[serde(default)]
+    summary: Option<Vec<Part>>,
 }
 
 /// A text, or a refusal.
@@ -126,18 +168,11 @@ impl Wire for Responses {
     }
 
     fn body(question: &Question<'_>) -> Body {
-        let message = |turn: &Turn| Message {
-            role: match turn.role {
-                Role::System => "system",
-                Role::User => "user",
-                Role::Assistant => "assistant",
-            },
-            content: turn.text.clone(),
-        };
         let format = |schema| Format { r#type: "json_schema", name: ANSWER, strict: true, schema };
         Body {
             model: question.model.to_owned(),
-            input: question.turns.iter().map(message).collect(),
+            input: question.turns.iter().flat_map(inputs).collect(),
+            tools: question.tools.iter().map(tool).collect(),
             temperature: question.temperature,
             top_p: question.top_p,
             text: question.schema.clone().map(|schema| Text { format: format(schema) }),
@@ -155,16 +190,21 @@ impl Wire for Responses {
             || output.iter().filter(|item| item.r#type == "message").flat_map(|item| item.content.iter().flatten());
         let texts: Vec<&str> = parts().filter_map(|part| part.text.as_deref()).collect();
         let refusal = parts().find_map(|part| part.refusal.clone()).filter(|words| !words.trim().is_empty());
-        let call = output.iter().find(|item| item.r#type.ends_with("_call"));
+        let call = |item: &Item| RawCall {
+            name: item.name.clone().unwrap_or_else(|| item.r#type.clone()),
+            arguments: item.arguments.clone().unwrap_or_default(),
+        };
+        let calls = output.iter().filter(|item| item.r#type.ends_with("_call")).map(call).collect();
+        let thoughts =
+            output.iter().filter(|item| item.r#type == "reasoning").flat_map(|item| item.summary.iter().flatten());
+        let thoughts: Vec<&str> = thoughts.filter_map(|part| part.text.as_deref()).collect();
+        let reasoning = (!thoughts.is_empty()).then(|| thoughts.join("\n\n"));
         let reason = reply.incomplete_details.and_then(|details| details.reason);
         let end = match (refusal, reply.status.as_deref(), reason.as_deref()) {
             (Some(words), ..) => End::Refused(Some(words)),
             (_, _, Some("max_output_tokens")) => End::Cut("incomplete: max_output_tokens".into()),
             (_, _, Some("content_filter")) => End::Refused(None),
-            (_, None | Some("completed"), _) => match call {
-                Some(call) => End::Called(call.name.clone().unwrap_or_else(|| call.r#type.clone())),
-                None => End::Whole,
-            },
+            (_, None | Some("completed"), _) => End::Whole,
             (_, Some(status), _) => End::Broken(format!("the response is not complete (status: {status})")),
         };
         let usage = reply.usage.0.map(|usage| polity_kernel::ask::Usage {
@@ -174,7 +214,8 @@ impl Wire for Responses {
             tokens_thinking: usage.output_tokens_details.map_or(0, |details| details.reasoning_tokens),
             ..Default::default()
         });
-        Ok(Told { text: (!texts.is_empty()).then(|| texts.concat()), end, usage, ..Told::default() })
+        let text = (!texts.is_empty()).then(|| texts.concat());
+        Ok(Told { text, end, usage, calls, reasoning, ..Told::default() })
     }
 
     fn bounds(model: &str) -> bool {

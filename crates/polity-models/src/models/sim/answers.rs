@@ -89,7 +89,11 @@ pub(super) fn placeholder(response_format: &ResponseFormat, draws: &mut Draws) -
             let x = draws.range(low.max(-FAR), high.min(FAR));
             fit((x * 100.0).round() / 100.0, *low, *high, *whole).to_string()
         }
-        ResponseFormat::Text | ResponseFormat::List { .. } | ResponseFormat::Record(_) | ResponseFormat::Vector => {
+        ResponseFormat::Text
+        | ResponseFormat::List { .. }
+        | ResponseFormat::Record(_)
+        | ResponseFormat::Calls(_)
+        | ResponseFormat::Vector => {
             format!("simulated reply {}", draws.below(1000))
         }
     }

@@ -527,9 +527,11 @@ fn fitted(response_format: &ResponseFormat, answer: &str) -> Json {
             Json::from(options.iter().find(|option| same_answer(option, answer)).map_or(answer, String::as_str))
         }
         ResponseFormat::Number { .. } => number(answer).map_or_else(|| Json::from(answer), Json::from),
-        ResponseFormat::Text | ResponseFormat::List { .. } | ResponseFormat::Record(_) | ResponseFormat::Vector => {
-            Json::from(answer)
-        }
+        ResponseFormat::Text
+        | ResponseFormat::List { .. }
+        | ResponseFormat::Record(_)
+        | ResponseFormat::Calls(_)
+        | ResponseFormat::Vector => Json::from(answer),
     }
 }
 

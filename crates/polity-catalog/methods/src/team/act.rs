@@ -1,0 +1,138 @@
+//! Think, act, observe: a member calls tools and sees their results, step by step.
+
+use super::{NO_ANSWER, persona};
+use polity_kernel::ask::{ChatMessage, Part, ResponseFormat, Role, Task, Value};
+use polity_kernel::method::{Brief, TeamContext};
+use polity_kernel::policy::Fault;
+use polity_kernel::tool::{EffectClass, ToolCall, ToolResult, ToolSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// The tool by which a member gives the final answer, if the episode has no action of its own for that.
+pub const ANSWER_TOOL: &str = "answer";
+
+/// What a member has done so far, as it is shown to the member again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Course {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+}
+
+/// A step: what the member said, the calls that it made, and their results.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// What it said besides.
+    pub thought: String,
+    /// Its calls, with their ids.
+    pub calls: Vec<ToolCall>,
+    /// Their results, in the same order.
+    pub results: Vec<ToolResult>,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Acted {
+    /// Tools were called; their results are in the course.
+    Called,
+    /// The member gave this answer. A call of the tool [`ANSWER_TOOL`] is one, and so is a reply without calls.
+    Answered(String),
+    /// There was no usable reply; the reason was recorded.
+    Nothing,
+}
+
+impl Course {
+    /// Formats the steps as messages that continue a conversation.
+    #[must_use]
+    pub fn messages(&self) -> Vec<ChatMessage> {
+        let mut messages = Vec::with_capacity(2 * self.steps.len());
+        for Step { thought, calls, results } in &self.steps {
+            let thought = Some(Part::Text(thought.clone())).filter(|_| !thought.is_empty());
+            let parts = thought.into_iter().chain([Part::Calls(calls.clone())]).collect();
+            messages.push(ChatMessage { role: Role::Assistant, parts });
+            let parts = results.iter().cloned().map(Part::Result).collect();
+            messages.push(ChatMessage { role: Role::User, parts });
+        }
+        messages
+    }
+
+    /// Returns all results, in order.
+    pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.steps.iter().flat_map(|step| &step.results)
+    }
+
+    /// Returns the results as evidence for another member.
+    #[must_use]
+    pub fn evidence(&self) -> Vec<Part> {
+        self.results().cloned().map(Part::Result).collect()
+    }
+}
+
+/// Builds the opening of a conversation in which a member acts: its persona, the question, what others said, and the instruction.
+#[must_use]
+pub fn opening(context: &TeamContext<'_>, member: usize, shown: &[Part], instruction: &str) -> Vec<ChatMessage> {
+    let mut messages = persona(context, member);
+    let mut parts = vec![Part::Text(context.item.question.clone())];
+    parts.extend_from_slice(shown);
+    parts.push(Part::Text(instruction.trim_end().to_owned()));
+    messages.push(ChatMessage { role: Role::User, parts });
+    messages
+}
+
+/// A member takes one step after an opening. `may`: the tools that it is offered now; see [`offers`].
+///
+/// # Errors
+/// A fault of the environment.
+pub async fn step(
+    context: &mut TeamContext<'_>,
+    member: usize,
+    course: &mut Course,
+    opening: Vec<ChatMessage>,
+    may: Vec<ToolSpec>,
+) -> Result<Acted, Fault> {
+    let mut messages = opening;
+    messages.extend(course.messages());
+    let brief = Brief::new(member, messages, ResponseFormat::Calls(may.into())).task(Task::Solve);
+    let (thought, calls) = match context.ask(brief).await {
+        Ok(Value::Calls { text, calls }) => (text.trim().to_owned(), calls),
+        Ok(_) => return Ok(nothing(context, member, "the reply is neither a text nor calls")),
+        Err(why) => return Ok(nothing(context, member, &why.to_string())),
+    };
+    if calls.is_empty() {
+        return Ok(Acted::Answered(thought));
+    }
+    let is_answer = |call: &&ToolCall| call.tool == ANSWER_TOOL && context.episode_ref().is_none();
+    if let Some(call) = calls.iter().find(is_answer) {
+        let answer = call.read().get("answer").map(|answer| match answer {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        return Ok(Acted::Answered(answer.unwrap_or_default()));
+    }
+    let (calls, results) = context.call(member, calls).await?;
+    course.steps.push(Step { thought, calls, results });
+    Ok(Acted::Called)
+}
+
+fn nothing(context: &mut TeamContext<'_>, member: usize, why: &str) -> Acted {
+    context.record(member, NO_ANSWER, why);
+    Acted::Nothing
+}
+
+/// Returns the tools that a member may call now, and, if the episode does not decide what is solved, one to answer with.
+///
+/// # Errors
+/// A fault of the environment.
+pub fn offers(context: &TeamContext<'_>, member: usize) -> Result<Vec<ToolSpec>, Fault> {
+    let mut tools = context.tools(member)?;
+    if context.episode_ref().is_none() {
+        let letters = context.item.letters();
+        let answer =
+            if letters.is_empty() { json!({"type": "string"}) } else { json!({"type": "string", "enum": letters}) };
+        let arguments = json!({
+            "type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": false,
+        });
+        let doc = "Gives the final answer, alone and as short as it can be, and ends the work";
+        tools.push(ToolSpec::new(ANSWER_TOOL, doc, &arguments, EffectClass::Pure));
+    }
+    Ok(tools)
+}
