@@ -529,6 +529,17 @@ pub struct Hidden {
     pub task: Task,
     /// For a model `recorded/NAME`: its answer on record, or why there is none.
     pub recorded: Option<Result<Recorded, String>>,
+    /// Calls that find what the answer needs, in order; for simulated models that read what they are shown.
+    pub plan: Arc<Vec<PlannedCall>>,
+}
+
+/// A call that finds something which an item's answer needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedCall {
+    /// The call.
+    pub call: ToolCall,
+    /// A text that its result holds, without regard to case. If it is empty, no result shows that the call is done.
+    pub finds: String,
 }
 
 /// An answer that a model once gave ([`crate::items::Recording`]).

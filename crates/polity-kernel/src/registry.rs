@@ -9,8 +9,8 @@ use crate::metric::{self, Metric, MetricHost, Source};
 use crate::policy::{self, Policy, PolicyHost, PolicySetup, Prompts};
 use crate::population::Population;
 use crate::scenario::Inputs;
-use crate::tool::{OutsideToolkit, PureToolkit, ToolSpec};
-use crate::toolbox::PureHost;
+use crate::tool::{AskingToolkit, OutsideToolkit, PureToolkit, ToolSpec};
+use crate::toolbox::Host;
 use crate::topology::Topology;
 use crate::tree::{Invalid, Key, Node, TreeError, unknown_kind};
 use crate::world::{
@@ -62,11 +62,20 @@ type OpenWorld = Box<dyn Fn(&Node, &str, &WorldSetup<'_>) -> Result<Box<dyn Worl
 type OpenPolicy = Box<dyn Fn(&Node, &str, &PolicySetup<'_>) -> Result<Arc<dyn PolicyHost>, TreeError> + Send + Sync>;
 type OpenMethod = Box<dyn Fn(&Node, &str, usize, u32) -> Result<Box<dyn MethodHost>, TreeError> + Send + Sync>;
 type OpenEnvironment = Box<dyn Fn(&Node, &str, &WorldSetup<'_>) -> Result<Env, TreeError> + Send + Sync>;
-type OpenToolkit = Box<dyn Fn(&Node, &str, &Inputs, Option<&[ToolSpec]>) -> Result<Opened, TreeError> + Send + Sync>;
+type OpenToolkit = Box<dyn Fn(&Node, &str, &ToolkitSetup<'_>) -> Result<Opened, TreeError> + Send + Sync>;
 type OpenMetric = Box<dyn Fn(&Node, &str, &Source<'_>) -> Result<Box<dyn MetricHost>, TreeError> + Send + Sync>;
 
-/// The tools of an open toolkit, and what computes their results, unless its calls are effects.
-type Opened = (Vec<ToolSpec>, Option<Box<dyn PureHost>>);
+/// The tools of an open toolkit, and who makes its calls.
+type Opened = (Vec<ToolSpec>, Host);
+
+/// What a toolkit is opened with, besides its parameters.
+pub(crate) struct ToolkitSetup<'a> {
+    pub inputs: &'a Inputs,
+    /// The tools that it listed itself before the run.
+    pub listed: Option<&'a [ToolSpec]>,
+    /// The scenario's model.
+    pub model: Option<&'a str>,
+}
 
 struct KindRegistry<Open> {
     what: &'static str,
@@ -353,9 +362,22 @@ impl Registry {
             T::NAME,
             T::SUMMARY,
             files,
-            Box::new(|node, path, inputs, _| {
-                let toolkit = T::open(node.read(path)?, inputs).map_err(|invalid| node.blame(path, invalid))?;
-                Ok((toolkit.tools(), Some(Box::new(toolkit))))
+            Box::new(|node, path, setup| {
+                let toolkit = T::open(node.read(path)?, setup.inputs).map_err(|invalid| node.blame(path, invalid))?;
+                Ok((toolkit.tools(), Host::Pure(Box::new(toolkit))))
+            }),
+        );
+    }
+
+    /// Adds a toolkit whose calls are questions to models or people.
+    pub fn asking_toolkit<T: AskingToolkit>(&mut self, files: LeafFiles) {
+        self.toolkits.put::<T::Params>(
+            T::NAME,
+            T::SUMMARY,
+            files,
+            Box::new(|node, path, setup| {
+                let toolkit = T::open(node.read(path)?, setup.model).map_err(|invalid| node.blame(path, invalid))?;
+                Ok((toolkit.tools(), Host::Asking(Box::new(toolkit))))
             }),
         );
     }
@@ -366,9 +388,9 @@ impl Registry {
             T::NAME,
             T::SUMMARY,
             files,
-            Box::new(|node, path, _, listed| {
-                let tools = T::tools(node.read(path)?, listed).map_err(|invalid| node.blame(path, invalid))?;
-                Ok((tools, None))
+            Box::new(|node, path, setup| {
+                let tools = T::tools(node.read(path)?, setup.listed).map_err(|invalid| node.blame(path, invalid))?;
+                Ok((tools, Host::Outside))
             }),
         );
     }
@@ -385,10 +407,9 @@ impl Registry {
         kind: &Key,
         rest: &Node,
         path: &str,
-        inputs: &Inputs,
-        listed: Option<&[ToolSpec]>,
+        setup: &ToolkitSetup<'_>,
     ) -> Result<Opened, TreeError> {
-        self.toolkits.find(kind, path)?(rest, path, inputs, listed)
+        self.toolkits.find(kind, path)?(rest, path, setup)
     }
 
     /// Returns the environments, by name. Each is also a world.

@@ -6,6 +6,7 @@
 //! before it is used. See `docs/decisions/tools-are-data.md`.
 
 use crate::Invalid;
+use crate::ask::Request;
 use crate::scenario::Inputs;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -133,7 +134,12 @@ impl ToolResult {
     #[must_use]
     pub fn size(&self) -> usize {
         let ToolResult { call, tool, evidence, text, .. } = self;
-        call.len() + tool.len() + evidence.len() + text.len() + "Error of call  of  []:\n\nEnd of []".len() + evidence.len()
+        call.len()
+            + tool.len()
+            + evidence.len()
+            + text.len()
+            + "Error of call  of  []:\n\nEnd of []".len()
+            + evidence.len()
     }
 }
 
@@ -192,6 +198,25 @@ pub trait PureToolkit: Send + Sync + Sized + 'static {
     fn tools(&self) -> Vec<ToolSpec>;
     /// Calls a tool. The arguments fit its schema.
     fn call(&self, tool: &str, arguments: &Arguments) -> ToolOutput;
+}
+
+/// A toolkit whose calls are questions to models or people: a call asks, and the reply is its result.
+pub trait AskingToolkit: Send + Sync + Sized + 'static {
+    /// The name a scenario uses; also the name of the leaf's folder.
+    const NAME: &'static str;
+    /// One line for lists.
+    const SUMMARY: &'static str;
+    /// What a scenario may set.
+    type Params: DeserializeOwned + JsonSchema;
+
+    /// Opens the toolkit; or returns which parameter does not fit. `model`: the scenario's own, if it names one.
+    fn open(params: Self::Params, model: Option<&str>) -> Result<Self, Invalid>;
+    /// Returns its tools.
+    fn tools(&self) -> Vec<ToolSpec>;
+    /// Returns the full names of the models and people that it may ask.
+    fn targets(&self) -> Vec<String>;
+    /// Returns the question of a call; or what is wrong with its arguments. The reply must be a text.
+    fn question(&self, tool: &str, arguments: &Arguments) -> Result<Request, String>;
 }
 
 /// The declaration of a toolkit whose calls are effects. The driver's side makes the calls.

@@ -4,8 +4,8 @@
 //! numbers of results, and the rest of results that were cut. It is a value, so it is part of a checkpoint, and a search can go back to
 //! an earlier one.
 
-use crate::ask::{Ask, AskError, ChatMessage, Part, Question, Reply, Request, ResponseFormat, Role};
-use crate::tool::{Arguments, EffectClass, PureToolkit, ToolCall, ToolOutput, ToolResult, ToolSpec};
+use crate::ask::{Ask, AskError, ChatMessage, Part, Question, Reply, Request, ResponseFormat, Role, Value};
+use crate::tool::{Arguments, AskingToolkit, EffectClass, PureToolkit, ToolCall, ToolOutput, ToolResult, ToolSpec};
 use crate::tree::nearest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -30,6 +30,32 @@ pub(crate) trait PureHost: Send + Sync {
     fn call(&self, tool: &str, arguments: &Arguments) -> ToolOutput;
 }
 
+/// A toolkit that asks, with its type erased.
+pub(crate) trait AskingHost: Send + Sync {
+    fn targets(&self) -> Vec<String>;
+    fn question(&self, tool: &str, arguments: &Arguments) -> Result<Request, String>;
+}
+
+impl<T: AskingToolkit> AskingHost for T {
+    fn targets(&self) -> Vec<String> {
+        AskingToolkit::targets(self)
+    }
+
+    fn question(&self, tool: &str, arguments: &Arguments) -> Result<Request, String> {
+        AskingToolkit::question(self, tool, arguments)
+    }
+}
+
+/// Who makes the calls of a toolkit.
+pub(crate) enum Host {
+    /// The machine itself.
+    Pure(Box<dyn PureHost>),
+    /// Whoever it asks.
+    Asking(Box<dyn AskingHost>),
+    /// The driver.
+    Outside,
+}
+
 impl<T: PureToolkit> PureHost for T {
     fn call(&self, tool: &str, arguments: &Arguments) -> ToolOutput {
         PureToolkit::call(self, tool, arguments)
@@ -45,8 +71,7 @@ pub(crate) struct Kit {
     pub prefix: String,
     /// Maximum bytes of a result.
     pub most: usize,
-    /// `None`: its calls are effects.
-    pub pure: Option<Box<dyn PureHost>>,
+    pub host: Host,
 }
 
 /// The toolkits of a scenario.
@@ -210,7 +235,12 @@ impl Toolbox {
     /// Returns the targets of its effects.
     #[must_use]
     pub fn targets(&self) -> Vec<String> {
-        self.kits.iter().filter(|kit| kit.pure.is_none()).map(|kit| format!("{PROVIDER}/{}", kit.name)).collect()
+        let of = |kit: &Kit| match &kit.host {
+            Host::Pure(_) => Vec::new(),
+            Host::Asking(host) => host.targets(),
+            Host::Outside => vec![format!("{PROVIDER}/{}", kit.name)],
+        };
+        self.kits.iter().flat_map(of).collect()
     }
 
     /// Checks a list of names of tools and toolkits; the error names the first that is neither.
@@ -221,14 +251,17 @@ impl Toolbox {
         let kits = self.kits.iter().map(|kit| kit.name.as_str());
         let known: Vec<&str> = kits.chain(self.tools.iter().map(|tool| &*tool.name)).collect();
         let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
-        let near = nearest(name, known.iter().copied()).map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+        let near =
+            nearest(name, known.iter().copied()).map_or(String::new(), |near| format!(", did you mean `{near}`?"));
         Err(format!("there is no tool or toolkit `{name}`{near} (the scenario's `tools` have {})", known.join(", ")))
     }
 
     /// Returns the tools that an agent may call now. `allowed`: names of tools and toolkits; `None` allows all.
     #[must_use]
     pub fn offered(&self, session: &ToolSession, allowed: Option<&[String]>) -> Vec<ToolSpec> {
-        let may = |kit: &Kit, tool: &str| allowed.is_none_or(|names| names.iter().any(|name| *name == kit.name || name == tool));
+        let may = |kit: &Kit, tool: &str| {
+            allowed.is_none_or(|names| names.iter().any(|name| *name == kit.name || name == tool))
+        };
         let mut tools = self.tools.iter();
         let mut offered = Vec::with_capacity(self.tools.len());
         for kit in &self.kits {
@@ -258,14 +291,18 @@ impl Toolbox {
         let mut outputs: Vec<Option<(ToolOutput, usize)>> = vec![None; calls.len()];
         let mut together = Vec::new();
         for (place, call) in calls.iter().enumerate() {
-            match self.find(&call.tool) {
-                Some((kit, tool)) if kit.pure.is_none() && tool.session.is_none() => {
-                    together.push((place, kit.most, (actor, request(kit, tool, call, ""))));
-                }
-                _ => {}
+            let Some((kit, tool)) = self.find(&call.tool).filter(|(_, tool)| tool.session.is_none()) else { continue };
+            match &kit.host {
+                Host::Pure(_) => {}
+                Host::Outside => together.push((place, kit.most, (actor, request(kit, tool, call, "")))),
+                Host::Asking(host) => match host.question(&tool.name, &call.read()) {
+                    Ok(question) => together.push((place, kit.most, (actor, Question::new(question)))),
+                    Err(why) => outputs[place] = Some((ToolOutput::error(why), kit.most)),
+                },
             }
         }
-        let (places, questions): (Vec<_>, Vec<_>) = together.into_iter().map(|(place, most, q)| ((place, most), q)).unzip();
+        let (places, questions): (Vec<_>, Vec<_>) =
+            together.into_iter().map(|(place, most, q)| ((place, most), q)).unzip();
         for ((place, most), reply) in places.into_iter().zip(ask.ask_all(questions).await) {
             outputs[place] = Some((output(reply), most));
         }
@@ -273,9 +310,9 @@ impl Toolbox {
         for (call, done) in calls.iter().zip(outputs) {
             let (output, most) = match (done, self.find(&call.tool)) {
                 (Some(done), _) => done,
-                (None, Some((kit, tool))) => match (&kit.pure, &tool.session) {
-                    (Some(pure), _) => (pure.call(&tool.name, &call.read()), kit.most),
-                    (None, Some(name)) => {
+                (None, Some((kit, tool))) => match (&kit.host, &tool.session) {
+                    (Host::Pure(pure), _) => (pure.call(&tool.name, &call.read()), kit.most),
+                    (_, Some(name)) => {
                         let state = session.states.get(&**name).cloned().unwrap_or_default();
                         let reply = ask.ask(actor, request(kit, tool, call, &state)).await;
                         let output = output(reply);
@@ -285,7 +322,7 @@ impl Toolbox {
                         }
                         (output, kit.most)
                     }
-                    (None, None) => (ToolOutput::error("the call was not made"), kit.most),
+                    (_, None) => (ToolOutput::error("the call was not made"), kit.most),
                 },
                 (None, None) => {
                     let most = RESULT_TOKENS as usize * TOKEN;
@@ -319,6 +356,7 @@ pub fn output_format() -> ResponseFormat {
 /// Returns what a reply of the driver means for the model.
 fn output(reply: Reply) -> ToolOutput {
     match reply {
+        Ok(Value::Text(text)) => ToolOutput::text(text),
         Ok(value) => value.read(&output_format()).unwrap_or_else(ToolOutput::error),
         Err(AskError::Denied(why)) => ToolOutput::error(format!("not called: {why}")),
         Err(why) => ToolOutput::error(format!("the call failed: {why}")),

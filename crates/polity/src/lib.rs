@@ -147,10 +147,11 @@ pub fn fork<'a>(
     edits.into_iter().try_fold(fork, |fork, (path, value)| fork.set(path, value))?.run()
 }
 
-/// Returns a registry with every leaf of the catalogue.
+/// Returns a registry with every leaf of the catalogue, and with every toolkit.
 #[must_use]
 pub fn registry() -> Registry {
     let mut registry = Registry::new();
     polity_catalog::register_all(&mut registry);
+    polity_models::toolkits::register_all(&mut registry);
     registry
 }

@@ -218,7 +218,7 @@ impl Engine<'_> {
     pub(crate) fn survey(&self, prepared: &Prepared, extent: Extent) -> Result<Survey, DriveError> {
         let mut memory = self.memory_budget();
         let scenario = Scenario::read(&prepared.tree)?;
-        let engine = self.with_models_of(prepared, &scenario)?;
+        let engine = self.with_models_of(prepared, &scenario, None)?;
         let (agents, asked) = match extent {
             Extent::Outline => {
                 let Prepared { tree, inputs, .. } = prepared;
@@ -271,7 +271,7 @@ impl Engine<'_> {
     ) -> Result<Step, DriveError> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
-        let engine = self.with_models_of(prepared, &scenario)?;
+        let engine = self.with_models_of(prepared, &scenario, Some(out))?;
         let mut machine = self.assemble(prepared)?;
         let asked = engine.check_models_of(&machine, &scenario)?;
         if let Some((loops, file)) = scenario.dropped_loops(&prepared.inputs) {
@@ -333,7 +333,9 @@ impl Engine<'_> {
             self.outside.batch_pause,
             self.outside.notes.clone(),
         )?;
-        let asked = self.source(scenario, &prices, ranks(scenario, machine), Some((batches, ledger(&journal))));
+        let in_doubt = past.broken.iter().filter(|(_, charged)| charged.is_some()).map(|(id, _)| *id).collect();
+        let recorded = Some((batches, ledger(&journal), in_doubt));
+        let asked = self.source(scenario, &prices, ranks(scenario, machine), recorded);
         let mut source = WithPeople::new(asked, mailbox, named, timeout, self.outside.notes.clone());
         let control = Control::open(self.disk.clone(), folder.path())?;
         let writing = Writing { journal, recorder, saved, snapshots: scenario.snapshot };
@@ -456,7 +458,7 @@ impl Engine<'_> {
             manifest.scenario = prepared.tree.to_json();
         }
         let scenario = Scenario::read(&prepared.tree)?;
-        let engine = self.with_models_of(&prepared, &scenario)?;
+        let engine = self.with_models_of(&prepared, &scenario, Some(folder.path()))?;
         let mut machine = self.assemble(&prepared)?;
         self.check_derived(&folder, &manifest, &machine)?;
         let tables = story.inventory.results(self.disk.as_ref(), folder.path());

@@ -94,7 +94,7 @@ impl Engine<'_> {
         watch: &mut dyn Watch,
     ) -> Result<Option<Forecast>, DriveError> {
         let scenario = Scenario::read(&prepared.tree)?;
-        let engine = self.with_models_of(prepared, &scenario)?;
+        let engine = self.with_models_of(prepared, &scenario, None)?;
         let machine = self.assemble(prepared)?;
         let asked = engine.check_models_of(&machine, &scenario)?;
         // Same requirement as for a dollar limit: prices must be known.

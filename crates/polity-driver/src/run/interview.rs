@@ -41,7 +41,7 @@ impl Engine<'_> {
         let folder = Folder::read(self.disk.clone(), dir)?;
         let recorded = self.recorded(&folder)?;
         let scenario = Scenario::read(&recorded.prepared.tree)?;
-        let engine = self.with_models_of(&recorded.prepared, &scenario)?;
+        let engine = self.with_models_of(&recorded.prepared, &scenario, None)?;
         engine.check_models_of(&self.assemble(&recorded.prepared)?, &scenario)?;
         let manifest = recorded.manifest.clone();
         let trace = self.trace(&manifest, &folder);

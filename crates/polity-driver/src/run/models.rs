@@ -4,18 +4,37 @@ use super::Engine;
 use super::manifest::{Asked, Manifest};
 use super::prepare::{Prepared, blame};
 use crate::source::{Batches, Ledger, Live, Outside, Ranks, Simulated, Source};
+use polity_kernel::ask::EffectId;
 use polity_kernel::scenario::{Assembled, Budget, Scenario};
 use polity_models::models::Capabilities;
 use polity_models::models::prices::{self, Prices};
 use polity_models::models::sim::Sim;
+use polity_models::toolkits::{FILES, Place, Toolkits};
 use polity_store::DriveError;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 impl Engine<'_> {
-    /// Returns the engine with the simulated models that the scenario's file declares.
-    pub(super) fn with_models_of(&self, prepared: &Prepared, scenario: &Scenario) -> Result<Self, DriveError> {
+    /// Returns the engine with the simulated models that the scenario's file declares, and its toolkits. `folder`: the folder of the run,
+    /// in which toolkits keep their files.
+    pub(super) fn with_models_of(
+        &self,
+        prepared: &Prepared,
+        scenario: &Scenario,
+        folder: Option<&Path>,
+    ) -> Result<Self, DriveError> {
+        let engine = self.with_simulated(prepared, scenario)?;
+        if scenario.tools.is_empty() {
+            return Ok(engine);
+        }
+        let place = Place { folder: folder.map(|folder| folder.join(FILES)), inputs: &prepared.inputs };
+        let toolkits = Toolkits::of(&scenario.tools, &place)?;
+        Ok(Engine { providers: Arc::new(engine.providers.behind(Arc::new(toolkits))), ..engine })
+    }
+
+    fn with_simulated(&self, prepared: &Prepared, scenario: &Scenario) -> Result<Self, DriveError> {
         let Some(path) = &scenario.simulated else { return Ok(self.clone()) };
         let wrong = |why: &str| blame(&prepared.tree, "simulated", &why);
         let text = prepared.inputs.texts.get(path).ok_or_else(|| wrong("the file was not read"))?;
@@ -133,13 +152,13 @@ impl Engine<'_> {
         told.iter().collect()
     }
 
-    /// `recorded`: batches and the request ledger; `None` for calls outside of a run.
+    /// `recorded`: batches, the request ledger, and requests that may have been answered; `None` for calls outside of a run.
     pub(super) fn source(
         &self,
         scenario: &Scenario,
         prices: &Prices,
         ranks: Option<Ranks>,
-        recorded: Option<(Batches, Ledger)>,
+        recorded: Option<(Batches, Ledger, BTreeSet<EffectId>)>,
     ) -> Box<dyn Source> {
         let seed = scenario.seed;
         match self.faults {
@@ -148,8 +167,8 @@ impl Engine<'_> {
                 let outside = Outside { patience: self.outside.patience.or(of_scenario), ..self.outside.clone() };
                 let live = Live::new(self.providers.clone(), seed, self.connections, &outside);
                 let mut live = live.with_prices(prices.clone());
-                if let Some((batches, ledger)) = recorded {
-                    live = live.with_batches(batches).with_ledger(ledger);
+                if let Some((batches, ledger, in_doubt)) = recorded {
+                    live = live.with_batches(batches).with_ledger(ledger).with_doubts(in_doubt);
                 }
                 if let Some(ranks) = ranks {
                     live = live.with_ranks(ranks);

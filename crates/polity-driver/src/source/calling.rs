@@ -5,7 +5,7 @@ use super::batches::{Asked, Batches, Done, Words};
 use super::cache::{Cache, Key};
 use super::scheduler::{After, Call, Rules, Scheduler};
 use super::{Broken, FormChange, Notes};
-use polity_kernel::ask::{Answer, Constrain, Effect, EffectId, TargetKind, Usage};
+use polity_kernel::ask::{Answer, Constrain, Effect, EffectId, Request, TargetKind, Usage};
 use polity_kernel::event::Sent;
 use polity_models::models::prices::Prices;
 use polity_models::models::{Exchange, ProviderError, Providers};
@@ -20,6 +20,8 @@ use tokio::task::{JoinError, JoinSet};
 const QUIET: Duration = Duration::from_secs(4);
 /// Time without events after which the task checks its state.
 const IDLE: Duration = Duration::from_secs(3600);
+/// Why a call with an effect outside is not made again.
+pub(super) const MAY_BE_DONE: &str = "the call may have been made, so it is not made again";
 
 /// A request of the run.
 pub(super) struct Asking {
@@ -367,8 +369,10 @@ impl Calling {
         }
         // A sent request is paid for, whatever happens to this process.
         if let Some(ledger) = &self.ledger {
-            let models = calls.iter().filter(|call| call.effect.request.model.kind() != TargetKind::Tool);
-            let sent = models.map(|call| Sent { id: call.effect.id, most: self.most(&call.effect) }).collect();
+            // Tools cost nothing, but calls with an effect outside must be known of.
+            let entered = |request: &Request| request.model.kind() != TargetKind::Tool || !self.repeatable(request);
+            let entered = calls.iter().filter(|call| entered(&call.effect.request));
+            let sent = entered.map(|call| Sent { id: call.effect.id, most: self.most(&call.effect) }).collect();
             if let Err(why) = ledger(sent) {
                 self.told.dropped.extend(self.scheduler.left(calls));
                 return self.give_up(why);
@@ -425,6 +429,11 @@ impl Calling {
                 self.notes.tell(&why);
                 self.scheduler.anew(call, now);
             }
+            Err(ProviderError::Retry { why, charged: true, .. }) if !self.repeatable(&call.effect.request) => {
+                let why = format!("{MAY_BE_DONE}: {why}");
+                self.notes.tell(&why);
+                self.told.answers.extend(self.scheduler.never(call, &why));
+            }
             Err(ProviderError::Retry { why, after_ms, charged }) => {
                 self.notes.tell(&format!("{why}; the question is asked again"));
                 let most = charged.then(|| self.most(&call.effect));
@@ -442,6 +451,10 @@ impl Calling {
             }
             Err(ProviderError::Fatal { why }) => self.give_up(why),
         }
+    }
+
+    fn repeatable(&self, request: &Request) -> bool {
+        self.providers.for_model(&request.model).is_ok_and(|provider| provider.repeatable(request))
     }
 
     fn failed(&mut self, after: After, why: String) {

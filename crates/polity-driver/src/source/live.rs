@@ -3,11 +3,11 @@
 
 use super::batches::Batches;
 use super::cache::{Cache, Key};
-use super::calling::{Asking, Calling, Command, Ledger, News, Status};
+use super::calling::{Asking, Calling, Command, Ledger, MAY_BE_DONE, News, Status};
 use super::scheduler::{Declared, Rules, Schedule};
 use super::{Broken, FormChange, Notes, Source};
 use crate::traces::Traces;
-use polity_kernel::ask::{Answer, Effect, EffectId, Usage};
+use polity_kernel::ask::{Answer, Effect, EffectId, Outcome, Request, Usage};
 use polity_kernel::scenario::Price;
 use polity_models::models::prices::Prices;
 use polity_models::models::{Exchange, Providers};
@@ -76,6 +76,8 @@ pub struct Live {
     /// The status of calls and the servers called, for people.
     status: Arc<Mutex<Status>>,
     lost: Option<String>,
+    /// Requests that an earlier process sent and that may have been answered.
+    in_doubt: BTreeSet<EffectId>,
 }
 
 struct Line {
@@ -114,7 +116,14 @@ impl Live {
             heard: Instant::now(),
             status: Arc::default(),
             lost: None,
+            in_doubt: BTreeSet::new(),
         }
+    }
+
+    /// Sets requests that an earlier process sent and that may have been answered. Those that must not be repeated fail.
+    #[must_use]
+    pub(crate) fn with_doubts(self, in_doubt: BTreeSet<EffectId>) -> Self {
+        Live { in_doubt, ..self }
     }
 
     /// Sets prices, used for the cost of answers if the provider does not report it.
@@ -149,6 +158,10 @@ impl Live {
             // Anything else is sent again like other requests.
             Poll::Ready(Err(_)) | Poll::Pending => None,
         }
+    }
+
+    fn repeatable(&self, request: &Request) -> bool {
+        self.providers.for_model(&request.model).is_ok_and(|provider| provider.repeatable(request))
     }
 
     /// The key for sharing an answer; `None` for simulated and recorded models, which answer each effect separately.
@@ -247,6 +260,12 @@ impl Source for Live {
             if let Some(Exchange { outcome, usage }) = at_once {
                 let usage = self.prices.applied(&effect.request.model, Usage { retries: 0, ..usage });
                 self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage });
+                continue;
+            }
+            if self.in_doubt.contains(&effect.id) && !self.repeatable(&effect.request) {
+                let why = format!("{MAY_BE_DONE}: the run ended before its result was recorded");
+                let outcome = Outcome::Failed { why };
+                self.ready.push(Answer { id: effect.id, request: effect.request, outcome, usage: Usage::default() });
                 continue;
             }
             let key = self.key(&effect);

@@ -16,7 +16,7 @@ pub(crate) use recorded::in_other_order;
 pub use recorded::{Lookup, RECORDED, Recording, recorded_model};
 pub use shape::Shape;
 
-use crate::ask::{ChatMessage, Hidden, Part, Request, ResponseFormat, Role, Task, Value};
+use crate::ask::{ChatMessage, Hidden, Part, PlannedCall, Request, ResponseFormat, Role, Task, Value};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -49,6 +49,8 @@ pub struct Item {
     pub judge: Option<Arc<str>>,
     /// Recorded answers to the items of its data set, if any.
     pub recording: Option<Arc<Recording>>,
+    /// Calls of tools that find what the answer needs, in order, if the data set names them; for simulated models, never for a prompt.
+    pub plan: Arc<Vec<PlannedCall>>,
 }
 
 /// How answers to an item are read and compared.
@@ -153,7 +155,15 @@ impl Item {
             let better = self.options.get(usize::from(letter.checked_sub(b'A')?))?.clone();
             let gold = if matches!(task, Task::Choose | Task::Rate | Task::Check) { better } else { gold.clone()? };
             let (difficulty, distractor, topic) = (*difficulty, distractor.clone(), topic.clone());
-            return Some(Hidden { gold, difficulty, distractor, topic, task, ..Hidden::default() });
+            return Some(Hidden {
+                gold,
+                difficulty,
+                distractor,
+                topic,
+                task,
+                plan: self.plan.clone(),
+                ..Hidden::default()
+            });
         }
         let (gold, wrong) = match (task, program) {
             (Task::Test, Some(program)) => (program.assertions.join("\n"), program.wrong_tests.clone()),
@@ -169,6 +179,7 @@ impl Item {
             wrong,
             task,
             recorded: None,
+            plan: self.plan.clone(),
         })
     }
 }

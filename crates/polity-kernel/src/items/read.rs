@@ -2,10 +2,12 @@
 
 use super::answers::{boxed, last_number, letter, letter_of};
 use super::{Item, Recording, Scorer, program};
+use crate::ask::PlannedCall;
 use crate::items::Shape;
 use crate::population::{Population, Table};
 use crate::rng::{Draws, Stream};
 use crate::scenario::ItemSource;
+use crate::tool::{Arguments, ToolCall};
 use crate::tree::Invalid;
 use std::sync::Arc;
 
@@ -45,6 +47,7 @@ pub fn read(
         Shape::Humaneval => Some((column("shape", "entry_point")?, column("shape", "test")?)),
         _ => None,
     };
+    let plan = named("plan", &source.plan, None)?;
     let judge: Option<Arc<str>> = source.judge.as_deref().map(Arc::from);
     let rows = table.rows() as u32;
     let count = source.count.unwrap_or(rows);
@@ -96,6 +99,7 @@ pub fn read(
             program,
             judge: judge.clone(),
             recording: recording.cloned(),
+            plan: plan.map(|c| planned(&text(c, row), row)).transpose()?.unwrap_or_default(),
         })
     };
     check_scorer(source)?;
@@ -163,6 +167,27 @@ fn check_scorer(source: &ItemSource) -> Result<(), Invalid> {
         ));
     }
     Ok(())
+}
+
+/// Reads the plan of an item: a JSON list of `{"tool": ..., "arguments": {...}, "finds": ...}`.
+fn planned(cell: &str, row: u32) -> Result<Arc<Vec<PlannedCall>>, Invalid> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Planned {
+        tool: String,
+        arguments: Arguments,
+        finds: String,
+    }
+    if cell.trim().is_empty() {
+        return Ok(Arc::default());
+    }
+    let planned: Vec<Planned> = serde_json::from_str(cell).map_err(|error| Invalid {
+        key: "plan".into(),
+        message: format!("row {row}: the plan cannot be read: {error}"),
+    })?;
+    let call =
+        |planned: Planned| PlannedCall { call: ToolCall::new(planned.tool, &planned.arguments), finds: planned.finds };
+    Ok(Arc::new(planned.into_iter().map(call).collect()))
 }
 
 /// Reads a list from a table cell, where it is JSON.

@@ -7,7 +7,7 @@ use super::files::Inputs;
 use super::memory_budget::{ARC, MemoryBudget};
 use super::people::People;
 use super::validation::checks_of;
-use super::{toolbox, Answers, Assembled, Change, CohortSource, Count, FileKind, MessageSource, MetricKeys, Scenario};
+use super::{Answers, Assembled, Change, CohortSource, Count, FileKind, MessageSource, MetricKeys, Scenario, toolbox};
 use crate::method::MOST_RETRIES;
 use crate::metric::Source;
 use crate::outline::Guesses;
@@ -673,7 +673,7 @@ fn leaves(
         name = kind;
     }
     let interface = worlds[0].interface().clone();
-    let toolbox = toolbox::open(&scenario.tools, registry, inputs)?;
+    let toolbox = toolbox::open(&scenario, registry, inputs)?;
     let setup = PolicySetup {
         world: &name,
         interface: &interface,

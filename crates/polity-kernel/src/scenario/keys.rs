@@ -359,6 +359,9 @@ pub struct ItemSource {
     pub topic: Option<String>,
     /// The column with the id of each item. Default: `id`, if there is such a column.
     pub id: Option<String>,
+    /// The column with the calls of tools that find what the answer needs: a JSON list of `{"tool", "arguments", "finds"}`. Simulated
+    /// models that read act on it; no prompt contains it.
+    pub plan: Option<String>,
     /// A table with answers that models once gave to these items, relative to the scenario. Its models are named `recorded/NAME`.
     pub recorded: Option<String>,
     /// How answers are read and compared. Default: that of the format.

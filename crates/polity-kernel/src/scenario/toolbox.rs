@@ -1,8 +1,8 @@
 //! The `tools` of a scenario: a list of toolkits, opened as one toolbox.
 
 use super::files::{FileKind, FileWish, Inputs};
-use super::keys::ToolkitKeys;
-use crate::registry::Registry;
+use super::keys::{Scenario, ToolkitKeys};
+use crate::registry::{Registry, ToolkitSetup};
 use crate::toolbox::{Kit, RESULT_TOKENS, Toolbox, bytes};
 use crate::tree::{Invalid, Key, Node, TreeError, Value, nearest};
 use std::sync::Arc;
@@ -41,7 +41,10 @@ impl ToolkitEntry {
             return Err(invalid("result_tokens", "must be at least 1"));
         }
         let name = keys.name.clone().unwrap_or_else(|| kind.name.clone());
-        if name.is_empty() || name.len() > 32 || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+        if name.is_empty()
+            || name.len() > 32
+            || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+        {
             return Err(invalid("name", "must be 1 to 32 letters, digits, `_` or `-`"));
         }
         Ok(ToolkitEntry { kind, name, parameters: Node { value: Value::Map(others), origin: rest.origin }, keys })
@@ -49,7 +52,8 @@ impl ToolkitEntry {
 }
 
 /// Opens the toolkits of a scenario.
-pub(super) fn open(tools: &[Node], registry: &Registry, inputs: &Inputs) -> Result<Arc<Toolbox>, TreeError> {
+pub(super) fn open(scenario: &Scenario, registry: &Registry, inputs: &Inputs) -> Result<Arc<Toolbox>, TreeError> {
+    let (tools, model) = (&scenario.tools, scenario.model.as_deref());
     let mut kits: Vec<Kit> = Vec::new();
     for (i, node) in tools.iter().enumerate() {
         let path = format!("tools[{i}]");
@@ -60,7 +64,8 @@ pub(super) fn open(tools: &[Node], registry: &Registry, inputs: &Inputs) -> Resu
             return Err(blame("", format!("two toolkits are named `{name}`; give one of them a `name`")));
         }
         let listed = inputs.tools.get(&name).map(|tools| tools.as_slice());
-        let (mut tools, pure) = registry.open_toolkit(&kind, &parameters, &path, inputs, listed)?;
+        let setup = ToolkitSetup { inputs, listed, model };
+        let (mut tools, host) = registry.open_toolkit(&kind, &parameters, &path, &setup)?;
         if let Some(only) = &keys.only {
             let known: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
             if let Some(unknown) = only.iter().find(|name| !known.contains(&name.as_str())) {
@@ -73,7 +78,7 @@ pub(super) fn open(tools: &[Node], registry: &Registry, inputs: &Inputs) -> Resu
         }
         let prefix = keys.name.as_ref().map_or(String::new(), |name| format!("{name}_"));
         let most = bytes(keys.result_tokens.unwrap_or(RESULT_TOKENS));
-        kits.push(Kit { name, tools, prefix, most, pure });
+        kits.push(Kit { name, tools, prefix, most, host });
         if let Err(message) = Toolbox::check_names(&kits) {
             return Err(blame("", message));
         }

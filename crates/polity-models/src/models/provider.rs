@@ -138,6 +138,12 @@ pub trait Provider: Send + Sync {
     }
     /// Whether its answers are simulated; runs that used it say so.
     fn simulated(&self) -> bool;
+    /// Whether a request may be sent again after a try that may have been answered. If not, such a try is the last: the request fails, and
+    /// says so.
+    fn repeatable(&self, request: &Request) -> bool {
+        let _ = request;
+        true
+    }
     /// Whether it answers at once, without a connection.
     fn immediate(&self) -> bool {
         self.simulated()

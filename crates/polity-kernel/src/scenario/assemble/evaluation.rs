@@ -70,7 +70,7 @@ pub(super) fn draft(
         let help = Some("use it as the `world` of a society, in which each agent takes a seat");
         return Err(wrong("environment", tree.get("environment"), tree, message, help));
     }
-    let toolbox = toolbox::open(&scenario.tools, registry, inputs)?;
+    let toolbox = toolbox::open(scenario, registry, inputs)?;
     let acts = environment.iter().flat_map(|environment| &environment.interface().acts);
     let actions: Vec<&str> = acts.map(|act| act.name.as_ref()).collect();
     toolbox::apart(&toolbox, &actions).map_err(|why| wrong("tools", tree.get("tools"), tree, why, None))?;

@@ -2,6 +2,7 @@
 
 use super::answers::{DIMENSIONS, answer_field, answer_want, embedding, number, placeholder, reasons, wrong};
 use super::parameters::{Failures, Model};
+use super::reading::Seen;
 use crate::models::provider::Exchange;
 use crate::models::reply::read_reply;
 use crate::models::wire::{embedded, text_of};
@@ -15,7 +16,7 @@ use serde_json::Value as Json;
 
 /// The purpose of a draw. Purposes have separate draws, so that none shifts another's.
 #[derive(Clone, Copy)]
-enum For {
+pub(super) enum For {
     Insight,
     Temptation,
     Mistake,
@@ -28,6 +29,10 @@ enum For {
     Impression,
     Heed,
     Leaning,
+    Reading,
+    Comprehension,
+    ClosedBook,
+    WrongCall,
 }
 
 /// An answer that the model was shown.
@@ -39,12 +44,12 @@ struct Reply<'a> {
 }
 
 pub(super) struct Call<'a> {
-    model: &'a Model,
-    effect: &'a Effect,
-    seed: u64,
+    pub(super) model: &'a Model,
+    pub(super) effect: &'a Effect,
+    pub(super) seed: u64,
     hold: Hold,
     /// Key of this call.
-    call: RowHash,
+    pub(super) call: RowHash,
     /// Key shared by all calls on the item.
     item: RowHash,
 }
@@ -74,7 +79,7 @@ impl<'a> Call<'a> {
     }
 
     /// Draws of this call.
-    fn draws(&self, purpose: For) -> Draws {
+    pub(super) fn draws(&self, purpose: For) -> Draws {
         let key = self.call.word(purpose as u64).finish() as u64;
         Draws::new(self.seed ^ key, Stream::Model, self.effect.id.round, self.effect.id.actor)
     }
@@ -137,6 +142,9 @@ impl<'a> Call<'a> {
     }
 
     fn reply(&self) -> String {
+        if let ResponseFormat::Calls(tools) = &self.effect.request.response_format {
+            return self.acted(tools).to_json(&self.effect.request.response_format).to_string();
+        }
         match self.effect.hidden.as_ref().map(|hidden| (hidden, hidden.task)) {
             Some((hidden, Task::Choose | Task::Rate | Task::Check)) => self.judged(hidden),
             Some((_, Task::Write)) => match &self.effect.request.response_format {
@@ -168,7 +176,7 @@ impl<'a> Call<'a> {
     }
 
     /// The model's final answer: its previous or own answer, swayed by what it has been shown since.
-    fn answer(&self) -> String {
+    pub(super) fn answer(&self) -> String {
         let (before, since) = self.before();
         if let Some(hidden) = self.effect.hidden.as_ref().filter(|hidden| hidden.task == Task::Mislead) {
             return before.map_or_else(
@@ -180,7 +188,9 @@ impl<'a> Call<'a> {
             Part::Finding { right, .. } => Some(!right),
             _ => None,
         });
+        let reads = self.effect.hidden.as_ref().filter(|hidden| self.seen(hidden) == Some(Seen::All));
         let own = match before {
+            None if reads.is_some() => reads.map(|hidden| self.read_answer(hidden)).unwrap_or_default(),
             None => self.alone(),
             Some(before) if refuted == Some(true) && self.draws(For::Heed).chance(self.model.critic.heed) => {
                 self.anew(before)
@@ -297,7 +307,7 @@ impl<'a> Call<'a> {
     }
 
     /// The model's answer without hearing others.
-    fn alone(&self) -> String {
+    pub(super) fn alone(&self) -> String {
         self.alone_as(answer_want(&self.effect.request.response_format))
     }
 
@@ -322,7 +332,7 @@ impl<'a> Call<'a> {
         luck < normal_quantile(p)
     }
 
-    fn mistake(&self, response_format: &ResponseFormat, hidden: &Hidden) -> String {
+    pub(super) fn mistake(&self, response_format: &ResponseFormat, hidden: &Hidden) -> String {
         let tempting = self.tempting(response_format, hidden);
         match self.draws(For::Temptation).chance(self.model.lure) {
             true => tempting,

@@ -3,6 +3,7 @@
 mod answers;
 mod call;
 mod parameters;
+mod reading;
 
 pub use call::Hold;
 pub use parameters::{Critic, Failures, Latency, Model, Price};

@@ -27,6 +27,9 @@ pub struct Model {
     pub topics: BTreeMap<String, f64>,
     /// How it judges answers.
     pub critic: Critic,
+    /// How it reads what it is shown, and calls tools.
+    #[serde(default)]
+    pub reading: Reading,
     /// Mean length of its reasons, in tokens.
     pub verbosity: u32,
     /// Declared latency; nothing waits for it.
@@ -52,6 +55,38 @@ pub struct Critic {
     pub first_bias: f64,
     /// Probability to try again when its own answer is found wrong.
     pub heed: f64,
+}
+
+/// How a model reads evidence and calls tools, on items with a plan ([`polity_kernel::items::Item::plan`]). These rates are declared and
+/// not fitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reading {
+    /// Probability of a right answer when it has seen everything that the item needs.
+    pub comprehension: f64,
+    /// Probability to overlook a piece of evidence that it is shown.
+    pub unread: f64,
+    /// Added to that for every shown piece of evidence that does not help.
+    pub distraction: f64,
+    /// Added to that for every thousand tokens that stand after the piece.
+    pub forgetting: f64,
+    /// Probability to answer without the evidence while some is missing.
+    pub closed_book: f64,
+    /// Probability that a call has meaningless arguments.
+    pub wrong_call: f64,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Reading {
+            comprehension: 0.95,
+            unread: 0.05,
+            distraction: 0.01,
+            forgetting: 0.02,
+            closed_book: 0.05,
+            wrong_call: 0.1,
+        }
+    }
 }
 
 /// A log-normal latency, plus time for the reply's length.
@@ -130,7 +165,7 @@ impl Model {
             let z = 0.4 * draws.normal();
             if p <= 0.0 || p >= 1.0 { p } else { 1.0 / (1.0 + libm::exp(-libm::log(p / (1.0 - p)) - z)) }
         };
-        Model {
+        let mut model = Model {
             skill,
             difficulty_response,
             topics,
@@ -147,7 +182,17 @@ impl Model {
                 first_bias: self.critic.first_bias,
             },
             ..self.clone()
-        }
+        };
+        // Last, so that the other parameters are those of before.
+        model.reading = Reading {
+            comprehension: share(self.reading.comprehension),
+            unread: share(self.reading.unread),
+            distraction: share(self.reading.distraction),
+            forgetting: share(self.reading.forgetting),
+            closed_book: share(self.reading.closed_book),
+            wrong_call: share(self.reading.wrong_call),
+        };
+        model
     }
 
     /// The same with other values of some parameters: `correlation=0.75&critic.sensitivity=0`.
@@ -173,6 +218,12 @@ impl Model {
             ("conformity", self.conformity),
             ("persuadability", self.persuadability),
             ("discernment", self.discernment),
+            ("reading.comprehension", self.reading.comprehension),
+            ("reading.unread", self.reading.unread),
+            ("reading.distraction", self.reading.distraction),
+            ("reading.forgetting", self.reading.forgetting),
+            ("reading.closed_book", self.reading.closed_book),
+            ("reading.wrong_call", self.reading.wrong_call),
             ("critic.blindness", self.critic.blindness),
             ("critic.heed", self.critic.heed),
             ("failures.broken_json", broken_json),
