@@ -1,10 +1,11 @@
-//! The catalogue: worlds, environments, policies, methods and metrics, one crate per kind and one folder per leaf. Leaves do not name
+//! The catalogue: worlds, environments, policies, methods, metrics and toolkits, one crate per kind and one folder per leaf. Leaves do not name
 //! each other; scenarios compose them.
 
 pub use polity_environments::environments;
 pub use polity_methods::methods;
 pub use polity_metrics::metrics;
 pub use polity_policies::policies;
+pub use polity_toolkits::toolkits;
 pub use polity_worlds::worlds;
 
 /// Adds every leaf of the catalogue.
@@ -14,4 +15,5 @@ pub fn register_all(registry: &mut polity_kernel::registry::Registry) {
     polity_policies::register_all(registry);
     polity_methods::register_all(registry);
     polity_metrics::register_all(registry);
+    polity_toolkits::register_all(registry);
 }

@@ -95,6 +95,12 @@ pub trait Environment: Send + Sync + Sized + 'static {
         let _ = (state, answer);
         None
     }
+    /// Estimates the cost, in negative reward of seat 0, that still lies before a solution; never above the real one, so that a search
+    /// by it (A*) finds the cheapest. Infinite if there is no solution. `None`: the environment estimates nothing.
+    fn estimate(&self, state: &Self::State) -> Option<f64> {
+        let _ = state;
+        None
+    }
 }
 
 /// The state of an episode with its type erased.
@@ -110,6 +116,7 @@ pub(crate) trait EnvironmentHost: Send + Sync {
     fn offers(&self, state: &StateBox, seat: Seat, action: u16) -> Result<bool, Bug>;
     fn step(&self, state: &mut StateBox, moves: &[Move], draws: &mut Draws) -> Result<StepResult, Bug>;
     fn solved(&self, state: &StateBox, answer: Option<&str>) -> Result<Option<bool>, Bug>;
+    fn estimate(&self, state: &StateBox) -> Result<Option<f64>, Bug>;
     fn save(&self, state: &StateBox) -> Result<Vec<u8>, Bug>;
     fn load(&self, bytes: &[u8]) -> Result<StateBox, Bug>;
 }
@@ -179,6 +186,10 @@ impl<E: Environment> EnvironmentHost for Host<E> {
 
     fn solved(&self, episode: &StateBox, answer: Option<&str>) -> Result<Option<bool>, Bug> {
         Ok(self.environment.solved(state(episode)?, answer))
+    }
+
+    fn estimate(&self, episode: &StateBox) -> Result<Option<f64>, Bug> {
+        Ok(self.environment.estimate(state(episode)?))
     }
 
     fn save(&self, episode: &StateBox) -> Result<Vec<u8>, Bug> {
@@ -329,6 +340,11 @@ impl Episode {
     /// Returns whether it has solved the task; `None`: the data set's own scoring decides.
     pub fn solved(&self, answer: Option<&str>) -> Result<Option<bool>, Bug> {
         self.environment.0.solved(&self.state, answer)
+    }
+
+    /// Estimates the cost that still lies before a solution ([`Environment::estimate`]).
+    pub fn estimate(&self) -> Result<Option<f64>, Bug> {
+        self.environment.0.estimate(&self.state)
     }
 
     pub(crate) fn save(&self) -> Result<Vec<u8>, Bug> {

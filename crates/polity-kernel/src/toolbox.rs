@@ -99,6 +99,11 @@ pub struct ToolSession {
 }
 
 impl ToolSession {
+    /// Returns the states of toolkits with one.
+    pub(crate) fn states(&self) -> &BTreeMap<String, String> {
+        &self.states
+    }
+
     /// Returns the number of calls so far.
     #[must_use]
     pub fn calls(&self) -> u32 {

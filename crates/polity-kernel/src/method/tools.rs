@@ -20,6 +20,17 @@ pub struct ToolMark {
     episode: Option<Vec<u8>>,
 }
 
+impl ToolMark {
+    /// Returns bytes that are equal for equal states of the episode and of the tools.
+    ///
+    /// # Errors
+    /// A state that cannot be saved.
+    pub fn key(&self) -> Result<Vec<u8>, Fault> {
+        let state = (self.session.states(), &self.episode);
+        postcard::to_allocvec(&state).map_err(|error| Fault(format!("the state of tools cannot be saved: {error}")))
+    }
+}
+
 impl TeamContext<'_> {
     /// Returns the tools that a member may call now: the offered actions of the episode, then those of the scenario's `tools`, as far as
     /// the member's own `tools` allow them.

@@ -76,12 +76,17 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// A message of plain text.
+    pub(super) fn said(role: Role, text: String) -> Turn {
+        Turn { role, text, calls: Vec::new(), results: Vec::new() }
+    }
+
     /// A message, with calls and results apart from its text or in it.
     pub(super) fn of(message: &ChatMessage, apart: bool) -> Turn {
-        let (mut calls, mut results) = (Vec::new(), Vec::new());
         if !apart {
-            return Turn { role: message.role, text: message.rendered(), calls, results };
+            return Turn::said(message.role, message.rendered());
         }
+        let (mut calls, mut results) = (Vec::new(), Vec::new());
         let mut parts = Vec::new();
         for part in &message.parts {
             match part {
@@ -122,7 +127,7 @@ impl Question<'_> {
                 text.push_str("\n\n");
                 text.push_str(&words);
             }
-            _ => self.turns.push(Turn::of(&ChatMessage::text(Role::User, words), false)),
+            _ => self.turns.push(Turn::said(Role::User, words)),
         }
     }
 }

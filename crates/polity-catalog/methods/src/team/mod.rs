@@ -9,6 +9,7 @@
 //! | [`refine`] | a finding on an answer and another try, until it passes |
 //! | [`layers`] | layers of proposals, each shown to the next layer |
 //! | [`search`] | a tree of answers grown where marks are promising |
+//! | [`plans`] | a tree of calls of tools: A*, Monte Carlo tree search |
 //! | [`repair`] | programs that are written, tested in the sandbox and repaired |
 //! | [`line`] | documents handed from role to role, each in its form |
 //! | [`ledger`] | an orchestrator's ledgers: facts, a plan, progress, and when to replan |
@@ -22,6 +23,7 @@ pub mod judge;
 pub mod layers;
 pub mod ledger;
 pub mod line;
+pub mod plans;
 pub mod refine;
 pub mod repair;
 pub mod search;

@@ -27,7 +27,7 @@ impl Chat {
         self.rendered(template, &turns).or_else(|error| {
             // Some templates accept no system message; it is then put before the first one.
             let user = turns.iter().map(|turn| match turn.role {
-                Role::System => Turn { role: Role::User, text: turn.text.clone() },
+                Role::System => Turn::said(Role::User, turn.text.clone()),
                 _ => turn.clone(),
             });
             let user = joined(user);
@@ -73,7 +73,7 @@ fn joined(turns: impl Iterator<Item = Turn>) -> Vec<Turn> {
 /// For models without a template: each message after its speaker.
 fn plainly(turns: &[Turn]) -> String {
     let mut out = String::new();
-    for Turn { role, text } in turns {
+    for Turn { role, text, .. } in turns {
         let speaker = match role {
             Role::System => "",
             Role::User => "User: ",

@@ -121,6 +121,7 @@ impl OfPath {
             false => (true, header::Metadata::open(&self.path).ok()?.0.context()),
         };
         Some(Capabilities {
+            tools: Some(false),
             known: true,
             schema: Some(speaks),
             choice: Some(speaks),
@@ -233,12 +234,12 @@ fn shown(digest: &Digest) -> String {
 
 /// The conversation, with the required form of the reply.
 fn turns(asked: &Request, way: Constrain) -> Vec<Turn> {
-    let said = asked.messages.iter().map(|message| Turn { role: message.role, text: message.rendered() });
+    let said = asked.messages.iter().map(|message| Turn::of(message, false));
     let form = match &asked.response_format {
         ResponseFormat::Choice(options) if way == Constrain::Choice => Some(listed(options)),
         response_format => in_words(response_format),
     };
-    said.chain(form.map(|text| Turn { role: Role::User, text })).collect()
+    said.chain(form.map(|text| Turn::said(Role::User, text))).collect()
 }
 
 /// The option of the highest weight (ties go to the first), or one drawn by weight.
