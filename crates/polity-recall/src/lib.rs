@@ -1,9 +1,30 @@
-//! Find the texts of a store that are most similar to a query. Texts are bags of hashed words; similarity is the cosine of the
-//! angle between two bags.
+//! Finds texts.
 //!
-//! Words are hashed to a fixed number of buckets (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML
+//! - [`Index`] searches documents for a query and cites passages. It ranks by [`Bm25`], by the cosine of hashed vectors ([`Dense`]), or
+//!   by both.
+//! - [`nearest`] finds the texts of a small store that are most similar to a query, without an index. Texts are bags of hashed words
+//!   ([`Bag`]); similarity is the cosine of the angle between two bags.
+//! - [`similar_names`] finds what was meant by a mistyped name.
+//!
+//! In bags, words are hashed to a fixed number of buckets (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML
 //! 2009), so there is no vocabulary and a text's bag does not depend on other texts. It is simple on purpose: it compares words,
 //! not meanings.
+
+mod bm25;
+mod date;
+mod dense;
+mod index;
+mod names;
+mod passages;
+#[cfg(test)]
+mod tests;
+
+pub use bm25::{Bm25, Bm25Settings, Idf};
+pub use date::{Date, DateError};
+pub use dense::Dense;
+pub use index::{Hit, Index, Method, Settings};
+pub use names::similar_names;
+pub use passages::{Document, DocumentError, Passage};
 
 use polity_kernel::digest::{Kind, RowHash};
 
@@ -23,7 +44,11 @@ impl Bag {
     /// Makes the bag of a text from the hashes of its words.
     #[must_use]
     pub fn of(text: &str) -> Bag {
-        let mut buckets: Vec<u32> = hashes(text).map(|hash| (hash % BUCKETS) as u32).collect();
+        Bag::of_hashes(hashes(text))
+    }
+
+    fn of_hashes(hashes: impl Iterator<Item = u64>) -> Bag {
+        let mut buckets: Vec<u32> = hashes.map(|hash| (hash % BUCKETS) as u32).collect();
         buckets.sort_unstable();
         let counts: Vec<(u32, f64)> =
             buckets.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect();
@@ -55,7 +80,11 @@ pub fn words(text: &str) -> impl Iterator<Item = String> {
 
 /// Iterates over a hash of every word of a text, in order.
 pub fn hashes(text: &str) -> impl Iterator<Item = u64> {
-    words(text).map(|word| RowHash::new(Kind::Input, 0).bytes(word.as_bytes()).finish() as u64)
+    words(text).map(|word| hash(word.as_bytes()))
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    RowHash::new(Kind::Input, 0).bytes(bytes).finish() as u64
 }
 
 /// Returns the positions of the `k` texts of a store that are most similar to a query, the most similar first; ties go to the
@@ -70,7 +99,7 @@ pub fn nearest<'a>(question: &str, store: impl IntoIterator<Item = &'a str>, k: 
 }
 
 #[cfg(test)]
-mod tests {
+mod bag_tests {
     use super::*;
     use polity_kernel::rng::{Draws, Stream};
     use std::collections::BTreeMap;
