@@ -62,6 +62,8 @@ pub struct Bm25 {
     postings: BTreeMap<Box<str>, Box<[Posting]>>,
     /// Words in all texts before each, and in all.
     before: Vec<u64>,
+    /// The mean weight of all words, if the weights are [`Idf::Okapi`]; else 0.
+    mean_idf: f64,
 }
 
 impl Bm25 {
@@ -85,7 +87,11 @@ impl Bm25 {
             }
         }
         let postings = growing.into_iter().map(|(word, postings)| (word, postings.into_boxed_slice())).collect();
-        Bm25 { settings, postings, before }
+        let mut index = Bm25 { settings, postings, before, mean_idf: 0.0 };
+        if settings.idf == Idf::Okapi {
+            index.mean_idf = index.mean_okapi(index.len());
+        }
+        index
     }
 
     /// Returns the number of texts.
@@ -137,11 +143,15 @@ impl Bm25 {
         if idf >= 0.0 {
             return idf;
         }
-        0.25 * *mean.get_or_insert_with(|| {
-            let found = self.postings.values().map(|all| among(all, first).len()).filter(|with| *with > 0);
-            let (sum, words) = found.fold((0.0, 0u64), |(sum, words), with| (sum + okapi(with, first), words + 1));
-            sum / words as f64
-        })
+        let all = first == self.len();
+        0.25 * *mean.get_or_insert_with(|| if all { self.mean_idf } else { self.mean_okapi(first) })
+    }
+
+    /// Returns the mean weight of the words that the `first` texts have.
+    fn mean_okapi(&self, first: usize) -> f64 {
+        let found = self.postings.values().map(|all| among(all, first).len()).filter(|with| *with > 0);
+        let (sum, words) = found.fold((0.0, 0u64), |(sum, words), with| (sum + okapi(with, first), words + 1));
+        sum / words as f64
     }
 }
 
