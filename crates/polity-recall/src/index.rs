@@ -126,7 +126,7 @@ impl Index {
 
     /// Returns the number of passages.
     #[must_use]
-    pub fn passages(&self) -> usize {
+    pub fn passage_count(&self) -> usize {
         self.passages.len()
     }
 

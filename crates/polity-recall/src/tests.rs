@@ -288,7 +288,7 @@ fn citations_lead_to_their_passages() {
             assert!(document.text.contains(part.text));
         }
     }
-    assert_eq!(passages, index.passages());
+    assert_eq!(passages, index.passage_count());
     assert!(passages > 40, "{passages}");
     for citation in ["d1#0", "d1#999", "d1", "d99#1", "#1", ""] {
         assert_eq!(index.passage(citation), None, "{citation}");

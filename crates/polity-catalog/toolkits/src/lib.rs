@@ -5,21 +5,7 @@
 
 pub mod arguments;
 pub mod sources;
+#[cfg(test)]
+mod tests;
 
 include!(concat!(env!("OUT_DIR"), "/leaves.rs"));
-
-#[cfg(test)]
-mod tests {
-    use polity_kernel::registry::Registry;
-
-    #[test]
-    fn every_toolkit_is_registered_under_the_name_of_its_folder() {
-        let mut registry = Registry::new();
-        crate::register_all(&mut registry);
-        for leaf in registry.toolkits() {
-            assert!(leaf.files.folder.ends_with(leaf.name), "{} is in {}", leaf.name, leaf.files.folder);
-            assert!(leaf.files.readme.starts_with(&format!("# {}\n", leaf.name)), "{}", leaf.name);
-        }
-        assert!(!registry.toolkits().is_empty());
-    }
-}
