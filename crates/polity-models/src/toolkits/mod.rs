@@ -3,4 +3,6 @@
 
 mod toolkit;
 
+pub mod workspace;
+
 pub use toolkit::{Calling, Toolkit};
