@@ -3,6 +3,8 @@
 
 mod toolkit;
 
+pub mod workspace;
+
 pub use toolkit::{Calling, Toolkit};
 
 use crate::models::{Answering, Exchange, Provider, ProviderError};

@@ -2,29 +2,37 @@
 //!
 //! Isolation is by namespaces, created by `bwrap`: no network, no files except system programs (read-only) and one small folder in
 //! memory, no processes except those of the program and its tests. Inside, `boot.py` is process 1, which sets limits, watches and
-//! reports; a program's tests (`tests.py`) query it over a pipe for plain data (`plain.py`).
+//! reports; a program's tests (`tests.py`) query it over a pipe for plain data (`plain.py`). The sandbox is `sandbox.rs` and `walls.py`, which the toolkit `workspace` shares.
 
+pub(crate) mod sandbox;
+
+use self::sandbox::{Found, Killed, again};
 use super::tool::{Tool, Working};
 use crate::models::ProviderError;
 use polity_kernel::ask::ResponseFormat;
 use polity_kernel::ask::tool::{Ended, Ran};
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use std::{fs, io};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Semaphore;
 
 /// The sandbox's first process, after the modules it uses.
-const BOOT: &str = concat!(include_str!("plain.py"), "\n", include_str!("tests.py"), "\n", include_str!("boot.py"));
+const BOOT: &str = concat!(
+    include_str!("plain.py"),
+    "\n",
+    include_str!("walls.py"),
+    "\n",
+    include_str!("tests.py"),
+    "\n",
+    include_str!("boot.py")
+);
 
 /// Limits of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -60,17 +68,6 @@ impl Limits {
 
 /// Time for the sandbox to start and stop, beyond the program's own time.
 const GRACE: Duration = Duration::from_secs(15);
-/// Characters shown of the sandbox's own errors.
-const TOLD: usize = 2_000;
-/// The user of a program if the run is root: nobody. Root has no process limit.
-const NOBODY: u32 = 65_534;
-/// The first Linux version that counts processes per sandbox.
-const OLDEST: (u32, u32) = (5, 14);
-/// Where Python is searched for before the PATH.
-const PYTHONS: [&str; 2] = ["/usr/bin/python3", "/usr/local/bin/python3"];
-/// Folders of the machine's owner within visible ones; they appear empty.
-const HIDDEN: [&str; 3] = ["/usr/local/etc", "/usr/local/src", "/usr/src"];
-const INSTALL: &str = "on Debian and Ubuntu: apt install bubblewrap python3";
 /// A program that creates a process, to test that limit too.
 const TRIAL: &str = "import os\nif os.fork() == 0: os._exit(0)\nprint(os.wait()[1] + 42)";
 
@@ -79,19 +76,8 @@ pub struct Python {
     limits: Limits,
     /// As many programs at once as there are processors; waiting does not use up a program's time.
     turns: Semaphore,
-    found: OnceLock<Result<Found, String>>,
-}
-
-/// The parts of a sandbox on this machine.
-#[derive(Clone, Debug)]
-struct Found {
-    python: PathBuf,
-    /// The folder of a Python other than the system's.
-    prefix: Option<PathBuf>,
-    /// Whether this process is root; programs never get root's rights.
-    root: bool,
-    /// The time of a trivial program.
-    took: Duration,
+    /// The sandbox, and the time of a trivial program.
+    found: OnceLock<Result<(Found, Duration), String>>,
 }
 
 /// The final report of `boot.py`.
@@ -103,17 +89,6 @@ struct Report {
 
 /// Standard output or error exceeds its limit.
 struct Flood;
-
-/// A process that is killed on drop, with everything in its sandbox.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        // It may have ended by itself; a killed process can be reaped at once.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 impl Python {
     /// With [`Limits::STANDARD`].
@@ -134,7 +109,7 @@ impl Python {
     /// # Errors
     /// As [`Tool::check`].
     pub fn state(&self) -> Result<String, String> {
-        let Found { python, took, .. } = self.found()?;
+        let (Found { python, .. }, took) = self.found()?;
         Ok(format!(
             "Python programs run in bubblewrap, with {}; a trivial one takes {} ms",
             python.display(),
@@ -142,45 +117,18 @@ impl Python {
         ))
     }
 
-    fn found(&self) -> Result<&Found, String> {
+    fn found(&self) -> Result<&(Found, Duration), String> {
         self.found.get_or_init(|| self.find()).as_ref().map_err(Clone::clone)
     }
 
     /// Finds what is needed, and runs a program.
-    fn find(&self) -> Result<Found, String> {
-        let missing = |what: &str| format!("programs run only in a sandbox, and this machine cannot make one: {what}");
-        if !cfg!(target_os = "linux") {
-            return Err(missing("it needs the namespaces of Linux, and this is not Linux"));
-        }
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        if version(&release).is_some_and(|version| version < OLDEST) {
-            let (major, minor) = OLDEST;
-            return Err(missing(&format!("it needs Linux {major}.{minor} or newer, and this is {}", release.trim())));
-        }
-        if on_path("bwrap").is_none() {
-            return Err(missing(&format!("`bwrap` is not installed ({INSTALL})")));
-        }
-        let system = PYTHONS.iter().map(PathBuf::from).find(|path| path.exists());
-        let (python, prefix) = match system {
-            Some(python) => (python, None),
-            None => other_python().ok_or_else(|| missing(&format!("`python3` is not installed ({INSTALL})")))?,
-        };
-        // The owner of this process, if the system reports it.
-        let root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
-        let found = Found { python, prefix, root, took: Duration::ZERO };
+    fn find(&self) -> Result<(Found, Duration), String> {
+        let found = Found::search()?;
         let began = Instant::now();
-        let tried = self.try_out(&found).map_err(|why| {
-            missing(&format!(
-                "a trivial program cannot be run in it. User namespaces must be allowed (in a container they often are \
-                 not; Ubuntu 24.04 and newer need an AppArmor profile for bwrap), bubblewrap must be 0.8 or newer, and \
-                 Python 3.9 or newer. The error was: {why}"
-            ))
-        })?;
+        let tried = self.try_out(&found).map_err(|why| sandbox::untried(&why))?;
         match tried {
-            Ran { ended: Ended::Finished, output, .. } if output == "42\n" => {
-                Ok(Found { took: began.elapsed(), ..found })
-            }
-            other => Err(missing(&format!("a trivial program gave a wrong result in it: {other:?}"))),
+            Ran { ended: Ended::Finished, output, .. } if output == "42\n" => Ok((found, began.elapsed())),
+            other => Err(sandbox::missing(&format!("a trivial program gave a wrong result in it: {other:?}"))),
         }
     }
 
@@ -194,64 +142,11 @@ impl Python {
         std::thread::scope(|scope| scope.spawn(tried).join().unwrap_or_else(|_| Err("the trial panicked".into())))
     }
 
-    /// The command that makes the sandbox and starts `boot.py` in it.
-    fn command(&self, found: &Found) -> Result<Command, String> {
-        let mut command = Command::new("bwrap");
-        for namespace in ["user", "pid", "net", "ipc", "uts", "cgroup-try"] {
-            command.arg(format!("--unshare-{namespace}"));
-        }
-        // Without further namespaces no process regains capabilities, for instance to mount unlimited memory.
-        command.args(["--disable-userns", "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--as-pid-1"]);
-        command.args(["--uid", "65534", "--gid", "65534", "--hostname", "sandbox", "--clearenv"]);
-        command.args(["--ro-bind", "/usr", "/usr"]);
-        for folder in HIDDEN.iter().filter(|folder| Path::new(folder).is_dir()) {
-            command.args(["--tmpfs", folder, "--remount-ro", folder]);
-        }
-        // Links into /usr on most systems, folders on others.
-        for name in ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] {
-            if let Ok(target) = fs::read_link(name) {
-                command.arg("--symlink").arg(target).arg(name);
-            } else if Path::new(name).is_dir() {
-                command.args(["--ro-bind", name, name]);
-            }
-        }
-        if let Some(prefix) = &found.prefix {
-            command.arg("--ro-bind").arg(prefix).arg(prefix);
-        }
-        command.args(["--proc", "/proc", "--dir", "/dev"]);
-        for device in ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"] {
-            command.args(["--dev-bind", device, device]);
-        }
-        // Only one folder is writable, with a size limit; other folders made by bwrap are unlimited memory, and are closed.
-        command.args(["--symlink", "/proc/self/fd", "/dev/fd", "--symlink", "/tmp", "/dev/shm"]);
-        command.arg("--size").arg(self.limits.disk.to_string());
-        command.args(["--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"]);
-        for (name, value) in [
-            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-            ("HOME", "/tmp"),
-            ("LC_ALL", "C.UTF-8"),
-            ("TZ", "UTC"),
-            ("PYTHONHASHSEED", "0"),
-            ("PYTHONUTF8", "1"),
-            ("PYTHONDONTWRITEBYTECODE", "1"),
-            // Each thread would reserve addresses for its own heap.
-            ("MALLOC_ARENA_MAX", "1"),
-        ] {
-            command.args(["--setenv", name, value]);
-        }
-        let limits = serde_json::to_string(&self.limits).map_err(|error| error.to_string())?;
-        command.arg("--").arg(&found.python).args(["-s", "-c", BOOT, &limits]);
-        command.current_dir("/");
-        if found.root {
-            command.uid(NOBODY).gid(NOBODY);
-        }
-        Ok(command)
-    }
-
     /// `texts`: the program and its tests, if any.
     async fn run(&self, found: &Found, texts: &[&str]) -> Result<Ran, ProviderError> {
         // The sandbox dies with the thread that creates it: one that serves calls and lives as long as they do.
-        let begun = self.command(found).and_then(|command| Begun::new(command).map_err(|error| error.to_string()));
+        let command = sandbox::command(found, &self.limits, &["/tmp"], BOOT);
+        let begun = command.and_then(|command| Begun::new(command).map_err(|error| error.to_string()));
         let Begun { process, mut line, mut out, mut err } = match begun {
             Ok(begun) => begun,
             Err(why) => return Err(again(format!("the sandbox did not start: {why}"))),
@@ -279,8 +174,7 @@ impl Python {
             Ok(Ok(_)) => match serde_json::from_slice(&told) {
                 Ok(report) => report,
                 Err(_) => {
-                    let said = String::from_utf8_lossy(&errors).trim().chars().take(TOLD).collect::<String>();
-                    let why = format!("the sandbox ended without a report: {said}");
+                    let why = sandbox::no_report(&errors);
                     // After a good start, the machine or the program itself broke it, which may happen each time.
                     return Err(if told.is_empty() { again(why) } else { ProviderError::Never { why } });
                 }
@@ -329,30 +223,6 @@ async fn read(from: &mut (impl AsyncRead + Unpin), into: &mut Vec<u8>, most: usi
     if into.len() > most { Err(Flood) } else { Ok(()) }
 }
 
-fn again(why: String) -> ProviderError {
-    ProviderError::Retry { why, after_ms: None, charged: false }
-}
-
-/// `5.10.0-8-amd64` is (5, 10).
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-fn on_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
-}
-
-/// The Python on the PATH, by its own path, with its folder.
-fn other_python() -> Option<(PathBuf, Option<PathBuf>)> {
-    let tell = "import os, sys; print(os.path.realpath(sys.executable), sys.base_prefix, sep='\\n')";
-    let told = Command::new(on_path("python3")?).args(["-I", "-c", tell]).output().ok()?;
-    let told = String::from_utf8(told.stdout).ok()?;
-    let mut lines = told.lines().map(PathBuf::from);
-    Some((lines.next()?, lines.next()))
-}
-
 impl Tool for Python {
     fn name(&self) -> &'static str {
         "python"
@@ -372,22 +242,9 @@ impl Tool for Python {
 
     fn work<'a>(&'a self, texts: Vec<&'a str>) -> Working<'a> {
         Box::pin(async move {
-            let found = self.found().map_err(|why| ProviderError::Fatal { why })?;
+            let (found, _) = self.found().map_err(|why| ProviderError::Fatal { why })?;
             let _turn = self.turns.acquire().await.map_err(|error| again(error.to_string()))?;
             self.run(found, &texts).await.map(Ran::value)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_of_linux_are_told_apart() {
-        assert_eq!(version("6.18.44-fc-v669\n"), Some((6, 18)));
-        assert_eq!(version("5.4\n"), Some((5, 4)));
-        assert!(version("5.10.0-8-amd64") < Some(OLDEST) && version("5.14.0") >= Some(OLDEST));
-        assert_eq!(version("strange"), None);
     }
 }
