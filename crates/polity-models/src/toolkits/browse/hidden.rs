@@ -54,8 +54,10 @@ fn without_comments(css: &str) -> String {
 fn hides(style: &str) -> bool {
     let style = style.to_ascii_lowercase();
     let declared = |name: &str| {
-        let fits = style.split(';').filter_map(|one| one.split_once(':')).filter(|(key, _)| key.trim() == name);
-        fits.last().map(|(_, value)| value.trim().trim_end_matches("!important").trim().to_string())
+        let mut latest = style.rsplit(';').filter_map(|one| one.split_once(':'));
+        latest
+            .find(|(key, _)| key.trim() == name)
+            .map(|(_, value)| value.trim().trim_end_matches("!important").trim().to_string())
     };
     let is = |name: &str, values: &[&str]| declared(name).is_some_and(|value| values.contains(&value.as_str()));
     // 0, 0.01, 1px, 0%.

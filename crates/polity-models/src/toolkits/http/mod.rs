@@ -167,7 +167,7 @@ impl Fetched {
     fn shown(&self) -> String {
         let kind = match self.content_type.as_str() {
             "" => "no type given",
-            kind => &polity_store::printable::on_one_line(kind).into_owned(),
+            kind => &polity_store::printable::on_one_line(kind),
         };
         let reason = self.status.canonical_reason().unwrap_or_default();
         let head = format!("{} {reason}, {kind}, from {}", self.status.as_u16(), self.url);
