@@ -359,6 +359,12 @@ fn each_change_is_a_version_and_older_ones_stay() {
         let output = run(refused, &first.state);
         assert!(output.error && output.state == first.state, "{refused}: {}", output.text);
     }
+    let out = folder.path().join("out.db");
+    for reaching in [format!("ATTACH '{}' AS o", out.display()), format!("VACUUM INTO '{}'", out.display())] {
+        let output = run(&reaching, &first.state);
+        assert!(output.error && output.text.contains("there is this one database"), "{reaching}: {}", output.text);
+    }
+    assert!(!out.exists());
     let grown = run(
         "CREATE TABLE big AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100) \
                      SELECT zeroblob(900000) AS b FROM n",
