@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::fs;
+use std::sync::LazyLock;
 
 const MADE: &str = "CREATE TABLE person(id INTEGER PRIMARY KEY, name TEXT, height REAL, photo BLOB);
     CREATE INDEX by_name ON person(name);
@@ -24,8 +25,11 @@ fn made() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn people() -> Database {
-    let (_folder, path) = made();
-    Database::open_bytes(fs::read(path).unwrap()).unwrap()
+    static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let (_folder, path) = made();
+        fs::read(path).unwrap()
+    });
+    Database::open_bytes(BYTES.clone()).unwrap()
 }
 
 fn error(sql: &str) -> SqlError {
