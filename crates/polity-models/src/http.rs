@@ -13,6 +13,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_rustls::builderstates::WantsProtocols1;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder as ConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::legacy::{Client as Pool, Error as AskError};
@@ -21,7 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use std::error::Error;
 use std::future::Future;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -77,26 +78,22 @@ impl Client {
         Client::through(base, own, patience, proxies.as_ref())
     }
 
+    /// The same, but the name in the address is not looked up: connections go to these IP addresses, which the caller has checked. No proxy
+    /// is used, since it would look the name up again.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn at(base: &Url, to: &[IpAddr], own: &HeaderMap, patience: Duration) -> Result<Client, String> {
+        let secure = base.scheme() == "https";
+        let hop = Hop::Checked(connector(HttpConnector::new_with_resolver(Fixed(to.into()))));
+        Client::over(hop, secure, headers(base, own), patience)
+    }
+
     fn through(base: &Url, own: &HeaderMap, patience: Duration, proxies: Option<&Matcher>) -> Result<Client, String> {
         let uri = uri(base)?;
         let secure = base.scheme() == "https";
-        let mut http = HttpConnector::new();
-        http.enforce_http(false);
-        http.set_nodelay(true);
-        http.set_keepalive(Some(KEEPALIVE));
-        let mut headers = HeaderMap::new();
-        headers.insert(USER_AGENT, HeaderValue::from_static(PRODUCT));
-        headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
-        // Without it the server may use any encoding (RFC 9110, 12.5.3), and none is read here.
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        if let Some(value) = said_in(base) {
-            headers.insert(AUTHORIZATION, value);
-        }
-        for (name, value) in own {
-            headers.insert(name, value.clone());
-        }
-        // Fails only if a provider is already installed, which will do.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = connector(HttpConnector::new());
+        let mut headers = headers(base, own);
         let hop = match proxies.and_then(|proxies| proxies.intercept(&uri)) {
             None => Hop::Straight(http),
             Some(proxy) => {
@@ -112,6 +109,10 @@ impl Client {
                 }
             }
         };
+        Client::over(hop, secure, headers, patience)
+    }
+
+    fn over(hop: Hop, secure: bool, headers: HeaderMap, patience: Duration) -> Result<Client, String> {
         let dial = Dial(tls(secure)?.enable_http1().wrap_connector(hop));
         let pool = Pool::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(dial);
         Ok(Client { pool, headers, patience })
@@ -192,8 +193,33 @@ pub fn uri(url: &Url) -> Result<Uri, String> {
     url.as_str().parse().map_err(|error| format!("the address is not valid: {error}"))
 }
 
+/// The headers of every request.
+fn headers(base: &Url, own: &HeaderMap) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(USER_AGENT, HeaderValue::from_static(PRODUCT));
+    headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+    // Without it the server may use any encoding (RFC 9110, 12.5.3), and none is read here.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    if let Some(value) = said_in(base) {
+        headers.insert(AUTHORIZATION, value);
+    }
+    for (name, value) in own {
+        headers.insert(name, value.clone());
+    }
+    headers
+}
+
+fn connector<R>(mut http: HttpConnector<R>) -> HttpConnector<R> {
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    http.set_keepalive(Some(KEEPALIVE));
+    http
+}
+
 /// TLS, for addresses that need it. For others, it must work without system certificates, such as in a small container.
 fn tls(asked_for: bool) -> Result<ConnectorBuilder<WantsProtocols1>, String> {
+    // Fails only if a provider is already installed, which will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = ConnectorBuilder::new();
     let builder = match asked_for {
         true => builder.try_with_platform_verifier().map_err(|error| {
@@ -272,6 +298,8 @@ impl Service<Uri> for Dial {
 #[derive(Clone)]
 enum Hop {
     Straight(HttpConnector),
+    /// To addresses that are known already.
+    Checked(HttpConnector<Fixed>),
     /// Through a proxy that tunnels bytes (RFC 9110, 9.3.6).
     Tunnel(Tunnel<HttpsConnector<HttpConnector>>),
     /// Through a proxy that receives the full address (RFC 9112, 3.2.2).
@@ -286,6 +314,7 @@ impl Service<Uri> for Hop {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Boxed>> {
         match self {
             Hop::Straight(http) => http.poll_ready(cx).map_err(Into::into),
+            Hop::Checked(http) => http.poll_ready(cx).map_err(Into::into),
             Hop::Forward(http, _) => http.poll_ready(cx),
             Hop::Tunnel(tunnel) => tunnel.poll_ready(cx).map_err(Into::into),
         }
@@ -294,6 +323,10 @@ impl Service<Uri> for Hop {
     fn call(&mut self, to: Uri) -> Self::Future {
         match self {
             Hop::Straight(http) => {
+                let connecting = http.call(to);
+                Box::pin(async move { Ok(Wire { near: MaybeHttpsStream::Http(connecting.await?), forwarded: false }) })
+            }
+            Hop::Checked(http) => {
                 let connecting = http.call(to);
                 Box::pin(async move { Ok(Wire { near: MaybeHttpsStream::Http(connecting.await?), forwarded: false }) })
             }
@@ -306,6 +339,26 @@ impl Service<Uri> for Hop {
                 Box::pin(async move { Ok(Wire { near: connecting.await?, forwarded: true }) })
             }
         }
+    }
+}
+
+/// Looks no name up: every name has these addresses.
+#[derive(Clone)]
+struct Fixed(std::sync::Arc<[IpAddr]>);
+
+impl Service<Name> for Fixed {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = std::future::Ready<io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Name) -> Self::Future {
+        // The connector puts the port of the request in.
+        let to: Vec<SocketAddr> = self.0.iter().map(|&address| SocketAddr::new(address, 0)).collect();
+        std::future::ready(Ok(to.into_iter()))
     }
 }
 
