@@ -175,7 +175,7 @@ def test(tests, asks, answers, verdict):
     program = Program(asks, answers, end)
     loading = program.say("load", arguments=(os.getpid(),))
     os.chdir("/")
-    confine(None)
+    confine(None, LIMITS["seconds"])
     try:
         code = compile(tests, TESTS, "exec")
         program.hear(("value",), loading)
