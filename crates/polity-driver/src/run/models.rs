@@ -29,7 +29,7 @@ impl Engine<'_> {
         if scenario.tools.is_empty() {
             return Ok(engine);
         }
-        let place = Place { folder: folder.map(|folder| folder.join(FILES)), inputs: &prepared.inputs };
+        let place = Place { folder: folder.map(|folder| folder.join(FILES)), inputs: prepared.inputs.clone() };
         let toolkits = Toolkits::of(&scenario.tools, &place)?;
         Ok(Engine { providers: Arc::new(engine.providers.behind(Arc::new(toolkits))), ..engine })
     }

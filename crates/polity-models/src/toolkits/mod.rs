@@ -4,48 +4,40 @@
 pub mod browse;
 pub mod http;
 mod marks;
+mod open;
 pub mod sql;
 mod toolkit;
 
 pub mod workspace;
 
+pub use open::Place;
 pub use toolkit::{Calling, Toolkit};
 
 use crate::models::{Answering, Exchange, Provider, ProviderError};
 use polity_kernel::ask::{Effect, Outcome, Part, Request, Usage};
 use polity_kernel::registry::Registry;
-use polity_kernel::scenario::{Inputs, Price, ToolkitEntry};
+use polity_kernel::scenario::Price;
 use polity_kernel::tool::{Arguments, EffectClass, ToolOutput};
 use polity_kernel::toolbox::{PROVIDER, output_format};
 use polity_kernel::tree::{Node, TreeError};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// The folder of a run in which its toolkits keep their files.
 pub const FILES: &str = "tools";
 
-/// What toolkits of a scenario are opened with.
-#[derive(Debug)]
-pub struct Place<'a> {
-    /// Where the run keeps files of its toolkits; `None` outside of a run, where no call is made.
-    pub folder: Option<PathBuf>,
-    /// The files that the scenario names.
-    pub inputs: &'a Inputs,
-}
-
-/// Opens a toolkit with its parameters; `path` is the path of its entry, for errors.
-type Open = fn(&Node, &str, &Place<'_>) -> Result<Box<dyn Toolkit>, TreeError>;
-
-/// The kinds of this build.
-const KINDS: [(&str, Open); 0] = [];
-
 /// Adds the declarations of all toolkits of this build.
-pub fn register_all(_registry: &mut Registry) {}
+pub fn register_all(registry: &mut Registry) {
+    browse::register(registry);
+    http::register(registry);
+    sql::register(registry);
+    workspace::register(registry);
+}
 
 /// The provider `toolkit`: the toolkits of a scenario by the names of their entries. Their calls cost nothing.
 pub struct Toolkits {
-    all: BTreeMap<String, Box<dyn Toolkit>>,
+    all: BTreeMap<String, Arc<dyn Toolkit>>,
 }
 
 impl Toolkits {
@@ -53,21 +45,13 @@ impl Toolkits {
     ///
     /// # Errors
     /// An entry that is no toolkit, or parameters that do not fit.
-    pub fn of(tools: &[Node], place: &Place<'_>) -> Result<Self, TreeError> {
-        let mut all = BTreeMap::new();
-        for (i, node) in tools.iter().enumerate() {
-            let path = format!("tools[{i}]");
-            let entry = ToolkitEntry::read(node, &path)?;
-            if let Some((_, open)) = KINDS.iter().find(|(kind, _)| *kind == entry.kind.name) {
-                all.insert(entry.name, open(&entry.parameters, &path, place)?);
-            }
-        }
-        Ok(Toolkits { all })
+    pub fn of(tools: &[Node], place: &Place) -> Result<Self, TreeError> {
+        Ok(Toolkits { all: open::all(tools, place)? })
     }
 
     fn toolkit(&self, target: &str) -> Result<&dyn Toolkit, String> {
         let name = target.split_once('/').map_or("", |(_, name)| name);
-        let found = self.all.get(name).map(Box::as_ref);
+        let found = self.all.get(name).map(Arc::as_ref);
         found.ok_or_else(|| format!("`{target}`: the scenario's `tools` have no toolkit of this name"))
     }
 }

@@ -14,7 +14,8 @@ use crate::models::ProviderError;
 use folder::Folder;
 use page::Page;
 use polity_kernel::Invalid;
-use polity_kernel::tool::{Arguments, EffectClass, ToolOutput, ToolSpec};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::tool::{Arguments, EffectClass, OutsideToolkit, ToolOutput, ToolSpec};
 use polity_store::digest_of;
 use polity_store::printable::{on_one_line, printable};
 use schemars::JsonSchema;
@@ -57,6 +58,23 @@ fn default_words() -> usize {
 
 fn default_seconds() -> u64 {
     20
+}
+
+/// Adds the declaration.
+pub(super) fn register(registry: &mut Registry) {
+    registry.outside_toolkit::<Browse>(LeafFiles { readme: include_str!("README.md"), ..LeafFiles::default() });
+}
+
+impl OutsideToolkit for Browse {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str = "A text browser over local pages and listed hosts";
+    type Params = BrowseParams;
+
+    fn tools(params: BrowseParams, _: Option<&[ToolSpec]>) -> Result<Vec<ToolSpec>, Invalid> {
+        let given = params.folder.is_some() || !params.hosts.is_empty();
+        Invalid::unless(given, "folder", "is missing: give a `folder` of pages, `hosts`, or both")?;
+        Ok(specs(params.folder.is_some()))
+    }
 }
 
 /// The toolkit.
@@ -288,31 +306,36 @@ impl Place {
     }
 }
 
+/// The tools of a browser with local pages, or without.
+fn specs(local: bool) -> Vec<ToolSpec> {
+    let tool = |name: &str, tells: &str, argument: Option<(&str, &str)>, effect| {
+        let schema = match argument {
+            Some((argument, kind)) => json!({
+                "type": "object", "properties": {argument: {"type": kind}}, "required": [argument],
+                "additionalProperties": false,
+            }),
+            None => json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        };
+        ToolSpec::new(name, tells, &schema, effect).in_session(NAME)
+    };
+    let (text, moves) = (|name| Some((name, "string")), EffectClass::Writes);
+    let mut tools = vec![
+        tool("open", "Opens a page by its name or its address and shows its first screen.", text("page"), moves),
+        tool("follow", "Opens the page behind a numbered link of the open page.", Some(("link", "integer")), moves),
+        tool("find", "Goes to the next screen of the open page that contains a text.", text("text"), moves),
+        tool("next", "Shows the next screen of the open page.", None, moves),
+        tool("back", "Goes back to the page before.", None, moves),
+    ];
+    if local {
+        let tells = "Lists local pages that contain the words of a query, the best first.";
+        tools.push(tool("search", tells, text("query"), EffectClass::Reads));
+    }
+    tools
+}
+
 impl Toolkit for Browse {
     fn tools(&self) -> Vec<ToolSpec> {
-        let tool = |name: &str, tells: &str, argument: Option<(&str, &str)>, effect| {
-            let schema = match argument {
-                Some((argument, kind)) => json!({
-                    "type": "object", "properties": {argument: {"type": kind}}, "required": [argument],
-                    "additionalProperties": false,
-                }),
-                None => json!({"type": "object", "properties": {}, "additionalProperties": false}),
-            };
-            ToolSpec::new(name, tells, &schema, effect).in_session(NAME)
-        };
-        let (text, moves) = (|name| Some((name, "string")), EffectClass::Writes);
-        let mut tools = vec![
-            tool("open", "Opens a page by its name or its address and shows its first screen.", text("page"), moves),
-            tool("follow", "Opens the page behind a numbered link of the open page.", Some(("link", "integer")), moves),
-            tool("find", "Goes to the next screen of the open page that contains a text.", text("text"), moves),
-            tool("next", "Shows the next screen of the open page.", None, moves),
-            tool("back", "Goes back to the page before.", None, moves),
-        ];
-        if self.folder.is_some() {
-            let tells = "Lists local pages that contain the words of a query, the best first.";
-            tools.push(tool("search", tells, text("query"), EffectClass::Reads));
-        }
-        tools
+        specs(self.folder.is_some())
     }
 
     fn check(&self) -> Result<(), String> {

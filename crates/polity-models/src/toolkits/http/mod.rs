@@ -13,7 +13,8 @@ use crate::models::ProviderError;
 use http::Method;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use polity_kernel::Invalid;
-use polity_kernel::tool::{Arguments, EffectClass, ToolOutput, ToolSpec};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::tool::{Arguments, EffectClass, OutsideToolkit, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -60,6 +61,21 @@ fn default_seconds() -> u64 {
     20
 }
 
+/// Adds the declaration.
+pub(super) fn register(registry: &mut Registry) {
+    registry.outside_toolkit::<Http>(LeafFiles { readme: include_str!("README.md"), ..LeafFiles::default() });
+}
+
+impl OutsideToolkit for Http {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str = "Requests to listed hosts";
+    type Params = HttpParams;
+
+    fn tools(params: HttpParams, _: Option<&[ToolSpec]>) -> Result<Vec<ToolSpec>, Invalid> {
+        Http::open(&params).map(|_| specs())
+    }
+}
+
 /// The toolkit.
 pub struct Http {
     fetcher: Fetcher,
@@ -92,28 +108,32 @@ impl Http {
     }
 }
 
+fn specs() -> Vec<ToolSpec> {
+    let url = json!({"type": "string", "description": "an http or https address"});
+    let get = json!({
+        "type": "object", "properties": {"url": url}, "required": ["url"], "additionalProperties": false,
+    });
+    let request = json!({
+        "type": "object",
+        "properties": {
+            "method": {"type": "string", "enum": METHODS},
+            "url": url,
+            "body": {"type": "string"},
+            "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+        },
+        "required": ["method", "url"],
+        "additionalProperties": false,
+    });
+    let (gets, requests) = ("Gets the text at an address.", "Sends a request to an address and shows the answer.");
+    vec![
+        ToolSpec::new("http_get", gets, &get, EffectClass::Reads),
+        ToolSpec::new("http_request", requests, &request, EffectClass::Outside),
+    ]
+}
+
 impl Toolkit for Http {
     fn tools(&self) -> Vec<ToolSpec> {
-        let url = json!({"type": "string", "description": "an http or https address"});
-        let get = json!({
-            "type": "object", "properties": {"url": url}, "required": ["url"], "additionalProperties": false,
-        });
-        let request = json!({
-            "type": "object",
-            "properties": {
-                "method": {"type": "string", "enum": METHODS},
-                "url": url,
-                "body": {"type": "string"},
-                "headers": {"type": "object", "additionalProperties": {"type": "string"}},
-            },
-            "required": ["method", "url"],
-            "additionalProperties": false,
-        });
-        let (gets, requests) = ("Gets the text at an address.", "Sends a request to an address and shows the answer.");
-        vec![
-            ToolSpec::new("http_get", gets, &get, EffectClass::Reads),
-            ToolSpec::new("http_request", requests, &request, EffectClass::Outside),
-        ]
+        specs()
     }
 
     fn check(&self) -> Result<(), String> {

@@ -14,7 +14,8 @@ pub use table::{Cell, Table, same_result};
 use super::{Calling, Toolkit};
 use crate::models::ProviderError;
 use polity_kernel::Invalid;
-use polity_kernel::tool::{Arguments, EffectClass, ToolOutput, ToolSpec};
+use polity_kernel::registry::{LeafFiles, Registry};
+use polity_kernel::tool::{Arguments, EffectClass, OutsideToolkit, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -66,6 +67,21 @@ fn default_seconds() -> u64 {
     5
 }
 
+/// Adds the declaration.
+pub(super) fn register(registry: &mut Registry) {
+    registry.outside_toolkit::<Sql>(LeafFiles { readme: include_str!("README.md"), ..LeafFiles::default() });
+}
+
+impl OutsideToolkit for Sql {
+    const NAME: &'static str = NAME;
+    const SUMMARY: &'static str = "A SQLite database, read within limits or changed version by version";
+    type Params = SqlParams;
+
+    fn tools(params: SqlParams, _: Option<&[ToolSpec]>) -> Result<Vec<ToolSpec>, Invalid> {
+        Ok(specs(params.write))
+    }
+}
+
 /// The toolkit.
 pub struct Sql(Arc<Inner>);
 
@@ -104,34 +120,37 @@ impl Sql {
     }
 }
 
+/// The tools of a database that may be written, or not.
+fn specs(write: bool) -> Vec<ToolSpec> {
+    let schema = json!({
+        "type": "object",
+        "properties": {"table": {"type": "string", "description": "one table; all if left out"}},
+        "additionalProperties": false,
+    });
+    let query = json!({
+        "type": "object",
+        "properties": {"sql": {"type": "string", "description": "one statement in the dialect of SQLite"}},
+        "required": ["sql"],
+        "additionalProperties": false,
+    });
+    let (runs, effect) = match write {
+        false => ("Runs one SELECT and shows its rows.", EffectClass::Reads),
+        true => ("Runs one statement, which may change the database, and shows its rows.", EffectClass::Writes),
+    };
+    let tells = "Shows tables: their CREATE statements, numbers of rows and example rows.";
+    let specs = [
+        ToolSpec::new("sql_schema", tells, &schema, EffectClass::Reads),
+        ToolSpec::new("sql_query", runs, &query, effect),
+    ];
+    match write {
+        false => specs.into(),
+        true => specs.map(|spec| spec.in_session(NAME)).into(),
+    }
+}
+
 impl Toolkit for Sql {
     fn tools(&self) -> Vec<ToolSpec> {
-        let schema = json!({
-            "type": "object",
-            "properties": {"table": {"type": "string", "description": "one table; all if left out"}},
-            "additionalProperties": false,
-        });
-        let query = json!({
-            "type": "object",
-            "properties": {"sql": {"type": "string", "description": "one statement in the dialect of SQLite"}},
-            "required": ["sql"],
-            "additionalProperties": false,
-        });
-        let (runs, effect) = match self.0.data {
-            Data::Fixed(_) => ("Runs one SELECT and shows its rows.", EffectClass::Reads),
-            Data::Versioned(_) => {
-                ("Runs one statement, which may change the database, and shows its rows.", EffectClass::Writes)
-            }
-        };
-        let tells = "Shows tables: their CREATE statements, numbers of rows and example rows.";
-        let specs = [
-            ToolSpec::new("sql_schema", tells, &schema, EffectClass::Reads),
-            ToolSpec::new("sql_query", runs, &query, effect),
-        ];
-        match self.0.data {
-            Data::Fixed(_) => specs.into(),
-            Data::Versioned(_) => specs.map(|spec| spec.in_session(NAME)).into(),
-        }
+        specs(matches!(self.0.data, Data::Versioned(_)))
     }
 
     fn check(&self) -> Result<(), String> {

@@ -4,6 +4,7 @@
 //! Versions are immutable and lie in a store. A call works on the version that it is given and names the one that it leaves. Live
 //! processes are only a cache: a session whose process is not there is built again by running its cells again.
 
+mod declare;
 mod files;
 mod patch;
 mod process;
@@ -16,6 +17,8 @@ mod tools;
 mod tree;
 mod workers;
 
+pub use declare::{Files, PythonSession, Shell, WorkspaceParams};
+pub(super) use declare::{register, specs};
 pub use start::Start;
 
 use self::process::{Ended, Report, Sandbox, Work};
