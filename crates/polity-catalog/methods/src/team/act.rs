@@ -125,14 +125,20 @@ fn nothing(context: &mut TeamContext<'_>, member: usize, why: &str) -> Acted {
 pub fn offers(context: &TeamContext<'_>, member: usize) -> Result<Vec<ToolSpec>, Fault> {
     let mut tools = context.tools(member)?;
     if context.episode_ref().is_none() {
-        let letters = context.item.letters();
-        let answer =
-            if letters.is_empty() { json!({"type": "string"}) } else { json!({"type": "string", "enum": letters}) };
-        let arguments = json!({
-            "type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": false,
-        });
-        let doc = "Gives the final answer, alone and as short as it can be, and ends the work";
-        tools.push(ToolSpec::new(ANSWER_TOOL, doc, &arguments, EffectClass::Pure));
+        tools.extend(answer_only(context));
     }
     Ok(tools)
+}
+
+/// Returns the tool by which a final answer is given, alone.
+#[must_use]
+pub fn answer_only(context: &TeamContext<'_>) -> Vec<ToolSpec> {
+    let letters = context.item.letters();
+    let answer =
+        if letters.is_empty() { json!({"type": "string"}) } else { json!({"type": "string", "enum": letters}) };
+    let arguments = json!({
+        "type": "object", "properties": {"answer": answer}, "required": ["answer"], "additionalProperties": false,
+    });
+    let doc = "Gives the final answer, alone and as short as it can be, and ends the work";
+    vec![ToolSpec::new(ANSWER_TOOL, doc, &arguments, EffectClass::Pure)]
 }
