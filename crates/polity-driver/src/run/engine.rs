@@ -282,6 +282,10 @@ impl Engine<'_> {
         let budget = scenario.budget.with(&self.budget);
         engine.check_prices(&machine, &budget, &asked.prices)?;
         let folder = Folder::create(self.disk.clone(), out)?;
+        if let Some(origin) = &origin {
+            // The journal names states of toolkits, which lie in the original's folder.
+            folder.copy_tools(Path::new(&origin.folder))?;
+        }
         let capabilities = engine.capabilities(&asked.models);
         let manifest = Manifest::new(prepared, &scenario, &machine, asked, capabilities, origin);
         folder.write_inputs(prepared)?;
