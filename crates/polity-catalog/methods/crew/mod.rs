@@ -117,9 +117,9 @@ impl Method for Crew {
             state.replies += 1;
             match act::step(context, member, &mut state.course, opening, may).await? {
                 Acted::Called => record(context, member, &state.course),
-                Acted::Answered(answer) => self.finish(context, &mut state, member, answer),
+                Acted::Answered { answer, reasons } => self.finish(context, &mut state, member, answer, reasons),
                 // Without a usable reply the task ends without a result, and the others go on.
-                Acted::Nothing => self.finish(context, &mut state, member, String::new()),
+                Acted::Nothing => self.finish(context, &mut state, member, String::new(), String::new()),
             }
             context.measure(0, f64::from(context.calls()));
             context.end_round(&state).await?;
@@ -130,7 +130,7 @@ impl Method for Crew {
 
 impl Crew {
     /// Ends a task with a result, which those after it are shown.
-    fn finish(&self, context: &mut TeamContext<'_>, state: &mut State, member: usize, answer: String) {
+    fn finish(&self, context: &mut TeamContext<'_>, state: &mut State, member: usize, answer: String, reasons: String) {
         if answer.is_empty() {
             context.record(member, NO_ANSWER, "the task has no result");
         } else {
@@ -142,7 +142,7 @@ impl Crew {
             context.tell(member, *next, answer.clone());
         }
         let by = context.team.get(member).map_or(String::new(), |member| member.name.clone());
-        state.results.push(Stand { by, answer, reasons: String::new() });
+        state.results.push(Stand { by, answer, reasons });
         (state.course, state.replies) = (Course::default(), 0);
     }
 }
