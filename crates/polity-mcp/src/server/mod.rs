@@ -185,3 +185,6 @@ fn answer(output: ToolOutput) -> CallToolResponse {
     let content = vec![ContentBlock::text(output.text)];
     if output.error { CallToolResult::error(content) } else { CallToolResult::success(content) }.into()
 }
+
+#[cfg(test)]
+mod tests;
