@@ -163,30 +163,33 @@ impl Link {
         let (start, deadline) = (self.limits.start, tokio::time::Instant::now() + self.limits.start);
         let told = |why: String| format!("the MCP server {} cannot be used: {why}.{}", self.name, watch.words());
         let late = |_| told(format!("it was not ready within {} s", start.as_secs_f64()));
-        let mut group = None;
-        let begun = match &self.place {
-            Place::Command(command, env) => {
-                let (pipes, child) = child::start(command, env, &watch).map_err(&told)?;
-                group = Some(child);
-                tokio::time::timeout_at(deadline, host.serve_with_lifecycle(pipes, lifecycle())).await
-            }
-            Place::Url(client, url) => {
-                let address = uri(url).map_err(&told)?;
-                let mut config = StreamableHttpClientTransportConfig::with_uri(address.to_string());
-                config.max_sse_event_size = self.limits.message;
-                config.max_json_response_size = self.limits.message;
-                config.max_error_response_size = 1000;
-                let http = Http::new(client.clone(), address, watch.clone());
-                let transport = StreamableHttpClientTransport::with_client(http, config);
-                tokio::time::timeout_at(deadline, host.serve_with_lifecycle(transport, lifecycle())).await
+        let begin = async |lifecycle: ClientLifecycleMode| {
+            let host = host.clone();
+            let (begun, group) = match &self.place {
+                Place::Command(command, env) => {
+                    let (pipes, child) = child::start(command, env, &watch).map_err(|why| (Gone::Said(why), None))?;
+                    (host.serve_with_lifecycle(pipes, lifecycle).await, Some(child))
+                }
+                Place::Url(client, url) => {
+                    let transport = self.http(client, url, &watch).map_err(|why| (Gone::Said(why), None))?;
+                    (host.serve_with_lifecycle(transport, lifecycle).await, None)
+                }
+            };
+            match begun {
+                Ok(service) => Ok((service, group)),
+                Err(error) => Err((unready(&error), group)),
             }
         };
-        let service = match begun.map_err(late)? {
-            Ok(service) => service,
-            Err(error) => {
-                let why = self.why_not(&watch, group.as_mut(), unready(&error)).await;
-                return Err(told(why));
+        let begun = async {
+            match begin(auto()).await {
+                // It knows nothing of the newest revision, and says so in a way of its own.
+                Err((Gone::Odd(_), _)) => begin(ClientLifecycleMode::Initialize).await,
+                begun => begun,
             }
+        };
+        let (service, mut group) = match tokio::time::timeout_at(deadline, begun).await.map_err(late)? {
+            Ok(begun) => begun,
+            Err((gone, mut group)) => return Err(told(self.why_not(&watch, group.as_mut(), gone).await)),
         };
         service.set_response_cache_config(rmcp::service::ClientCacheConfig::disabled()).await;
         let info = service.peer_info();
@@ -215,13 +218,24 @@ impl Link {
         })
     }
 
+    /// The transport of a server with a URL.
+    fn http(&self, client: &Arc<Client>, url: &Url, watch: &Arc<Watch>) -> Result<StreamableHttpClientTransport<Http>, String> {
+        let address = uri(url)?;
+        let mut config = StreamableHttpClientTransportConfig::with_uri(address.to_string());
+        config.max_sse_event_size = self.limits.message;
+        config.max_json_response_size = self.limits.message;
+        config.max_error_response_size = 1000;
+        let http = Http::new(client.clone(), address, watch.clone());
+        Ok(StreamableHttpClientTransport::with_client(http, config))
+    }
+
     /// Why a connection ended: what was found to be wrong, how the server ended, or the given reason.
     async fn why_not(&self, watch: &Watch, group: Option<&mut Group>, why: Gone) -> String {
         match (watch.why_cut(), why, group) {
             (Some(cut), ..) => cut,
             (None, Gone::Closed, Some(group)) => group.ended().await,
             (None, Gone::Closed, None) => "it closed the connection".into(),
-            (None, Gone::Said(why), _) => why,
+            (None, Gone::Said(why) | Gone::Odd(why), _) => why,
             (None, Gone::Unreached(why), _) => format!("there is no connection to it: {why}"),
         }
     }
@@ -300,7 +314,7 @@ impl Link {
             Ok(Err(Gone::Unreached(why))) => {
                 return Err(Failure::Unreached(format!("the MCP server {} is not reached: {why}", self.name)));
             }
-            Ok(Err(Gone::Said(why))) if connection.watch.why_cut().is_none() => {
+            Ok(Err(Gone::Said(why) | Gone::Odd(why))) if connection.watch.why_cut().is_none() => {
                 self.state.lock().await.restarts = 0;
                 return Err(Failure::Told(clean(&why, 4000)));
             }
@@ -355,9 +369,11 @@ pub(super) enum Gone {
     Closed,
     Unreached(String),
     Said(String),
+    /// An answer of another kind.
+    Odd(String),
 }
 
-fn lifecycle() -> ClientLifecycleMode {
+fn auto() -> ClientLifecycleMode {
     ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
@@ -371,6 +387,7 @@ fn unready(error: &ClientInitializeError) -> Gone {
         ClientInitializeError::TransportError { error, .. } => unsent(error),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => unready(fallback),
         ClientInitializeError::JsonRpcError(said) => Gone::Said(format!("it refuses: {}", clean(&said.message, 500))),
+        ClientInitializeError::ExpectedInitResult(_) => Gone::Odd("it answers the first request with something else".into()),
         error => Gone::Said(clean(&error.to_string(), 500)),
     }
 }
@@ -381,7 +398,7 @@ pub(super) fn unasked(error: &ServiceError) -> Gone {
         ServiceError::TransportClosed => Gone::Closed,
         ServiceError::TransportSend(error) => unsent(error),
         ServiceError::McpError(said) => Gone::Said(format!("the server refuses: {}", said.message)),
-        ServiceError::UnexpectedResponse => Gone::Said("the server answered with a message of another kind".into()),
+        ServiceError::UnexpectedResponse => Gone::Odd("the server answered with a message of another kind".into()),
         error => Gone::Said(error.to_string()),
     }
 }

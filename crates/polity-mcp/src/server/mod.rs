@@ -102,8 +102,8 @@ pub(crate) async fn serve_pipes(
     }
 }
 
-/// The protocol side of what is served.
-pub(crate) struct Handler<S> {
+/// The protocol side of what is served, for a server that offers more than tools: it passes on what it does not serve itself.
+pub struct Handler<S> {
     served: Arc<S>,
     tools: Arc<BTreeMap<String, (Tool, jsonschema::Validator)>>,
 }
@@ -115,6 +115,10 @@ impl<S> Clone for Handler<S> {
 }
 
 impl<S: Served> Handler<S> {
+    /// Takes the tools.
+    ///
+    /// # Errors
+    /// The schema of a tool is not valid, or two tools have one name.
     pub fn new(served: S) -> Result<Self, String> {
         let mut tools = BTreeMap::new();
         for ServedTool { spec, title } in served.tools() {
@@ -136,6 +140,12 @@ impl<S: Served> Handler<S> {
         }
         Ok(Handler { served: Arc::new(served), tools: Arc::new(tools) })
     }
+
+    /// Returns the tools as they are listed.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Tool> {
+        self.tools.values().map(|(tool, _)| tool.clone()).collect()
+    }
 }
 
 impl<S: Served> ServerHandler for Handler<S> {
@@ -153,7 +163,7 @@ impl<S: Served> ServerHandler for Handler<S> {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.values().map(|(tool, _)| tool.clone()).collect()))
+        Ok(ListToolsResult::with_all_items(self.tools()))
     }
 
     async fn call_tool(
