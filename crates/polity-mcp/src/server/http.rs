@@ -22,8 +22,8 @@ const SHORTEST: usize = 16;
 pub struct Http {
     /// The address to listen at; port 0 takes a free one. Without a token, it must be an address of this machine only.
     pub bind: SocketAddr,
-    /// The origins of pages that may ask, such as `https://app.example:443`. A request of a page of another origin is refused; programs
-    /// that are no browsers send no origin.
+    /// The origins of pages that may ask, such as `https://app.example:443`, besides the server's own. A request of a page of another
+    /// origin is refused; programs that are no browsers send no origin.
     pub origins: Vec<String>,
     /// The names that requests may give this server in `Host`, besides `localhost`, `127.0.0.1`, `[::1]` and the address that it listens
     /// at.
@@ -96,9 +96,12 @@ pub async fn serve_handler(handler: impl ServerHandler + Clone, http: Http) -> R
     let mut hosts: Vec<String> = ["localhost", "127.0.0.1", "::1"].iter().map(|&host| host.into()).collect();
     hosts.push(address.to_string());
     hosts.extend(http.hosts);
+    // A page that this machine serves at the same address is no stranger.
+    let mut origins = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{}", address.port())).to_vec();
+    origins.extend(http.origins);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts)
-        .with_allowed_origins(http.origins)
+        .with_allowed_origins(origins)
         .enforce_origin_validation()
         .with_max_request_body_bytes(REQUEST);
     let stop = config.cancellation_token.clone().drop_guard();

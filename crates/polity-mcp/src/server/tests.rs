@@ -68,6 +68,8 @@ async fn pages_of_other_origins_and_other_names_are_refused() {
     assert_eq!(status(&format!("{host}Origin: http://evil.example\r\n")).await, 403);
     assert_eq!(status(&format!("{host}Origin: null\r\n")).await, 403);
     assert_eq!(status(&format!("{host}Origin: https://app.example\r\n")).await, 200);
+    assert_eq!(status(&format!("{host}Origin: http://{own}\r\n")).await, 200);
+    assert_eq!(status(&format!("{host}Origin: http://localhost:1\r\n")).await, 403);
     assert_eq!(status("Host: evil.example\r\n").await, 403);
     let closed = serve_handler(patient(), Http::default()).await.unwrap();
     let own = closed.url().replace("http://", "").replace("/mcp", "");
