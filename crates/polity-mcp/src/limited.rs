@@ -19,6 +19,8 @@ pub(crate) struct Watch {
     /// Maximum bytes between two requests.
     traffic: usize,
     seen: AtomicUsize,
+    /// Answers of a model that were asked for since the last request.
+    samples: AtomicUsize,
     cut: Mutex<Option<String>>,
     /// The end of stderr.
     stderr: Mutex<Vec<u8>>,
@@ -28,11 +30,12 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub fn new(message: usize, traffic: usize) -> Arc<Self> {
-        let seen = AtomicUsize::new(0);
+        let (seen, samples) = <(AtomicUsize, AtomicUsize)>::default();
         Arc::new(Watch {
             message,
             traffic,
             seen,
+            samples,
             cut: Mutex::default(),
             stderr: Mutex::default(),
             strange: Mutex::default(),
@@ -42,6 +45,12 @@ impl Watch {
     /// A request begins: what was sent before does not count.
     pub fn begin(&self) {
         self.seen.store(0, Ordering::Relaxed);
+        self.samples.store(0, Ordering::Relaxed);
+    }
+
+    /// The peer asks for an answer of a model; returns how many it asked for.
+    pub fn sample(&self) -> usize {
+        self.samples.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Counts bytes; returns why the connection is cut off, if they are too many.

@@ -77,7 +77,9 @@ pub fn call(
     let name = || form("What is your name?", "name", "string");
     let inputs = match asked.name.as_ref() {
         "test_input_required_result_elicitation" => match given("user_name") {
-            Some(answer) => return Ok(said(format!("Hello, {}!", answer["content"]["name"].as_str().unwrap_or("you")))),
+            Some(answer) => {
+                return Ok(said(format!("Hello, {}!", answer["content"]["name"].as_str().unwrap_or("you"))));
+            }
             None => needed(json!({"user_name": name()}), None),
         },
         "test_input_required_result_sampling" => match given("capital_question") {
@@ -97,7 +99,8 @@ pub fn call(
             if all && state.is_some() {
                 return Ok(said("All inputs are here"));
             }
-            let inputs = json!({"user_name": name(), "greeting": sample("Generate a greeting"), "client_roots": roots()});
+            let inputs =
+                json!({"user_name": name(), "greeting": sample("Generate a greeting"), "client_roots": roots()});
             needed(inputs, Some("gather"))
         }
         "test_input_required_result_multi_round" => match state.as_deref() {

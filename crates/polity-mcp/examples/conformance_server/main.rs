@@ -31,9 +31,7 @@ fn contents(name: &str) -> Option<(&'static str, Value)> {
     let resource = |uri: &str, kind: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": kind, "text": text}});
     Some(match name {
         "test_image_content" => ("Returns an image", json!([image])),
-        "test_audio_content" => {
-            ("Returns sound", json!([{"type": "audio", "data": SOUND, "mimeType": "audio/wav"}]))
-        }
+        "test_audio_content" => ("Returns sound", json!([{"type": "audio", "data": SOUND, "mimeType": "audio/wav"}])),
         "test_embedded_resource" => (
             "Returns a resource",
             json!([resource("test://embedded-resource", "text/plain", "This is an embedded resource content.")]),
@@ -93,7 +91,9 @@ impl Fixture {
     fn tools(&self) -> Result<Vec<Tool>, ErrorData> {
         let none = || json!({"type": "object", "properties": {}});
         let mut tools = self.plain.tools();
-        for name in ["test_image_content", "test_audio_content", "test_embedded_resource", "test_multiple_content_types"] {
+        for name in
+            ["test_image_content", "test_audio_content", "test_embedded_resource", "test_multiple_content_types"]
+        {
             let (description, _) = contents(name).unwrap_or_default();
             tools.push(tool(name, description, none())?);
         }
@@ -193,7 +193,9 @@ impl ServerHandler for Fixture {
         let templates = made(json!([
             {"uriTemplate": "test://template/{id}/data", "name": "template", "mimeType": "application/json"},
         ]))?;
-        Ok(ListResourceTemplatesResult::with_all_items(templates).with_ttl_ms(KEPT).with_cache_scope(CacheScope::Public))
+        Ok(ListResourceTemplatesResult::with_all_items(templates)
+            .with_ttl_ms(KEPT)
+            .with_cache_scope(CacheScope::Public))
     }
 
     async fn read_resource(
@@ -204,7 +206,9 @@ impl ServerHandler for Fixture {
         let uri = asked.uri.as_str();
         let id = uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data"));
         let contents = match (uri, id) {
-            ("test://static-text", _) => json!({"mimeType": "text/plain", "text": "This is the content of the static text resource."}),
+            ("test://static-text", _) => {
+                json!({"mimeType": "text/plain", "text": "This is the content of the static text resource."})
+            }
             ("test://static-binary", _) => json!({"mimeType": "image/png", "blob": IMAGE}),
             (_, Some(id)) => {
                 let text = json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")}).to_string();
@@ -218,7 +222,11 @@ impl ServerHandler for Fixture {
         Ok(result.with_ttl_ms(KEPT).with_cache_scope(CacheScope::Public).into())
     }
 
-    async fn subscribe(&self, _asked: SubscribeRequestParams, _context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    async fn subscribe(
+        &self,
+        _asked: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         Ok(())
     }
 
@@ -300,7 +308,11 @@ impl ServerHandler for Fixture {
         Ok(CompleteResult::new(values.map_err(|why| ErrorData::internal_error(why, None))?))
     }
 
-    async fn set_level(&self, _asked: SetLevelRequestParams, _context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    async fn set_level(
+        &self,
+        _asked: SetLevelRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         Ok(())
     }
 }

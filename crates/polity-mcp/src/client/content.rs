@@ -3,12 +3,13 @@
 use super::definition::{clean, misfit};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use jsonschema::Validator;
 use polity_kernel::tool::ToolOutput;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, SamplingMessageContentBlock};
 use serde_json::Value;
 
 /// What a call returned, with at most `most` bytes. `schema`: the schema that the tool promises for its structured content.
-pub(super) fn output(result: &CallToolResult, schema: Option<&Value>, most: usize) -> ToolOutput {
+pub(super) fn output(result: &CallToolResult, schema: Option<&Validator>, most: usize) -> ToolOutput {
     let failed = result.is_error.unwrap_or(false);
     let mut parts: Vec<String> = result.content.iter().map(block).collect();
     match (&result.structured_content, schema) {

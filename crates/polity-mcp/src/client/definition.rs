@@ -48,12 +48,11 @@ impl Definition {
         self.name.chars().take(NAME).map(|c| if fits(c) { c } else { '_' }).collect()
     }
 
-    /// The tool for models; or what is wrong with its definition.
-    pub fn spec(&self, limits: &Limits) -> Result<ToolSpec, String> {
-        check_schema(&self.arguments).map_err(|why| self.refusal(&format!("the schema of its arguments {why}")))?;
-        if let Some(schema) = &self.result {
-            check_schema(schema).map_err(|why| self.refusal(&format!("the schema of its results {why}")))?;
-        }
+    /// The tool for models and the schema of its results; or what is wrong with its definition.
+    pub fn checked(&self, limits: &Limits) -> Result<(ToolSpec, Option<jsonschema::Validator>), String> {
+        let refusal = |what: &str, why: String| self.refusal(&format!("the schema of its {what} {why}"));
+        checked(&self.arguments).map_err(|why| refusal("arguments", why))?;
+        let result = self.result.as_ref().map(checked).transpose().map_err(|why| refusal("results", why))?;
         let kind = self.arguments.get("type").and_then(Value::as_str);
         if kind != Some("object") {
             return Err(self.refusal("the schema of its arguments does not have the type `object`"));
@@ -62,7 +61,8 @@ impl Definition {
         clean_descriptions(&mut arguments, limits.description);
         let words = if self.description.is_empty() { &self.title } else { &self.description };
         let effect = if self.reads { EffectClass::Reads } else { EffectClass::Outside };
-        Ok(ToolSpec::new(&self.shown_name(), &clean(words, limits.description), &arguments, effect))
+        let spec = ToolSpec::new(&self.shown_name(), &clean(words, limits.description), &arguments, effect);
+        Ok((spec, result))
     }
 
     fn refusal(&self, why: &str) -> String {
@@ -171,11 +171,14 @@ fn clean_descriptions(schema: &mut Value, most: usize) {
 }
 
 /// Checks that a value is a JSON Schema that refers to nothing outside of itself.
-fn check_schema(schema: &Value) -> Result<(), String> {
+fn checked(schema: &Value) -> Result<jsonschema::Validator, String> {
     if let Some(foreign) = foreign_reference(schema) {
         return Err(format!("refers to `{}` outside of itself, which is not fetched", clean(foreign, 200)));
     }
-    validator(schema).map(|_| ()).map_err(|why| format!("is no JSON Schema: {why}"))
+    // A pattern that is written to take forever fails instead.
+    let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20);
+    let validator = jsonschema::options().with_pattern_options(patterns).build(schema);
+    validator.map_err(|error| format!("is no JSON Schema: {}", clean(&error.to_string(), 300)))
 }
 
 fn foreign_reference(schema: &Value) -> Option<&str> {
@@ -190,21 +193,11 @@ fn foreign_reference(schema: &Value) -> Option<&str> {
     }
 }
 
-fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
-    // A pattern that is written to take forever fails instead.
-    let patterns = jsonschema::PatternOptions::fancy_regex().backtrack_limit(100_000).size_limit(1 << 20);
-    let options = jsonschema::options().with_pattern_options(patterns);
-    options.build(schema).map_err(|error| clean(&error.to_string(), 300))
-}
-
 /// Checks structured content against the schema of results; returns what is wrong.
-pub(super) fn misfit(schema: &Value, content: &Value) -> Option<String> {
-    match validator(schema) {
-        Ok(validator) => validator.validate(content).err().map(|error| {
-            let place = error.instance_path().to_string();
-            let place = if place.is_empty() { String::new() } else { format!("at `{place}`, ") };
-            clean(&format!("{place}{error}"), 300)
-        }),
-        Err(why) => Some(why),
-    }
+pub(super) fn misfit(schema: &jsonschema::Validator, content: &Value) -> Option<String> {
+    schema.validate(content).err().map(|error| {
+        let place = error.instance_path().to_string();
+        let place = if place.is_empty() { String::new() } else { format!("at `{place}`, ") };
+        clean(&format!("{place}{error}"), 300)
+    })
 }

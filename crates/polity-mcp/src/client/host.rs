@@ -1,6 +1,7 @@
 //! What a server may ask of this side: an answer of a model. Everything else is declined.
 
 use super::content::sampled;
+use crate::limited::Watch;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ErrorData, Implementation, Role,
     SamplingMessage,
@@ -47,6 +48,9 @@ pub(super) struct Host {
     pub sampler: Option<Arc<dyn Sampler>>,
     /// Whether the server said that its tools changed.
     pub changed: Arc<AtomicBool>,
+    pub watch: Arc<Watch>,
+    /// Maximum answers of a model for one request.
+    pub samples: usize,
 }
 
 impl ClientHandler for Host {
@@ -65,6 +69,9 @@ impl ClientHandler for Host {
     ) -> Result<CreateMessageResult, ErrorData> {
         let declined = |why: &str| ErrorData::invalid_request(why.to_owned(), None);
         let Some(sampler) = &self.sampler else { return Err(declined("no model answers servers here")) };
+        if self.watch.sample() > self.samples {
+            return Err(declined(&format!("at most {} answers of a model are given for one call", self.samples)));
+        }
         let messages = asked.messages.iter().map(|message| Said {
             by_model: message.role == Role::Assistant,
             text: message.content.iter().map(sampled).collect::<Vec<_>>().join("\n"),

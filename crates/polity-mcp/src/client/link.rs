@@ -17,10 +17,13 @@ use rmcp::{RoleClient, transport::DynamicTransportError};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use url::Url;
+
+/// Requests in a row without an answer in time, after which a server is started again.
+const SILENT: u32 = 3;
 
 /// Definitions by the names that the server gives.
 pub(super) type Listed = BTreeMap<String, Definition>;
@@ -38,6 +41,8 @@ pub(super) struct Connection {
     /// The tools when they were last listed, and when that was.
     latest: Mutex<(Listed, Instant)>,
     child: Mutex<Option<Group>>,
+    /// How many requests in a row had no answer in time.
+    silent: AtomicU32,
 }
 
 impl Drop for Connection {
@@ -159,7 +164,8 @@ impl Link {
     async fn connect(&self) -> Result<Connection, String> {
         let watch = Watch::new(self.limits.message, self.limits.traffic);
         let changed = Arc::new(AtomicBool::new(false));
-        let host = Host { sampler: self.sampler.clone(), changed: changed.clone() };
+        let samples = self.limits.samples;
+        let host = Host { sampler: self.sampler.clone(), changed: changed.clone(), watch: watch.clone(), samples };
         let (start, deadline) = (self.limits.start, tokio::time::Instant::now() + self.limits.start);
         let told = |why: String| format!("the MCP server {} cannot be used: {why}.{}", self.name, watch.words());
         let late = |_| told(format!("it was not ready within {} s", start.as_secs_f64()));
@@ -211,6 +217,7 @@ impl Link {
             revision: info.map(|info| info.protocol_version.to_string()).unwrap_or_default(),
             latest: Mutex::new((listed.clone(), Instant::now())),
             child: Mutex::new(group),
+            silent: AtomicU32::new(0),
             service,
             listed,
             watch,
@@ -219,7 +226,12 @@ impl Link {
     }
 
     /// The transport of a server with a URL.
-    fn http(&self, client: &Arc<Client>, url: &Url, watch: &Arc<Watch>) -> Result<StreamableHttpClientTransport<Http>, String> {
+    fn http(
+        &self,
+        client: &Arc<Client>,
+        url: &Url,
+        watch: &Arc<Watch>,
+    ) -> Result<StreamableHttpClientTransport<Http>, String> {
         let address = uri(url)?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(address.to_string());
         config.max_sse_event_size = self.limits.message;
@@ -306,36 +318,46 @@ impl Link {
         asked: impl Future<Output = Result<T, Gone>>,
     ) -> Result<T, Failure> {
         connection.watch.begin();
-        let why = match tokio::time::timeout(patience, asked).await {
+        let gone = match tokio::time::timeout(patience, asked).await {
             Ok(Ok(answer)) => {
-                self.state.lock().await.restarts = 0;
+                self.alive(connection).await;
                 return Ok(answer);
             }
             Ok(Err(Gone::Unreached(why))) => {
                 return Err(Failure::Unreached(format!("the MCP server {} is not reached: {why}", self.name)));
             }
             Ok(Err(Gone::Said(why) | Gone::Odd(why))) if connection.watch.why_cut().is_none() => {
-                self.state.lock().await.restarts = 0;
+                self.alive(connection).await;
                 return Err(Failure::Told(clean(&why, 4000)));
             }
-            Ok(Err(gone)) => {
-                let mut child = connection.child.lock().await;
-                self.why_not(&connection.watch, child.as_mut(), gone).await
-            }
+            Ok(Err(gone)) => gone,
             Err(_) => {
-                return Err(Failure::Told(format!(
-                    "no answer within {} s: the call was given up, and may have had an effect",
-                    patience.as_secs_f64()
-                )));
+                if connection.silent.fetch_add(1, Ordering::Relaxed) + 1 >= SILENT {
+                    self.leave(connection).await;
+                }
+                let seconds = patience.as_secs_f64();
+                let why = format!("no answer within {seconds} s: the call was given up, and may have had an effect");
+                return Err(Failure::Told(why));
             }
         };
-        // What was cut off is started again at the next call.
+        let why = self.why_not(&connection.watch, connection.child.lock().await.as_mut(), gone).await;
+        self.leave(connection).await;
+        let words = connection.watch.words();
+        Err(Failure::Told(format!("the server is gone: {why}. The call may have had an effect.{words}")))
+    }
+
+    /// The server answered.
+    async fn alive(&self, connection: &Connection) {
+        connection.silent.store(0, Ordering::Relaxed);
+        self.state.lock().await.restarts = 0;
+    }
+
+    /// Lets a connection go, so that the next call makes another one.
+    async fn leave(&self, connection: &Arc<Connection>) {
         let mut state = self.state.lock().await;
         if state.connection.as_ref().is_some_and(|known| Arc::ptr_eq(known, connection)) {
             state.connection = None;
         }
-        let words = connection.watch.words();
-        Err(Failure::Told(format!("the server is gone: {why}. The call may have had an effect.{words}")))
     }
 }
 
@@ -387,7 +409,9 @@ fn unready(error: &ClientInitializeError) -> Gone {
         ClientInitializeError::TransportError { error, .. } => unsent(error),
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => unready(fallback),
         ClientInitializeError::JsonRpcError(said) => Gone::Said(format!("it refuses: {}", clean(&said.message, 500))),
-        ClientInitializeError::ExpectedInitResult(_) => Gone::Odd("it answers the first request with something else".into()),
+        ClientInitializeError::ExpectedInitResult(_) => {
+            Gone::Odd("it answers the first request with something else".into())
+        }
         error => Gone::Said(clean(&error.to_string(), 500)),
     }
 }

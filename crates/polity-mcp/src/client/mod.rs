@@ -49,8 +49,15 @@ pub struct McpServer {
     link: Link,
     limits: Limits,
     /// The tools as they were approved, by the names that models see.
-    approved: BTreeMap<String, Definition>,
+    approved: BTreeMap<String, Approved>,
     specs: Vec<ToolSpec>,
+}
+
+/// A tool as it was approved.
+struct Approved {
+    definition: Definition,
+    /// The schema that its results promise to fit.
+    result: Option<jsonschema::Validator>,
 }
 
 impl McpServer {
@@ -85,8 +92,9 @@ impl McpServer {
                     definition.pin()
                 )));
             }
-            add(definition.spec(&limits).map_err(told)?)?;
-            approved.insert(definition.shown_name(), (*definition).clone());
+            let (spec, result) = definition.checked(&limits).map_err(told)?;
+            add(spec)?;
+            approved.insert(definition.shown_name(), Approved { definition: (*definition).clone(), result });
         }
         if connection.has_resources {
             for tool in resource_tools().into_iter().filter(|tool| is_allowed(&tool.name)) {
@@ -94,7 +102,7 @@ impl McpServer {
             }
         }
         let known: BTreeSet<&str> =
-            approved.values().map(|tool| &*tool.name).chain(specs.iter().map(|spec| &*spec.name)).collect();
+            approved.values().map(|tool| &*tool.definition.name).chain(specs.iter().map(|spec| &*spec.name)).collect();
         let missing = allowed.iter().flatten().chain(pinned.keys()).find(|name| !known.contains(name.as_str()));
         if let Some(missing) = missing {
             let names: Vec<&str> = offered.iter().map(|definition| &*definition.name).collect();
@@ -107,7 +115,7 @@ impl McpServer {
     /// The hash of the definition of each tool, to put in `pinned`: by the name that the server gives it.
     #[must_use]
     pub fn pins(&self) -> BTreeMap<String, String> {
-        self.approved.values().map(|definition| (definition.name.clone(), definition.pin())).collect()
+        self.approved.values().map(|tool| (tool.definition.name.clone(), tool.definition.pin())).collect()
     }
 
     /// The revision of the protocol that the server speaks with this side, such as `2026-07-28`.
@@ -123,7 +131,7 @@ impl McpServer {
             return Ok(ToolOutput::error(format!("there is no tool `{tool}`")));
         }
         let connection = self.link.connection().await?;
-        let Some(approved) = self.approved.get(tool) else {
+        let Some(Approved { definition: approved, result }) = self.approved.get(tool) else {
             return self.resource_call(&connection, tool, arguments).await;
         };
         if let Some(output) = self.changed(&connection, approved).await? {
@@ -132,7 +140,7 @@ impl McpServer {
         let params = CallToolRequestParams::new(approved.name.clone()).with_arguments(arguments.clone());
         let answer = self.link.ask(&connection, self.limits.call, connection.service.call_tool(params)).await;
         match answer {
-            Ok(result) => Ok(content::output(&result, approved.result.as_ref(), self.limits.result)),
+            Ok(answer) => Ok(content::output(&answer, result.as_ref(), self.limits.result)),
             Err(failure) => failure.into_output(),
         }
     }

@@ -48,6 +48,8 @@ pub struct Limits {
     pub definitions: usize,
     /// Maximum characters of a description.
     pub description: usize,
+    /// Maximum answers of a model that a server gets for one call.
+    pub samples: usize,
     /// How often a server that is gone is started again without having answered a call in between.
     pub restarts: u32,
     /// Time after which the definitions are compared again with the approved ones, at the next call. They are compared as well when the
@@ -66,6 +68,7 @@ impl Default for Limits {
             entries: 256,
             definitions: 1 << 20,
             description: 2000,
+            samples: 16,
             restarts: 3,
             compare: Duration::from_secs(60),
         }

@@ -174,7 +174,8 @@ async fn what_cannot_start_says_why() {
 
 #[tokio::test]
 async fn a_server_that_dies_is_started_again_a_few_times() {
-    let server = connected("def call(id, a):\n    sys.stderr.write('out of luck'); sys.stderr.flush(); os._exit(7)").await;
+    let server =
+        connected("def call(id, a):\n    sys.stderr.write('out of luck'); sys.stderr.flush(); os._exit(7)").await;
     for _ in 0..=limits().restarts {
         let text = told(&server).await;
         has(&text, &["the server is gone: it ended (exit status: 7)", "may have had an effect", "out of luck"]);
@@ -183,10 +184,7 @@ async fn a_server_that_dies_is_started_again_a_few_times() {
     let Err(ProviderError::Never { why }) = gone else { panic!("{gone:?}") };
     has(&why, &["started again 3 times"]);
     // A call that is answered makes up for it.
-    let server = connected(
-        "def call(id, a):\n    if 'die' in a: os._exit(7)\n    text(id, 'alive')",
-    )
-    .await;
+    let server = connected("def call(id, a):\n    if 'die' in a: os._exit(7)\n    text(id, 'alive')").await;
     for _ in 0..5 {
         assert!(call(&server, "do", json!({"die": 1})).await.error);
         assert_eq!(call(&server, "do", json!({})).await, ToolOutput::text("alive"));
@@ -205,10 +203,9 @@ async fn a_flood_is_cut_off_and_others_go_on() {
     )
     .await;
     has(&told(&notes).await, &["more than 33554432 bytes for one request"]);
-    let stderr = connected(
-        "def call(id, a):\n    for _ in range(2000): sys.stderr.write('y' * 10000)\n    text(id, 'said')",
-    )
-    .await;
+    let stderr =
+        connected("def call(id, a):\n    for _ in range(2000): sys.stderr.write('y' * 10000)\n    text(id, 'said')")
+            .await;
     assert_eq!(call(&stderr, "do", json!({})).await, ToolOutput::text("said"));
     let wide = connected("def call(id, a): text(id, 'x' * 300_000)").await;
     has(&told(&wide).await, &["300000 bytes", "at most 262144"]);
@@ -265,7 +262,12 @@ async fn http_answers_that_are_none_are_told() {
     let cases: [(&str, &[u8], usize, &str); 4] = [
         ("text/html", b"<h1>Welcome</h1>", 1, "text/html"),
         ("application/json", b"{\"jsonrpc\":", 1, "no message"),
-        ("text/event-stream", b"data: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 1 << 20, "more than 8388608 bytes"),
+        (
+            "text/event-stream",
+            b"data: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            1 << 20,
+            "more than 8388608 bytes",
+        ),
         ("text/event-stream", b": still there\n\n", 1 << 22, "more than"),
     ];
     for (kind, part, times, words) in cases {
@@ -284,33 +286,51 @@ async fn a_server_that_never_answers_is_given_up() {
     has(&told(&server).await, &["no answer within 0.3 s", "may have had an effect"]);
     assert_eq!(call(&server, "do", json!({"text": 1})).await, ToolOutput::text("still here"));
     // Nor does one that no longer reads.
-    let deaf = McpServer::connect(params("def call(id, a): time.sleep(1000)"), limits, None).await.unwrap();
+    let deaf = McpServer::connect(params("def call(id, a): time.sleep(1000)"), limits.clone(), None).await.unwrap();
     let big = json!({"text": "x".repeat(1 << 20)});
-    for _ in 0..3 {
+    // Every third time, it is started again.
+    for _ in 0..3 * (limits.restarts + 1) {
         has(&call(&deaf, "do", big.clone()).await.text, &["no answer within 0.3 s"]);
     }
+    let gone = deaf.call("do", &Arguments::new(), "").await;
+    assert!(matches!(gone, Err(ProviderError::Never { .. })), "{gone:?}");
 }
 
 #[tokio::test]
 async fn garbage_is_no_result() {
-    let server = connected("def call(id, a):\n    print('{]', flush=True); print('[1, 2', flush=True); text(id, 'ok')").await;
+    let server =
+        connected("def call(id, a):\n    print('{]', flush=True); print('[1, 2', flush=True); text(id, 'ok')").await;
     assert_eq!(call(&server, "do", json!({})).await, ToolOutput::text("ok"));
     let server = connected("def call(id, a): send({'id': id, 'result': {'answer': 42}})").await;
     has(&told(&server).await, &["a message of another kind"]);
-    let server = connected("def call(id, a): send({'id': id, 'error': {'code': -32603, 'message': 'disk full'}})").await;
+    let server =
+        connected("def call(id, a): send({'id': id, 'error': {'code': -32603, 'message': 'disk full'}})").await;
     has(&told(&server).await, &["the server refuses: disk full"]);
 }
 
 #[tokio::test]
 async fn structured_results_must_fit_the_promised_schema() {
     let promised = "TOOL['outputSchema'] = {'type': 'object', 'required': ['degrees'], 'properties': {'degrees': {'type': 'number'}}}\n";
-    let server = connected(&format!("{promised}def call(id, a): text(id, 'cold', structuredContent={{'degrees': 'cold'}})")).await;
+    let server =
+        connected(&format!("{promised}def call(id, a): text(id, 'cold', structuredContent={{'degrees': 'cold'}})"))
+            .await;
     has(&told(&server).await, &["broke its promise", "/degrees", "cold"]);
+    // Neither a schema without end nor a pattern that takes forever hangs.
+    let slow = "TOOL['outputSchema'] = {'type': 'object', 'allOf': [{'$ref': '#'}], 'properties': {'a': {'pattern': '^(?=(a+)+$)(a|aa)+$'}}}\n\
+        def call(id, a): text(id, 'x', structuredContent={'a': 'a' * 50000 + 'b'})";
+    let slow = McpServer::connect(params(slow), limits(), None).await;
+    if let Ok(server) = slow {
+        has(&told(&server).await, &["broke its promise"]);
+    }
     let server = connected(&format!("{promised}def call(id, a): text(id, 'cold')")).await;
     has(&told(&server).await, &["broke its promise", "no structured result"]);
-    let server = connected(&format!("{promised}def call(id, a): text(id, '{{\"degrees\": 5}}', structuredContent={{'degrees': 5}})")).await;
+    let server = connected(&format!(
+        "{promised}def call(id, a): text(id, '{{\"degrees\": 5}}', structuredContent={{'degrees': 5}})"
+    ))
+    .await;
     assert_eq!(call(&server, "do", json!({})).await, ToolOutput::text("{\"degrees\": 5}"));
-    let server = connected(&format!("{promised}def call(id, a): text(id, 'It is', structuredContent={{'degrees': 5}})")).await;
+    let server =
+        connected(&format!("{promised}def call(id, a): text(id, 'It is', structuredContent={{'degrees': 5}})")).await;
     assert_eq!(call(&server, "do", json!({})).await, ToolOutput::text("It is\n{\"degrees\":5}"));
 }
 
@@ -433,6 +453,9 @@ async fn a_server_may_ask_for_a_model_if_there_is_one() {
     let server = McpServer::connect(params(script), limits(), Some(Arc::new(Parrot))).await.unwrap();
     has(&call(&server, "do", json!({})).await.text, &["Hello in 7 tokens"]);
     has(&call(&connected(script).await, "do", json!({})).await.text, &["no model answers servers here"]);
+    let limits = Limits { samples: 0, ..limits() };
+    let server = McpServer::connect(params(script), limits, Some(Arc::new(Parrot))).await.unwrap();
+    has(&call(&server, "do", json!({})).await.text, &["at most 0 answers"]);
 }
 
 #[tokio::test]

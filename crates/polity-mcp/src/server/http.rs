@@ -97,7 +97,8 @@ pub async fn serve_handler(handler: impl ServerHandler + Clone, http: Http) -> R
     hosts.push(address.to_string());
     hosts.extend(http.hosts);
     // A page that this machine serves at the same address is no stranger.
-    let mut origins = ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{}", address.port())).to_vec();
+    let mut origins =
+        ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{}", address.port())).to_vec();
     origins.extend(http.origins);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(hosts)

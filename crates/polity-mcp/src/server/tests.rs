@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::client::{Limits, McpServer, Params};
+use polity_models::toolkits::Toolkit;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -127,7 +129,8 @@ async fn lines_are_answered_and_a_call_can_be_given_up() {
     assert_eq!(next().await["error"]["code"], -32602);
     send(r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"wait","arguments":{"a":1}}}"#).await;
     assert_eq!(next().await["result"]["isError"], true);
-    send(r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"wait","_meta":{"progressToken":"t"}}}"#).await;
+    send(r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"wait","_meta":{"progressToken":"t"}}}"#)
+        .await;
     let progress = next().await;
     assert_eq!(progress["params"], json!({"progressToken": "t", "progress": 1.0, "total": 2.0, "message": "begun"}));
     send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#).await;
@@ -136,6 +139,20 @@ async fn lines_are_answered_and_a_call_can_be_given_up() {
     }
     drop((to, lines));
     serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_call_is_given_up_when_its_stream_closes() {
+    let left = Arc::new(AtomicUsize::new(0));
+    let serving = serve_http(Patient(left.clone()), Http::default()).await.unwrap();
+    let limits = Limits { call: Duration::from_millis(100), ..Limits::default() };
+    let params = Params { url: Some(serving.url()), ..Params::default() };
+    let server = McpServer::connect(params, limits, None).await.unwrap();
+    let output = server.call("wait", &Arguments::new(), "").await.unwrap();
+    assert!(output.error && output.text.contains("no answer within 0.1 s"), "{}", output.text);
+    while left.load(Ordering::SeqCst) == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 #[test]
