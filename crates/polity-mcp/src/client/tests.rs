@@ -315,13 +315,6 @@ async fn structured_results_must_fit_the_promised_schema() {
         connected(&format!("{promised}def call(id, a): text(id, 'cold', structuredContent={{'degrees': 'cold'}})"))
             .await;
     has(&told(&server).await, &["broke its promise", "/degrees", "cold"]);
-    // Neither a schema without end nor a pattern that takes forever hangs.
-    let slow = "TOOL['outputSchema'] = {'type': 'object', 'allOf': [{'$ref': '#'}], 'properties': {'a': {'pattern': '^(?=(a+)+$)(a|aa)+$'}}}\n\
-        def call(id, a): text(id, 'x', structuredContent={'a': 'a' * 50000 + 'b'})";
-    let slow = McpServer::connect(params(slow), limits(), None).await;
-    if let Ok(server) = slow {
-        has(&told(&server).await, &["broke its promise"]);
-    }
     let server = connected(&format!("{promised}def call(id, a): text(id, 'cold')")).await;
     has(&told(&server).await, &["broke its promise", "no structured result"]);
     let server = connected(&format!(
@@ -332,6 +325,17 @@ async fn structured_results_must_fit_the_promised_schema() {
     let server =
         connected(&format!("{promised}def call(id, a): text(id, 'It is', structuredContent={{'degrees': 5}})")).await;
     assert_eq!(call(&server, "do", json!({})).await, ToolOutput::text("It is\n{\"degrees\":5}"));
+}
+
+#[tokio::test]
+async fn schemas_that_are_made_to_hang_do_not() {
+    let endless = "TOOL['outputSchema'] = {'type': 'object', 'allOf': [{'$ref': '#'}]}\n\
+        def call(id, a): text(id, 'x', structuredContent={'a': 1})";
+    let server = connected(endless).await;
+    assert_eq!(call(&server, "do", json!({})).await, ToolOutput::text("x\n{\"a\":1}"));
+    let slow = "TOOL['outputSchema'] = {'type': 'object', 'properties': {'a': {'pattern': '^(?=(a+)+$)(a|aa)+$'}}}\n\
+        def call(id, a): text(id, 'x', structuredContent={'a': 'a' * 50000 + 'b'})";
+    has(&told(&connected(slow).await).await, &["broke its promise"]);
 }
 
 #[tokio::test]
