@@ -87,8 +87,9 @@ async fn large_requests_are_refused() {
     let (near, far) = tokio::io::duplex(1 << 16);
     let (from, to) = tokio::io::split(far);
     let serving = tokio::spawn(serve_pipes(patient(), from, to));
-    let (_keep, mut near) = tokio::io::split(near);
+    let (keep, mut near) = tokio::io::split(near);
     let _ = near.write_all(large.as_bytes()).await;
+    drop((keep, near));
     let why = serving.await.unwrap().unwrap_err();
     assert!(why.contains("a message of more than 4194304 bytes"), "{why}");
 }
