@@ -271,6 +271,7 @@ impl Engine<'_> {
     ) -> Result<Step, DriveError> {
         let began = Instant::now();
         let scenario = Scenario::read(&prepared.tree)?;
+        let prepared = &*self.with_listed(prepared, &scenario)?;
         let engine = self.with_models_of(prepared, &scenario, Some(out))?;
         let mut machine = self.assemble(prepared)?;
         let asked = engine.check_models_of(&machine, &scenario)?;

@@ -234,7 +234,7 @@ impl Folder {
         if let Some(fault) = faults.into_iter().next() {
             return Err(fault.into());
         }
-        let mut inputs = Inputs::default();
+        let mut inputs = Inputs { tools: manifest.listed.clone(), ..Inputs::default() };
         let mut loaded = Vec::new();
         for wish in scenario.files() {
             let file = files.iter().find(|file| file.entry.path == wish.path).ok_or_else(|| {
