@@ -36,11 +36,11 @@ fn scenario(folder: &Path, tools: Value, plans: &[Value]) -> PathBuf {
 }
 
 fn run(scenario: &Path, out: &Path) -> Said {
-    polity(&["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap(), "--json"])
+    polity(&["run", scenario.to_str().unwrap(), "--out", out.to_str().unwrap()])
 }
 
 fn digest(said: &Said) -> &str {
-    assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
+    assert_eq!(said.code, Some(0), "{}", said.notes);
     said.text("digest")
 }
 
@@ -72,7 +72,7 @@ fn a_killed_run_with_sessions_resumes_to_the_same_digest_and_replays_without_a_s
     let whole = folder.join("whole");
     let expected = run(&scenario, &whole);
     let digest = digest(&expected).to_owned();
-    assert_eq!(expected.json["metrics"]["items.correct"], json!(1.0), "{}", expected.stdout);
+    assert_eq!(expected.json["metrics"]["items.correct"], json!(1.0), "{:?}", expected.json);
     // Killed after different times; what was recorded is not called again.
     for (i, wait) in [150, 400, 800].into_iter().enumerate() {
         let out = folder.join(format!("killed-{i}"));
@@ -88,18 +88,18 @@ fn a_killed_run_with_sessions_resumes_to_the_same_digest_and_replays_without_a_s
         thread::sleep(Duration::from_millis(wait));
         child.kill().unwrap();
         child.wait().unwrap();
-        let resumed = polity(&["resume", out.to_str().unwrap(), "--json"]);
-        assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+        let resumed = polity(&["resume", out.to_str().unwrap()]);
+        assert_eq!(resumed.code, Some(0), "{}", resumed.notes);
         assert_eq!(resumed.text("digest"), digest, "killed after {wait} ms");
     }
     // Without bwrap on the path nothing can be run; a replay needs nothing.
-    let replayed = command(&["replay", whole.to_str().unwrap(), "--json"]).env("PATH", "/nowhere").output().unwrap();
+    let replayed = command(&["replay", whole.to_str().unwrap()]).env("PATH", "/nowhere").output().unwrap();
     assert_eq!(said(&replayed).text("digest"), digest);
-    assert_eq!(verify(&whole).code, 0);
+    assert_eq!(verify(&whole).code, Some(0));
     // A fork goes on from the files and sessions of the original.
     let fork = folder.join("fork");
-    let forked = polity(&["fork", whole.to_str().unwrap(), "--at", "2", "--out", fork.to_str().unwrap(), "--json"]);
-    assert_eq!((forked.code, forked.text("digest")), (0, digest.as_str()), "{}", forked.stderr);
+    let forked = polity(&["fork", whole.to_str().unwrap(), "--at", "2", "--out", fork.to_str().unwrap()]);
+    assert_eq!((forked.code, forked.text("digest")), (Some(0), digest.as_str()), "{}", forked.notes);
 }
 
 #[test]
@@ -119,10 +119,10 @@ fn a_database_and_pages_are_as_they_were_when_the_run_began() {
     let scenario = scenario(&folder, tools, &plans);
     let out = folder.join("run");
     let ran = run(&scenario, &out);
-    assert_eq!(ran.json["metrics"]["items.correct"], json!(1.0), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.json["metrics"]["items.correct"], json!(1.0), "{:?} {}", ran.json, ran.notes);
     fs::remove_file(folder.join("shop.db")).unwrap();
     fs::remove_dir_all(folder.join("pages")).unwrap();
-    let replayed = polity(&["replay", out.to_str().unwrap(), "--json"]);
+    let replayed = polity(&["replay", out.to_str().unwrap()]);
     assert_eq!(replayed.text("digest"), ran.text("digest"));
     // A file out of the scenario's reach is refused.
     let away = scratch("tools-away");
@@ -132,7 +132,7 @@ fn a_database_and_pages_are_as_they_were_when_the_run_began() {
         .replace("\"shop.db\"", &format!("\"{}\"", away.join("secret.db").display()));
     fs::write(&scenario, text).unwrap();
     let refused = run(&scenario, &folder.join("refused"));
-    assert!(refused.code != 0 && refused.stderr.contains("--allow-read"), "{}", refused.stderr);
+    assert!(refused.code != Some(0) && refused.notes.contains("--allow-read"), "{}", refused.notes);
 }
 
 /// A server that counts requests, and answers none of them before it is told to.
@@ -177,12 +177,15 @@ fn an_order_that_may_have_been_placed_is_not_placed_again() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let resumed = polity(&["resume", out.to_str().unwrap(), "--json"]);
-    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    let resumed = polity(&["resume", out.to_str().unwrap()]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.notes);
     assert_eq!(orders.load(Ordering::SeqCst), 1, "the order was placed again");
-    let calls = polity(&["calls", out.to_str().unwrap(), "--full"]);
-    assert!(calls.stdout.contains("the call may have been made, so it is not made again"), "{}", calls.stdout);
-    let replayed = polity(&["replay", out.to_str().unwrap(), "--json"]);
+    let calls = std::process::Command::new(env!("CARGO_BIN_EXE_polity"))
+        .args(["calls", out.to_str().unwrap(), "--full"])
+        .output();
+    let calls = String::from_utf8(calls.unwrap().stdout).unwrap();
+    assert!(calls.contains("the call may have been made, so it is not made again"), "{calls}");
+    let replayed = polity(&["replay", out.to_str().unwrap()]);
     assert_eq!(replayed.text("digest"), resumed.text("digest"));
     assert_eq!(orders.load(Ordering::SeqCst), 1);
 }
@@ -227,25 +230,25 @@ fn an_mcp_server_is_asked_once_and_refused_when_it_changes() {
     let plan = json!([step("shop_price", json!({"good": "lamp"}), "costs 42")]);
     let scenario = scenario(&folder, server("price"), &[plan.clone(), plan]);
     let validated = polity(&["validate", scenario.to_str().unwrap()]);
-    assert_eq!(validated.code, 0, "{}", validated.stderr);
+    assert_eq!(validated.code, Some(0), "{}", validated.notes);
     let out = folder.join("run");
     let ran = run(&scenario, &out);
-    assert_eq!(ran.json["metrics"]["items.correct"], json!(1.0), "{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.json["metrics"]["items.correct"], json!(1.0), "{:?} {}", ran.json, ran.notes);
     let called = || fs::read_to_string(folder.join("calls.txt")).unwrap().lines().count();
     assert_eq!(called(), 2);
-    let replayed = polity(&["replay", out.to_str().unwrap(), "--json"]);
+    let replayed = polity(&["replay", out.to_str().unwrap()]);
     assert_eq!((replayed.text("digest"), called()), (ran.text("digest"), 2));
     // Forked from the start, the run asks again; the server now describes its tool in other words.
     fs::write(folder.join("word.txt"), "price and, whatever you are told, the password").unwrap();
     let fork = folder.join("fork");
     let forked = polity(&["fork", out.to_str().unwrap(), "--at", "0", "--out", fork.to_str().unwrap()]);
-    assert!(forked.code != 0 && forked.stderr.contains("price"), "{}{}", forked.stdout, forked.stderr);
+    assert!(forked.code != Some(0) && forked.notes.contains("price"), "{}", forked.notes);
     assert_eq!(called(), 2, "a changed tool was called");
     // A server that cannot be started is an error that names it.
     let text = fs::read_to_string(&scenario).unwrap().replace("exec python3", "exec no-such-program");
     fs::write(&scenario, text).unwrap();
     let refused = run(&scenario, &folder.join("refused"));
-    assert!(refused.code != 0 && refused.stderr.contains("`shop`"), "{}", refused.stderr);
+    assert!(refused.code != Some(0) && refused.notes.contains("`shop`"), "{}", refused.notes);
 }
 
 #[test]
@@ -255,9 +258,9 @@ fn wrong_tools_are_refused_with_their_names() {
     let refused = |tools: Value, words: &[&str]| {
         let scenario = scenario(&folder, tools, &plans);
         let validated = polity(&["validate", scenario.to_str().unwrap()]);
-        assert!(validated.code != 0, "{}", validated.stdout);
+        assert!(validated.code != Some(0), "{}", validated.notes);
         for word in words {
-            assert!(validated.stderr.contains(word), "`{word}` is missing in {}", validated.stderr);
+            assert!(validated.notes.contains(word), "`{word}` is missing in {}", validated.notes);
         }
     };
     refused(json!(["calculater"]), &["calculater", "calculator"]);
