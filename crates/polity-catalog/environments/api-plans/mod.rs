@@ -41,11 +41,22 @@ pub struct Params {
     most_calls: u32,
     /// Whether a task is solved only by a plan of the least possible cost. Else every plan that reaches the goal solves it.
     cheapest: bool,
+    /// Whether a search is told how much of the way is left. Else the estimate is 0, which is no information.
+    estimates: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Params { kinds: 12, apis: 30, interfaces: 1, least_calls: 3, broken: 0, most_calls: 20, cheapest: true }
+        Params {
+            kinds: 12,
+            apis: 30,
+            interfaces: 1,
+            least_calls: 3,
+            broken: 0,
+            most_calls: 20,
+            cheapest: true,
+            estimates: true,
+        }
     }
 }
 
@@ -171,6 +182,9 @@ impl Environment for ApiPlans {
     /// The most expensive of the kinds that the goal needs one after the other, as if all others came for nothing: never above the real
     /// cost.
     fn estimate(&self, work: &Work) -> Option<f64> {
+        if !self.params.estimates {
+            return Some(0.0);
+        }
         Some(self.interfaces.bound(work.have, work.goal, work.known_broken).map_or(f64::INFINITY, f64::from))
     }
 }

@@ -101,7 +101,7 @@ mod tests {
             (Role::Assistant, "Left."),
             (Role::User, "Why?"),
         ];
-        let turns = said.map(|(role, text)| Turn { role, text: text.into() });
+        let turns = said.map(|(role, text)| Turn::said(role, text.into()));
         for case in peer {
             let template = Some(case["template"].as_str().unwrap().to_owned());
             let chat = Chat { template, bos: "<s>".into(), eos: "</s>".into() };
