@@ -5,6 +5,7 @@
 mod asking;
 #[cfg(feature = "local")]
 mod bert;
+mod calling;
 #[cfg(feature = "local")]
 mod gguf;
 #[cfg(feature = "local")]

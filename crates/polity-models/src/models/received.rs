@@ -30,7 +30,8 @@ const WRONG_KEY: [&str; 1] = ["API_KEY_INVALID"];
 const LIMITED: [&str; 3] = ["rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED"];
 const BROKEN: [&str; 5] = ["server_error", "api_error", "overloaded_error", "INTERNAL", "UNAVAILABLE"];
 /// Parameter names that servers mention when they reject the form of a reply.
-const FORM_WORDS: [&str; 10] = [
+const FORM_WORDS: [&str; 11] = [
+    "tools",
     "response_format",
     "schema",
     "output_config",

@@ -124,17 +124,31 @@ struct Usage {
     cached_content_token_count: u64,
 }
 
-fn content(turn: &Turn) -> Content {
+/// Stands for the signature of a thought that is not kept. Models from the third generation on refuse a call without one.
+const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+
+/// Whether a model wants a signature with the first call of a message.
+fn signs(model: &str) -> bool {
+    !["gemini-1", "gemini-2"].iter().any(|older| bare(model).starts_with(older))
+}
+
+fn content(turn: &Turn, signs: bool) -> Content {
     let result = |result: &ToolResult| {
         let key = if result.error { "error" } else { "result" };
         json!({"functionResponse": {"name": result.tool, "response": {key: Turn::told(result)}}})
     };
-    let call = |call: &ToolCall| json!({"functionCall": {"name": call.tool, "args": call.read()}});
+    let call = |(nth, call): (usize, &ToolCall)| {
+        let mut part = json!({"functionCall": {"name": call.tool, "args": call.read()}});
+        if signs && nth == 0 {
+            part["thoughtSignature"] = json!(NO_SIGNATURE);
+        }
+        part
+    };
     let mut parts: Vec<Json> = turn.results.iter().map(result).collect();
     if !turn.text.is_empty() || parts.is_empty() && turn.calls.is_empty() {
         parts.push(json!({"text": turn.text}));
     }
-    parts.extend(turn.calls.iter().map(call));
+    parts.extend(turn.calls.iter().enumerate().map(call));
     Content { role: Some(if turn.role == Role::Assistant { "model" } else { "user" }), parts }
 }
 
@@ -175,7 +189,7 @@ impl Wire for GenerateContent {
         let tools: Vec<Json> = question.tools.iter().map(tool).collect();
         Body {
             system_instruction: system.map(|text| Content { role: None, parts: vec![json!({"text": text})] }),
-            contents: turns.into_iter().map(content).collect(),
+            contents: turns.into_iter().map(|turn| content(turn, signs(question.model))).collect(),
             tools: (!tools.is_empty()).then(|| json!([{"functionDeclarations": tools}])),
             generation_config: GenerationConfig {
                 temperature: question.temperature,
