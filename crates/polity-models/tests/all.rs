@@ -12,5 +12,6 @@ mod gguf;
 mod local;
 mod openai;
 mod read_reply;
+mod replies;
 mod sim_models;
 mod wires;

@@ -1,21 +1,19 @@
 //! Calls of tools on every wire: a loop against the mock server, what is sent, and what servers and models reply.
 
-use crate::asking::{CANARY, ask, effect_to, mock_server};
+use crate::asking::{ask, effect_to, mock_server};
 use crate::wires::WAYS;
 use polity_kernel::ask::{ChatMessage, Constrain, Effect, Outcome, Part, ResponseFormat, Role, Value};
 use polity_kernel::tool::{EffectClass, ToolCall, ToolOutput, ToolSpec};
 use polity_kernel::toolbox::ToolSession;
 use polity_models::mock_server::{MockServer, Options};
-use polity_models::models::anthropic::{Anthropic, Messages};
-use polity_models::models::google::{GenerateContent, Google};
+use polity_models::models::Exchange;
+use polity_models::models::anthropic::Anthropic;
+use polity_models::models::google::Google;
 use polity_models::models::keys::Secret;
-use polity_models::models::ollama::{self, Ollama};
-use polity_models::models::openai::{Chat, OpenAi};
-use polity_models::models::openai_responses::{OpenAiResponses, Responses};
-use polity_models::models::{Exchange, Provider, Remote, Settings, Wire};
+use polity_models::models::ollama::Ollama;
+use polity_models::models::openai::OpenAi;
+use polity_models::models::openai_responses::OpenAiResponses;
 use serde_json::{Value as Json, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpListener;
 use std::sync::Arc;
 
 const QUESTION: &str = "How warm is it in Bern?";

@@ -18,17 +18,17 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Creates a provider from an address, a key and settings.
-type Open = fn(&str, &str, Settings) -> Result<Box<dyn Provider>, String>;
+pub type Open = fn(&str, &str, Settings) -> Result<Box<dyn Provider>, String>;
 
 /// A provider under test.
 pub struct Way {
     /// The provider's name, with the variant.
     pub name: &'static str,
     /// Creates it.
-    open: Open,
+    pub open: Open,
     /// The model called.
     pub model: &'static str,
-    stream: bool,
+    pub stream: bool,
     /// Variables named in errors: for the key and for the address.
     variables: [&'static str; 2],
 }

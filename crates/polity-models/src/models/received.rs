@@ -113,12 +113,15 @@ impl Told {
         matches!(self.end, End::Whole | End::Cut(_))
     }
 
-    /// Takes what a model thinks out of its text, where servers of open models leave it: up to `</think>`.
+    /// Takes what a model thinks out of its text, where servers of open models leave it: up to `</think>`. The templates of some models
+    /// open the thoughts themselves, so the text may begin in their middle.
     pub(super) fn without_thoughts(mut self) -> Self {
-        if let Some((thoughts, text)) = self.text.as_deref().and_then(|text| text.split_once("</think>"))
-            && let Some(thoughts) = thoughts.trim_start().strip_prefix("<think>")
-        {
-            self.reasoning.get_or_insert_with(|| thoughts.trim().to_owned());
+        if let Some((thoughts, text)) = self.text.as_deref().and_then(|text| text.split_once("</think>")) {
+            let thoughts = thoughts.trim();
+            let thoughts = thoughts.strip_prefix("<think>").unwrap_or(thoughts).trim();
+            if !thoughts.is_empty() {
+                self.reasoning.get_or_insert_with(|| thoughts.to_owned());
+            }
             self.text = Some(text.trim_start().to_owned());
         }
         self
