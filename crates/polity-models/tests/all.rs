@@ -14,4 +14,5 @@ mod openai;
 mod read_reply;
 mod replies;
 mod sim_models;
+mod thinking;
 mod wires;

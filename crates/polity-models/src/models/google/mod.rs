@@ -6,7 +6,7 @@ use super::home::Home;
 use super::received::{Apart, End, Ended, Received, Told};
 use super::remote::Remote;
 use super::wire::{Question, Turn, Wire, path};
-use polity_kernel::ask::Role;
+use polity_kernel::ask::{Role, Thinking};
 use polity_kernel::tool::{ToolCall, ToolResult, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -50,6 +50,8 @@ struct GenerationConfig {
     response_mime_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_json_schema: Option<Arc<Json>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<Json>,
     max_output_tokens: u64,
 }
 
@@ -127,9 +129,25 @@ struct Usage {
 /// Stands for the signature of a thought that is not kept. Models from the third generation on refuse a call without one.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// Whether a model wants a signature with the first call of a message.
+/// Whether a model is of the third generation or later, which wants a signature with the first call of a message.
 fn signs(model: &str) -> bool {
     !["gemini-1", "gemini-2"].iter().any(|older| bare(model).starts_with(older))
+}
+
+/// Most tokens for thoughts.
+const MOST_BUDGET: u64 = 24_576;
+
+/// Up to the second generation, thoughts have a budget; later models have levels, and always think a little.
+fn thinking_config(question: &Question<'_>, thinking: Thinking) -> Json {
+    let mut config = match (signs(question.model), thinking) {
+        (false, thinking) => json!({"thinkingBudget": question.budget(thinking).min(MOST_BUDGET)}),
+        (true, Thinking::Off) => json!({"thinkingLevel": "minimal"}),
+        (true, thinking) => json!({"thinkingLevel": thinking.name()}),
+    };
+    if question.thinks() {
+        config["includeThoughts"] = json!(true);
+    }
+    config
 }
 
 fn content(turn: &Turn, signs: bool) -> Content {
@@ -198,6 +216,7 @@ impl Wire for GenerateContent {
                 seed: question.seed.map(|seed| seed & i32::MAX as u64),
                 response_mime_type: question.schema.is_some().then_some("application/json"),
                 response_json_schema: question.schema.clone(),
+                thinking_config: question.thinking.map(|thinking| thinking_config(question, thinking)),
                 max_output_tokens: question.longest,
             },
         }
