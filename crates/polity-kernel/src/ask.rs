@@ -677,6 +677,8 @@ pub struct Answer {
     pub outcome: Outcome,
     /// What it cost.
     pub usage: Usage,
+    /// What the model thought, if its provider shows it. It is for people: no turn, no result and no later prompt depends on it.
+    pub reasoning: Option<String>,
 }
 
 /// What a turn or a method gets back from a question.

@@ -72,8 +72,8 @@ fn read(name: &str, kind: &'static str, body: String, format: ResponseFormat) ->
     ask(&*(way.open)(&base, "none", settings).unwrap(), &effect_to(way.model, format, "How warm is it?")).unwrap()
 }
 
-/// Checks words and calls of a reply, and that it holds no thoughts.
-fn check(which: &str, exchange: &Exchange, words: &str, calls: &[(&str, Json)]) {
+/// Checks words and calls of a reply, and that its thoughts are kept apart.
+fn check(which: &str, exchange: &Exchange, words: &str, calls: &[(&str, Json)], thinks: bool) {
     let shown = format!("{:?}", exchange.outcome);
     match &exchange.outcome {
         Outcome::Reply { value: Value::Calls { text, calls: made }, .. } => {
@@ -83,6 +83,7 @@ fn check(which: &str, exchange: &Exchange, words: &str, calls: &[(&str, Json)]) 
         }
         _ => panic!("{which}: {shown}"),
     }
+    assert_eq!(exchange.reasoning.as_deref(), thinks.then_some(THOUGHTS), "{which}");
     assert!(!shown.contains(THOUGHTS) && !shown.contains("think>"), "{which}: {shown}");
 }
 
@@ -127,7 +128,7 @@ fn calls_in_the_form_of_chat_completions_are_read() {
     ];
     for (which, words, message) in messages {
         let exchange = read("openai", "application/json", chat(message, "tool_calls"), tools());
-        check(which, &exchange, words, &both());
+        check(which, &exchange, words, &both(), !which.starts_with("OpenAI"));
         assert_eq!((exchange.usage.tokens_in, exchange.usage.tokens_thinking), (90, 20), "{which}");
     }
 }
@@ -150,9 +151,10 @@ fn calls_in_the_text_of_open_models_are_read() {
         ("GLM-4.5", WORDS, format!("\n<think>{THOUGHTS}</think>\n{WORDS}\n{keyed}")),
     ];
     for (which, words, text) in texts {
+        let thinks = text.contains(THOUGHTS);
         let exchange =
             read("openai", "application/json", chat(json!({"role": "assistant", "content": text}), "stop"), tools());
-        check(which, &exchange, words, &both());
+        check(which, &exchange, words, &both(), thinks);
     }
 }
 
@@ -190,7 +192,7 @@ fn calls_in_a_stream_are_put_together() {
         ("vLLM", [&thought("reasoning")[..], &at_once].concat()),
     ] {
         let exchange = read("openai, in pieces", "text/event-stream", events(&deltas), tools());
-        check(which, &exchange, "", &both());
+        check(which, &exchange, "", &both(), which != "OpenAI");
     }
 }
 
@@ -234,7 +236,7 @@ fn calls_beside_thoughts_are_read_on_every_wire() {
         [("openai-responses", responses), ("anthropic", anthropic), ("google", google), ("ollama", ollama)]
     {
         let exchange = read(name, "application/json", body.to_string(), tools());
-        check(name, &exchange, WORDS, &both());
+        check(name, &exchange, WORDS, &both(), true);
         assert_eq!((exchange.usage.tokens_in, exchange.usage.tokens_out), (90, 60), "{name}");
     }
 }
@@ -254,9 +256,10 @@ fn thoughts_are_no_part_of_an_answer() {
         format!("\n<think>\n{THOUGHTS}\n</think>\n\n{WORDS}"),
         format!("{THOUGHTS}\n</think>\n\n{WORDS}"),
     ] {
-        let outcome = text(&content).outcome;
+        let exchange = text(&content);
+        assert_eq!(exchange.reasoning.as_deref(), Some(THOUGHTS), "{content}");
         let expected = Outcome::Reply { value: Value::Text(WORDS.into()), raw: WORDS.into(), repaired: false };
-        assert_eq!(outcome, expected, "{content}");
+        assert_eq!(exchange.outcome, expected, "{content}");
     }
     // Thoughts alone are no answer.
     let alone = text(&format!("<think>{THOUGHTS}</think>")).outcome;

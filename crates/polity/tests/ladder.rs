@@ -499,7 +499,11 @@ impl Provider for Malformed {
                 Err(ProviderError::Retry { why, .. }) => Outcome::Failed { why },
                 Err(trouble) => return Err(trouble),
             };
-            Ok(Exchange { outcome, usage: Usage { tokens_in: 30, tokens_out: 10, ..Usage::default() } })
+            Ok(Exchange {
+                outcome,
+                usage: Usage { tokens_in: 30, tokens_out: 10, ..Usage::default() },
+                reasoning: None,
+            })
         })
     }
 }

@@ -282,6 +282,8 @@ impl<W: Wire> Remote<W> {
             None if received.is_answer() => Usage { estimated: true, ..self.most(asked) },
             None => Usage::default(),
         };
+        let reasoning = told.as_ref().ok().and_then(|told| told.reasoning.clone());
+        let reasoning = reasoning.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let outcome = match (told, way, &asked.response_format) {
             (Err(outcome), ..) => outcome,
             (Ok(told), Constrain::Logprobs, ResponseFormat::Choice(options)) if told.is_said() => {
@@ -290,7 +292,7 @@ impl<W: Wire> Remote<W> {
             }
             (Ok(told), ..) => told.outcome(&asked.response_format, &received.body),
         };
-        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage }, reasoning })
     }
 
     /// A request in this mode.
@@ -479,7 +481,7 @@ impl<W: Wire> Remote<W> {
         let most = self.most(asked);
         let usage = usage.map_or(Usage { estimated: true, ..most }, |usage| plausible(usage, asked, "", most));
         let latency_ms = began.elapsed().as_secs_f64() * 1e3;
-        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage } })
+        Ok(Exchange { outcome, usage: Usage { latency_ms, ..usage }, reasoning: None })
     }
 
     /// Keeps a server's reported limits for the run.
